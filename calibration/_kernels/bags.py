@@ -1,0 +1,149 @@
+"""Bagged isotonic regression: many reweighted fits on cells sorted once."""
+
+import math
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.hashing import mix64, next_key
+from calibration._kernels.pav import pool_adjacent_violators
+from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
+
+_TO_UNIT = 2.0**-53
+_SHIFT = np.uint64(11)
+# Above this mean a Poisson draw is a rounded normal: its skewness is below 0.18.
+_NORMAL_MEAN = 30.0
+# Drawing rows one by one costs the number of draws; with more of them than this per
+# slot, one Poisson count per slot is cheaper.
+_DRAWS_PER_SLOT = 16
+
+
+@njit
+def _uniform(key: np.uint64) -> float:
+    """Uniform number in (0, 1) from a stream's key."""
+    return (float(mix64(key) >> _SHIFT) + 0.5) * _TO_UNIT
+
+
+@njit
+def _guide(cumulative: Float64Array) -> Int64Array:
+    """Slot at which a search in each of n_slots equal pieces of the total starts."""
+    n_slots = len(cumulative)
+    step = cumulative[-1] / n_slots
+    guide = np.empty(n_slots, dtype=np.int64)
+    slot = 0
+    for piece in range(n_slots):
+        while slot < n_slots - 1 and cumulative[slot] <= piece * step:
+            slot += 1
+        guide[piece] = slot
+    return guide
+
+
+@njit
+def _draw_rows(
+    cumulative: Float64Array, guide: Int64Array, n_draws: int, key: np.uint64
+) -> Float64Array:
+    """Counts per slot of `n_draws` rows drawn with replacement (multinomial)."""
+    n_slots = len(cumulative)
+    counts = np.zeros(n_slots)
+    total = cumulative[-1]
+    for _ in range(n_draws):
+        key = next_key(key)
+        u = _uniform(key)
+        slot = guide[min(int(u * n_slots), n_slots - 1)]
+        while slot < n_slots - 1 and cumulative[slot] <= u * total:
+            slot += 1
+        counts[slot] += 1.0
+    return counts
+
+
+@njit
+def _draw_poisson(mean: float, key: np.uint64) -> float:
+    """One Poisson count: by inversion, or rounded normal for a large mean."""
+    u = _uniform(next_key(key))
+    if mean > _NORMAL_MEAN:
+        radius = math.sqrt(-2.0 * math.log(u))
+        angle = 2.0 * math.pi * _uniform(next_key(next_key(key)))
+        draw = mean + math.sqrt(mean) * radius * math.cos(angle)
+        return max(0.0, math.floor(draw + 0.5))
+    count, mass = 0.0, math.exp(-mean)
+    cumulated = mass
+    while u > cumulated and mass > 0.0:
+        count += 1.0
+        mass *= mean / count
+        cumulated += mass
+    return count
+
+
+@njit
+def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64Array:
+    """Poisson bootstrap: independent counts per slot with mean `rate` * weight."""
+    counts = np.empty(len(weights))
+    for slot in range(len(weights)):
+        stream = mix64(key + np.uint64(slot))
+        counts[slot] = _draw_poisson(rate * weights[slot], stream)
+    return counts
+
+
+@njit
+def _add_fit(
+    counts: Float64Array, low: Float64Array, high: Float64Array, jumps: Float64Array
+) -> None:
+    """Fit one bag and add the jumps of its step function to `jumps`, in place.
+
+    A group that the bag misses takes the value of the nearest group that it holds.
+    """
+    drawn = np.flatnonzero(counts[0::2] + counts[1::2] > 0.0)
+    starts, block0, block1 = pool_adjacent_violators(
+        counts[0::2][drawn], counts[1::2][drawn]
+    )
+    before = 0.0
+    for k in range(len(starts)):
+        value = block1[k] / (block0[k] + block1[k])
+        first = 0
+        if k > 0:
+            last_left, first = drawn[starts[k] - 1], drawn[starts[k]]
+            middle = 0.5 * high[last_left] + 0.5 * low[first]
+            while (
+                first - 1 > last_left
+                and 0.5 * low[first - 1] + 0.5 * high[first - 1] >= middle
+            ):
+                first -= 1
+        jumps[first] += value - before
+        before = value
+
+
+@njit
+def sum_of_bags(
+    weight0: Float64Array,
+    weight1: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    n_draws: int,
+    seeds: UInt64Array,
+) -> Float64Array:
+    """Sum over bags of the isotonic fits' values at every group of cells.
+
+    Parameters
+    ----------
+    weight0, weight1, low, high : ndarrays of shape (n_groups,)
+        Weight of each class in a group of cells that are always pooled, and the
+        group's least and greatest score.
+    n_draws : int
+        Rows drawn with replacement per bag.
+    seeds : ndarray of shape (n_bags,)
+        One seed per bag, so that bags may be shared out in any way.
+    """
+    slots = np.empty(2 * len(weight0))
+    slots[0::2] = weight0
+    slots[1::2] = weight1
+    cumulative = np.cumsum(slots)
+    total = cumulative[-1]
+    guide = _guide(cumulative)
+    jumps = np.zeros(len(weight0))
+    for seed in seeds:
+        if n_draws > _DRAWS_PER_SLOT * len(slots):
+            counts = _draw_counts(slots, n_draws / total, mix64(seed))
+        else:
+            counts = _draw_rows(cumulative, guide, n_draws, mix64(seed))
+        _add_fit(counts, low, high, jumps)
+    return np.cumsum(jumps)

@@ -1,0 +1,154 @@
+"""Cells: sorted distinct scores with the weight of each class."""
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.hashing import mix64
+from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
+
+
+@njit
+def count_classes(
+    sorted0: Float64Array, sorted1: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Merge the two classes' sorted scores into cells that count their rows."""
+    n0, n1 = len(sorted0), len(sorted1)
+    scores = np.empty(n0 + n1)
+    weight0 = np.zeros(n0 + n1)
+    weight1 = np.zeros(n0 + n1)
+    i, j, k = 0, 0, 0
+    while i < n0 or j < n1:
+        if j == n1 or (i < n0 and sorted0[i] <= sorted1[j]):
+            score = sorted0[i]
+        else:
+            score = sorted1[j]
+        scores[k] = score
+        while i < n0 and sorted0[i] == score:
+            weight0[k] += 1.0
+            i += 1
+        while j < n1 and sorted1[j] == score:
+            weight1[k] += 1.0
+            j += 1
+        k += 1
+    return scores[:k].copy(), weight0[:k].copy(), weight1[:k].copy()
+
+
+@njit
+def collapse_ties(
+    scores: Float64Array, weight0: Float64Array, weight1: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Sum the weights of equal neighbours in sorted `scores`; drop empty cells."""
+    m = len(scores)
+    out = np.empty(m)
+    sum0 = np.empty(m)
+    sum1 = np.empty(m)
+    k, i = 0, 0
+    while i < m:
+        score = scores[i]
+        total0, total1 = 0.0, 0.0
+        while i < m and scores[i] == score:
+            total0 += weight0[i]
+            total1 += weight1[i]
+            i += 1
+        if total0 > 0.0 or total1 > 0.0:
+            out[k], sum0[k], sum1[k] = score, total0, total1
+            k += 1
+    return out[:k].copy(), sum0[:k].copy(), sum1[:k].copy()
+
+
+@njit
+def merge_cells(
+    scores_a: Float64Array,
+    weight0_a: Float64Array,
+    weight1_a: Float64Array,
+    scores_b: Float64Array,
+    weight0_b: Float64Array,
+    weight1_b: Float64Array,
+    sign: float,
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Add `sign` times the cells of b to those of a; cells may come out negative."""
+    n_a, n_b = len(scores_a), len(scores_b)
+    scores = np.empty(n_a + n_b)
+    weight0 = np.empty(n_a + n_b)
+    weight1 = np.empty(n_a + n_b)
+    i, j, k = 0, 0, 0
+    while i < n_a or j < n_b:
+        take_a = j == n_b or (i < n_a and scores_a[i] <= scores_b[j])
+        take_b = i == n_a or (j < n_b and scores_b[j] <= scores_a[i])
+        total0, total1 = 0.0, 0.0
+        if take_b:
+            scores[k] = scores_b[j]
+            total0, total1 = sign * weight0_b[j], sign * weight1_b[j]
+            j += 1
+        if take_a:
+            scores[k] = scores_a[i]
+            total0 += weight0_a[i]
+            total1 += weight1_a[i]
+            i += 1
+        weight0[k], weight1[k] = total0, total1
+        k += 1
+    return scores[:k].copy(), weight0[:k].copy(), weight1[:k].copy()
+
+
+@njit
+def count_dyadic(scores: Float64Array, factor: float) -> int:
+    """Count the distinct values of floor(score * factor) in sorted `scores`."""
+    count = 1
+    last = np.floor(scores[0] * factor)
+    for score in scores:
+        index = np.floor(score * factor)
+        if index != last:
+            count += 1
+            last = index
+    return count
+
+
+@njit
+def split_cells(
+    score_bits: UInt64Array, weight: Float64Array, n_folds: int, seed: np.uint64
+) -> Float64Array:
+    """Deal the weight of every cell over folds, shape (n_folds, n_cells).
+
+    Every fold gets floor(w / n_folds); the whole units that remain go to
+    neighbouring folds from a drawn start on, and a fraction to the next one. The
+    draw is a hash of seed, score and weight, so that a cell's share is the same
+    whatever else the summary holds.
+    """
+    m = len(weight)
+    shares = np.zeros((n_folds, m))
+    for i in range(m):
+        w = weight[i]
+        if w == 0.0:
+            continue
+        base = np.floor(w / n_folds)
+        rest = w - n_folds * base
+        units = int(np.floor(rest))
+        key = mix64(score_bits[i] ^ mix64(seed + np.uint64(int(base) + units)))
+        start = int((key >> np.uint64(11)) % np.uint64(n_folds))
+        for fold in range(n_folds):
+            shares[fold, i] = base
+        for j in range(units):
+            shares[(start + j) % n_folds, i] += 1.0
+        shares[(start + units) % n_folds, i] += rest - units
+    return shares
+
+
+@njit
+def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
+    """First cell of each of at most `n_groups` groups of about equal weight.
+
+    A cell goes to group floor(n_groups * mid / total), mid being the cumulative
+    weight up to the middle of the cell, so that ties are never split.
+    """
+    total = weight.sum()
+    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
+    before, count, last = 0.0, 0, -1
+    for i in range(len(weight)):
+        group = int(n_groups * ((before + 0.5 * weight[i]) / total))
+        group = min(group, n_groups - 1)
+        if group != last:
+            starts[count] = i
+            count += 1
+            last = group
+        before += weight[i]
+    return starts[:count].copy()

@@ -1,0 +1,25 @@
+"""Counter-based random numbers: the same key gives the same number anywhere."""
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@njit
+def mix64(key: np.uint64) -> np.uint64:
+    """Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64 bits."""
+    z = key
+    z = (z ^ (z >> _S30)) * _MIX1
+    z = (z ^ (z >> _S27)) * _MIX2
+    return z ^ (z >> _S31)
+
+
+@njit
+def next_key(key: np.uint64) -> np.uint64:
+    """Advance a SplitMix64 stream; feed the result to `mix64` for its number."""
+    return key + _GOLDEN

@@ -1,0 +1,134 @@
+"""Penalised logistic regression on weighted cells by Newton's method."""
+
+import math
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array
+
+_MAX_STEPS = 100
+_MAX_HALVINGS = 40
+# The squared Newton decrement is the next step's length in standard errors, squared.
+# Below the first bound a full step is sure to descend (and rounding of the objective
+# would hide it), below the second the step taken is the last one.
+_SURE_DECREMENT = 1e-5
+_LAST_DECREMENT = 1e-12
+
+
+@njit
+def logistic_objective(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    theta: Float64Array,
+) -> float:
+    """Negative log-likelihood plus half of sum penalty_j (theta_j - prior_j)^2.
+
+    With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f).
+    """
+    p, m = design.shape
+    total = 0.0
+    for i in range(m):
+        f = 0.0
+        for j in range(p):
+            f += theta[j] * design[j, i]
+        softplus = math.log1p(math.exp(-abs(f))) + max(f, 0.0)
+        total += (weight0[i] + weight1[i]) * softplus - weight1[i] * f
+    for j in range(p):
+        total += 0.5 * penalty[j] * (theta[j] - prior[j]) ** 2
+    return total
+
+
+@njit
+def _derivatives(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    theta: Float64Array,
+) -> tuple[Float64Array, Float64Array]:
+    """Gradient (p,) and Hessian (p, p) of `logistic_objective`."""
+    p, m = design.shape
+    gradient = np.zeros(p)
+    hessian = np.zeros((p, p))
+    for i in range(m):
+        f = 0.0
+        for j in range(p):
+            f += theta[j] * design[j, i]
+        # expit without overflow on either side
+        e = math.exp(-abs(f))
+        q = 1.0 / (1.0 + e) if f >= 0.0 else e / (1.0 + e)
+        w = weight0[i] + weight1[i]
+        slope = w * q - weight1[i]
+        curvature = w * e / ((1.0 + e) * (1.0 + e))
+        for j in range(p):
+            d = design[j, i]
+            gradient[j] += slope * d
+            for k in range(j + 1):
+                hessian[j, k] += curvature * d * design[k, i]
+    for j in range(p):
+        gradient[j] += penalty[j] * (theta[j] - prior[j])
+        hessian[j, j] += penalty[j]
+        for k in range(j):
+            hessian[k, j] = hessian[j, k]
+    return gradient, hessian
+
+
+@njit
+def fit_logistic(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    start: Float64Array,
+) -> tuple[Float64Array, bool]:
+    """Minimise `logistic_objective` by Newton steps, halved until they descend.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_coefficients, n_cells)
+    weight0, weight1 : ndarrays of shape (n_cells,)
+        Weight of each class; fractions are allowed (smoothed targets).
+    penalty, prior, start : ndarrays of shape (n_coefficients,)
+
+    Returns
+    -------
+    theta : ndarray of shape (n_coefficients,)
+    converged : bool
+    """
+    theta = start.copy()
+    for _ in range(_MAX_STEPS):
+        gradient, hessian = _derivatives(
+            design, weight0, weight1, penalty, prior, theta
+        )
+        # A tiny ridge keeps the solve defined where probabilities saturate.
+        for j in range(len(theta)):
+            hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
+        step = np.linalg.solve(hessian, gradient)
+        decrement = np.dot(gradient, step)
+        if not decrement < np.inf:
+            return theta, False
+        if decrement < _SURE_DECREMENT:
+            theta = theta - step
+            if decrement < _LAST_DECREMENT:
+                return theta, True
+            continue
+        value = logistic_objective(design, weight0, weight1, penalty, prior, theta)
+        scale = 1.0
+        for _ in range(_MAX_HALVINGS):
+            trial = theta - scale * step
+            trial_value = logistic_objective(
+                design, weight0, weight1, penalty, prior, trial
+            )
+            if trial_value <= value - 1e-4 * scale * decrement:
+                break
+            scale *= 0.5
+        else:
+            return theta, False
+        theta = trial
+    return theta, False

@@ -1,0 +1,64 @@
+"""Pool adjacent violators for labels 0 and 1."""
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array, Int64Array
+
+
+@njit
+def pool_adjacent_violators(
+    weight0: Float64Array, weight1: Float64Array
+) -> tuple[Int64Array, Float64Array, Float64Array]:
+    """Blocks of the isotonic regression of the labels (Ayer et al. 1955), O(n).
+
+    A cell counts weight0 zeros and weight1 ones; some of the two is positive. The
+    blocks' means increase strictly: equal neighbours are pooled. Comparing
+    w1_left * w0_right with w1_right * w0_left needs no division and is exact for
+    integer weights.
+
+    Returns
+    -------
+    starts, block0, block1 : ndarrays of shape (n_blocks,)
+        First cell of each block and the weight of each class in it.
+    """
+    m = len(weight0)
+    starts = np.empty(m, dtype=np.int64)
+    block0 = np.empty(m)
+    block1 = np.empty(m)
+    k = 0
+    for i in range(m):
+        start, w0, w1 = i, weight0[i], weight1[i]
+        while k > 0 and block1[k - 1] * w0 >= w1 * block0[k - 1]:
+            k -= 1
+            start = starts[k]
+            w0 += block0[k]
+            w1 += block1[k]
+        starts[k], block0[k], block1[k] = start, w0, w1
+        k += 1
+    return starts[:k].copy(), block0[:k].copy(), block1[:k].copy()
+
+
+@njit
+def always_pooled(weight0: Float64Array, weight1: Float64Array) -> Int64Array:
+    """First cell of each run that every reweighting pools into one block.
+
+    A cell of ones followed by a cell of zeros violates the order whatever (positive)
+    weights the two get, so runs of ones with the zeros that follow them can be
+    summed once before any number of isotonic regressions on reweighted cells. A
+    cell that holds both classes may come out with either, so it is kept alone.
+    """
+    m = len(weight0)
+    starts = np.empty(m, dtype=np.int64)
+    starts[0] = 0
+    count = 1
+    for i in range(1, m):
+        pure1_before = weight0[i - 1] == 0.0
+        pure0_before = weight1[i - 1] == 0.0
+        pure1 = weight0[i] == 0.0
+        pure0 = weight1[i] == 0.0
+        together = (pure1_before and (pure1 or pure0)) or (pure0_before and pure0)
+        if not together:
+            starts[count] = i
+            count += 1
+    return starts[:count].copy()

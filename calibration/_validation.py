@@ -1,0 +1,160 @@
+"""Every check of what a user passes in, and the wording of every refusal.
+
+A message names the parameter in backticks, the rule, and the value got.
+"""
+
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+
+
+def check_vector(values: ArrayLike, name: str) -> Float64Array:
+    """Return `values` as a finite, contiguous float64 vector of shape (n,), n >= 1.
+
+    A column of shape (n, 1) is accepted, as scikit-learn's users expect.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufO":
+        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
+        raise TypeError(msg)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        msg = f"`{name}` must have shape (n,) or (n, 1), got shape {array.shape}."
+        raise ValueError(msg)
+    if array.size == 0:
+        msg = f"`{name}` must hold at least one value, got an empty array."
+        raise ValueError(msg)
+    try:
+        vector = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"`{name}` must be numeric, got dtype {array.dtype}: {error}."
+        raise TypeError(msg) from error
+    finite = np.isfinite(vector)
+    if not finite.all():
+        place = int(np.argmin(finite))
+        msg = f"`{name}` must be finite, got {vector[place]} at position {place}."
+        raise ValueError(msg)
+    return vector
+
+
+def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
+    """Return labels coded 0/1 as booleans, True for 1."""
+    labels = check_vector(y, name)
+    ones: NDArray[np.bool_] = labels == 1.0
+    valid = ones | (labels == 0.0)
+    if not valid.all():
+        place = int(np.argmin(valid))
+        msg = (
+            f"`{name}` must hold the two classes coded 0 and 1, "
+            f"got {labels[place]:g} at position {place}."
+        )
+        raise ValueError(msg)
+    return ones
+
+
+def check_weights(sample_weight: ArrayLike, n: int) -> Float64Array:
+    """Return non-negative weights, not all zero, of length `n`."""
+    weights = check_vector(sample_weight, "sample_weight")
+    check_same_length(n, "the data", len(weights), "sample_weight")
+    if weights.min() < 0.0:
+        place = int(np.argmin(weights))
+        msg = (
+            "`sample_weight` must not be negative, "
+            f"got {weights[place]:g} at position {place}."
+        )
+        raise ValueError(msg)
+    if weights.max() == 0.0:
+        msg = "`sample_weight` must not be zero everywhere, got only zeros."
+        raise ValueError(msg)
+    return weights
+
+
+def check_same_length(n: int, name: str, other_n: int, other_name: str) -> None:
+    """Refuse two arguments of different length."""
+    if n != other_n:
+        msg = (
+            f"`{other_name}` must be as long as {name.strip('`')}, "
+            f"got {other_n} and {n} values."
+        )
+        raise ValueError(msg)
+
+
+def check_in_unit(low: float, high: float, name: str) -> None:
+    """Refuse values, given by their least and greatest, outside [0, 1]."""
+    if low < 0.0 or high > 1.0:
+        value = low if low < 0.0 else high
+        msg = f"`{name}` must lie in [0, 1], got {value:g}."
+        raise ValueError(msg)
+
+
+def check_probabilities(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
+    """Return probabilities as a float64 vector."""
+    probabilities = check_vector(y_prob, name)
+    check_in_unit(float(probabilities.min()), float(probabilities.max()), name)
+    return probabilities
+
+
+def check_forecasts(
+    y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.bool_], Float64Array, Float64Array]:
+    """Return labels, probabilities and weights (ones if None) of equal length."""
+    ones = check_labels(y_true, "y_true")
+    probabilities = check_probabilities(y_prob)
+    check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
+    if sample_weight is None:
+        return ones, probabilities, np.ones(len(ones))
+    return ones, probabilities, check_weights(sample_weight, len(ones))
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of the named choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        msg = f"`{name}` must be one of {listed}, got {value!r}."
+        raise ValueError(msg)
+
+
+def check_integer(value: Any, name: str, least: int) -> int:
+    """Return an integer parameter that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        msg = f"`{name}` must be an integer, got {value!r}."
+        raise TypeError(msg)
+    if value < least:
+        msg = f"`{name}` must be at least {least}, got {value}."
+        raise ValueError(msg)
+    return int(value)
+
+
+def check_number(
+    value: Any, name: str, low: float, high: float = np.inf, *, open_low: bool = False
+) -> float:
+    """Return a real parameter in [low, high], or (low, high] if `open_low`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        msg = f"`{name}` must be a real number, got {value!r}."
+        raise TypeError(msg)
+    number = float(value)
+    above = number > low if open_low else number >= low
+    if not (above and number <= high):
+        bracket = "(" if open_low else "["
+        end = "inf)" if high == np.inf else f"{high:g}]"
+        msg = f"`{name}` must lie in {bracket}{low:g}, {end}, got {value!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_level(value: Any, name: str) -> float:
+    """Return a probability level strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        msg = f"`{name}` must be a real number, got {value!r}."
+        raise TypeError(msg)
+    level = float(value)
+    if not 0.0 < level < 1.0:
+        msg = f"`{name}` must lie in (0, 1), got {value!r}."
+        raise ValueError(msg)
+    return level

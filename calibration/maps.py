@@ -1,0 +1,336 @@
+"""`CalibrationMap`: a function from score to probability, held as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from calibration._kernels.evaluate import count_below, evaluate_map
+from calibration._kernels.types import Float64Array
+from calibration._validation import (
+    check_choice,
+    check_level,
+    check_probabilities,
+    check_vector,
+    check_weights,
+)
+
+_SCHEMA = "calibration.CalibrationMap/1"
+_ARRAYS = ("knots", "left", "at", "right", "weight0", "weight1")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationMap:
+    """A function from score to probability as arrays of knots and values.
+
+    Below the first knot the map is left[0], on knot k it is at[k], above the last
+    right[-1]. Between knots k and k + 1 it is right[k] (`kind="step"`) or the line
+    from right[k] to left[k + 1] (`kind="linear"`). Block k of a step map starts at
+    knot k; block 0 reaches down to minus infinity.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (k,)
+        Strictly increasing scores, k >= 1.
+    left, at, right : ndarrays of shape (k,)
+        Limit from below, value, and limit from above at each knot.
+    kind : {"step", "linear"}
+        What lies between knots.
+    weight0, weight1 : ndarrays of shape (k,), optional
+        Weight of each class in the block that starts at each knot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import CalibrationMap
+    >>> steps = CalibrationMap.step(np.array([0.0, 0.5]), np.array([0.1, 0.8]))
+    >>> steps([-1.0, 0.49, 0.5, 2.0])
+    array([0.1, 0.1, 0.8, 0.8])
+    >>> line = CalibrationMap.linear(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    >>> CalibrationMap.average([steps, line])([0.25, 0.5])
+    array([0.175, 0.65 ])
+    """
+
+    knots: Float64Array
+    left: Float64Array
+    at: Float64Array
+    right: Float64Array
+    kind: Literal["step", "linear"]
+    weight0: Float64Array | None = None
+    weight1: Float64Array | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "kind", ("step", "linear"))
+        for name in _ARRAYS:
+            array = getattr(self, name)
+            if array is None:
+                continue
+            array = np.array(array, dtype=np.float64)
+            if array.shape != np.shape(self.knots) or array.ndim != 1 or not array.size:
+                msg = (
+                    f"`{name}` must have shape (k,) with k >= 1 like `knots`, "
+                    f"got shape {array.shape}."
+                )
+                raise ValueError(msg)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if not (np.diff(self.knots) > 0.0).all():
+            msg = "`knots` must increase strictly, got a tie or a decrease."
+            raise ValueError(msg)
+
+    @classmethod
+    def step(
+        cls,
+        starts: Float64Array,
+        values: Float64Array,
+        weight0: Float64Array | None = None,
+        weight1: Float64Array | None = None,
+    ) -> CalibrationMap:
+        """Return the step function that is values[k] from starts[k] on.
+
+        Parameters
+        ----------
+        starts, values : ndarrays of shape (k,)
+            Where blocks start (they hold their left end) and their values.
+        weight0, weight1 : ndarrays of shape (k,), optional
+            Weight of each class per block.
+
+        Returns
+        -------
+        CalibrationMap
+        """
+        left = np.concatenate([values[:1], values[:-1]])
+        return cls(starts, left, values, values, "step", weight0, weight1)
+
+    @classmethod
+    def linear(cls, knots: Float64Array, values: Float64Array) -> CalibrationMap:
+        """Return the continuous map through (knots, values), flat beyond the ends.
+
+        Parameters
+        ----------
+        knots, values : ndarrays of shape (k,)
+
+        Returns
+        -------
+        CalibrationMap
+        """
+        return cls(knots, values, values, values, "linear")
+
+    @classmethod
+    def average(
+        cls, maps: Sequence[CalibrationMap], weights: ArrayLike | None = None
+    ) -> CalibrationMap:
+        """Return the weighted mean of maps as one map on the union of their knots.
+
+        Parameters
+        ----------
+        maps : sequence of CalibrationMap
+            At least one.
+        weights : array-like of shape (len(maps),), optional
+            Non-negative weights; they are normalised. Default equal.
+
+        Returns
+        -------
+        CalibrationMap
+            Of kind "step" where all maps are, else "linear".
+        """
+        if len(maps) == 0:
+            msg = "`maps` must hold at least one map, got none."
+            raise ValueError(msg)
+        shares = np.ones(len(maps)) if weights is None else weights
+        shares = check_weights(shares, len(maps))
+        shares = shares / shares.sum()
+        knots = np.unique(np.concatenate([one.knots for one in maps]))
+        left, at, right = (np.zeros(len(knots)) for _ in range(3))
+        for share, one in zip(shares, maps, strict=True):
+            below, value, above = one._limits(knots)
+            left += share * below
+            at += share * value
+            right += share * above
+        steps = all(one.kind == "step" for one in maps)
+        return cls(knots, left, at, right, "step" if steps else "linear")
+
+    def __call__(self, scores: ArrayLike) -> Float64Array:
+        """Return the map's values at `scores`, shape (n,), in O(log k) each."""
+        return self._evaluate(check_vector(scores, "scores"))
+
+    def __len__(self) -> int:
+        """Return the number of knots."""
+        return len(self.knots)
+
+    def __repr__(self) -> str:
+        return (
+            f"CalibrationMap(kind={self.kind!r}, n_knots={len(self)}, "
+            f"from {self.left[0]:.4g} to {self.right[-1]:.4g})"
+        )
+
+    @property
+    def is_increasing(self) -> bool:
+        """Whether the map never decreases."""
+        path = np.column_stack([self.left, self.at, self.right]).ravel()
+        return bool((np.diff(path) >= 0.0).all())
+
+    def inverse(self, probabilities: ArrayLike) -> Float64Array:
+        """Return the least score at which an increasing map reaches a probability.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            inf{s : map(s) >= p}: -inf where all of the map does, +inf where none.
+        """
+        goals = check_probabilities(probabilities, "probabilities")
+        if not self.is_increasing:
+            msg = "`inverse` needs a map that never decreases, got one that does."
+            raise ValueError(msg)
+        # First knot with right >= goal; the goal is reached there or on the way.
+        k = np.searchsorted(self.right, goals, side="left")
+        out = np.full(len(goals), np.inf)
+        found = k < len(self)
+        k_found, goal = k[found], goals[found]
+        score = self.knots[k_found].copy()
+        before = np.maximum(k_found - 1, 0)
+        rise = self.left[k_found] - self.right[before]
+        on_line = (k_found > 0) & (goal <= self.left[k_found]) & (rise > 0.0)
+        share = (goal - self.right[before])[on_line] / rise[on_line]
+        gap = self.knots[k_found] - self.knots[before]
+        score[on_line] = self.knots[before][on_line] + share * gap[on_line]
+        score[goal <= self.left[0]] = -np.inf
+        out[found] = score
+        return out
+
+    def interval(
+        self,
+        scores: ArrayLike,
+        coverage: float = 0.9,
+        method: Literal["beta", "hoeffding"] = "beta",
+    ) -> Float64Array:
+        """Return an interval for the event rate of the block that a score falls in.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+        coverage : float
+            Level of the interval, in (0, 1).
+        method : {"beta", "hoeffding"}
+            "beta": equal-tailed interval of the posterior Beta(n1 + 1/2, n0 + 1/2)
+            (Jeffreys), opened to 0 where n1 = 0 and to 1 where n0 = 0.
+            "hoeffding": rate -+ sqrt(log(2 / (1 - coverage)) / (2 n)), valid for
+            any n if the block was fixed before the data were seen.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds.
+
+        References
+        ----------
+        Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion.
+        """
+        values = check_vector(scores, "scores")
+        coverage = check_level(coverage, "coverage")
+        check_choice(method, "method", ("beta", "hoeffding"))
+        n0, n1 = self.block_weights()
+        if method == "beta":
+            tail = 0.5 * (1.0 - coverage)
+            lower = np.where(n1 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, tail), 0.0)
+            upper = np.where(n0 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, 1.0 - tail), 1.0)
+        else:
+            radius = np.sqrt(np.log(2.0 / (1.0 - coverage)) / (2.0 * (n0 + n1)))
+            lower = np.maximum(n1 / (n0 + n1) - radius, 0.0)
+            upper = np.minimum(n1 / (n0 + n1) + radius, 1.0)
+        block = np.maximum(count_below(self.knots, values) - 1, 0)
+        return np.column_stack([lower[block], upper[block]])
+
+    def block_weights(self) -> tuple[Float64Array, Float64Array]:
+        """Return the weight of class 0 and of class 1 in each block.
+
+        Returns
+        -------
+        weight0, weight1 : ndarrays of shape (k,)
+        """
+        if self.weight0 is None or self.weight1 is None:
+            msg = (
+                "`weight0` and `weight1` must be known for this, got a map without "
+                "class weights per block (only histogram and isotonic maps have them)."
+            )
+            raise ValueError(msg)
+        return self.weight0, self.weight1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain lists and strings, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Infinite values (a map of log-likelihood ratios) become strings.
+        """
+        out: dict[str, Any] = {"schema": _SCHEMA, "kind": self.kind}
+        for name in _ARRAYS:
+            array = getattr(self, name)
+            if array is not None:
+                out[name] = [v if np.isfinite(v) else str(v) for v in array.tolist()]
+        return out
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> CalibrationMap:
+        """Return the map that `to_dict` wrote.
+
+        Parameters
+        ----------
+        data : dict
+
+        Returns
+        -------
+        CalibrationMap
+        """
+        if data.get("schema") != _SCHEMA:
+            msg = f"`data` must have schema {_SCHEMA!r}, got {data.get('schema')!r}."
+            raise ValueError(msg)
+        arrays = {
+            name: np.array([float(v) for v in data[name]])
+            for name in _ARRAYS
+            if name in data
+        }
+        return cls(kind=data["kind"], **arrays)
+
+    def _evaluate(self, values: Float64Array) -> Float64Array:
+        return evaluate_map(
+            values, self.knots, self.left, self.at, self.right, self.kind == "linear"
+        )
+
+    def _limits(
+        self, points: Float64Array
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Limit from below, value and limit from above at increasing points."""
+        value = self._evaluate(points)
+        below, above = value.copy(), value.copy()
+        place = np.searchsorted(points, self.knots)
+        on = points[np.minimum(place, len(points) - 1)] == self.knots
+        below[place[on]] = self.left[on]
+        above[place[on]] = self.right[on]
+        return below, value, above
+
+
+def constant_map(score: float, value: float, n0: float, n1: float) -> CalibrationMap:
+    """Return the map with one value everywhere, and its weights as one block."""
+    one = np.array([value])
+    return CalibrationMap.step(np.array([score]), one, np.array([n0]), np.array([n1]))
+
+
+def edges_between(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return where a step from `low` to `high` (the next score up) is placed.
+
+    The middle; where no float lies between, `high` itself, so that `low` stays on
+    its own side of an edge that belongs to the block above.
+    """
+    middle = 0.5 * low + 0.5 * high
+    return cast(Float64Array, np.where(middle > low, middle, high))

@@ -1,0 +1,377 @@
+"""`ScoreSummary`: all that a calibrator needs to know of scores and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.cells import (
+    collapse_ties,
+    count_classes,
+    count_dyadic,
+    group_starts,
+    merge_cells,
+    split_cells,
+)
+from calibration._kernels.types import Float64Array
+from calibration._validation import (
+    check_integer,
+    check_labels,
+    check_same_length,
+    check_vector,
+    check_weights,
+)
+
+# Levels whose cell width 2**-level and its inverse are ordinary floats.
+_LEVELS = range(-1000, 1000)
+# Weights cancel to this share of a cell's weight when real weights are subtracted.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreSummary:
+    """Sorted distinct scores ("cells") with the weight of each class.
+
+    A mergeable statistic: every calibrator on scores alone is fitted from it, so a
+    fit on shards is the fit on all rows, and leaving a fold out is a subtraction.
+    A weight is a number of repetitions: with integer weights, weighting and
+    repeating rows give the same summary bit for bit.
+
+    Build it with `from_scores`; the fields are read-only.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_cells,)
+        Strictly increasing scores.
+    weight0, weight1 : ndarrays of shape (n_cells,)
+        Weight of class 0 and of class 1 in each cell.
+    max_cells : int or None
+        Bound on the number of cells; None keeps every distinct score.
+    level : int or None
+        Scores were moved to dyadic cells [k, k + 1) * 2**-level; None: exact.
+    lowest, highest : float
+        Least and greatest score seen before any was moved.
+
+    Notes
+    -----
+    In bounded mode the cells are the dyadic intervals of the finest level that
+    keeps their number within `max_cells`; a cell is represented by its midpoint,
+    clipped to [lowest, highest]. Cells of one level are unions of cells of the next,
+    and the level of a union of data is never finer than that of its parts, so
+    merging is associative and commutative and gives the summary of all rows.
+
+    Examples
+    --------
+    >>> from calibration import ScoreSummary
+    >>> first = ScoreSummary.from_scores([0.2, 0.7, 0.7], [0, 1, 0])
+    >>> second = ScoreSummary.from_scores([0.2, 0.9], [1, 1])
+    >>> both = first + second
+    >>> both
+    ScoreSummary(n_cells=3, n=5, base_rate=0.6)
+    >>> both.scores, both.weight1
+    (array([0.2, 0.7, 0.9]), array([1., 1., 1.]))
+    """
+
+    scores: Float64Array
+    weight0: Float64Array
+    weight1: Float64Array
+    max_cells: int | None = None
+    level: int | None = None
+    lowest: float = field(default=np.nan)
+    highest: float = field(default=np.nan)
+
+    def __post_init__(self) -> None:
+        for array in (self.scores, self.weight0, self.weight1):
+            array.setflags(write=False)
+        if np.isnan(self.lowest) and len(self.scores):
+            object.__setattr__(self, "lowest", float(self.scores[0]))
+            object.__setattr__(self, "highest", float(self.scores[-1]))
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        max_cells: int | None = None,
+    ) -> ScoreSummary:
+        """Summarise scores and their labels, O(n log n).
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+            Finite scores on any scale.
+        y : array-like of shape (n,)
+            Labels coded 0 and 1.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative numbers of repetitions.
+        max_cells : int, optional
+            Keep at most this many cells (at least 2) by rounding scores to dyadic
+            cells; see `max_displacement`.
+
+        Returns
+        -------
+        ScoreSummary
+        """
+        values = check_vector(scores, "scores")
+        ones = check_labels(y)
+        check_same_length(len(values), "`scores`", len(ones), "y")
+        if max_cells is not None:
+            max_cells = check_integer(max_cells, "max_cells", 2)
+        # Adding zero turns -0.0 into 0.0, its equal: no cell has two names.
+        if sample_weight is None:
+            cells = count_classes(
+                np.sort(values[~ones]) + 0.0, np.sort(values[ones]) + 0.0
+            )
+        else:
+            weights = check_weights(sample_weight, len(values))
+            order = np.argsort(values, kind="stable")
+            weights, ones = weights[order], ones[order]
+            cells = collapse_ties(
+                values[order] + 0.0,
+                np.where(ones, 0.0, weights),
+                np.where(ones, weights, 0.0),
+            )
+        return cls(*cells, max_cells)._bounded()
+
+    @property
+    def n(self) -> float:
+        """Total weight: the number of rows, repetitions counted."""
+        return self.n0 + self.n1
+
+    @property
+    def n0(self) -> float:
+        """Weight of class 0."""
+        return float(self.weight0.sum())
+
+    @property
+    def n1(self) -> float:
+        """Weight of class 1."""
+        return float(self.weight1.sum())
+
+    @property
+    def n_cells(self) -> int:
+        """Number of distinct scores."""
+        return len(self.scores)
+
+    @property
+    def weight(self) -> Float64Array:
+        """Weight of both classes per cell, shape (n_cells,)."""
+        return self.weight0 + self.weight1
+
+    @property
+    def base_rate(self) -> float:
+        """Share of class 1 in the total weight."""
+        return self.n1 / self.n
+
+    @property
+    def max_displacement(self) -> float:
+        """Most that any score can have been moved: 0, or the width of a cell."""
+        return 0.0 if self.level is None else 2.0**-self.level
+
+    def __repr__(self) -> str:
+        moved = (
+            f", max_displacement={self.max_displacement:g}"
+            if self.level is not None
+            else ""
+        )
+        return (
+            f"ScoreSummary(n_cells={self.n_cells}, n={self.n:g}, "
+            f"base_rate={self.base_rate:.4g}{moved})"
+        )
+
+    def merge(self, other: ScoreSummary) -> ScoreSummary:
+        """Return the summary of both sets of rows; `a + b` does the same.
+
+        Parameters
+        ----------
+        other : ScoreSummary
+
+        Returns
+        -------
+        ScoreSummary
+            Bounded by the smaller `max_cells` of the two.
+        """
+        bounds = [s.max_cells for s in (self, other) if s.max_cells is not None]
+        levels = [s.level for s in (self, other) if s.level is not None]
+        level = min(levels, default=None)
+        lowest = min(self.lowest, other.lowest)
+        highest = max(self.highest, other.highest)
+        a = self._at_level(level, lowest, highest)
+        b = other._at_level(level, lowest, highest)
+        cells = merge_cells(*a, *b, 1.0)
+        merged = ScoreSummary(*cells, min(bounds, default=None), level, lowest, highest)
+        return merged._bounded()
+
+    __add__ = merge
+
+    def __radd__(self, other: object) -> ScoreSummary:
+        """Let the built-in `sum` start from 0."""
+        if other == 0:
+            return self
+        return NotImplemented
+
+    def __sub__(self, other: ScoreSummary) -> ScoreSummary:
+        """Return the summary without the rows of `other`, which must be part of it."""
+        levels = [s.level for s in (self, other) if s.level is not None]
+        level = min(levels, default=None)
+        a = self._at_level(level, self.lowest, self.highest)
+        b = other._at_level(level, self.lowest, self.highest)
+        scores, weight0, weight1 = merge_cells(*a, *b, -1.0)
+        tolerance = _ROUNDING * max(self.weight0.max(), self.weight1.max())
+        if min(weight0.min(), weight1.min()) < -tolerance:
+            msg = (
+                "`other` must be a part of the summary that it is subtracted from, "
+                "got a cell that holds more weight."
+            )
+            raise ValueError(msg)
+        weight0 = np.where(weight0 > tolerance, weight0, 0.0)
+        weight1 = np.where(weight1 > tolerance, weight1, 0.0)
+        kept = (weight0 > 0.0) | (weight1 > 0.0)
+        if not kept.any():
+            msg = "`other` must leave some weight, got the whole summary."
+            raise ValueError(msg)
+        return ScoreSummary(
+            scores[kept],
+            weight0[kept],
+            weight1[kept],
+            self.max_cells,
+            level,
+            self.lowest if level is not None else np.nan,
+            self.highest if level is not None else np.nan,
+        )
+
+    def split(self, k: int, random_state: int | None = 0) -> list[ScoreSummary]:
+        """Deal the rows over k disjoint folds that sum to this summary.
+
+        A cell's share depends on its score, class and weight and on the seed only:
+        not on row order, and not on whether a row is repeated or weighted. A
+        cell with weight of k or more is spread evenly, so ties are shared by folds.
+
+        Parameters
+        ----------
+        k : int
+            Number of folds, at least 2.
+        random_state : int, optional
+            Seed; None draws one.
+
+        Returns
+        -------
+        list of ScoreSummary
+            The folds that received any weight (all k unless there are few rows).
+        """
+        k = check_integer(k, "k", 2)
+        keys = np.random.SeedSequence(random_state).generate_state(2, np.uint64)
+        bits = self.scores.view(np.uint64)
+        share0 = split_cells(bits, self.weight0, k, keys[0])
+        share1 = split_cells(bits, self.weight1, k, keys[1])
+        folds = []
+        for weight0, weight1 in zip(share0, share1, strict=True):
+            kept = (weight0 > 0.0) | (weight1 > 0.0)
+            if kept.any():
+                folds.append(self._with_cells(self.scores, weight0, weight1, kept))
+        return folds
+
+    def condense(self, n_cells: int) -> ScoreSummary:
+        """Merge neighbours into at most `n_cells` cells of about equal weight.
+
+        Parameters
+        ----------
+        n_cells : int
+            Most cells to keep. A merged cell's score is its rows' mean score.
+
+        Returns
+        -------
+        ScoreSummary
+            This summary itself where it is small enough.
+        """
+        n_cells = check_integer(n_cells, "n_cells", 1)
+        if self.n_cells <= n_cells:
+            return self
+        weight = self.weight
+        starts = group_starts(weight, n_cells)
+        total = np.add.reduceat(weight, starts)
+        # Means of deviations from a cell of the group lose no digits to a far origin.
+        origin = self.scores[starts]
+        spread = self.scores - np.repeat(origin, np.diff(starts, append=self.n_cells))
+        means = origin + np.add.reduceat(weight * spread, starts) / total
+        return ScoreSummary(
+            means,
+            np.add.reduceat(self.weight0, starts),
+            np.add.reduceat(self.weight1, starts),
+        )
+
+    def percentiles(
+        self, q: ArrayLike, weight: Float64Array | None = None
+    ) -> Float64Array:
+        """Return the scores below which a share q of the weight lies.
+
+        Parameters
+        ----------
+        q : array-like of shape (k,)
+            Shares in [0, 1].
+        weight : ndarray of shape (n_cells,), optional
+            Weights to use, for instance `weight0`; default both classes.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+            Least score with cumulative weight >= q * total.
+        """
+        cumulative = np.cumsum(self.weight if weight is None else weight)
+        # A touch of slack, so that q * total is not missed by rounding.
+        goal = np.asarray(q, dtype=np.float64) * cumulative[-1] * (1.0 - 1e-14)
+        place = np.searchsorted(cumulative, goal, side="left")
+        found: Float64Array = self.scores[np.minimum(place, self.n_cells - 1)]
+        return found
+
+    def _with_cells(
+        self,
+        scores: Float64Array,
+        weight0: Float64Array,
+        weight1: Float64Array,
+        kept: NDArray[np.bool_],
+    ) -> ScoreSummary:
+        """Return a summary of some of the cells under the same bounds."""
+        exact = self.level is None
+        return ScoreSummary(
+            scores[kept],
+            weight0[kept],
+            weight1[kept],
+            self.max_cells,
+            self.level,
+            np.nan if exact else self.lowest,
+            np.nan if exact else self.highest,
+        )
+
+    def _at_level(
+        self, level: int | None, lowest: float, highest: float
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Cells moved to the dyadic cells of `level`, clipped to [lowest, highest]."""
+        if level is None:
+            return self.scores, self.weight0, self.weight1
+        width = 2.0**-level
+        index = np.floor(self.scores / width)
+        moved = np.clip((index + 0.5) * width, lowest, highest)
+        return collapse_ties(moved, self.weight0, self.weight1)
+
+    def _bounded(self) -> ScoreSummary:
+        """Coarsen to the finest level that respects `max_cells`."""
+        if self.max_cells is None or self.n_cells <= self.max_cells:
+            return self
+        # Beyond this level floor(score / width) leaves the exact integers.
+        reach = int(np.frexp(max(abs(self.lowest), abs(self.highest)))[1])
+        finest = min(52 - reach, _LEVELS.stop - 1)
+        high = finest if self.level is None else min(self.level, finest)
+        low = _LEVELS.start
+        while low < high:
+            middle = (low + high + 1) // 2
+            if count_dyadic(self.scores, 2.0**middle) <= self.max_cells:
+                low = middle
+            else:
+                high = middle - 1
+        cells = self._at_level(low, self.lowest, self.highest)
+        return ScoreSummary(*cells, self.max_cells, low, self.lowest, self.highest)
