@@ -1,0 +1,102 @@
+"""Cells against dictionaries."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from calibration._kernels.cells import (
+    collapse_ties,
+    count_classes,
+    count_dyadic,
+    group_starts,
+    merge_cells,
+    split_cells,
+)
+
+
+def tally(scores, weight0, weight1):
+    table = defaultdict(lambda: [0.0, 0.0])
+    for s, a, b in zip(scores, weight0, weight1, strict=True):
+        table[float(s)][0] += a
+        table[float(s)][1] += b
+    return {s: pair for s, pair in sorted(table.items()) if pair != [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(("n0", "n1"), [(1, 0), (0, 1), (5, 3), (40, 60)])
+def test_count_classes_counts_every_score(rng, n0, n1):
+    scores0 = np.sort(rng.integers(0, 10, n0) / 10.0)
+    scores1 = np.sort(rng.integers(0, 10, n1) / 10.0)
+    got = tally(*count_classes(scores0, scores1))
+    labels = np.repeat([0.0, 1.0], [n0, n1])
+    both = np.concatenate([scores0, scores1])
+    assert got == tally(both, 1.0 - labels, labels)
+
+
+def test_collapse_ties_sums_neighbours_and_drops_empty_cells():
+    scores, weight0, weight1 = collapse_ties(
+        np.array([0.1, 0.1, 0.2, 0.3]),
+        np.array([1.0, 2.0, 0.0, 0.0]),
+        np.array([0.0, 0.5, 0.0, 4.0]),
+    )
+    assert scores.tolist() == [0.1, 0.3]
+    assert weight0.tolist() == [3.0, 0.0]
+    assert weight1.tolist() == [0.5, 4.0]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_merge_cells_adds_signed_weights(rng, sign):
+    a = np.unique(rng.integers(0, 20, 12)).astype(float)
+    b = np.unique(rng.integers(0, 20, 12)).astype(float)
+    wa, wb = rng.uniform(1, 2, (2, len(a))), rng.uniform(1, 2, (2, len(b)))
+    got = merge_cells(a, wa[0], wa[1], b, wb[0], wb[1], sign)
+    both = np.concatenate([a, b])
+    expected = tally(
+        both,
+        np.concatenate([wa[0], sign * wb[0]]),
+        np.concatenate([wa[1], sign * wb[1]]),
+    )
+    table = tally(*got)
+    assert table.keys() == expected.keys()
+    np.testing.assert_allclose([*table.values()], [*expected.values()], atol=1e-14)
+    assert (np.diff(got[0]) > 0).all()
+
+
+def test_count_dyadic_counts_cells(rng):
+    scores = np.sort(rng.normal(size=300))
+    for level in (-2, 0, 3, 7):
+        expected = len(np.unique(np.floor(scores * 2.0**level)))
+        assert count_dyadic(scores, 2.0**level) == expected
+
+
+@pytest.mark.parametrize("weights", ["ones", "integers", "real"])
+def test_split_deals_every_unit_once(rng, weights):
+    m, k = 400, 5
+    weight = {
+        "ones": np.ones(m),
+        "integers": rng.integers(0, 13, m).astype(float),
+        "real": rng.uniform(0, 3, m),
+    }[weights]
+    bits = rng.uniform(size=m).view(np.uint64)
+    shares = split_cells(bits, weight, k, np.uint64(3))
+    np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
+    assert (shares >= 0).all()
+    # folds are about equal: five standard errors of a binomial count
+    assert np.ptp(shares.sum(axis=1)) < 10 * np.sqrt(weight.sum() / k)
+
+
+def test_split_of_a_cell_ignores_the_other_cells(rng):
+    scores = rng.uniform(size=50)
+    alone = [
+        split_cells(s.view(np.uint64), np.array([1.0]), 4, np.uint64(1))
+        for s in scores[:, None]
+    ]
+    together = split_cells(scores.view(np.uint64), np.ones(50), 4, np.uint64(1))
+    np.testing.assert_array_equal(np.hstack(alone), together)
+
+
+def test_groups_have_equal_weight_and_never_split_a_cell():
+    assert group_starts(np.ones(10), 5).tolist() == [0, 2, 4, 6, 8]
+    assert group_starts(np.array([1.0, 8.0, 1.0]), 5).tolist() == [0, 1, 2]
+    assert group_starts(np.ones(3), 10).tolist() == [0, 1, 2]
+    assert group_starts(np.array([4.0]), 3).tolist() == [0]

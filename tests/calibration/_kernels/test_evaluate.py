@@ -1,0 +1,39 @@
+"""Map evaluation against numpy's search and interpolation."""
+
+import numpy as np
+import pytest
+
+from calibration._kernels.evaluate import count_below, evaluate_map
+
+
+@pytest.mark.parametrize("shape", ["uniform", "clustered", "one", "outlier"])
+@pytest.mark.parametrize("n", [3, 1000])
+def test_count_below_is_searchsorted(rng, shape, n):
+    knots = {
+        "uniform": np.sort(rng.uniform(size=50)),
+        "clustered": np.sort(0.5 + 1e-13 * rng.uniform(size=50)),
+        "one": np.array([0.3]),
+        "outlier": np.array([0.0, 1e-9, 2e-9, 1e300]),
+    }[shape]
+    knots = np.unique(knots)
+    points = np.concatenate([rng.uniform(-0.5, 1.5, n), knots, [-np.inf, np.inf]])
+    expected = np.searchsorted(knots, points, side="right")
+    np.testing.assert_array_equal(count_below(knots, points), expected)
+
+
+def test_linear_map_is_interpolation(rng):
+    knots = np.sort(rng.uniform(size=20))
+    values = rng.uniform(size=20)
+    points = rng.uniform(-0.2, 1.2, 500)
+    got = evaluate_map(points, knots, values, values, values, True)
+    np.testing.assert_allclose(got, np.interp(points, knots, values), atol=1e-13)
+
+
+def test_values_at_and_beside_a_knot():
+    one = np.array([0.0, 1.0])
+    left, at, right = np.array([0.1, 0.3]), np.array([0.2, 0.5]), np.array([0.4, 0.9])
+    points = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
+    linear = evaluate_map(points, one, left, at, right, True)
+    step = evaluate_map(points, one, left, at, right, False)
+    np.testing.assert_allclose(linear, [0.1, 0.2, 0.35, 0.5, 0.9])
+    np.testing.assert_allclose(step, [0.1, 0.2, 0.4, 0.5, 0.9])

@@ -1,0 +1,230 @@
+"""What every score calibrator promises."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import calibration
+from calibration import (
+    BetaCalibrator,
+    CalibrationWarning,
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    ScoreCalibrator,
+    ScoreSummary,
+    TemperatureCalibrator,
+)
+
+CALIBRATORS = [
+    cls
+    for name in calibration.__all__
+    if isinstance(cls := getattr(calibration, name), type)
+    and issubclass(cls, ScoreCalibrator)
+    and cls is not ScoreCalibrator
+]
+
+
+def make(cls, **parameters):
+    """An instance that is quick and repeatable."""
+    quick = {"n_bags": 20, "random_state": 0}
+    known = cls().get_params()
+    quick = {name: value for name, value in quick.items() if name in known}
+    return cls(**quick, **parameters)
+
+
+@pytest.fixture
+def data(rng):
+    scores = np.round(rng.uniform(size=400), 3)
+    return scores, (rng.uniform(size=400) < scores**2).astype(int)
+
+
+def scales_of(cls):
+    return [s for s in ("probability", "logit", "real") if s in cls._scales]
+
+
+everyone = pytest.mark.parametrize("cls", CALIBRATORS)
+
+
+@everyone
+def test_predicts_probabilities_on_every_scale_it_knows(cls, data):
+    scores, y = data
+    for scale in scales_of(cls):
+        x = scores if scale == "probability" else 8 * scores - 4
+        fitted = make(cls, scale=scale)
+        assert fitted.fit(x, y) is fitted
+        p = fitted.predict(np.concatenate([x, x[:1] * 0, x[:1] * 0 + 1]))
+        assert p.shape == (402,)
+        assert p.dtype == np.float64
+        assert ((p >= 0) & (p <= 1)).all()
+
+
+@everyone
+def test_weights_are_repetitions(cls, data, rng):
+    scores, y = data
+    weight = rng.integers(0, 4, 400)
+    weighted = make(cls).fit(scores, y, weight).predict(scores)
+    repeated = make(cls).fit(np.repeat(scores, weight), np.repeat(y, weight))
+    np.testing.assert_array_equal(weighted, repeated.predict(scores))
+
+
+@everyone
+def test_row_order_does_not_matter(cls, data, rng):
+    scores, y = data
+    order = rng.permutation(400)
+    np.testing.assert_array_equal(
+        make(cls).fit(scores, y).predict(scores),
+        make(cls).fit(scores[order], y[order]).predict(scores),
+    )
+
+
+@everyone
+def test_fit_is_fit_summary_and_refit_is_fit(cls, data):
+    scores, y = data
+    summary = ScoreSummary.from_scores(scores, y)
+    once = make(cls).fit(scores, y)
+    again = make(cls).fit(1 - scores, y).fit_summary(summary)
+    np.testing.assert_array_equal(once.predict(scores), again.predict(scores))
+
+
+@everyone
+def test_inputs_are_not_modified(cls, data, frozen):
+    scores, y = data
+    fitted = make(cls).fit(frozen(scores), frozen(y), frozen(np.ones(400)))
+    fitted.predict(frozen(scores))
+
+
+@everyone
+def test_clone_and_pickle(cls, data):
+    scores, y = data
+    fitted = make(cls).fit(scores, y)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(fitted.predict(scores), copy.predict(scores))
+    fresh = clone(fitted)
+    assert fresh.get_params() == fitted.get_params()
+    with pytest.raises(NotFittedError, match="not fitted"):
+        fresh.predict(scores)
+
+
+@everyone
+@pytest.mark.parametrize(
+    ("scores", "y", "reason"),
+    [
+        ([0.1, 0.5, 0.9], [1, 1, 1], "class 1 only"),
+        ([0.1, 0.5, 0.9], [0, 0, 0], "class 0 only"),
+        ([0.5, 0.5, 0.5], [0, 1, 1], "all equal to 0.5"),
+        ([0.3], [1], "class 1 only"),
+    ],
+)
+def test_degenerate_data_give_a_smoothed_constant(cls, scores, y, reason):
+    if cls is IdentityCalibrator:
+        np.testing.assert_array_equal(cls().fit(scores, y).predict(scores), scores)
+        return
+    with pytest.warns(CalibrationWarning, match=reason) as caught:
+        fitted = make(cls).fit(scores, y)
+    assert caught[0].filename == __file__
+    expected = (sum(y) + 1) / (len(y) + 2)
+    np.testing.assert_allclose(fitted.predict([0.0, 0.4, 1.0]), expected)
+    assert len(caught) == 1
+
+
+@everyone
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])
+@pytest.mark.parametrize("scores", [[0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1]])
+def test_tiny_separable_and_hard_scores_stay_finite(cls, scores, labels):
+    fitted = make(cls).fit(scores, labels)
+    p = fitted.predict([0.0, 1e-300, 0.2, 0.5, 1 - 1e-16, 1.0])
+    assert np.isfinite(p).all()
+    assert ((p >= 0) & (p <= 1)).all()
+
+
+@everyone
+def test_scores_outside_the_unit_interval_need_a_scale(cls):
+    with pytest.raises(ValueError, match=r"`scale=\"probability\"` must lie in \[0, 1"):
+        make(cls).fit([-0.1, 0.5], [0, 1])
+    fitted = make(cls).fit([0.1, 0.2, 0.7], [0, 1, 1])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
+        fitted.predict([1.5])
+
+
+@everyone
+def test_bad_arguments_are_named(cls):
+    with pytest.raises(ValueError, match="`scale` must be one of .* got 'odds'"):
+        make(cls, scale="odds").fit([0.1, 0.5], [0, 1])
+    with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
+        make(cls).fit([np.nan, 0.5], [0, 1])
+    with pytest.raises(TypeError, match="`summary` must be a ScoreSummary, got list"):
+        make(cls).fit_summary([0.1])
+    fitted = make(cls).fit([0.1, 0.2, 0.7], [0, 1, 1])
+    with pytest.raises(ValueError, match="`scores` must be finite, got inf"):
+        fitted.predict([np.inf])
+
+
+@pytest.mark.parametrize(
+    "cls", [IdentityCalibrator, TemperatureCalibrator, BetaCalibrator]
+)
+def test_methods_that_need_log_odds_refuse_real_scores(cls):
+    with pytest.raises(ValueError, match="needs probabilities or log-odds"):
+        cls(scale="real").fit([0.1, 0.5], [0, 1])
+
+
+@everyone
+def test_probabilities_and_their_log_odds_give_one_answer(cls, data):
+    """D8: parametric maps work in log-odds whichever way a score is written."""
+    scores, y = data
+    inside = np.clip(scores, 0.001, 0.999)
+    logits = np.log(inside) - np.log1p(-inside)
+    p = make(cls, scale="probability").fit(inside, y).predict(inside)
+    q = make(cls, scale="logit").fit(logits, y).predict(logits)
+    if cls.__name__.startswith(("Bagged", "Centered", "Histogram")):
+        pytest.skip("edges and centres lie in the coordinate of the scores")
+    np.testing.assert_allclose(p, q, atol=1e-6)
+
+
+@everyone
+def test_no_global_state_is_touched(cls, data):
+    """D12, D13: filters, error state and the global generator stay as they were."""
+    filters, errors = list(warnings.filters), np.geterr()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 - checks it is untouched
+    make(cls).fit(*data).predict(data[0])
+    assert warnings.filters == filters
+    assert np.geterr() == errors
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def test_extreme_log_odds_keep_their_digits():
+    x = np.array([-800.0, -30.0, -2.0, 0.5, 30.0, 800.0])
+    platt = PlattCalibrator(scale="logit").fit(x, [0, 0, 1, 0, 1, 1])
+    log_odds = platt.predict_log_odds([40.0, 50.0])
+    assert log_odds[1] > log_odds[0]
+    isotonic = IsotonicCalibrator(scale="logit").fit(x, [0, 0, 1, 0, 1, 1])
+    assert isotonic.predict([-31.0]) == 0.0
+
+
+def test_to_map_follows_the_formula(data):
+    platt = PlattCalibrator().fit(*data)
+    dense = platt.to_map(2001)
+    points = np.linspace(0.01, 0.99, 777)
+    np.testing.assert_allclose(dense(points), platt.predict(points), atol=1e-4)
+    exact = platt.to_map([0.2, 0.4])
+    np.testing.assert_array_equal(exact.at, platt.predict([0.2, 0.4]))
+    wide = PlattCalibrator(scale="real").fit([-3, 5, 1], [0, 1, 1]).to_map(5)
+    assert (wide.knots[0], wide.knots[-1]) == (-3.0, 5.0)
+    with pytest.raises(ValueError, match="`grid` must be at least 2, got 1"):
+        platt.to_map(1)
+
+
+def test_exact_zeros_and_ones_do_not_take_over_a_fit(rng):
+    """A forest's zeros count as half of its least positive score."""
+    scores = np.round(rng.uniform(size=3000), 2)
+    y = rng.uniform(size=3000) < scores**2
+    platt = PlattCalibrator().fit(scores, y)
+    inner = (scores > 0) & (scores < 1)
+    without = PlattCalibrator().fit(scores[inner], y[inner])
+    assert platt.coef_[0] == pytest.approx(without.coef_[0], rel=0.05)
+    p = platt.predict([0.0, 1e-9, 0.005, 0.01])
+    assert (np.diff(p) >= 0).all()

@@ -1,0 +1,115 @@
+"""Platt, logistic, quadratic and temperature against independent fits."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.calibration import _SigmoidCalibration
+from sklearn.linear_model import LogisticRegression
+
+from calibration import (
+    LogisticCalibrator,
+    PlattCalibrator,
+    QuadraticCalibrator,
+    TemperatureCalibrator,
+)
+
+
+@pytest.fixture
+def data(rng):
+    x = np.round(3 * rng.normal(size=500), 2)
+    y = (rng.uniform(size=500) < expit(0.6 * x - 0.5)).astype(int)
+    return x, y, rng.uniform(0.1, 2, 500)
+
+
+def test_platt_is_sklearns_sigmoid_on_real_scores(data):
+    x, y, _ = data
+    theirs = _SigmoidCalibration().fit(x, y)
+    ours = PlattCalibrator(scale="real").fit(x, y)
+    np.testing.assert_allclose(ours.predict(x), theirs.predict(x), atol=1e-5)
+    assert ours.coef_[0] == pytest.approx(-theirs.a_, rel=1e-4)
+
+
+def test_logistic_without_penalty_is_logistic_regression(data):
+    x, y, weight = data
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y, weight)
+    ours = LogisticCalibrator(penalty=0.0, scale="real").fit(x, y, weight)
+    np.testing.assert_allclose(
+        [ours.coef_[0], ours.intercept_],
+        [theirs.coef_[0, 0], theirs.intercept_[0]],
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("scale", ["logit", "real"])
+@pytest.mark.parametrize("cls", [LogisticCalibrator, QuadraticCalibrator])
+def test_penalty_is_the_documented_one(data, cls, scale):
+    x, y, weight = data
+    columns = np.stack([x, x**2])[: cls._degree]
+    covariance = np.cov(columns, aweights=weight, ddof=0)
+    spread = np.sqrt(np.diag(np.atleast_2d(covariance)))
+    prior = np.array([float(scale == "logit"), 0.0])[: cls._degree]
+
+    def loss(theta):
+        f = theta[0] + theta[1:] @ columns
+        nll = weight @ (np.logaddexp(0, f) - y * f)
+        return nll + 0.5 * 30.0 * ((spread * (theta[1:] - prior)) ** 2).sum()
+
+    best = minimize(loss, np.zeros(len(columns) + 1), method="BFGS", tol=1e-12)
+    ours = cls(penalty=30.0, scale=scale).fit(x, y, weight)
+    got = np.concatenate([[ours.intercept_], ours.coef_])
+    np.testing.assert_allclose(got, best.x, atol=2e-5)
+
+
+def test_mean_prediction_is_the_base_rate(data):
+    x, y, _ = data
+    for cls in (LogisticCalibrator, QuadraticCalibrator):
+        p = cls(penalty=50.0, scale="logit").fit(x, y).predict(x)
+        assert p.mean() == pytest.approx(y.mean(), abs=1e-9)
+
+
+def test_temperature_is_the_best_single_factor(data):
+    x, y, weight = data
+
+    def loss(a):
+        return weight @ (np.logaddexp(0, a[0] * x) - y * a[0] * x)
+
+    best = minimize(loss, np.ones(1), tol=1e-12).x[0]
+    ours = TemperatureCalibrator(scale="logit").fit(x, y, weight)
+    assert ours.inverse_temperature_ == pytest.approx(best, rel=1e-4)
+    assert ours.temperature_ == pytest.approx(1 / best, rel=1e-4)
+
+
+def test_temperature_never_turns_the_order_round(data):
+    x, y, _ = data
+    reversed_ = TemperatureCalibrator(scale="logit").fit(-x, y)
+    assert reversed_.inverse_temperature_ == 0.0
+    assert reversed_.temperature_ == np.inf
+    assert reversed_.predict([3.0]).tolist() == [0.5]
+
+
+def test_many_cells_give_the_full_maximum_likelihood(rng):
+    """The warm start on condensed cells does not show in the answer."""
+    x = rng.normal(size=30_000)
+    y = rng.uniform(size=30_000) < expit(2 * x + 1)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y)
+    ours = LogisticCalibrator(penalty=0.0, scale="real").fit(x, y)
+    assert ours.coef_[0] == pytest.approx(theirs.coef_[0, 0], rel=1e-5)
+
+
+def test_scores_far_from_zero_lose_no_digits(rng):
+    x = rng.normal(size=300)
+    y = rng.uniform(size=300) < expit(x)
+    near = QuadraticCalibrator(scale="real").fit(x, y).predict(x)
+    far = LogisticCalibrator(scale="real").fit(1e6 + 1e-3 * x, y)
+    close = LogisticCalibrator(scale="real").fit(x, y).predict(x)
+    np.testing.assert_allclose(far.predict(1e6 + 1e-3 * x), close, atol=1e-6)
+    assert np.isfinite(near).all()
+
+
+@pytest.mark.parametrize("cls", [LogisticCalibrator, QuadraticCalibrator])
+def test_penalty_must_not_be_negative(cls):
+    with pytest.raises(ValueError, match=r"`penalty` must lie in \[0, inf\), got -1"):
+        cls(penalty=-1).fit([0.1, 0.2], [0, 1])
+    with pytest.raises(TypeError, match="`penalty` must be a real number, got 'l2'"):
+        cls(penalty="l2").fit([0.1, 0.2], [0, 1])

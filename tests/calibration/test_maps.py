@@ -1,0 +1,172 @@
+"""CalibrationMap: evaluation, averages, inverse, intervals, dictionaries."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from calibration import CalibrationMap, HistogramCalibrator, IsotonicCalibrator
+
+
+def random_map(rng, kind, size=6):
+    knots = np.unique(np.round(rng.uniform(size=size), 1))
+    if kind == "step":
+        return CalibrationMap.step(knots, rng.uniform(size=len(knots)))
+    return CalibrationMap.linear(knots, rng.uniform(size=len(knots)))
+
+
+@pytest.fixture
+def step():
+    return CalibrationMap.step(
+        np.array([0.0, 0.5]),
+        np.array([0.25, 0.8]),
+        np.array([3.0, 2.0]),
+        np.array([1.0, 8.0]),
+    )
+
+
+@pytest.mark.parametrize("kinds", [["step"] * 3, ["linear"] * 3, ["step", "linear"]])
+def test_average_is_the_average_at_every_point(rng, kinds):
+    maps = [random_map(rng, kind) for kind in kinds]
+    weights = rng.uniform(size=len(maps))
+    mean = CalibrationMap.average(maps, weights)
+    points = np.concatenate([rng.uniform(-0.2, 1.2, 500), np.arange(0, 1.1, 0.1)])
+    expected = sum(w * m(points) for w, m in zip(weights, maps, strict=True))
+    np.testing.assert_allclose(mean(points), expected / weights.sum(), atol=1e-14)
+    assert mean.kind == ("step" if set(kinds) == {"step"} else "linear")
+
+
+def test_average_needs_maps():
+    with pytest.raises(ValueError, match="`maps` must hold at least one map, got none"):
+        CalibrationMap.average([])
+
+
+def test_inverse_is_the_least_score_that_reaches_a_probability(rng):
+    for kind in ("step", "linear"):
+        knots = np.sort(rng.uniform(size=8))
+        values = np.sort(rng.uniform(0.1, 0.9, size=8))
+        values[3] = values[4]
+        one = getattr(CalibrationMap, kind)(knots, values)
+        goals = np.concatenate([rng.uniform(size=50), values])
+        fine = np.concatenate([np.linspace(-0.1, 1.1, 20001), knots])
+        fine.sort()
+        reached = one(fine)
+        for goal, got in zip(goals, one.inverse(goals), strict=True):
+            where = np.flatnonzero(reached >= goal - 1e-12)
+            if goal <= values[0]:
+                assert got == -np.inf
+            elif len(where) == 0:
+                assert got == np.inf
+            else:
+                assert got == pytest.approx(fine[where[0]], abs=1e-4)
+
+
+def test_inverse_of_a_decreasing_map_is_refused():
+    falling = CalibrationMap.linear(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
+    with pytest.raises(ValueError, match="never decreases, got one that does"):
+        falling.inverse([0.5])
+
+
+def test_beta_interval_is_the_jeffreys_posterior(step):
+    got = step.interval([0.2, 0.7], coverage=0.8)
+    expected = [beta(1.5, 3.5).interval(0.8), beta(8.5, 2.5).interval(0.8)]
+    np.testing.assert_allclose(got, expected)
+
+
+def test_beta_interval_reaches_the_ends_that_were_observed():
+    bins = HistogramCalibrator(2).fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    interval = bins.predict_interval([0.1, 0.9])
+    assert interval[0, 0] == 0.0
+    assert interval[1, 1] == 1.0
+
+
+def test_hoeffding_interval_is_its_formula(step):
+    radius = np.sqrt(np.log(2 / 0.1) / (2 * 10))
+    got = step.interval([0.6], coverage=0.9, method="hoeffding")
+    np.testing.assert_allclose(got, [[0.8 - radius, min(0.8 + radius, 1.0)]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["beta", "hoeffding"])
+def test_intervals_cover_the_event_rate_of_fixed_bins(rng, method):
+    hits = []
+    for _ in range(2000):
+        scores = rng.uniform(size=100)
+        y = rng.uniform(size=100) < 0.3
+        bins = HistogramCalibrator(4, "width").fit(scores, y)
+        low, high = bins.predict_interval([0.1, 0.4, 0.6, 0.9], 0.8, method).T
+        hits.append((low <= 0.3) & (high >= 0.3))
+    assert np.mean(hits) > 0.78
+    if method == "beta":
+        assert np.mean(hits) < 0.83
+
+
+def test_interval_contains_the_prediction(rng):
+    scores = rng.uniform(size=300)
+    pav = IsotonicCalibrator().fit(scores, rng.uniform(size=300) < scores)
+    p = pav.predict(scores)
+    for method in ("beta", "hoeffding"):
+        low, high = pav.predict_interval(scores, 0.5, method).T
+        assert (low <= p).all()
+        assert (p <= high).all()
+
+
+def test_interval_errors_are_named(step):
+    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):
+        step.interval([0.1], coverage=1)
+    with pytest.raises(ValueError, match="`method` must be one of 'beta', 'hoeff"):
+        step.interval([0.1], method="wald")
+    line = CalibrationMap.linear(np.array([0.0]), np.array([0.5]))
+    with pytest.raises(ValueError, match="`weight0` and `weight1` must be known"):
+        line.interval([0.1])
+
+
+def test_json_and_pickle_round_trips(step, rng):
+    llr = CalibrationMap.step(np.array([0.0, 1.0]), np.array([-np.inf, np.inf]))
+    points = rng.uniform(-1, 2, 100)
+    for one in (step, llr, random_map(rng, "linear")):
+        text = json.dumps(one.to_dict(), allow_nan=False)
+        for copy in (
+            CalibrationMap.from_dict(json.loads(text)),
+            pickle.loads(pickle.dumps(one)),
+        ):
+            np.testing.assert_array_equal(copy(points), one(points))
+            assert copy.to_dict() == one.to_dict()
+
+
+def test_from_dict_refuses_another_schema():
+    with pytest.raises(ValueError, match="`data` must have schema .*, got None"):
+        CalibrationMap.from_dict({"knots": [0]})
+
+
+@pytest.mark.parametrize(
+    ("knots", "values", "message"),
+    [
+        ([0.0, 0.0], [0.1, 0.2], "`knots` must increase strictly"),
+        ([], [], r"`knots` must have shape \(k,\) with k >= 1"),
+        ([0.0, 1.0], [0.1], r"`left` must have shape \(k,\)"),
+    ],
+)
+def test_bad_arrays_are_named(knots, values, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationMap.linear(np.array(knots), np.array(values))
+
+
+def test_arrays_are_read_only_copies():
+    knots = np.array([0.0, 1.0])
+    one = CalibrationMap.linear(knots, knots)
+    knots[0] = 9.0
+    assert one.knots[0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        one.at[0] = 1.0
+
+
+def test_bad_scores_are_named(step):
+    with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
+        step([np.nan])
+
+
+def test_repr_says_what_it_is(step):
+    assert repr(step) == "CalibrationMap(kind='step', n_knots=2, from 0.25 to 0.8)"

@@ -1,0 +1,243 @@
+"""ScoreSummary: repetition, merging, folds, bounded cells."""
+
+import functools
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from calibration import ScoreSummary
+
+
+def assert_same(a, b, rtol=0.0):
+    np.testing.assert_array_equal(a.scores, b.scores)
+    np.testing.assert_allclose(a.weight0, b.weight0, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(a.weight1, b.weight1, rtol=rtol, atol=rtol)
+    assert (a.level, a.lowest, a.highest) == (b.level, b.lowest, b.highest)
+
+
+@pytest.fixture
+def rows(rng):
+    """Scores with ties, labels, integer weights with zeros."""
+    scores = np.round(rng.uniform(size=300), 2)
+    return scores, rng.integers(0, 2, 300), rng.integers(0, 4, 300)
+
+
+class TestFromScores:
+    def test_cells_are_the_distinct_scores(self, rows):
+        scores, y, _ = rows
+        summary = ScoreSummary.from_scores(scores, y)
+        distinct = np.unique(scores)
+        np.testing.assert_array_equal(summary.scores, distinct)
+        np.testing.assert_array_equal(
+            summary.weight1, [y[scores == s].sum() for s in distinct]
+        )
+        assert summary.n == 300
+        assert summary.base_rate == pytest.approx(y.mean())
+
+    def test_integer_weights_are_repetitions_bit_for_bit(self, rows):
+        scores, y, weight = rows
+        repeated = ScoreSummary.from_scores(
+            np.repeat(scores, weight), np.repeat(y, weight)
+        )
+        assert_same(ScoreSummary.from_scores(scores, y, weight), repeated)
+
+    def test_row_order_does_not_matter(self, rng, rows):
+        scores, y, weight = rows
+        order = rng.permutation(300)
+        assert_same(
+            ScoreSummary.from_scores(scores, y, weight),
+            ScoreSummary.from_scores(scores[order], y[order], weight[order]),
+        )
+
+    def test_negative_zero_is_zero(self):
+        summary = ScoreSummary.from_scores([-0.0, 0.0, 1.0], [0, 1, 1])
+        assert summary.n_cells == 2
+        assert str(summary.scores[0]) == "0.0"
+
+    @pytest.mark.parametrize(
+        "scores",
+        [
+            [0, 1],
+            np.array([[0.0], [1.0]]),
+            np.array([0.0, 1.0], np.float32),
+            np.array([0.0, 9.0, 1.0])[::2],
+        ],
+    )
+    def test_accepts_what_users_have(self, scores):
+        assert ScoreSummary.from_scores(scores, [False, True]).n_cells == 2
+
+    def test_inputs_are_read_only_safe(self, frozen):
+        scores, y = frozen([0.3, 0.1]), frozen([1, 0])
+        ScoreSummary.from_scores(scores, y, frozen([1, 2]))
+        assert scores.tolist() == [0.3, 0.1]
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "message"),
+        [
+            (([], []), ValueError, "`scores` must hold at least one value"),
+            (([0.1, np.nan], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            (([0.1, np.inf], [0, 1]), ValueError, "`scores` must be finite, got inf"),
+            (([0.1, 0.2], [0]), ValueError, "`y` must be as long as scores, got 1"),
+            (([0.1, 0.2], [0, 2]), ValueError, "`y` must hold the two classes"),
+            (([0.1, 0.2], [0, np.nan]), ValueError, "`y` must be finite"),
+            (([[0.1, 0.2]], [0, 1]), ValueError, r"shape \(n,\) or \(n, 1\)"),
+            ((["a", "b"], [0, 1]), TypeError, "`scores` must be numeric"),
+            ((np.array([0, "b"], object), [0, 1]), TypeError, "`scores` must be numeric, got dtype o"),
+            (([0.1, None], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
+            (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),
+            (([0.1, 0.2], [0, 1], [1]), ValueError, "`sample_weight` must be as long"),
+            (([0.1, 0.2], [0, 1], [1, np.nan]), ValueError, "`sample_weight` must be f"),
+        ],
+    )
+    def test_bad_input_is_named(self, arguments, error, message):
+        with pytest.raises(error, match=message):
+            ScoreSummary.from_scores(*arguments)
+
+    def test_max_cells_must_be_two_or_more(self):
+        with pytest.raises(ValueError, match="`max_cells` must be at least 2, got 1"):
+            ScoreSummary.from_scores([0.1], [0], max_cells=1)
+
+
+class TestMerge:
+    @pytest.mark.parametrize("max_cells", [None, 16])
+    def test_shards_give_the_summary_of_all_rows(self, rng, rows, max_cells):
+        scores, y, weight = rows
+        scores = scores + rng.uniform(size=300) * (max_cells is not None)
+        whole = ScoreSummary.from_scores(scores, y, weight, max_cells=max_cells)
+        shards = [
+            ScoreSummary.from_scores(s, t, w, max_cells=max_cells)
+            for s, t, w in zip(
+                np.split(scores, 5), np.split(y, 5), np.split(weight, 5), strict=True
+            )
+        ]
+        for order in itertools.permutations(range(5)):
+            chosen = [shards[i] for i in order]
+            assert_same(functools.reduce(ScoreSummary.merge, chosen), whole)
+        assert_same(sum(shards), whole)
+        pair = (shards[0] + shards[1]) + ((shards[2] + shards[3]) + shards[4])
+        assert_same(pair, whole)
+
+    def test_real_weights_agree_to_rounding(self, rng, rows):
+        scores, y, _ = rows
+        weight = rng.uniform(size=300)
+        whole = ScoreSummary.from_scores(scores, y, weight)
+        halves = [
+            ScoreSummary.from_scores(scores[i::2], y[i::2], weight[i::2])
+            for i in (0, 1)
+        ]
+        assert_same(halves[0] + halves[1], whole, rtol=1e-12)
+
+    def test_an_exact_and_a_bounded_summary_merge(self, rng):
+        a = ScoreSummary.from_scores(rng.uniform(size=100), np.ones(100), max_cells=8)
+        b = ScoreSummary.from_scores(rng.uniform(size=5), np.zeros(5))
+        both = a + b
+        assert both.max_cells == 8
+        assert both.n_cells <= 8
+        assert both.n == 105
+
+    def test_subtraction_leaves_a_part_out(self, rows):
+        scores, y, weight = rows
+        part = ScoreSummary.from_scores(scores[:100], y[:100], weight[:100])
+        rest = ScoreSummary.from_scores(scores[100:], y[100:], weight[100:])
+        assert_same((part + rest) - part, rest)
+
+    def test_subtracting_more_than_there_is_is_refused(self):
+        small = ScoreSummary.from_scores([0.1, 0.2], [0, 1])
+        large = ScoreSummary.from_scores([0.1, 0.1], [0, 0])
+        with pytest.raises(ValueError, match="`other` must be a part"):
+            small - large
+        with pytest.raises(ValueError, match="`other` must leave some weight"):
+            small - small
+
+
+class TestSplit:
+    @pytest.mark.parametrize("max_cells", [None, 32])
+    def test_folds_sum_to_the_whole(self, rows, max_cells):
+        whole = ScoreSummary.from_scores(*rows, max_cells=max_cells)
+        folds = whole.split(5, 0)
+        assert len(folds) == 5
+        assert_same(sum(folds), whole)
+        for fold in folds:
+            assert_same((whole - fold) + fold, whole)
+
+    def test_folds_do_not_depend_on_order_or_repetition(self, rng, rows):
+        scores, y, weight = rows
+        long = rng.permutation(np.repeat(np.arange(300), weight))
+        for a, b in zip(
+            ScoreSummary.from_scores(scores, y, weight).split(4, 1),
+            ScoreSummary.from_scores(scores[long], y[long]).split(4, 1),
+            strict=True,
+        ):
+            assert_same(a, b)
+
+    def test_seeds_give_different_folds(self, rng):
+        summary = ScoreSummary.from_scores(rng.uniform(size=50), np.arange(50) % 2)
+        sizes = {tuple(summary.split(2, seed)[0].scores) for seed in range(5)}
+        assert len(sizes) == 5
+
+    def test_fewer_rows_than_folds_give_fewer_folds(self):
+        folds = ScoreSummary.from_scores([0.1, 0.2], [0, 1]).split(10, 0)
+        assert 1 <= len(folds) <= 2
+
+    def test_one_fold_is_refused(self, rows):
+        with pytest.raises(ValueError, match="`k` must be at least 2, got 1"):
+            ScoreSummary.from_scores(*rows).split(1)
+
+
+class TestBounded:
+    @pytest.mark.parametrize("spread", [1e-12, 1.0, 1e12])
+    def test_scores_move_at_most_max_displacement(self, rng, spread):
+        scores = spread * rng.normal(size=2000)
+        summary = ScoreSummary.from_scores(scores, np.zeros(2000), max_cells=64)
+        assert 16 <= summary.n_cells <= 64
+        moved = np.sort(np.repeat(summary.scores, summary.weight0.astype(int)))
+        assert np.abs(moved - np.sort(scores)).max() <= summary.max_displacement
+
+    def test_probabilities_stay_probabilities(self, rng):
+        scores = np.concatenate([rng.uniform(size=500), np.ones(5), np.zeros(5)])
+        summary = ScoreSummary.from_scores(scores, np.zeros(510), max_cells=10)
+        assert summary.scores[0] >= 0.0
+        assert summary.scores[-1] <= 1.0
+
+    def test_few_scores_stay_exact(self):
+        summary = ScoreSummary.from_scores([0.1, 0.2], [0, 1], max_cells=2)
+        assert summary.level is None
+        assert summary.max_displacement == 0.0
+
+    def test_repr_names_the_displacement(self, rng):
+        scores = rng.uniform(size=100)
+        summary = ScoreSummary.from_scores(scores, np.ones(100), max_cells=4)
+        assert "max_displacement=0.25" in repr(summary)
+
+
+class TestCondense:
+    def test_keeps_weights_and_means(self, rng):
+        scores = 1e9 + rng.uniform(size=1000)
+        y = rng.integers(0, 2, 1000)
+        summary = ScoreSummary.from_scores(scores, y)
+        small = summary.condense(50)
+        assert small.n_cells == 50
+        assert (small.n0, small.n1) == (summary.n0, summary.n1)
+        mean = small.weight @ (small.scores - 1e9) / small.n
+        assert mean == pytest.approx((scores - 1e9).mean(), rel=1e-8)
+        assert (np.diff(small.scores) > 0).all()
+
+    def test_a_small_summary_is_returned_as_it_is(self):
+        summary = ScoreSummary.from_scores([0.1, 0.2], [0, 1])
+        assert summary.condense(2) is summary
+
+
+def test_percentiles_are_weighted():
+    summary = ScoreSummary.from_scores([1, 2, 3, 4], [0, 0, 1, 1], [1, 1, 1, 7])
+    assert summary.percentiles([0.0, 0.1, 0.3, 0.31, 1.0]).tolist() == [1, 1, 3, 4, 4]
+    assert summary.percentiles([0.5], summary.weight0).tolist() == [1]
+
+
+def test_fields_are_read_only_and_pickle(rows):
+    summary = ScoreSummary.from_scores(*rows, max_cells=8)
+    with pytest.raises(ValueError, match="read-only"):
+        summary.weight0[0] = 1.0
+    assert_same(pickle.loads(pickle.dumps(summary)), summary)
