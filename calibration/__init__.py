@@ -6,10 +6,12 @@ never imports `localexpert`.
 
 from importlib.metadata import version
 
+from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.exceptions import CalibrationWarning
+from calibration.gaussian import GaussianCalibrator
 from calibration.histogram import HistogramCalibrator
 from calibration.identity import IdentityCalibrator
 from calibration.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
@@ -20,20 +22,24 @@ from calibration.logistic import (
     TemperatureCalibrator,
 )
 from calibration.maps import CalibrationMap
+from calibration.piecewise import PiecewiseLogisticCalibrator
 from calibration.summary import ScoreSummary
 
 __version__ = version("localexpert")
 
 __all__ = [
+    "AsymmetricLaplaceCalibrator",
     "BaggedIsotonicCalibrator",
     "BetaCalibrator",
     "CalibrationMap",
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
+    "GaussianCalibrator",
     "HistogramCalibrator",
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "LogisticCalibrator",
+    "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
     "QuadraticCalibrator",
     "ScoreCalibrator",

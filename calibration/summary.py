@@ -11,9 +11,9 @@ from calibration._kernels.cells import (
     collapse_ties,
     count_classes,
     count_dyadic,
+    fold_share,
     group_starts,
     merge_cells,
-    split_cells,
 )
 from calibration._kernels.types import Float64Array
 from calibration._validation import (
@@ -248,8 +248,8 @@ class ScoreSummary:
         """Deal the rows over k disjoint folds that sum to this summary.
 
         A cell's share depends on its score, class and weight and on the seed only:
-        not on row order, and not on whether a row is repeated or weighted. A
-        cell with weight of k or more is spread evenly, so ties are shared by folds.
+        not on row order, and not on whether a row is repeated or weighted. Every
+        row of a tie goes its own way.
 
         Parameters
         ----------
@@ -266,10 +266,10 @@ class ScoreSummary:
         k = check_integer(k, "k", 2)
         keys = np.random.SeedSequence(random_state).generate_state(2, np.uint64)
         bits = self.scores.view(np.uint64)
-        share0 = split_cells(bits, self.weight0, k, keys[0])
-        share1 = split_cells(bits, self.weight1, k, keys[1])
         folds = []
-        for weight0, weight1 in zip(share0, share1, strict=True):
+        for fold in range(k):
+            weight0 = fold_share(bits, self.weight0, k, fold, keys[0])
+            weight1 = fold_share(bits, self.weight1, k, fold, keys[1])
             kept = (weight0 > 0.0) | (weight1 > 0.0)
             if kept.any():
                 folds.append(self._with_cells(self.scores, weight0, weight1, kept))

@@ -5,23 +5,15 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.hashing import mix64, next_key
+from calibration._kernels.hashing import mix64, next_key, normal, uniform
 from calibration._kernels.pav import pool_adjacent_violators
 from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
 
-_TO_UNIT = 2.0**-53
-_SHIFT = np.uint64(11)
 # Above this mean a Poisson draw is a rounded normal: its skewness is below 0.18.
 _NORMAL_MEAN = 30.0
 # Drawing rows one by one costs the number of draws; with more of them than this per
 # slot, one Poisson count per slot is cheaper.
 _DRAWS_PER_SLOT = 16
-
-
-@njit
-def _uniform(key: np.uint64) -> float:
-    """Uniform number in (0, 1) from a stream's key."""
-    return (float(mix64(key) >> _SHIFT) + 0.5) * _TO_UNIT
 
 
 @njit
@@ -48,7 +40,7 @@ def _draw_rows(
     total = cumulative[-1]
     for _ in range(n_draws):
         key = next_key(key)
-        u = _uniform(key)
+        u = uniform(key)
         slot = guide[min(int(u * n_slots), n_slots - 1)]
         while slot < n_slots - 1 and cumulative[slot] <= u * total:
             slot += 1
@@ -59,12 +51,10 @@ def _draw_rows(
 @njit
 def _draw_poisson(mean: float, key: np.uint64) -> float:
     """One Poisson count: by inversion, or rounded normal for a large mean."""
-    u = _uniform(next_key(key))
     if mean > _NORMAL_MEAN:
-        radius = math.sqrt(-2.0 * math.log(u))
-        angle = 2.0 * math.pi * _uniform(next_key(next_key(key)))
-        draw = mean + math.sqrt(mean) * radius * math.cos(angle)
+        draw = mean + math.sqrt(mean) * normal(key)
         return max(0.0, math.floor(draw + 0.5))
+    u = uniform(next_key(key))
     count, mass = 0.0, math.exp(-mean)
     cumulated = mass
     while u > cumulated and mass > 0.0:

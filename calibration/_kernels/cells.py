@@ -3,8 +3,11 @@
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.hashing import mix64
+from calibration._kernels.hashing import mix64, next_key, normal
 from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
+
+# A cell with more rows than this is dealt over folds by one draw per fold.
+_MANY_UNITS = 1000.0
 
 
 @njit
@@ -104,33 +107,54 @@ def count_dyadic(scores: Float64Array, factor: float) -> int:
 
 
 @njit
-def split_cells(
-    score_bits: UInt64Array, weight: Float64Array, n_folds: int, seed: np.uint64
+def fold_share(
+    score_bits: UInt64Array,
+    weight: Float64Array,
+    n_folds: int,
+    fold: int,
+    seed: np.uint64,
 ) -> Float64Array:
-    """Deal the weight of every cell over folds, shape (n_folds, n_cells).
+    """Weight of every cell that one of `n_folds` folds gets, shape (n_cells,).
 
-    Every fold gets floor(w / n_folds); the whole units that remain go to
-    neighbouring folds from a drawn start on, and a fraction to the next one. The
-    draw is a hash of seed, score and weight, so that a cell's share is the same
-    whatever else the summary holds.
+    Whole units go to folds at random, each on its own (multinomial; a rounded normal
+    in cells of very many), and a fraction of a unit to one fold. The draw is a hash
+    of seed, score and weight, so that a cell's share is the same whatever else the
+    summary holds.
     """
-    m = len(weight)
-    shares = np.zeros((n_folds, m))
-    for i in range(m):
-        w = weight[i]
-        if w == 0.0:
-            continue
-        base = np.floor(w / n_folds)
-        rest = w - n_folds * base
-        units = int(np.floor(rest))
-        key = mix64(score_bits[i] ^ mix64(seed + np.uint64(int(base) + units)))
-        start = int((key >> np.uint64(11)) % np.uint64(n_folds))
-        for fold in range(n_folds):
-            shares[fold, i] = base
-        for j in range(units):
-            shares[(start + j) % n_folds, i] += 1.0
-        shares[(start + units) % n_folds, i] += rest - units
-    return shares
+    share = np.zeros(len(weight))
+    for i in range(len(weight)):
+        units = np.floor(weight[i])
+        key = mix64(score_bits[i] ^ mix64(seed + np.uint64(units)))
+        if units > _MANY_UNITS:
+            share[i] = _share_of_many(units, n_folds, fold, key)
+        else:
+            for _ in range(int(units)):
+                if _draw_fold(key, n_folds) == fold:
+                    share[i] += 1.0
+                key = next_key(key)
+        if weight[i] > units and _draw_fold(mix64(~key), n_folds) == fold:
+            share[i] += weight[i] - units
+    return share
+
+
+@njit
+def _draw_fold(key: np.uint64, n_folds: int) -> int:
+    return int((mix64(key) >> np.uint64(11)) % np.uint64(n_folds))
+
+
+@njit
+def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> float:
+    """One fold's count of a multinomial draw, by conditional rounded normals."""
+    left, count = units, 0.0
+    for j in range(fold + 1):
+        if j == n_folds - 1:
+            return left
+        p = 1.0 / (n_folds - j)
+        deviate = normal(mix64(key + np.uint64(j)))
+        draw = np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * deviate + 0.5)
+        count = min(max(draw, 0.0), left)
+        left -= count
+    return count
 
 
 @njit

@@ -9,9 +9,9 @@ from calibration._kernels.cells import (
     collapse_ties,
     count_classes,
     count_dyadic,
+    fold_share,
     group_starts,
     merge_cells,
-    split_cells,
 )
 
 
@@ -69,30 +69,41 @@ def test_count_dyadic_counts_cells(rng):
         assert count_dyadic(scores, 2.0**level) == expected
 
 
-@pytest.mark.parametrize("weights", ["ones", "integers", "real"])
-def test_split_deals_every_unit_once(rng, weights):
+def deal(scores, weight, k, seed):
+    bits = scores.view(np.uint64)
+    return np.array([fold_share(bits, weight, k, f, np.uint64(seed)) for f in range(k)])
+
+
+@pytest.mark.parametrize("weights", ["ones", "integers", "real", "many"])
+def test_every_unit_is_dealt_once(rng, weights):
     m, k = 400, 5
     weight = {
         "ones": np.ones(m),
         "integers": rng.integers(0, 13, m).astype(float),
         "real": rng.uniform(0, 3, m),
+        "many": rng.integers(1001, 10**6, m) + 0.0,
     }[weights]
-    bits = rng.uniform(size=m).view(np.uint64)
-    shares = split_cells(bits, weight, k, np.uint64(3))
+    shares = deal(rng.uniform(size=m), weight, k, 3)
     np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
     assert (shares >= 0).all()
     # folds are about equal: five standard errors of a binomial count
     assert np.ptp(shares.sum(axis=1)) < 10 * np.sqrt(weight.sum() / k)
 
 
-def test_split_of_a_cell_ignores_the_other_cells(rng):
+@pytest.mark.parametrize("weight", [200.0, 5000.0])
+def test_counts_of_a_tie_are_multinomial(rng, weight):
+    shares = deal(rng.uniform(size=4000), np.full(4000, weight), 4, 0)
+    assert shares.mean(axis=1) == pytest.approx(weight / 4, rel=0.01)
+    expected = weight / 4 * 3 / 4
+    assert shares.var(axis=1) == pytest.approx(expected, rel=0.15)
+    correlation = np.corrcoef(shares)[np.triu_indices(4, 1)]
+    assert correlation == pytest.approx(-1 / 3, abs=0.06)
+
+
+def test_the_share_of_a_cell_ignores_the_other_cells(rng):
     scores = rng.uniform(size=50)
-    alone = [
-        split_cells(s.view(np.uint64), np.array([1.0]), 4, np.uint64(1))
-        for s in scores[:, None]
-    ]
-    together = split_cells(scores.view(np.uint64), np.ones(50), 4, np.uint64(1))
-    np.testing.assert_array_equal(np.hstack(alone), together)
+    alone = [deal(s, np.array([1.0]), 4, 1) for s in scores[:, None]]
+    np.testing.assert_array_equal(np.hstack(alone), deal(scores, np.ones(50), 4, 1))
 
 
 def test_groups_have_equal_weight_and_never_split_a_cell():
