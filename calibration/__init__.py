@@ -10,6 +10,7 @@ from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
 from calibration.beta import BetaCalibrator
+from calibration.classifier import CalibratedClassifier
 from calibration.exceptions import CalibrationWarning
 from calibration.gaussian import GaussianCalibrator
 from calibration.histogram import HistogramCalibrator
@@ -31,6 +32,7 @@ __all__ = [
     "AsymmetricLaplaceCalibrator",
     "BaggedIsotonicCalibrator",
     "BetaCalibrator",
+    "CalibratedClassifier",
     "CalibrationMap",
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
