@@ -104,8 +104,8 @@ def main() -> None:
     records = Records("calibration_shards", "latest", fresh=options.fresh)
     row = records.measure(f"rows-{options.rows}", lambda: work(options.rows))
     print(
-        f"{N_SHARDS} shards of {options.rows:,} rows: {row['cells']:,} cells of at most "
-        f"{MAX_CELLS:,} ({row['cells_small']:,} with 1,000 rows a shard; exact "
+        f"{N_SHARDS} shards of {options.rows:,} rows: {row['cells']:,} cells of "
+        f"at most {MAX_CELLS:,} ({row['cells_small']:,} with 1,000 rows a shard; exact "
         f"{row['exact_cells']:,}); max_displacement {row['max_displacement']:.3g}"
     )
     print(

@@ -23,7 +23,24 @@ from calibration.logistic import (
     TemperatureCalibrator,
 )
 from calibration.maps import CalibrationMap
+from calibration.measures import (
+    BrierDecomposition,
+    CorpDecomposition,
+    MethodComparison,
+    ReliabilityCurve,
+    brier_decomposition,
+    brier_score,
+    compare_methods,
+    corp_decomposition,
+    expected_calibration_error,
+    log_loss,
+    maximum_calibration_error,
+    proper_score,
+    reliability_curve,
+    spherical_score,
+)
 from calibration.piecewise import PiecewiseLogisticCalibrator
+from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
 from calibration.summary import ScoreSummary
 
 __version__ = version("localexpert")
@@ -32,19 +49,36 @@ __all__ = [
     "AsymmetricLaplaceCalibrator",
     "BaggedIsotonicCalibrator",
     "BetaCalibrator",
+    "BrierDecomposition",
     "CalibratedClassifier",
     "CalibrationMap",
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
+    "CorpDecomposition",
     "GaussianCalibrator",
     "HistogramCalibrator",
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "LogisticCalibrator",
+    "MethodComparison",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
     "QuadraticCalibrator",
+    "ReliabilityCurve",
     "ScoreCalibrator",
     "ScoreSummary",
     "TemperatureCalibrator",
+    "brier_decomposition",
+    "brier_score",
+    "compare_methods",
+    "corp_decomposition",
+    "expected_calibration_error",
+    "log_loss",
+    "maximum_calibration_error",
+    "plot_calibration_map",
+    "plot_ranks",
+    "plot_reliability",
+    "proper_score",
+    "reliability_curve",
+    "spherical_score",
 ]

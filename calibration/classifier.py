@@ -92,7 +92,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classifier was frozen.
     n_features_in_ : int
         If the classifier has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If the classifier has it.
 
     Notes

@@ -56,8 +56,8 @@ class IsotonicCalibrator(MapCalibrator):
         Returns
         -------
         CalibrationMap
-            logit(map) - logit(base rate) as steps; -inf and +inf are allowed. It
-            does not depend on the weights of the two classes. Where training saw
+            Steps of logit(map) - logit(base rate); -inf and +inf are allowed. They
+            do not depend on the weights of the two classes. Where training saw
             one class only there is no evidence either way: 0.
         """
         check_is_fitted(self)

@@ -185,7 +185,8 @@ class CalibrationMap:
         Returns
         -------
         ndarray of shape (n,)
-            inf{s : map(s) >= p}: -inf where all of the map does, +inf where none.
+            The infimum of s with map(s) >= p: -inf where all of the map reaches p,
+            +inf where none of it does.
         """
         goals = check_probabilities(probabilities, "probabilities")
         if not self.is_increasing:

@@ -49,11 +49,11 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
 
     Attributes
     ----------
-    knots_ : ndarray of shape (n_pieces_ - 1,)
+    knots_ : ndarray of shape (n_pieces - 1,)
         Increasing places of the kinks, in x.
     intercept_ : float
         Log-odds at x = 0 on the line of the first piece.
-    slopes_ : ndarray of shape (n_pieces_,)
+    slopes_ : ndarray of shape (n_pieces,)
         Slope of each piece.
     regularization_ : float
         Strength used; 0 where there is no knot.

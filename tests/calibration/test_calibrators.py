@@ -153,7 +153,7 @@ def test_scores_outside_the_unit_interval_need_a_scale(cls):
 
 @everyone
 def test_bad_arguments_are_named(cls):
-    with pytest.raises(ValueError, match="`scale` must be one of .* got 'odds'"):
+    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'odds'"):
         make(cls, scale="odds").fit([0.1, 0.5], [0, 1])
     with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
         make(cls).fit([np.nan, 0.5], [0, 1])

@@ -137,7 +137,7 @@ def test_json_and_pickle_round_trips(step, rng):
 
 
 def test_from_dict_refuses_another_schema():
-    with pytest.raises(ValueError, match="`data` must have schema .*, got None"):
+    with pytest.raises(ValueError, match=r"`data` must have schema .*, got None"):
         CalibrationMap.from_dict({"knots": [0]})
 
 

@@ -52,9 +52,7 @@ def test_sum_of_bags_is_the_sum_of_single_fits(rng, weights):
     cumulative = np.cumsum(slots)
     expected = np.zeros(m)
     for seed in seeds:
-        counts = _draw_rows(
-            cumulative, _guide(cumulative), 40, np.uint64(mix64(seed))
-        )
+        counts = _draw_rows(cumulative, _guide(cumulative), 40, np.uint64(mix64(seed)))
         assert counts.sum() == 40
         assert not counts[slots == 0].any()
         expected += fit_one_bag(counts[0::2], counts[1::2], low, low)

@@ -1,0 +1,85 @@
+# `make demo` and `make test` need nothing but Python 3.11+ and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# One thread per process: the test workers share the cores among themselves.
+SINGLE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+PYTEST = MPLBACKEND=Agg $(SINGLE_THREAD) $(BIN)/python -m pytest
+
+# Where both exist, the kernels of both packages.
+KERNELS = $(wildcard calibration/_kernels localexpert/_kernels)
+KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast test-slow test-kernels lint format bench docs clean
+
+help:
+	@echo "make demo    calibrate a classifier, print measures, write reliability.png"
+	@echo "make test    the whole suite, as CI runs it"
+	@echo "make lint    ruff, mypy, docstrings"
+	@echo "make format  let ruff rewrite what it can"
+	@echo "make bench   speed beside other libraries (short form)"
+	@echo "make docs    HTML documentation in docs/_build"
+	@echo "make clean   remove the environment and all that was built"
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/calibrate_classifier.py
+
+test: test-fast test-slow test-kernels
+
+test-fast: $(VENV)/.installed-test
+	$(PYTEST) -n 2 -m "not slow"
+
+# pytest exits with 5 where no test is marked slow.
+test-slow: $(VENV)/.installed-test
+	$(PYTEST) -n 2 -m slow || [ $$? -eq 5 ]
+
+# Compiled code is invisible to coverage, so here the kernels run as plain Python, where
+# the hashes' integers still wrap, but numpy warns of it.
+test-kernels: $(VENV)/.installed-test
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 -m "not slow" $(KERNEL_TESTS) \
+	    -W "ignore:overflow encountered in scalar:RuntimeWarning" \
+	    $(addprefix --cov=,$(KERNELS)) --cov-report=term
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python docs/check_docstrings.py
+
+format: $(VENV)/.installed-lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/calibration_speed.py --quick
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+
+clean:
+	rm -rf $(VENV) dist build docs/_build docs/generated reliability.png
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find calibration localexpert tests examples benchmarks docs \
+	    -name __pycache__ -prune -exec rm -rf {} +
+
+# Stamps: each says that the environment holds what pyproject.toml asked for when it
+# was written; nothing is installed again until that file changes.
+
+PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet
+
+$(VENV)/.created:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	    { echo "Python 3.11+ is needed: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	$(PIP_INSTALL) --editable .
+	touch $@
+
+$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	$(PIP_INSTALL) --editable ".[$*]"
+	touch $@

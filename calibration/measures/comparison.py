@@ -1,0 +1,294 @@
+"""Are methods different? Rank tests over many data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from calibration._kernels.types import Float64Array
+from calibration._validation import check_level
+from calibration.measures.rank_tests import (
+    friedman,
+    holm,
+    pairwise_wilcoxon,
+    rank_error,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MethodComparison:
+    """Rank tests of methods over data sets; build it with `compare_methods`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The k methods.
+    n_sets : int
+        Number of data sets.
+    average_ranks : ndarray of shape (k,)
+        Mean rank of each method, 1 is best.
+    friedman_chi2, friedman_p : float
+        Friedman's statistic and its p-value; nan for two methods.
+    iman_davenport_f, iman_davenport_p : float
+        Iman and Davenport's statistic and its p-value; nan for two methods.
+    control : str
+        The method that the others are compared with.
+    z : ndarray of shape (k,)
+        Rank difference to the control in standard errors, negative where a method
+        ranks better than it; nan for two methods.
+    p_values, p_holm : ndarrays of shape (k,)
+        Two-sided p-values of z (of Wilcoxon's test for two methods), raw and
+        adjusted by Holm; 1 at the control.
+    wilcoxon_p, wilcoxon_p_holm : ndarrays of shape (k, k)
+        Wilcoxon's signed-rank test of each pair, raw and adjusted over all pairs; 1
+        on the diagonal.
+    level : float
+        Level of the tests.
+
+    Examples
+    --------
+    >>> from calibration.measures import compare_methods
+    >>> losses = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.4, 0.2, 0.3]]
+    >>> tests = compare_methods(losses, names=["a", "b", "c"])
+    >>> tests.control, tests.average_ranks, tests.different
+    ('b', array([2.75, 1.  , 2.25]), array([ True, False, False]))
+    """
+
+    names: tuple[str, ...]
+    n_sets: int
+    average_ranks: Float64Array
+    friedman_chi2: float
+    friedman_p: float
+    iman_davenport_f: float
+    iman_davenport_p: float
+    control: str
+    z: Float64Array
+    p_values: Float64Array
+    p_holm: Float64Array
+    wilcoxon_p: Float64Array
+    wilcoxon_p_holm: Float64Array
+    level: float
+
+    @property
+    def p_value(self) -> float:
+        """Main test of "all are equal": Iman-Davenport, Wilcoxon for two methods."""
+        if len(self.names) == 2:
+            return float(self.wilcoxon_p[0, 1])
+        return self.iman_davenport_p
+
+    @property
+    def different(self) -> NDArray[np.bool_]:
+        """Methods that differ from the control: main test and Holm both reject."""
+        found: NDArray[np.bool_] = self.p_holm < self.level
+        return found & (self.p_value < self.level)
+
+    @property
+    def critical_difference(self) -> float:
+        """Rank difference to the control that is significant whatever the others do.
+
+        Bonferroni's (Dunn's); Holm's procedure may find smaller ones.
+        """
+        k = len(self.names)
+        quantile = stats.norm.isf(self.level / (2.0 * (k - 1)))
+        return float(quantile * rank_error(k, self.n_sets))
+
+    def __str__(self) -> str:
+        """Return the tests as a table."""
+        width = max(len("method"), *map(len, self.names))
+        lines = [f"{len(self.names)} methods on {self.n_sets} data sets", ""]
+        lines[1:1] = self._main_lines()
+        lines.append(f"{'method':<{width}}  avg rank       z        p   p Holm")
+        for i in np.argsort(self.average_ranks, kind="stable"):
+            line = f"{self.names[i]:<{width}}  {self.average_ranks[i]:8.3f}"
+            if self.names[i] == self.control:
+                line += "  control"
+            else:
+                p = f"{self.p_values[i]:8.4f} {self.p_holm[i]:8.4f}"
+                star = " *" if self.different[i] else ""
+                z = "-" if np.isnan(self.z[i]) else f"{self.z[i]:.3f}"
+                line += f" {z:>7} {p}{star}"
+            lines.append(line)
+        lines.append(f"* differs from {self.control} at level {self.level:g}")
+        return "\n".join(lines)
+
+    def _main_lines(self) -> list[str]:
+        """Lines for the tests that all methods are equal."""
+        if len(self.names) == 2:
+            return [f"Wilcoxon signed-rank: p = {self.p_value:.4g}"]
+        return [
+            f"Friedman chi2 = {self.friedman_chi2:.4g}, p = {self.friedman_p:.4g}",
+            f"Iman-Davenport F = {self.iman_davenport_f:.4g}, "
+            f"p = {self.iman_davenport_p:.4g}",
+        ]
+
+
+def compare_methods(
+    losses: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    control: str | None = None,
+    level: float = 0.05,
+) -> MethodComparison:
+    r"""Compare methods over data sets by their ranks.
+
+    Parameters
+    ----------
+    losses : array-like or DataFrame of shape (n_sets, n_methods)
+        One loss of each method on each data set, lower is better; +inf is allowed.
+    names : sequence of str, optional
+        Names of the methods; default the columns of a DataFrame, else "method 1"
+        and so on.
+    control : str, optional
+        Name of the method that the others are compared with; default the one of
+        best average rank.
+    level : float
+        Level of the tests, in (0, 1).
+
+    Returns
+    -------
+    MethodComparison
+        Its string is a readable table.
+
+    Notes
+    -----
+    Ranks :math:`r_{ij}` are taken per data set, ties averaged. With N data sets, k
+    methods and average ranks :math:`R_j`,
+
+    .. math::
+        \chi_F^2 = \frac{12 N}{k (k + 1)}
+        \Bigl[\sum_j R_j^2 - \frac{k (k + 1)^2}{4}\Bigr], \qquad
+        F_F = \frac{(N - 1) \chi_F^2}{N (k - 1) - \chi_F^2}, \qquad
+        z_i = (R_i - R_{control}) \Big/ \sqrt{\frac{k (k + 1)}{6 N}},
+
+    on k - 1, and k - 1 and (k - 1)(N - 1) degrees of freedom; no correction for
+    ties, which makes the tests conservative. p-values are adjusted by Holm's
+    step-down procedure. Wilcoxon's tests share zero differences between both signs.
+    For two methods Wilcoxon's test is the only one.
+
+    References
+    ----------
+    Demsar (2006), Statistical comparisons of classifiers over multiple data sets.
+    Iman & Davenport (1980), Approximations of the critical region of the Friedman
+    statistic. Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Examples
+    --------
+    >>> from calibration.measures import compare_methods
+    >>> losses = [[0.20, 0.18, 0.19], [0.31, 0.25, 0.29], [0.12, 0.10, 0.11],
+    ...           [0.25, 0.21, 0.26], [0.40, 0.35, 0.36]]
+    >>> print(compare_methods(losses, names=["raw", "bagged", "isotonic"]))
+    3 methods on 5 data sets
+    Friedman chi2 = 8.4, p = 0.015
+    Iman-Davenport F = 21, p = 0.0006554
+    <BLANKLINE>
+    method    avg rank       z        p   p Holm
+    bagged       1.000  control
+    isotonic     2.200   1.897   0.0578   0.0578
+    raw          2.800   2.846   0.0044   0.0089 *
+    * differs from bagged at level 0.05
+    """
+    table = _check_losses(losses)
+    labels = _check_names(names, losses, table.shape[1])
+    level = check_level(level, "level")
+    n, k = table.shape
+    ranks = stats.rankdata(table, axis=1).mean(axis=0)
+    reference = _check_control(control, labels, ranks)
+    wilcoxon = pairwise_wilcoxon(table)
+    if k == 2:
+        chi2, chi2_p, f, f_p = (np.nan,) * 4
+        z = np.full(k, np.nan)
+        p_values = wilcoxon[reference].copy()
+    else:
+        chi2, chi2_p, f, f_p = friedman(ranks, n)
+        z = (ranks - ranks[reference]) / rank_error(k, n)
+        p_values = 2.0 * stats.norm.sf(np.abs(z))
+    others = np.arange(k) != reference
+    p_holm = np.ones(k)
+    p_holm[others] = holm(p_values[others])
+    pairs = np.triu_indices(k, 1)
+    wilcoxon_holm = np.ones((k, k))
+    wilcoxon_holm[pairs] = holm(wilcoxon[pairs])
+    wilcoxon_holm.T[pairs] = wilcoxon_holm[pairs]
+    return MethodComparison(
+        names=labels,
+        n_sets=n,
+        average_ranks=ranks,
+        friedman_chi2=chi2,
+        friedman_p=chi2_p,
+        iman_davenport_f=f,
+        iman_davenport_p=f_p,
+        control=labels[reference],
+        z=z,
+        p_values=p_values,
+        p_holm=p_holm,
+        wilcoxon_p=wilcoxon,
+        wilcoxon_p_holm=wilcoxon_holm,
+        level=level,
+    )
+
+
+def _check_losses(losses: ArrayLike) -> Float64Array:
+    """Return losses as a float64 matrix without nan."""
+    array = np.asarray(losses)
+    if array.dtype.kind not in "biufO":
+        msg = f"`losses` must be numeric, got dtype {array.dtype}."
+        raise TypeError(msg)
+    if array.ndim != 2 or min(array.shape) < 2:
+        msg = (
+            "`losses` must have shape (n_sets, n_methods) with at least 2 of each, "
+            f"got shape {array.shape}."
+        )
+        raise ValueError(msg)
+    try:
+        table = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"`losses` must be numeric, got {error}."
+        raise TypeError(msg) from error
+    wrong = np.argwhere(np.isnan(table) | (table == -np.inf))
+    if len(wrong):
+        row, column = wrong[0]
+        msg = (
+            "`losses` must be numbers or +inf, "
+            f"got {table[row, column]} for set {row}, method {column}."
+        )
+        raise ValueError(msg)
+    return table
+
+
+def _check_names(
+    names: Sequence[str] | None, losses: Any, n_methods: int
+) -> tuple[str, ...]:
+    """Return one distinct name per method."""
+    if names is None:
+        columns = getattr(losses, "columns", None)
+        names = (
+            [f"method {j + 1}" for j in range(n_methods)]
+            if columns is None
+            else [str(column) for column in columns]
+        )
+    labels = tuple(names)
+    if len(labels) != n_methods or len(set(labels)) != n_methods:
+        msg = (
+            f"`names` must hold {n_methods} different names, one per method, "
+            f"got {labels!r}."
+        )
+        raise ValueError(msg)
+    return labels
+
+
+def _check_control(
+    control: str | None, labels: tuple[str, ...], ranks: Float64Array
+) -> int:
+    """Return the place of the control, the best method if None."""
+    if control is None:
+        return int(np.argmin(ranks))
+    if control not in labels:
+        listed = ", ".join(map(repr, labels))
+        msg = f"`control` must be one of {listed}, got {control!r}."
+        raise ValueError(msg)
+    return labels.index(control)

@@ -1,0 +1,254 @@
+"""Reliability curves with bands: what to draw in a reliability diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from calibration._kernels.pav import pool_adjacent_violators
+from calibration._kernels.types import Float64Array, Int64Array
+from calibration._validation import check_choice, check_integer, check_level
+from calibration.maps import CalibrationMap
+from calibration.measures.bins import bin_starts, summarise_forecasts
+from calibration.summary import ScoreSummary
+
+CurveBinning: TypeAlias = Literal["frequency", "width", "isotonic"]
+Bands: TypeAlias = Literal["consistency", "confidence"]
+RandomState: TypeAlias = int | np.random.Generator | None
+
+# Labels are resampled on at most this many cells. A pool of n rows is as wide as
+# n^(2/3) of them, so for any n the band stays what it is.
+_BAND_CELLS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Event rate against forecast; build it with `reliability_curve`.
+
+    Parameters
+    ----------
+    mean_prob : ndarray of shape (k,)
+        Mean forecast of each bin, or the distinct forecasts; increasing.
+    event_rate : ndarray of shape (k,)
+        Event rate of each bin, or the isotonic regression at each forecast.
+    weight : ndarray of shape (k,)
+        Number of rows in each bin, repetitions counted.
+    lower, upper : ndarrays of shape (k,), or None
+        Bounds of the band.
+    binning : {"frequency", "width", "isotonic"}
+        How forecasts were put together.
+    bands : {"consistency", "confidence"} or None
+        What the band says.
+    level : float
+        Level of the band at each point.
+
+    Examples
+    --------
+    >>> from calibration.measures import reliability_curve
+    >>> curve = reliability_curve([0, 1, 0, 1], [0.2, 0.2, 0.6, 0.6], binning="width")
+    >>> curve.mean_prob, curve.event_rate, curve.weight
+    (array([0.2, 0.6]), array([0.5, 0.5]), array([2., 2.]))
+    >>> round(curve.calibration_error, 3)
+    0.2
+    """
+
+    mean_prob: Float64Array
+    event_rate: Float64Array
+    weight: Float64Array
+    lower: Float64Array | None
+    upper: Float64Array | None
+    binning: CurveBinning
+    bands: Bands | None
+    level: float
+
+    @property
+    def calibration_error(self) -> float:
+        """Weighted mean of ``|event rate - forecast|``: the ECE over these bins."""
+        gaps = np.abs(self.event_rate - self.mean_prob)
+        return float((self.weight * gaps).sum() / self.weight.sum())
+
+
+def reliability_curve(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    binning: CurveBinning = "frequency",
+    bands: Bands | None = "consistency",
+    level: float = 0.9,
+    n_resamples: int = 200,
+    random_state: RandomState = None,
+) -> ReliabilityCurve:
+    r"""Event rate as a function of the forecast, with a band.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels coded 0 and 1.
+    y_prob : array-like of shape (n,)
+        Forecast probabilities of class 1.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+    n_bins : int
+        Number of bins; not used by "isotonic".
+    binning : {"frequency", "width", "isotonic"}
+        "frequency" and "width" as in `expected_calibration_error`; bins without
+        rows are left out. "isotonic": the isotonic regression of the labels at
+        every distinct forecast (CORP), which needs no choice of bins.
+    bands : {"consistency", "confidence"} or None
+        "consistency": where the event rate would lie if the forecasts were
+        calibrated; a curve that leaves it speaks against calibration.
+        "confidence": where the true event rate may lie.
+    level : float
+        Level of the band at each point, in (0, 1).
+    n_resamples : int
+        Label vectors drawn for the bands of "isotonic".
+    random_state : int, Generator or None
+        Seed of those draws.
+
+    Returns
+    -------
+    ReliabilityCurve
+        Arrays with one entry per bin, or per distinct forecast.
+
+    Notes
+    -----
+    In a bin of W rows the number of events, were the forecasts right, is
+    Poisson-binomial with mean :math:`\sum_i p_i` and variance
+    :math:`\sum_i p_i (1 - p_i)`. The consistency band takes its quantiles from the
+    beta distribution of the same mean and variance, to whole events, so that its
+    level is at least the one asked for as far as the approximation holds. The
+    confidence band of a bin is the Jeffreys interval of `CalibrationMap.interval`.
+
+    The bands of "isotonic" draw labels from the forecasts (consistency) or from the
+    isotonic regression (confidence), repeat the regression, and take pointwise
+    quantiles. Observed and drawn curves of calibrated forecasts are exchangeable,
+    and quantiles of rank :math:`(R + 1) q` make the consistency band's level exact,
+    but for ties, if R = `n_resamples` is at least 2 / (1 - level) - 1. Beyond 4096
+    distinct forecasts the labels are drawn for as many groups of neighbours.
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan (2021), Stable reliability diagrams for
+    probabilistic classifiers. Brocker & Smith (2007), Increasing the reliability of
+    reliability diagrams.
+
+    Examples
+    --------
+    >>> from calibration.measures import reliability_curve
+    >>> curve = reliability_curve([0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
+    >>> curve.mean_prob, curve.event_rate
+    (array([0.2 , 0.75]), array([0.5, 0.5]))
+    >>> curve.lower, curve.upper
+    (array([0., 0.]), array([1., 1.]))
+    """
+    summary = summarise_forecasts(y_true, y_prob, sample_weight)
+    check_choice(binning, "binning", get_args(CurveBinning))
+    if bands is not None:
+        check_choice(bands, "bands", get_args(Bands))
+    level = check_level(level, "level")
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
+    if binning == "isotonic":
+        mean_prob, weight = summary.scores, summary.weight
+        event_rate = _isotonic_rates(summary.weight0, summary.weight1)
+    else:
+        starts = bin_starts(summary, n_bins, binning)
+        weight = np.add.reduceat(summary.weight, starts)
+        expected = np.add.reduceat(summary.weight * summary.scores, starts)
+        mean_prob = expected / weight
+        event_rate = np.add.reduceat(summary.weight1, starts) / weight
+    lower, upper = None, None
+    if bands is not None and binning == "isotonic":
+        rng = np.random.default_rng(random_state)
+        lower, upper = _isotonic_band(summary, bands, level, n_resamples, rng)
+    elif bands == "consistency":
+        lower, upper = _consistency_band(summary, starts, level)
+    elif bands == "confidence":
+        lower, upper = _confidence_band(summary, starts, level)
+    return ReliabilityCurve(
+        mean_prob, event_rate, weight, lower, upper, binning, bands, level
+    )
+
+
+def _consistency_band(
+    summary: ScoreSummary, starts: Int64Array, level: float
+) -> tuple[Float64Array, Float64Array]:
+    """Quantiles of each bin's event rate under its own forecasts."""
+    weight = np.add.reduceat(summary.weight, starts)
+    chance = summary.weight * summary.scores
+    mean = np.add.reduceat(chance, starts) / weight
+    spread = np.add.reduceat(chance * (1.0 - summary.scores), starts) / weight**2
+    tail = 0.5 * (1.0 - level)
+    lower = _event_quantile(mean, spread, weight, tail)
+    return lower, _event_quantile(mean, spread, weight, 1.0 - tail)
+
+
+def _event_quantile(
+    mean: Float64Array, variance: Float64Array, weight: Float64Array, q: float
+) -> Float64Array:
+    """Quantile of an event rate in steps of 1 / weight, by a moment-matched beta."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = mean * (1.0 - mean) / variance - 1.0
+    out = mean.copy()  # of forecasts that are certain
+    certain = ~(variance > 0.0)
+    # A single row happens or not; a beta of that variance has its mass at 0 and 1.
+    single = ~certain & (size < 1e-6)
+    out[single] = q > 1.0 - mean[single]
+    spread = ~(certain | single)
+    m, s, w = mean[spread], size[spread], weight[spread]
+    value = betaincinv(m * s, (1.0 - m) * s, q)
+    # Continuity correction: k events fill the rates from (k - 1/2) / w on.
+    events = np.maximum(np.ceil(w * value - 0.5), 0.0)
+    out[spread] = np.minimum(events / w, 1.0) + 0.0  # turns -0.0 into 0.0
+    return out
+
+
+def _confidence_band(
+    summary: ScoreSummary, starts: Int64Array, level: float
+) -> tuple[Float64Array, Float64Array]:
+    """Jeffreys intervals of the bins' event rates."""
+    weight0 = np.add.reduceat(summary.weight0, starts)
+    weight1 = np.add.reduceat(summary.weight1, starts)
+    first = summary.scores[starts]
+    rates = CalibrationMap.step(first, weight1 / (weight0 + weight1), weight0, weight1)
+    bounds = rates.interval(first, level)
+    return bounds[:, 0].copy(), bounds[:, 1].copy()
+
+
+def _isotonic_band(
+    summary: ScoreSummary,
+    bands: Bands,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[Float64Array, Float64Array]:
+    """Pointwise quantiles of isotonic regressions on resampled labels."""
+    coarse = summary.condense(_BAND_CELLS)
+    if bands == "consistency":
+        chance = np.clip(coarse.scores, 0.0, 1.0)
+    else:
+        chance = _isotonic_rates(coarse.weight0, coarse.weight1)
+    whole = np.floor(coarse.weight).astype(np.int64)
+    rest = coarse.weight - whole
+    draws = np.empty((n_resamples, coarse.n_cells))
+    for draw in draws:
+        # A weight of 2.5 is two rows and a half of one more.
+        parts = rest * (rng.random(len(chance)) < chance)
+        events = rng.binomial(whole, chance) + parts
+        draw[:] = _isotonic_rates(coarse.weight - events, events)
+    tail = 0.5 * (1.0 - level)
+    bounds = np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull")
+    lower, upper = (np.interp(summary.scores, coarse.scores, b) for b in bounds)
+    return lower, upper
+
+
+def _isotonic_rates(weight0: Float64Array, weight1: Float64Array) -> Float64Array:
+    """Isotonic regression at each cell, shape (n_cells,)."""
+    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
+    sizes = np.diff(starts, append=len(weight0))
+    return np.repeat(block1 / (block0 + block1), sizes)

@@ -1,0 +1,34 @@
+"""Sphinx configuration."""
+
+from importlib.metadata import version as installed_version
+
+project = "localexpert"
+author = "the localexpert developers"
+copyright = f"2026, {author}"
+version = release = installed_version("localexpert")
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
+exclude_patterns = ["_build"]
+default_role = "code"
+
+html_theme = "furo"
+html_title = f"localexpert {release}"
+
+autodoc_member_order = "bysource"
+# The docstrings give the types, with shapes.
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+
+def skip_metadata_requests(
+    app: object, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out the `set_*_request` methods that scikit-learn adds to estimators."""
+    del app, what, obj, skip, options
+    is_request = name.startswith("set_") and name.endswith("_request")
+    return True if is_request else None
+
+
+def setup(app: object) -> None:
+    """Connect the hook."""
+    app.connect("autodoc-skip-member", skip_metadata_requests)  # type: ignore[attr-defined]

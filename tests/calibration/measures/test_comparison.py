@@ -1,0 +1,266 @@
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.stats import rankdata
+
+from calibration.measures import compare_methods
+
+# Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets.
+NAMES = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
+AUC = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],  # adult
+        [0.599, 0.591, 0.590, 0.569],  # breast cancer
+        [0.954, 0.971, 0.968, 0.967],  # breast cancer wisconsin
+        [0.628, 0.661, 0.654, 0.657],  # cmc
+        [0.882, 0.888, 0.886, 0.898],  # ionosphere
+        [0.936, 0.931, 0.916, 0.931],  # iris
+        [0.661, 0.668, 0.609, 0.685],  # liver disorders
+        [0.583, 0.583, 0.563, 0.625],  # lung cancer
+        [0.775, 0.838, 0.866, 0.875],  # lymphography
+        [1.000, 1.000, 1.000, 1.000],  # mushroom
+        [0.940, 0.962, 0.965, 0.962],  # primary tumor
+        [0.619, 0.666, 0.614, 0.669],  # rheum
+        [0.972, 0.981, 0.975, 0.975],  # voting
+        [0.957, 0.978, 0.946, 0.970],  # wine
+    ]
+)
+VOTING = 12
+
+
+@pytest.fixture
+def published():
+    """Losses with the ranks of the paper.
+
+    It ranks the two .975 of "voting" 2 and 3, so they are equal as printed only;
+    as printed, two average ranks differ from the paper's by .036.
+    """
+    losses = 1.0 - AUC
+    losses[VOTING, 2] -= 1e-4
+    return losses
+
+
+def test_published_friedman_and_iman_davenport(published):
+    tests = compare_methods(published, names=NAMES)
+    np.testing.assert_allclose(
+        tests.average_ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4
+    )
+    assert tests.friedman_chi2 == pytest.approx(9.28, abs=0.005)
+    assert tests.iman_davenport_f == pytest.approx(3.69, abs=0.005)
+    # Critical value of F(3, 39) at 5 %: 2.85, so equality is rejected.
+    assert tests.p_value == tests.iman_davenport_p < 0.05
+    assert tests.control == "C4.5+m+cf"
+
+
+def test_published_comparison_with_a_control(published):
+    tests = compare_methods(published, names=NAMES, control="C4.5")
+    # The paper divides rounded differences: 2.416 is 2.4154 in full.
+    np.testing.assert_allclose(np.abs(tests.z), [0, 2.342, 0.512, 2.416], atol=1e-3)
+    np.testing.assert_allclose(tests.p_values, [1, 0.019, 0.607, 0.016], atol=2e-3)
+    assert (tests.z <= 0.0).all()  # all rank better than the control
+    # Holm: .016 < .05/3 and .019 < .05/2, .607 > .05; Bonferroni-Dunn's CD is 1.168.
+    assert tests.different.tolist() == [False, True, False, True]
+    # 3 * .0157; 2 * .0192 is less, and an adjusted p-value never falls.
+    np.testing.assert_allclose(tests.p_holm, [1, 0.0472, 0.608, 0.0472], atol=5e-4)
+    assert tests.critical_difference == pytest.approx(1.168, abs=2e-3)
+
+
+def test_published_wilcoxon():
+    # Section 3.1.3: C4.5 against C4.5+m, R+ = 93, R- = 12, T = 12 for 14 sets.
+    tests = compare_methods(1.0 - AUC[:, :2], names=NAMES[:2])
+    z = (12.0 - 14.0 * 15.0 / 4.0) / np.sqrt(14.0 * 15.0 * 29.0 / 24.0)
+    assert tests.p_value == pytest.approx(2.0 * stats.norm.sf(-z), rel=0.05)
+    assert tests.p_value < 0.05
+
+
+def test_ranks_and_statistics_as_printed_against_plain_loops():
+    losses = 1.0 - AUC
+    n, k = losses.shape
+    ranks = [0.0] * k
+    for row in losses:
+        for j in range(k):
+            better = sum(other < row[j] for other in row)
+            equal = sum(other == row[j] for other in row)
+            ranks[j] += (better + (equal + 1) / 2) / n
+    tests = compare_methods(losses, names=NAMES, control="C4.5+m")
+    np.testing.assert_allclose(tests.average_ranks, ranks, rtol=1e-12)
+    chi2 = 12 * n / (k * (k + 1)) * (sum(r * r for r in ranks) - k * (k + 1) ** 2 / 4)
+    assert tests.friedman_chi2 == pytest.approx(chi2, rel=1e-12)
+    f = (n - 1) * chi2 / (n * (k - 1) - chi2)
+    assert tests.iman_davenport_f == pytest.approx(f, rel=1e-12)
+    for j in range(k):
+        z = (ranks[j] - ranks[1]) / (k * (k + 1) / (6 * n)) ** 0.5
+        assert tests.z[j] == pytest.approx(z, abs=1e-12)
+
+
+def test_friedman_without_ties_is_scipys(rng):
+    losses = rng.normal(size=(12, 5))
+    theirs = stats.friedmanchisquare(*losses.T)
+    tests = compare_methods(losses)
+    assert tests.friedman_chi2 == pytest.approx(theirs.statistic, rel=1e-12)
+    assert tests.friedman_p == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def exact_wilcoxon(difference):
+    """Two-sided p-value over all signs of the ranks."""
+    ranks = rankdata(np.abs(difference))
+    observed = ranks[difference > 0].sum()
+    sums = [
+        sum(r for r, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in product([0, 1], repeat=len(ranks))
+    ]
+    low = np.mean([s <= observed for s in sums])
+    high = np.mean([s >= observed for s in sums])
+    return min(1.0, 2.0 * min(low, high))
+
+
+def test_pairwise_wilcoxon_against_all_signs(rng):
+    losses = rng.normal([0.0, 0.5, 1.0], size=(9, 3))
+    tests = compare_methods(losses)
+    raw = []
+    for i, j in combinations(range(3), 2):
+        p = exact_wilcoxon(losses[:, i] - losses[:, j])
+        assert tests.wilcoxon_p[i, j] == pytest.approx(p, rel=1e-9)
+        raw.append(p)
+    np.testing.assert_array_equal(tests.wilcoxon_p, tests.wilcoxon_p.T)
+    np.testing.assert_array_equal(np.diag(tests.wilcoxon_p), 1.0)
+    adjusted = [tests.wilcoxon_p_holm[i, j] for i, j in combinations(range(3), 2)]
+    np.testing.assert_allclose(adjusted, holm_by_loop(raw), rtol=1e-9)
+    np.testing.assert_array_equal(tests.wilcoxon_p_holm, tests.wilcoxon_p_holm.T)
+
+
+def holm_by_loop(p_values):
+    """Each p-value is the least level at which the step-down procedure rejects it."""
+    out = []
+    for p in p_values:
+        least = 0.0
+        for other in p_values:
+            if other <= p:
+                rank = sum(q < other for q in p_values)
+                least = max(least, other * (len(p_values) - rank))
+        out.append(min(least, 1.0))
+    return out
+
+
+def test_holm_of_the_control_against_a_loop(rng):
+    losses = rng.normal(size=(20, 6)) + np.linspace(0.0, 1.0, 6)
+    tests = compare_methods(losses)
+    others = np.arange(6) != tests.names.index(tests.control)
+    expected = holm_by_loop(tests.p_values[others].tolist())
+    np.testing.assert_allclose(tests.p_holm[others], expected, rtol=1e-12)
+
+
+def test_two_methods_have_wilcoxons_test_only(rng):
+    losses = rng.normal([0.0, 1.0], size=(15, 2))
+    tests = compare_methods(losses)
+    assert np.isnan([tests.friedman_chi2, tests.iman_davenport_p, *tests.z]).all()
+    expected = stats.wilcoxon(losses[:, 0], losses[:, 1]).pvalue
+    assert tests.p_value == pytest.approx(expected)
+    np.testing.assert_allclose(tests.p_holm, [1.0, expected])
+    assert tests.different.tolist() == [False, expected < 0.05]
+    assert "Wilcoxon signed-rank: p =" in str(tests)
+    assert "Friedman" not in str(tests)
+
+
+def test_without_a_difference_none_is_found():
+    tests = compare_methods(np.ones((5, 3)))
+    assert tests.friedman_chi2 == tests.iman_davenport_f == 0.0
+    assert tests.friedman_p == tests.iman_davenport_p == 1.0
+    assert (tests.wilcoxon_p == 1.0).all()
+    assert not tests.different.any()
+
+
+def test_perfect_agreement_of_all_sets():
+    tests = compare_methods(np.tile([0.1, 0.2, 0.3], (8, 1)), level=0.01)
+    assert tests.iman_davenport_f == np.inf
+    assert tests.iman_davenport_p == 0.0
+    assert tests.different.tolist() == [False, False, True]
+
+
+def test_holm_does_not_speak_where_the_main_test_is_silent(rng):
+    # As the thesis: post-hoc only after equality of all has been rejected.
+    losses = np.tile(rng.normal(size=(6, 1)), (1, 3))
+    losses[:5, 2] += 1.0
+    losses[5, 2] -= 1.0
+    tests = compare_methods(losses, level=1e-6)
+    assert not tests.different.any()
+
+
+def test_infinite_losses_rank_last():
+    losses = [[0.1, 0.2, np.inf], [0.1, np.inf, np.inf], [0.2, 0.1, 0.3]]
+    tests = compare_methods(losses)
+    np.testing.assert_allclose(tests.average_ranks, [4 / 3, 5.5 / 3, 8.5 / 3])
+    assert np.isfinite(tests.wilcoxon_p).all()
+
+
+def test_data_frame_names_its_methods():
+    frame = pd.DataFrame(1.0 - AUC, columns=NAMES)
+    tests = compare_methods(frame, control="C4.5")
+    assert tests.names == tuple(NAMES)
+    array = compare_methods(1.0 - AUC, names=NAMES, control="C4.5")
+    np.testing.assert_array_equal(tests.z, array.z)
+    assert compare_methods(1.0 - AUC).names[0] == "method 1"
+
+
+def test_order_of_sets_and_of_methods_is_no_matter(rng):
+    losses = rng.normal(size=(10, 4))
+    tests = compare_methods(losses, names=list("abcd"), control="c")
+    sets, methods = rng.permutation(10), rng.permutation(4)
+    names = [list("abcd")[j] for j in methods]
+    other = compare_methods(losses[sets][:, methods], names=names, control="c")
+    np.testing.assert_allclose(other.p_holm, tests.p_holm[methods], rtol=1e-12)
+    assert other.friedman_chi2 == pytest.approx(tests.friedman_chi2)
+
+
+def test_kinds_of_input(rng, frozen):
+    losses = rng.integers(0, 5, size=(8, 3))
+    expected = compare_methods(losses).average_ranks
+    for same in (losses.tolist(), losses.astype(float), frozen(losses)):
+        np.testing.assert_array_equal(compare_methods(same).average_ranks, expected)
+
+
+def test_table(published):
+    text = str(compare_methods(published, names=NAMES, control="C4.5"))
+    lines = text.splitlines()
+    assert lines[0] == "4 methods on 14 data sets"
+    assert lines[1] == "Friedman chi2 = 9.279, p = 0.02581"
+    assert lines[5].split() == ["C4.5+m+cf", "1.964", "-2.415", "0.0157", "0.0472", "*"]
+    assert lines[8].split() == ["C4.5", "3.143", "control"]
+    assert lines[-1] == "* differs from C4.5 at level 0.05"
+
+
+@pytest.mark.parametrize(
+    ("losses", "message"),
+    [
+        ([0.1, 0.2], r"`losses` must have shape .* got shape \(2,\)"),
+        ([[0.1, 0.2]], r"at least 2 of each, got shape \(1, 2\)"),
+        ([[0.1], [0.2]], r"at least 2 of each, got shape \(2, 1\)"),
+        ([[0.1, 0.2], [0.3, np.nan]], "numbers or .inf, got nan for set 1, method 1"),
+        ([[-np.inf, 0.2], [0.3, 0.4]], "got -inf for set 0, method 0"),
+    ],
+)
+def test_bad_losses_are_named(losses, message):
+    with pytest.raises(ValueError, match=message):
+        compare_methods(losses)
+
+
+@pytest.mark.parametrize("losses", [[["a", "b"]] * 2, [[None, "b"], [0.1, 0.2]]])
+def test_losses_are_numbers(losses):
+    with pytest.raises(TypeError, match="`losses` must be numeric, got"):
+        compare_methods(losses)
+
+
+def test_bad_parameters_are_named():
+    losses = [[0.1, 0.2], [0.3, 0.4]]
+    for names in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(
+            ValueError, match="`names` must hold 2 different names, one"
+        ):
+            compare_methods(losses, names=names)
+    with pytest.raises(ValueError, match="`control` must be one of 'a', 'b', got 'c'"):
+        compare_methods(losses, names=["a", "b"], control="c")
+    with pytest.raises(ValueError, match=r"`level` must lie in \(0, 1\), got 5"):
+        compare_methods(losses, level=5)

@@ -1,0 +1,204 @@
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from calibration.measures import (
+    brier_decomposition,
+    brier_score,
+    corp_decomposition,
+    log_loss,
+    proper_score,
+    spherical_score,
+)
+
+
+def draw(rng, n=300, digits=2):
+    y_prob = np.round(rng.uniform(size=n), digits)
+    return (rng.uniform(size=n) < y_prob**2).astype(int), y_prob
+
+
+def brier_parts_by_loop(y, p, w):
+    """Return calibration and refinement over distinct forecasts, term by term."""
+    calibration = refinement = 0.0
+    for forecast in sorted(set(p)):
+        here = p == forecast
+        share = w[here].sum() / w.sum()
+        rate = (w * y)[here].sum() / w[here].sum()
+        calibration += share * (forecast - rate) ** 2
+        refinement += share * rate * (1.0 - rate)
+    return calibration, refinement
+
+
+def test_brier_parts_against_a_loop(rng):
+    y, p = draw(rng, digits=1)
+    w = rng.uniform(size=len(y))
+    parts = brier_decomposition(y, p, sample_weight=w)
+    calibration, refinement = brier_parts_by_loop(y, p, w)
+    assert parts.calibration == pytest.approx(calibration, rel=1e-12)
+    assert parts.refinement == pytest.approx(refinement, rel=1e-12)
+    assert parts.brier == pytest.approx(brier_score(y, p, sample_weight=w), rel=1e-15)
+    rate = (w * y).sum() / w.sum()
+    assert parts.uncertainty == pytest.approx(rate * (1.0 - rate), rel=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [None, 1, 2, 10, 1000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_brier_parts_add_up(rng, n_bins, weighted):
+    y, p = draw(rng)
+    w = rng.uniform(size=len(y)) if weighted else None
+    parts = brier_decomposition(y, p, sample_weight=w, n_bins=n_bins)
+    total = parts.calibration + parts.refinement + parts.within_bin
+    assert total == pytest.approx(parts.brier, abs=1e-12)
+    difference = parts.uncertainty - parts.resolution
+    assert parts.refinement == pytest.approx(difference, abs=1e-12)
+    for part in (parts.calibration, parts.refinement, parts.resolution):
+        assert part >= 0.0
+
+
+def test_distinct_forecasts_leave_nothing_within_bins(rng):
+    y, p = draw(rng)
+    assert brier_decomposition(y, p).within_bin == 0.0
+    assert brier_decomposition(y, p, n_bins=10_000).within_bin == 0.0
+
+
+def test_brier_parts_by_hand():
+    # Bins {.25, .5} and {.75, 1.}: mean forecasts .375, .875 and rates .5, 1.
+    parts = brier_decomposition([0, 1, 1, 1], [0.25, 0.5, 0.75, 1.0], n_bins=2)
+    assert parts.calibration == pytest.approx(0.125**2)
+    assert parts.refinement == pytest.approx(0.125)
+    assert parts.resolution == pytest.approx(0.0625)
+    assert parts.uncertainty == pytest.approx(0.1875)
+    assert parts.brier == pytest.approx(0.09375)
+    assert parts.within_bin == pytest.approx(0.09375 - 0.125 - 0.125**2)
+
+
+def test_calibrated_forecasts_have_no_calibration_part():
+    parts = brier_decomposition([0, 1, 0, 0, 0, 1], [0.5] * 2 + [0.25] * 4)
+    assert parts.calibration == 0.0
+    assert parts.refinement == pytest.approx(parts.brier)
+
+
+def test_n_bins_is_checked():
+    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
+        brier_decomposition([0, 1], [0.2, 0.3], n_bins=0)
+
+
+def beta_member(a, b):
+    """Return a member of the proper family whose density is e^(a-1) (1-e)^(b-1)."""
+    return partial(
+        proper_score, weight=lambda e: e ** (a - 1.0) * (1.0 - e) ** (b - 1.0)
+    )
+
+
+FAMILY = {
+    "brier": brier_score,
+    "log": log_loss,
+    "spherical": spherical_score,
+    "boosting": beta_member(0.5, 0.5),
+    "beta(2, 5)": beta_member(2.0, 5.0),
+    "beta(4, 1)": beta_member(4.0, 1.0),
+    "error rate": partial(proper_score, weight={0.5: 0.5}),
+    "costs": partial(proper_score, weight={0.1: 0.2, 0.35: 1.0, 0.8: 0.1}),
+}
+
+
+@pytest.fixture(params=FAMILY)
+def score(request):
+    return FAMILY[request.param]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_corp_parts_add_up_and_are_not_negative(score, seed):
+    rng = np.random.default_rng(seed)
+    y, p = draw(rng, n=80, digits=1)
+    p = np.clip(p, 0.05, 0.95)
+    w = rng.integers(1, 4, size=len(y))
+    parts = corp_decomposition(y, p, sample_weight=w, score=score)
+    total = parts.miscalibration - parts.discrimination + parts.uncertainty
+    assert total == pytest.approx(parts.score, abs=1e-12)
+    assert parts.score == pytest.approx(score(y, p, sample_weight=w), rel=1e-12)
+    assert parts.miscalibration >= -1e-15
+    assert parts.discrimination >= -1e-15
+
+
+def test_corp_parts_against_another_isotonic_regression(score, rng):
+    y, p = draw(rng)
+    p = np.clip(p, 0.01, 0.99)
+    w = rng.uniform(size=len(y))
+    fit = IsotonicRegression(y_min=0.0, y_max=1.0).fit(p, y, w).predict(p)
+    # Their rates carry rounding of their own; 1/2 must stay on its side of a cost.
+    fit = np.round(fit, 12)
+    rate = np.full(len(y), (w * y).sum() / w.sum())
+    parts = corp_decomposition(y, p, sample_weight=w, score=score)
+    best, base = score(y, fit, sample_weight=w), score(y, rate, sample_weight=w)
+    expected = score(y, p, sample_weight=w) - best
+    assert parts.miscalibration == pytest.approx(expected, abs=1e-6)
+    assert parts.discrimination == pytest.approx(base - best, abs=1e-6)
+    assert parts.uncertainty == pytest.approx(base, abs=1e-12)
+
+
+def test_recalibrated_forecasts_are_not_miscalibrated(score, rng):
+    # Integers in, so that pools have the same rates the second time.
+    y, p = draw(rng)
+    first = corp_decomposition(y, p, score=score)
+    fit = pav(y, p)
+    second = corp_decomposition(y, fit, score=score)
+    assert second.miscalibration == 0.0
+    assert second.discrimination == pytest.approx(first.discrimination, abs=1e-12)
+    assert second.uncertainty == pytest.approx(first.uncertainty, rel=1e-12)
+
+
+def pav(y, p):
+    """Isotonic regression at each row by the max-min formula, exact in integers."""
+    cells = np.unique(p)
+    ones = np.array([y[p == cell].sum() for cell in cells])
+    sizes = np.array([(p == cell).sum() for cell in cells])
+    m = len(cells)
+    fit = np.zeros(m)
+    for i in range(m):
+        best = -1.0
+        for low in range(i + 1):
+            worst = min(
+                ones[low : high + 1].sum() / sizes[low : high + 1].sum()
+                for high in range(i, m)
+            )
+            best = max(best, worst)
+        fit[i] = best
+    return fit[np.searchsorted(cells, p)]
+
+
+def test_a_constant_forecast_at_the_base_rate():
+    parts = corp_decomposition([0, 0, 1, 0], [0.25] * 4, score=log_loss)
+    assert parts.miscalibration == parts.discrimination == 0.0
+    assert parts.score == parts.uncertainty
+
+
+def test_an_infinite_score_has_infinite_miscalibration():
+    parts = corp_decomposition([1, 0, 1], [0.0, 0.5, 0.5], score=log_loss)
+    assert parts.miscalibration == parts.score == math.inf
+    assert parts.uncertainty < math.inf
+    # Recalibration may be certain of a class and right; that is no infinity.
+    parts = corp_decomposition([0, 0, 1], [0.0, 0.1, 0.9], score=log_loss)
+    assert parts.discrimination == parts.uncertainty > 0.0
+
+
+def test_corp_by_hand():
+    # PAV pools the last three: rates 0, 2/3.
+    parts = corp_decomposition([0, 0, 1, 1], [0.0, 0.5, 0.5, 0.5])
+    assert parts.score == pytest.approx(3.0 / 16.0)
+    assert parts.uncertainty == pytest.approx(0.25)
+    best = 0.75 * (2.0 / 9.0)
+    assert parts.miscalibration == pytest.approx(3.0 / 16.0 - best)
+    assert parts.discrimination == pytest.approx(0.25 - best)
+
+
+def test_a_score_of_the_users_sees_labels_forecasts_and_weights():
+    def absolute(y_true, y_prob, *, sample_weight):
+        assert (sample_weight > 0.0).all()
+        return np.average(np.abs(y_prob - y_true), weights=sample_weight)
+
+    parts = corp_decomposition([0, 1, 1], [0.2, 0.2, 0.6], score=absolute)
+    assert parts.score == pytest.approx((0.2 + 0.8 + 0.4) / 3.0)

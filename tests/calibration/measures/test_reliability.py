@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.calibration import calibration_curve
+from sklearn.isotonic import IsotonicRegression
+
+from calibration.measures import expected_calibration_error, reliability_curve
+
+
+def draw(rng, n=400):
+    """Labels that follow their forecasts."""
+    y_prob = rng.beta(0.8, 1.2, size=n)
+    return (rng.uniform(size=n) < y_prob).astype(int), y_prob
+
+
+@pytest.mark.parametrize("n_bins", [1, 7, 10])
+def test_width_bins_agree_with_scikit_learn(rng, n_bins):
+    y, p = draw(rng)
+    rate, forecast = calibration_curve(y, p, n_bins=n_bins)
+    curve = reliability_curve(y, p, n_bins=n_bins, binning="width")
+    np.testing.assert_allclose(curve.event_rate, rate, rtol=1e-12)
+    np.testing.assert_allclose(curve.mean_prob, forecast, rtol=1e-12)
+
+
+@pytest.mark.parametrize("binning", ["frequency", "width"])
+def test_error_over_the_bins_is_the_ece(rng, binning):
+    y, p = draw(rng)
+    w = rng.uniform(size=len(y))
+    curve = reliability_curve(y, p, sample_weight=w, n_bins=8, binning=binning)
+    ece = expected_calibration_error(y, p, sample_weight=w, n_bins=8, binning=binning)
+    assert curve.calibration_error == pytest.approx(ece, rel=1e-12)
+    assert curve.weight.sum() == pytest.approx(w.sum())
+
+
+def test_isotonic_curve_is_the_isotonic_regression(rng):
+    y, p = draw(rng)
+    p = np.round(p, 2)
+    w = rng.uniform(size=len(y))
+    curve = reliability_curve(y, p, sample_weight=w, binning="isotonic", bands=None)
+    np.testing.assert_array_equal(curve.mean_prob, np.unique(p))
+    fit = IsotonicRegression().fit(p, y, w).predict(np.unique(p))
+    np.testing.assert_allclose(curve.event_rate, fit, atol=1e-12)
+    assert curve.lower is None
+    assert curve.upper is None
+
+
+def test_the_curve_says_how_it_was_made():
+    curve = reliability_curve(
+        [0, 1], [0.2, 0.3], binning="width", bands="confidence", level=0.8
+    )
+    assert (curve.binning, curve.bands, curve.level) == ("width", "confidence", 0.8)
+
+
+def poisson_binomial(p):
+    """Return the probabilities of 0, 1, ..., n events, by convolution."""
+    out = np.ones(1)
+    for one in p:
+        out = np.convolve(out, [1.0 - one, one])
+    return out
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.01])
+def test_consistency_bounds_are_poisson_binomial_quantiles(rng, level, scale):
+    p = scale * rng.uniform(size=120)
+    curve = reliability_curve(np.zeros(120), p, n_bins=1, level=level)
+    below = np.cumsum(poisson_binomial(p))
+    low = np.searchsorted(below, 0.5 * (1.0 - level))
+    high = np.searchsorted(below, 0.5 * (1.0 + level))
+    # To one event of 120.
+    assert abs(curve.lower[0] * 120.0 - low) <= 1.0 + 1e-9
+    assert abs(curve.upper[0] * 120.0 - high) <= 1.0 + 1e-9
+    covered = below[round(curve.upper[0] * 120.0)]
+    if curve.lower[0] > 0.0:
+        covered -= below[round(curve.lower[0] * 120.0) - 1]
+    assert covered > level - 0.02
+
+
+def test_consistency_of_a_single_row_and_of_certain_forecasts():
+    # One row: no event unless the chance of it exceeds 5 %, and the reverse.
+    p = [0.0, 0.03, 0.5, 0.97, 1.0]
+    curve = reliability_curve([0, 0, 1, 1, 1], p, n_bins=5)
+    np.testing.assert_array_equal(curve.lower, [0.0, 0.0, 0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(curve.upper, [0.0, 0.0, 1.0, 1.0, 1.0])
+
+
+def test_confidence_bounds_are_jeffreys_intervals():
+    y = [0, 0, 0, 1, 0, 1, 1, 1]
+    curve = reliability_curve(
+        y, [0.1] * 2 + [0.5] * 4 + [0.9] * 2, bands="confidence", level=0.8, n_bins=3
+    )
+    quantiles = stats.beta(2.5, 2.5).ppf([0.1, 0.9])
+    np.testing.assert_allclose([curve.lower[1], curve.upper[1]], quantiles)
+    # No events: the interval is open to 0; nothing but events: to 1.
+    assert curve.lower[0] == 0.0
+    assert curve.upper[0] == pytest.approx(stats.beta(0.5, 2.5).ppf(0.9))
+    assert curve.upper[2] == 1.0
+
+
+@pytest.mark.parametrize("binning", ["frequency", "width", "isotonic"])
+@pytest.mark.parametrize("bands", ["consistency", "confidence"])
+def test_bands_are_ordered_and_widen_with_the_level(rng, binning, bands):
+    y, p = draw(rng)
+    before = None
+    for level in (0.3, 0.6, 0.9, 0.99):
+        curve = reliability_curve(
+            y, p, binning=binning, bands=bands, level=level, random_state=1
+        )
+        assert (curve.lower >= 0.0).all()
+        assert (curve.upper <= 1.0).all()
+        assert (curve.lower <= curve.upper).all()
+        if before is not None:
+            assert (curve.lower <= before.lower).all()
+            assert (curve.upper >= before.upper).all()
+        before = curve
+
+
+@pytest.mark.parametrize("bands", ["consistency", "confidence"])
+def test_isotonic_bands_repeat_with_the_seed(rng, bands):
+    y, p = draw(rng)
+    options = {"binning": "isotonic", "bands": bands, "n_resamples": 20}
+    first = reliability_curve(y, p, random_state=3, **options)
+    again = reliability_curve(y, p, random_state=3, **options)
+    other = reliability_curve(y, p, random_state=4, **options)
+    np.testing.assert_array_equal(first.lower, again.lower)
+    assert (first.lower != other.lower).any()
+    generator = reliability_curve(
+        y, p, random_state=np.random.default_rng(3), **options
+    )
+    np.testing.assert_array_equal(first.upper, generator.upper)
+
+
+def test_isotonic_bands_know_fractions_of_rows():
+    # A weight of 1/2 is half a row: rates are 0, 1/3, 2/3 or 1.
+    curve = reliability_curve(
+        [0, 1],
+        [0.4, 0.4],
+        sample_weight=[0.5, 1.0],
+        binning="isotonic",
+        level=0.1,
+        random_state=0,
+    )
+    assert {round(3.0 * curve.lower[0]), round(3.0 * curve.upper[0])} <= {0, 1, 2, 3}
+    assert curve.event_rate[0] == pytest.approx(2.0 / 3.0)
+
+
+def test_confidence_of_the_isotonic_curve_holds_the_curve(rng):
+    y, p = draw(rng)
+    curve = reliability_curve(
+        y, p**2, binning="isotonic", bands="confidence", random_state=0
+    )
+    inside = (curve.lower <= curve.event_rate) & (curve.event_rate <= curve.upper)
+    assert inside.mean() > 0.95
+
+
+def test_very_many_forecasts_are_resampled_on_fewer_cells(rng):
+    y, p = draw(rng, 30_000)
+    curve = reliability_curve(y, p, binning="isotonic", n_resamples=50, random_state=0)
+    assert len(curve.lower) == len(curve.mean_prob) == len(np.unique(p))
+    inside = (curve.lower <= curve.event_rate) & (curve.event_rate <= curve.upper)
+    assert inside.mean() > 0.5
+    assert (curve.upper - curve.lower).mean() < 0.1
+
+
+def coverage(n, n_sims, level, **options):
+    """Share of the points of calibrated data's curves that lie inside their bands.
+
+    Points near 0 and 1 are left out: there the isotonic curve is often exactly 0 or
+    1 and so is the bound, which then holds more than its level.
+    """
+    rng = np.random.default_rng(7)
+    shares = []
+    for _ in range(n_sims):
+        y, p = draw(rng, n)
+        curve = reliability_curve(y, p, level=level, random_state=rng, **options)
+        inner = (curve.mean_prob > 0.15) & (curve.mean_prob < 0.85)
+        inside = (curve.event_rate >= curve.lower) & (curve.event_rate <= curve.upper)
+        shares.append(inside[inner].mean())
+    return np.mean(shares)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("binning", ["frequency", "width"])
+def test_consistency_of_bins_covers_at_the_level(level, binning):
+    # D21: the level asked for. Whole events make it a little more.
+    share = coverage(8_000, 500, level, binning=binning)
+    assert level - 0.025 < share < level + 0.06
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_consistency_of_isotonic_curves_covers_at_the_level(level):
+    share = coverage(1_000, 300, level, binning="isotonic", n_resamples=99)
+    assert share == pytest.approx(level, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_confidence_of_bins_covers_the_true_rate(level):
+    rng = np.random.default_rng(7)
+    inside = []
+    for _ in range(300):
+        p = rng.choice([0.05, 0.2, 0.5, 0.7, 0.9], size=1000)
+        y = rng.uniform(size=1000) < p
+        curve = reliability_curve(y, p, bands="confidence", level=level, n_bins=10)
+        truth = curve.mean_prob
+        inside.append((curve.lower <= truth) & (truth <= curve.upper))
+    assert np.mean(inside) == pytest.approx(level, abs=0.035)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"binning": "deciles"}, "`binning` must be one of 'frequency', 'width', 'iso"),
+        ({"bands": "error"}, "`bands` must be one of 'consistency', 'confidence', got"),
+        ({"level": 90}, r"`level` must lie in \(0, 1\), got 90"),
+        ({"level": 1.0}, r"`level` must lie in \(0, 1\), got 1.0"),
+        ({"n_bins": 0}, "`n_bins` must be at least 1, got 0"),
+        ({"n_resamples": 0}, "`n_resamples` must be at least 1, got 0"),
+    ],
+)
+def test_parameters_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        reliability_curve([0, 1], [0.2, 0.3], **options)

@@ -1,0 +1,93 @@
+import math
+
+import numpy as np
+import pytest
+import sklearn.metrics
+
+from calibration.measures import brier_score, log_loss, spherical_score
+
+LOSSES = {
+    brier_score: lambda y, p: (p - y) ** 2,
+    log_loss: lambda y, p: -math.log(p if y else 1.0 - p),
+    spherical_score: lambda y, p: (
+        1.0 - (p if y else 1.0 - p) / math.sqrt(p * p + (1.0 - p) ** 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("measure", LOSSES)
+def test_is_the_weighted_mean_of_the_formula(measure, rng):
+    y = rng.integers(0, 2, size=50)
+    p = rng.uniform(0.01, 0.99, size=50)
+    w = rng.uniform(size=50)
+    total = 0.0
+    for yi, pi, wi in zip(y, p, w, strict=True):
+        total += wi * LOSSES[measure](yi, pi)
+    assert measure(y, p, sample_weight=w) == pytest.approx(total / sum(w), rel=1e-13)
+
+
+def test_hand_values():
+    assert brier_score([0, 1, 1], [0.0, 1.0, 0.5]) == pytest.approx(0.25 / 3.0)
+    assert log_loss([0, 1], [0.75, 0.25]) == pytest.approx(math.log(4.0))
+    # q = 3/5 of what happened: s = .6 / sqrt(.52)
+    expected = 1.0 - 0.6 / math.sqrt(0.52)
+    assert spherical_score([0], [0.4]) == pytest.approx(expected)
+    assert spherical_score([1], [0.0]) == 1.0
+
+
+def test_scikit_learn_agrees(rng):
+    y = rng.integers(0, 2, size=500)
+    p = rng.uniform(0.001, 0.999, size=500)
+    w = rng.uniform(size=500)
+    theirs = sklearn.metrics.brier_score_loss(y, p, sample_weight=w)
+    assert brier_score(y, p, sample_weight=w) == pytest.approx(theirs, rel=1e-12)
+    theirs = sklearn.metrics.log_loss(y, p, sample_weight=w)
+    assert log_loss(y, p, sample_weight=w) == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize(("y", "p"), [(1, 0.0), (0, 1.0)])
+def test_log_loss_of_the_impossible_is_infinite(y, p):
+    assert log_loss([y, 1, 0], [p, 0.5, 0.5]) == math.inf
+
+
+def test_log_loss_of_an_impossible_row_that_counts_zero_times():
+    assert log_loss([1, 1], [0.0, 0.5], sample_weight=[0, 1]) == math.log(2.0)
+
+
+def test_log_loss_of_certain_and_right_is_zero():
+    loss = log_loss([0, 1], [0.0, 1.0])
+    assert loss == 0.0
+    assert math.copysign(1.0, loss) == 1.0
+
+
+def test_log_loss_keeps_tiny_probabilities():
+    assert log_loss([0], [1e-20]) == pytest.approx(1e-20, rel=1e-12)
+    assert log_loss([1], [1e-300]) == pytest.approx(-math.log(1e-300), rel=1e-12)
+
+
+@pytest.mark.parametrize("clip", [1e-17, 1e-3, 0.25, 0.5])
+def test_log_loss_clips_forecasts_on_both_sides(clip):
+    y = [0, 0, 0, 1, 1, 1]
+    p = np.array([0.0, 0.4, 1.0, 0.0, 0.4, 1.0])
+    total = 0.0
+    for yi, pi in zip(y, p, strict=True):
+        q = pi if yi else 1.0 - pi
+        q = min(max(q, clip), 1.0 - clip)
+        total -= math.log(q)
+    assert log_loss(y, p, clip=clip) == pytest.approx(total / 6.0, rel=1e-12)
+
+
+def test_spherical_score_of_good_forecasts_keeps_its_digits():
+    # 1 - s = (p / (1 - p))^2 / 2 to first order for y = 0
+    assert spherical_score([0], [1e-9]) == pytest.approx(0.5e-18, rel=1e-8)
+
+
+@pytest.mark.parametrize("clip", [-0.1, 0.6, np.nan])
+def test_clip_is_checked(clip):
+    with pytest.raises(ValueError, match=r"`clip` must lie in \[0, 0.5\], got"):
+        log_loss([0, 1], [0.2, 0.3], clip=clip)
+
+
+def test_clip_is_a_number():
+    with pytest.raises(TypeError, match="`clip` must be a real number, got 'auto'"):
+        log_loss([0, 1], [0.2, 0.3], clip="auto")

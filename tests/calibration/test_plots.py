@@ -1,0 +1,245 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from calibration.histogram import HistogramCalibrator
+from calibration.isotonic import IsotonicCalibrator
+from calibration.logistic import PlattCalibrator
+from calibration.maps import CalibrationMap
+from calibration.measures import compare_methods, reliability_curve
+from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close the figures of a test."""
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    return plt.subplots()[1]
+
+
+@pytest.fixture
+def forecasts(rng):
+    y_prob = rng.uniform(size=500)
+    return (rng.uniform(size=500) < y_prob**2).astype(int), y_prob
+
+
+def lines(ax):
+    """Return the lines of an Axes by their labels."""
+    return {line.get_label(): line for line in ax.lines}
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+class TestReliability:
+    def test_draws_the_curve_on_the_axes_given(self, ax, forecasts):
+        curve = reliability_curve(*forecasts)
+        assert plot_reliability(curve, ax=ax) is ax
+        drawn = lines(ax)["10 bins"]
+        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        diagonal = lines(ax)["calibrated"]
+        np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+        assert len(plt.get_fignums()) == 1
+
+    def test_labels(self, forecasts):
+        ax = plot_reliability(reliability_curve(*forecasts))
+        assert ax.get_xlabel() == "Forecast probability"
+        assert ax.get_ylabel() == "Observed event rate"
+        assert legend(ax) == ["calibrated", "90% consistency band", "10 bins"]
+
+    def test_band(self, ax, forecasts):
+        curve = reliability_curve(*forecasts, binning="isotonic", level=0.8)
+        plot_reliability(curve, ax=ax)
+        (band,) = [c for c in ax.collections if "80% consistency" in c.get_label()]
+        corners = band.get_paths()[0].vertices
+        for x, low, high in zip(curve.mean_prob, curve.lower, curve.upper, strict=True):
+            heights = corners[corners[:, 0] == x, 1]
+            assert {low, high} <= set(heights.tolist())
+
+    def test_confidence_of_bins_is_an_interval_each(self, ax, forecasts):
+        curve = reliability_curve(*forecasts, bands="confidence", n_bins=4)
+        plot_reliability(curve, ax=ax)
+        segments = ax.collections[0].get_segments()
+        expected = np.stack([curve.lower, curve.upper], axis=1)
+        np.testing.assert_array_equal([s[:, 1] for s in segments], expected)
+
+    def test_strip_shows_where_the_forecasts_are(self, ax):
+        curve = reliability_curve([0, 1, 1], [0.11, 0.91, 0.91], binning="isotonic")
+        plot_reliability(curve, ax=ax)
+        heights = {bar.get_x(): bar.get_height() for bar in ax.patches}
+        held = {x: h for x, h in heights.items() if h > 0.0}
+        assert sorted(held) == pytest.approx([0.1, 0.9])
+        assert held[max(held)] == pytest.approx(2.0 * held[min(held)])
+        assert all(bar.get_y() + bar.get_height() < 0.0 for bar in ax.patches)
+
+    def test_many_curves_have_names_colours_and_strips(self, ax, forecasts):
+        y, p = forecasts
+        curves = {
+            "raw": reliability_curve(y, p, bands=None),
+            "squared": reliability_curve(y, p**2, bands=None),
+        }
+        plot_reliability(curves, ax=ax)
+        assert legend(ax) == ["calibrated", "raw", "squared"]
+        assert lines(ax)["raw"].get_color() != lines(ax)["squared"].get_color()
+        assert len({bar.get_y() for bar in ax.patches}) == 2
+        assert not ax.collections
+
+    def test_very_many_points_are_thinned(self, ax, rng):
+        p = rng.uniform(size=20_000)
+        curve = reliability_curve(p > 0.5, p, binning="isotonic", n_resamples=2)
+        plot_reliability(curve, ax=ax)
+        x = lines(ax)["isotonic"].get_xdata()
+        assert len(x) <= 2001
+        assert (x[0], x[-1]) == (curve.mean_prob[0], curve.mean_prob[-1])
+        assert np.diff(x).max() < 0.002
+
+    def test_bad_input_is_named(self):
+        message = "`curve` must be of type ReliabilityCurve, got tuple"
+        with pytest.raises(TypeError, match=message):
+            plot_reliability(([0.1], [0.2]))
+        with pytest.raises(ValueError, match="`curve` must hold at least one item"):
+            plot_reliability({})
+
+
+class TestCalibrationMap:
+    def test_draws_a_fitted_calibrator(self, ax, forecasts):
+        y, p = forecasts
+        platt = PlattCalibrator().fit(p, y)
+        assert plot_calibration_map(platt, ax=ax) is ax
+        drawn = lines(ax)["PlattCalibrator"]
+        np.testing.assert_allclose(drawn.get_ydata(), platt.predict(drawn.get_xdata()))
+        assert (drawn.get_xdata()[[0, -1]] == [0.0, 1.0]).all()
+        np.testing.assert_array_equal(
+            lines(ax)["unchanged"].get_xydata(), [[0, 0], [1, 1]]
+        )
+        assert ax.get_xlabel() == "Score"
+        assert ax.get_ylabel() == "Calibrated probability"
+
+    def test_log_odds_axis(self, ax, forecasts):
+        y, p = forecasts
+        platt = PlattCalibrator().fit(p, y)
+        plot_calibration_map({"Platt": platt}, ax=ax, axis="log-odds")
+        x, z = lines(ax)["Platt"].get_data()
+        assert (x[0], x[-1]) == (pytest.approx(-6.0), pytest.approx(6.0))
+        np.testing.assert_allclose(z, logit(platt.predict(expit(x))), rtol=1e-9)
+        # Platt's map is a line there.
+        np.testing.assert_allclose(np.diff(z, 2), 0.0, atol=1e-9)
+        assert ax.get_xlabel() == "Log-odds of score"
+        assert ax.get_ylabel() == "Log-odds of calibrated probability"
+        assert legend(ax) == ["Platt", "unchanged"]
+
+    def test_certain_probabilities_leave_a_gap_in_log_odds(self, ax):
+        steps = CalibrationMap.step(
+            np.array([0.0, 0.4, 0.6]), np.array([0.0, 0.5, 1.0])
+        )
+        plot_calibration_map(steps, ax=ax, axis="log-odds", grid=[0.1, 0.5, 0.9])
+        z = lines(ax)["CalibrationMap"].get_ydata()
+        np.testing.assert_array_equal(z, [np.nan, 0.0, np.nan])
+
+    def test_scores_in_log_odds_join_probabilities(self, ax, forecasts):
+        y, p = forecasts
+        both = {
+            "p": PlattCalibrator().fit(p, y),
+            "z": PlattCalibrator(scale="logit").fit(logit(p), y),
+        }
+        plot_calibration_map(both, ax=ax)
+        x, q = lines(ax)["z"].get_data()
+        np.testing.assert_allclose(q, both["p"].predict(x), rtol=1e-6)
+        other = plot_calibration_map(both, axis="log-odds")
+        first, second = (lines(other)[name].get_xydata() for name in "pz")
+        np.testing.assert_allclose(first, second, rtol=1e-6, atol=1e-6)
+
+    def test_real_scores_take_the_range_of_the_map(self, ax, rng):
+        scores = rng.normal(5.0, 2.0, size=200)
+        y = rng.uniform(size=200) < expit(scores - 5.0)
+        isotonic = IsotonicCalibrator(scale="real").fit(scores, y)
+        bins = HistogramCalibrator(5, scale="real").fit(scores, y)
+        plot_calibration_map({"a": isotonic, "b": bins.map_}, ax=ax)
+        x = lines(ax)["a"].get_xdata()
+        assert x[0] < isotonic.map_.knots[0] < isotonic.map_.knots[-1] < x[-1]
+        assert "unchanged" not in lines(ax)
+        assert ax.get_xlabel() == "Score"
+
+    def test_grid(self, ax, rng):
+        scores = rng.normal(size=200)
+        y = rng.uniform(size=200) < expit(scores)
+        platt = PlattCalibrator(scale="real").fit(scores, y)
+        plot_calibration_map(platt, ax=ax, grid=[2, -1, 0])
+        np.testing.assert_array_equal(
+            lines(ax)["PlattCalibrator"].get_xdata(), [-1, 0, 2]
+        )
+
+    def test_bad_input_is_named(self, rng):
+        scores = rng.normal(size=50)
+        y = rng.uniform(size=50) < expit(scores)
+        real = PlattCalibrator(scale="real").fit(scores, y)
+        unit = PlattCalibrator().fit(expit(scores), y)
+        with pytest.raises(ValueError, match="`axis` must be one of 'probability', 'l"):
+            plot_calibration_map(unit, axis="logit")
+        with pytest.raises(ValueError, match="`grid` must be given for a formula of"):
+            plot_calibration_map(real)
+        with pytest.raises(ValueError, match="must not mix real scores with other sc"):
+            plot_calibration_map({"a": real, "b": unit})
+        with pytest.raises(ValueError, match=r"`grid` must lie in \[0, 1\], got 2"):
+            plot_calibration_map(unit, grid=[0.5, 2.0])
+        with pytest.raises(ValueError, match="`calibrators` must hold at least one"):
+            plot_calibration_map({})
+        message = "`calibrators` must be of type CalibrationMap or ScoreCalibrator, got"
+        with pytest.raises(TypeError, match=message):
+            plot_calibration_map([unit])
+
+
+class TestRanks:
+    @pytest.fixture
+    def comparison(self, rng):
+        losses = rng.normal([0.0, 0.1, 1.0, 2.0, 3.0], 0.5, size=(30, 5))
+        return compare_methods(losses, names=["BBQ", "ENIR", "Platt", "raw", "coin"])
+
+    def test_draws_every_method_at_its_rank(self, ax, comparison):
+        assert plot_ranks(comparison, ax=ax) is ax
+        names = " ".join(text.get_text() for text in ax.texts)
+        for name, rank in zip(comparison.names, comparison.average_ranks, strict=True):
+            assert name in names
+            assert any(
+                line.get_xdata()[0] == rank and line.get_ydata()[0] == 0.0
+                for line in ax.lines
+            )
+        assert ax.get_xlabel() == "Average rank (1 is best)"
+
+    def test_bar_joins_what_is_not_different_from_the_control(self, ax, comparison):
+        plot_ranks(comparison, ax=ax)
+        (bar,) = [line for line in ax.lines if line.get_linewidth() == 5]
+        joined = comparison.average_ranks[~comparison.different]
+        assert len(joined) == 2
+        np.testing.assert_array_equal(bar.get_xdata(), [joined.min(), joined.max()])
+        (text,) = legend(ax)
+        assert text.startswith("not different from BBQ (Holm, level 0.05; all equal:")
+
+    def test_the_control_stands_out(self, ax, comparison):
+        plot_ranks(comparison, ax=ax)
+        bold = [t.get_text() for t in ax.texts if t.get_fontweight() == "bold"]
+        assert len(bold) == 1
+        assert "BBQ" in bold[0]
+
+    def test_names_do_not_share_a_place(self, ax, comparison):
+        plot_ranks(comparison, ax=ax)
+        places = {(t.get_ha(), t.get_position()[1]) for t in ax.texts}
+        assert len(places) == 5
+
+    def test_two_methods(self, rng):
+        ax = plot_ranks(compare_methods(rng.normal([0.0, 3.0], size=(9, 2))))
+        assert len(ax.texts) == 2
+        assert len(plt.get_fignums()) == 1
+
+    def test_bad_input_is_named(self):
+        message = "`comparison` must be of type MethodComparison, got list"
+        with pytest.raises(TypeError, match=message):
+            plot_ranks([1.0, 2.0])

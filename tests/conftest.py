@@ -1,0 +1,43 @@
+"""Fixtures of the whole suite, and the settings that must come before any import."""
+
+import os
+
+# Before anything imports numpy or matplotlib: workers share the cores, no window opens.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+os.environ["MPLBACKEND"] = "Agg"
+
+from collections.abc import Callable  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from numpy.typing import ArrayLike, NDArray  # noqa: E402
+
+# The first call of a kernel compiles it, so examples have no deadline; the same
+# examples in every run, so a red test stays red. Uncompiled kernels get fewer of them.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,
+    max_examples=25 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100,
+)
+settings.load_profile("suite")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Return a generator in the same state for every test."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
+    """Return a function that makes read-only copies: writing to one is an error."""
+
+    def freeze(values: ArrayLike) -> NDArray[np.generic]:
+        array = np.array(values)
+        array.flags.writeable = False
+        return array
+
+    return freeze

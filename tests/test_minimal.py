@@ -1,0 +1,103 @@
+"""The bare package: no optional dependency, no side effect on import.
+
+Each check runs in an interpreter of its own, for what is imported stays imported.
+"""
+
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+WALK = """
+    import importlib, pkgutil, sys
+
+    def import_all():
+        for package in ("calibration", "localexpert"):
+            root = importlib.import_module(package)
+            for info in pkgutil.walk_packages(root.__path__, package + "."):
+                importlib.import_module(info.name)
+"""
+
+BLOCK = """
+    class Blocker:
+        blocked = {"pandas", "pyarrow", "skops", "xgboost", "matplotlib.pyplot"}
+
+        def find_spec(self, name, path=None, target=None):
+            if name in self.blocked:
+                raise ModuleNotFoundError(f"{name} is blocked", name=name)
+
+    sys.meta_path.insert(0, Blocker())
+"""
+
+FIT = """
+    import numpy as np
+    from calibration import IsotonicCalibrator
+
+    scores = np.linspace(0.0, 1.0, 101)
+    y = (np.arange(101) * 37 % 101 < 100 * scores**2).astype(int)
+    probability = IsotonicCalibrator().fit(scores, y).predict(scores)
+    assert (np.diff(probability) >= 0).all()
+    assert 0 <= probability[0] < 0.5 < probability[-1] <= 1
+"""
+
+# Others' modules stay loaded from the first round, so what differs is of our doing.
+STATE = """
+    import warnings
+    import numpy as np
+
+    def state():
+        random = np.random.get_state()
+        return (
+            list(warnings.filters), warnings.showwarning, np.geterr(), np.geterrcall(),
+            np.get_printoptions(), random[1].tolist(), random[2:],
+        )
+
+    import_all()
+    for name in list(sys.modules):
+        if name.split(".")[0] in ("calibration", "localexpert"):
+            del sys.modules[name]
+    before = state()
+    import_all()
+    {fit}
+    assert state() == before, [(a, b) for a, b in zip(before, state()) if a != b]
+"""
+
+LAZY = """
+    import calibration
+    loaded = {name.split(".")[0] for name in sys.modules}
+    heavy = loaded & {"matplotlib", "lightgbm", "xgboost", "skops", "localexpert"}
+    assert not heavy, heavy
+"""
+
+
+def run_python(*parts: str) -> None:
+    """Run pieces of code in a fresh interpreter where warnings are errors."""
+    code = "\n".join(dedent(part) for part in parts)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_imports_and_fits_without_optional_packages() -> None:
+    run_python(WALK, BLOCK, "import_all()", FIT)
+
+
+def test_importing_the_core_loads_nothing_heavy() -> None:
+    run_python("import sys", LAZY)
+
+
+def test_import_and_fit_leave_global_state_alone() -> None:
+    run_python(
+        WALK, dedent(STATE).replace("{fit}", dedent(FIT).replace("\n    ", "\n"))
+    )
+
+
+def test_the_blocker_blocks() -> None:
+    with pytest.raises(AssertionError, match="pandas is blocked"):
+        run_python("import sys", BLOCK, "import pandas")
