@@ -1,15 +1,61 @@
-"""Distributional regression by calibrated local experts (on its way).
+"""Distributional regression: for each row a whole calibrated distribution.
 
-One classifier per threshold says how likely the target lies below it; calibrated and
-joined, their answers become one predictive distribution per row. Nothing of it is
-here yet; the calibration core it stands on is the package `calibration`.
-
-Import rule: files of this package may import the public names of `calibration` (and
-its kernels may import kernels), never the reverse.
+May import the public names of `calibration` (and its kernels), never the reverse.
 """
 
 from importlib.metadata import version
 
+from localexpert.base_cdf import BaseCDF
+from localexpert.distribution import PredictiveDistribution
+from localexpert.expert_calibration import ExpertCalibration
+from localexpert.expert_report import ExpertReport
+from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.folds import make_folds
+from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.metrics import (
+    DistributionScorer,
+    crps_score,
+    crps_scorer,
+    interval_coverage,
+    interval_score,
+    log_score,
+    log_scorer,
+    pinball_loss,
+    pit_test,
+    threshold_weighted_crps,
+)
+from localexpert.regressor import LocalExpertRegressor
+from localexpert.spline import ProbitSpline, RawSpline
+from localexpert.thresholds import find_atoms, is_discrete, place_thresholds
+
 __version__ = version("localexpert")
 
-__all__: list[str] = []
+__all__ = [
+    "BaseCDF",
+    "DiscreteLaw",
+    "DistributionScorer",
+    "ExpertCalibration",
+    "ExpertReport",
+    "IndependentExperts",
+    "JointForest",
+    "LocalExpertRegressor",
+    "MixedLaw",
+    "PredictiveDistribution",
+    "ProbitSpline",
+    "RawSpline",
+    "SharedBoosting",
+    "SplineLaw",
+    "crps_score",
+    "crps_scorer",
+    "find_atoms",
+    "interval_coverage",
+    "interval_score",
+    "is_discrete",
+    "log_score",
+    "log_scorer",
+    "make_folds",
+    "pinball_loss",
+    "pit_test",
+    "place_thresholds",
+    "threshold_weighted_crps",
+]

@@ -44,6 +44,11 @@ class CalibrationReport:
     chosen: str
     losses: dict[str, Float64Array] = field(default_factory=dict)
 
+    def summary(self) -> dict[str, Any]:
+        """Return the choice and the mean losses, ready for JSON."""
+        means = {name: float(loss.mean()) for name, loss in self.losses.items()}
+        return {"chosen": self.chosen, "losses": means}
+
 
 class ExpertCalibration(BaseEstimator):
     """Calibrate the probabilities of all thresholds out of fold.

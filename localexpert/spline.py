@@ -18,10 +18,10 @@ LOOSEST_CLIP = 1e-3
 # between two thresholds for nothing.
 LEAST_SLOPE = 0.05
 # Beyond the thresholds the slope continues halfway between the row's own and 1, the
-# marginal's, within bounds that keep four moments: with survival S of the marginal the
-# tail is S^(b^2), so a marginal shape of .2 becomes .2 / b^2 < 1/4 for b > .9.
+# marginal's, within these bounds. The caller raises the lower one where the marginal's
+# tail is heavy, so that four moments stay finite (`BaseCDF.least_slopes`).
 TAIL_PULL = 0.5
-LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.92, 4.0
+LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.5, 4.0
 # The first and last piece of the curve, in probits, where the slope changes over.
 TAIL_STEP = 0.5
 
@@ -45,7 +45,13 @@ class Curves:
 class CurveBuilder(Protocol):
     """Turns probabilities (n, N) at thresholds t (N,) into curves."""
 
-    def build(self, probabilities: Float64Array, t: Float64Array, n: float) -> Curves:
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
         """Return one curve per row; `n` is the number of training rows."""
         ...
 
@@ -87,7 +93,13 @@ class ProbitSpline:
 
     smoothing: float = 0.1
 
-    def build(self, probabilities: Float64Array, t: Float64Array, n: float) -> Curves:
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
         """Return one curve per row.
 
         Parameters
@@ -97,6 +109,8 @@ class ProbitSpline:
             Strictly increasing thresholds in marginal probits.
         n : float
             Number of training rows.
+        least_slopes : (float, float)
+            Least slopes beyond the lower and the upper end.
 
         Returns
         -------
@@ -106,7 +120,7 @@ class ProbitSpline:
         z = ndtri(increase_probabilities(probabilities, n))
         if len(t) > 1:
             z = z @ smoother_matrix(t, weights, self.smoothing).T
-        return _finish(z, t, weights)
+        return _finish(z, t, weights, least_slopes)
 
 
 @dataclass(frozen=True)
@@ -135,7 +149,13 @@ class RawSpline:
     method: Literal["pchip", "smoothing_spline"] = "pchip"
     points_per_piece: int = 4
 
-    def build(self, probabilities: Float64Array, t: Float64Array, n: float) -> Curves:
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
         """Return one curve per row.
 
         Parameters
@@ -145,6 +165,8 @@ class RawSpline:
             Strictly increasing thresholds in marginal probits.
         n : float
             Number of training rows.
+        least_slopes : (float, float)
+            Least slopes beyond the lower and the upper end.
 
         Returns
         -------
@@ -152,7 +174,7 @@ class RawSpline:
         """
         p = increase_probabilities(probabilities, n)
         if len(t) < 2:
-            return _finish(ndtri(p), t, np.ones(len(t)))
+            return _finish(ndtri(p), t, np.ones(len(t)), least_slopes)
         share = np.arange(self.points_per_piece) / self.points_per_piece
         fine = np.append((t[:-1, None] + np.diff(t)[:, None] * share).ravel(), t[-1])
         # scipy's smoothing spline needs five points.
@@ -161,7 +183,7 @@ class RawSpline:
         else:
             dense = PchipInterpolator(t, p, axis=1)(fine)
         dense = increase_probabilities(dense, n)
-        return _finish(ndtri(dense), fine, np.ones(len(fine)))
+        return _finish(ndtri(dense), fine, np.ones(len(fine)), least_slopes)
 
 
 def clip_bound(n: float) -> float:
@@ -181,9 +203,9 @@ def probit_precision(t: Float64Array) -> Float64Array:
     """Return the relative precision of probits at marginal probits t, mean 1."""
     p = ndtr(t)
     density = np.exp(-0.5 * t * t)
-    weights = density**2 / np.maximum(p * (1.0 - p), 1e-12)
-    weights = np.maximum(weights, 1e-3 * weights.max())
-    out: Float64Array = weights / weights.mean()
+    precision = density**2 / np.maximum(p * (1.0 - p), 1e-12)
+    weights = np.maximum(precision, 1e-3 * precision.max())
+    out: Float64Array = np.asarray(weights / weights.mean(), dtype=np.float64)
     return out
 
 
@@ -214,17 +236,20 @@ def smoother_matrix(
         if j + 1 < k - 2:
             r[j, j + 1] = r[j + 1, j] = h[j + 1] / 6.0
     penalty = q @ np.linalg.solve(r, q.T)
-    smoothed: Float64Array = np.linalg.solve(
-        np.diag(weights) + smoothing * penalty, np.diag(weights)
-    )
-    return smoothed
+    system = np.diag(weights) + smoothing * penalty
+    return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
 
 
-def _finish(z: Float64Array, t: Float64Array, weights: Float64Array) -> Curves:
+def _finish(
+    z: Float64Array,
+    t: Float64Array,
+    weights: Float64Array,
+    least_slopes: tuple[float, float],
+) -> Curves:
     """Make z increase, lead over to the tails, and set slopes that keep the order."""
     z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
-    low = _tail_slope(z[:, : len(t) // 2 + 1], t[: len(t) // 2 + 1], first=True)
-    high = _tail_slope(z[:, len(t) // 2 :], t[len(t) // 2 :], first=False)
+    low = np.maximum(_tail_slope(z, t, first=True), least_slopes[0])
+    high = np.maximum(_tail_slope(z, t, first=False), least_slopes[1])
     knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])
     values = np.column_stack(
         [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]
@@ -248,7 +273,8 @@ def _tail_slope(z: Float64Array, t: Float64Array, *, first: bool) -> Float64Arra
         inner = max(int(np.searchsorted(t, t[-1] - 1.0, side="right")) - 1, 0)
         own = (z[:, -1] - z[:, inner]) / (t[-1] - t[inner])
     pulled = (1.0 - TAIL_PULL) * own + TAIL_PULL
-    return np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE)
+    out: Float64Array = np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE)
+    return out
 
 
 def _monotone_slopes(knots: Float64Array, values: Float64Array) -> Float64Array:

@@ -22,6 +22,13 @@ _CHECKS = "calibration._validation calibration.exceptions"
 _DATA = "calibration.summary calibration.maps"
 _BASES = "calibration.base calibration.log_odds"
 
+_GROUND = f"{_KERNELS} localexpert._kernels.* localexpert._validation"
+_STAGES = (
+    "localexpert.base_cdf localexpert.coordinate localexpert.expert_calibration "
+    "localexpert.experts localexpert.folds localexpert.laws localexpert.laws.* "
+    "localexpert.spline localexpert.thresholds"
+)
+
 # One family of calibrators a file; none knows another.
 CALIBRATORS = (
     "asymmetric_laplace",
@@ -86,6 +93,49 @@ ARROWS: dict[str, str] = {
     "calibration": "calibration.*",
     # localexpert: of the core it sees public names only; its kernels share kernels.
     "localexpert._kernels.*": f"numba {_KERNELS} localexpert._kernels.*",
+    "localexpert._validation": f"{_KERNELS} calibration._validation",
+    # What a forecast is: laws, and what one asks of them.
+    "localexpert.marginal": f"scipy {_GROUND}",
+    "localexpert.base_cdf": f"scipy {_GROUND} localexpert.marginal",
+    "localexpert.laws.law": f"scipy {_GROUND}",
+    "localexpert.laws.discrete": f"scipy {_GROUND} localexpert.laws.law",
+    "localexpert.laws.mixed": (
+        f"scipy {_GROUND} localexpert.laws.law localexpert.laws.discrete"
+    ),
+    "localexpert.laws.spline": (
+        f"scipy {_GROUND} localexpert.laws.law localexpert.base_cdf"
+    ),
+    "localexpert.laws": "localexpert.laws.*",
+    "localexpert.risk": f"{_GROUND} localexpert.laws.law",
+    "localexpert.distribution": (f"{_GROUND} localexpert.laws.law localexpert.risk"),
+    "localexpert.metrics": (
+        f"scipy {_KERNELS} calibration._validation localexpert.distribution"
+    ),
+    # How one is learned: stages that know nothing of each other.
+    "localexpert.thresholds": _GROUND,
+    "localexpert.folds": f"sklearn {_GROUND}",
+    "localexpert.experts.*": (
+        "scipy sklearn joblib lightgbm xgboost threadpoolctl calibration "
+        f"{_GROUND} localexpert.folds localexpert.experts.*"
+    ),
+    "localexpert.experts": "localexpert.experts.*",
+    "localexpert.coordinate.*": (
+        f"scipy sklearn lightgbm threadpoolctl {_GROUND} localexpert.folds "
+        "localexpert.experts.tables localexpert.coordinate.*"
+    ),
+    "localexpert.coordinate": "localexpert.coordinate.*",
+    "localexpert.spline": f"scipy {_GROUND}",
+    "localexpert.expert_calibration": f"sklearn calibration {_GROUND}",
+    "localexpert.expert_report": f"scipy calibration {_GROUND}",
+    # The roads join the stages; the regressor takes one.
+    "localexpert.forecasters.*": (
+        f"scipy sklearn {_GROUND} {_STAGES} localexpert.forecasters.*"
+    ),
+    "localexpert.forecasters": "localexpert.forecasters.*",
+    "localexpert.regressor": (
+        f"sklearn calibration {_GROUND} localexpert.distribution "
+        "localexpert.expert_report localexpert.folds localexpert.forecasters.*"
+    ),
     "localexpert": "localexpert.*",
 }
 

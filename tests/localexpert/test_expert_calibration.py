@@ -1,4 +1,4 @@
-"""Calibration per threshold: honest, chosen once, harmless where there is nothing to do."""
+"""Calibration per threshold: honest, chosen once, harmless where nothing is to do."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,9 @@ def test_weights_are_repetitions(experts, rng):
     weight = rng.integers(0, 3, 2000).astype(float)
     rows = np.repeat(np.arange(2000), weight.astype(int))
     weighted = ExpertCalibration(PlattCalibrator()).fit(p, below, fold, weight)
-    repeated = ExpertCalibration(PlattCalibrator()).fit(p[rows], below[rows], fold[rows])
+    repeated = ExpertCalibration(PlattCalibrator()).fit(
+        p[rows], below[rows], fold[rows]
+    )
     np.testing.assert_allclose(weighted.calibrated_[rows], repeated.calibrated_)
     np.testing.assert_allclose(
         weighted.report_.losses["PlattCalibrator"],
@@ -87,5 +89,7 @@ def test_a_fold_left_with_one_class_is_not_calibrated():
 
 
 def test_unknown_calibrators_are_named():
-    with pytest.raises(ValueError, match=r"`calibrator` must be None, one of 'auto'.*7"):
+    with pytest.raises(
+        ValueError, match=r"`calibrator` must be None, one of 'auto'.*7"
+    ):
         ExpertCalibration(7).fit(np.ones((2, 1)), np.ones((2, 1), bool), np.arange(2))

@@ -57,8 +57,10 @@ def test_a_straight_line_is_left_alone(smoothing):
 def test_interpolators_pass_through_and_smoothers_come_near(rng, builder):
     p = np.sort(rng.uniform(0.05, 0.95, size=(20, 25)), axis=1)
     curves = builder.build(p, T, 10_000)
-    at = [CubicHermiteSpline(curves.knots, v, s)(T)
-          for v, s in zip(curves.values, curves.slopes, strict=True)]
+    at = [
+        CubicHermiteSpline(curves.knots, v, s)(T)
+        for v, s in zip(curves.values, curves.slopes, strict=True)
+    ]
     error = np.abs(ndtr(at) - p).max()
     exact = builder in (ProbitSpline(0.0), RawSpline("pchip"))
     assert error < (2e-2 if exact else 0.5)
@@ -82,7 +84,9 @@ def test_smoothing_takes_noise_off(rng):
     truth = ndtr(1.3 * T - 0.2)
     noisy = truth + 0.04 * rng.normal(size=(300, 25))
     errors = [
-        np.mean((ndtr(ProbitSpline(s).build(noisy, T, 10**4).values[:, 1:-1]) - truth) ** 2)
+        np.mean(
+            (ndtr(ProbitSpline(s).build(noisy, T, 10**4).values[:, 1:-1]) - truth) ** 2
+        )
         for s in (0.0, 1.0)
     ]
     assert errors[1] < 0.6 * errors[0]

@@ -1,0 +1,121 @@
+"""The curve t(r) of a smooth marginal distribution, and its inverse.
+
+Between the first and the last point t is a cubic Hermite curve of r. Beyond them the
+survival function in x, the distance from the end point, is share * exp(-H(x)) with
+
+    H(x) = log(1 + shape x / scale) / shape           shape > 0 (generalised Pareto)
+    H(x) = x / scale - shape (x / scale)^2 / 2        shape <= 0
+
+The second line is the first to second order in x. A generalised Pareto law of negative
+shape would end at a finite point; this one goes on, with the tail of a normal law.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array
+from localexpert._kernels.hermite import curve_inverse, find_segment, piece_at
+from localexpert._kernels.normal import log_normal_cdf, normal_hazard, upper_point
+
+# exp of more overflows; a point that far out is as good as infinite.
+_MAX_EXPONENT = 700.0
+
+
+class BaseCurve(NamedTuple):
+    """Points (m,), levels (m,) and slopes (m,) of the curve; tails by side (2,)."""
+
+    points: Float64Array
+    levels: Float64Array
+    slopes: Float64Array
+    scales: Float64Array
+    shapes: Float64Array
+    log_shares: Float64Array
+
+
+@njit
+def cumulative_hazard(x: float, scale: float, shape: float) -> float:
+    """Return H(x)."""
+    v = x / scale
+    if shape > 0.0:
+        return math.log1p(shape * v) / shape
+    return v * (1.0 - 0.5 * shape * v)
+
+
+@njit
+def hazard(x: float, scale: float, shape: float) -> float:
+    """Return H'(x)."""
+    if shape > 0.0:
+        return 1.0 / (scale + shape * x)
+    return (1.0 - shape * x / scale) / scale
+
+
+@njit
+def hazard_inverse(h: float, scale: float, shape: float) -> float:
+    """Return x with H(x) = h."""
+    if shape > 0.0:
+        return scale * math.expm1(min(shape * h, _MAX_EXPONENT)) / shape
+    return scale * 2.0 * h / (1.0 + math.sqrt(1.0 - 2.0 * shape * h))
+
+
+@njit
+def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
+    """Return t(r) and its derivative."""
+    last = len(curve.points) - 1
+    k = find_segment(curve.points, r)
+    if 0 <= k < last:
+        width = curve.points[k + 1] - curve.points[k]
+        rise, slope = piece_at(
+            curve.levels[k + 1] - curve.levels[k],
+            curve.slopes[k],
+            curve.slopes[k + 1],
+            width,
+            (r - curve.points[k]) / width,
+        )
+        return curve.levels[k] + rise, slope
+    side = 0 if k < 0 else 1
+    x = curve.points[0] - r if side == 0 else r - curve.points[last]
+    if x == math.inf:
+        return (-math.inf if side == 0 else math.inf), 0.0
+    scale, shape = curve.scales[side], curve.shapes[side]
+    t = upper_point(curve.log_shares[side] - cumulative_hazard(x, scale, shape))
+    # t' from S(r) = Phi(-t): the two hazards are equal up to t'.
+    slope = hazard(x, scale, shape) / normal_hazard(t)
+    return (-t if side == 0 else t), slope
+
+
+@njit
+def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
+    """Return r(t), the inverse of t(r), and its derivative."""
+    last = len(curve.levels) - 1
+    if curve.levels[0] <= t <= curve.levels[last]:
+        r = curve_inverse(curve.points, curve.levels, curve.slopes, t)
+        return r, 1.0 / level_at(curve, r)[1]
+    if abs(t) == math.inf:
+        return t, math.inf
+    side = 0 if t < 0.0 else 1
+    scale, shape = curve.scales[side], curve.shapes[side]
+    h = curve.log_shares[side] - log_normal_cdf(-abs(t))
+    x = hazard_inverse(max(h, 0.0), scale, shape)
+    slope = normal_hazard(abs(t)) / hazard(x, scale, shape)
+    return (curve.points[0] - x if side == 0 else curve.points[last] + x), slope
+
+
+@njit
+def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return t(r) and its derivative for many r, shapes (n,)."""
+    levels, slopes = np.empty(len(r)), np.empty(len(r))
+    for i in range(len(r)):
+        levels[i], slopes[i] = level_at(curve, r[i])
+    return levels, slopes
+
+
+@njit
+def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return r(t) and its derivative for many t, shapes (n,)."""
+    points, slopes = np.empty(len(t)), np.empty(len(t))
+    for i in range(len(t)):
+        points[i], slopes[i] = point_at(curve, t[i])
+    return points, slopes

@@ -1,0 +1,217 @@
+"""Moments, entropy and mode of the rows of a spline law, on panels."""
+
+import math
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array
+from localexpert._kernels.base_curve import BaseCurve, point_at
+from localexpert._kernels.hermite import curve_inverse
+from localexpert._kernels.law_panels import (
+    FINITE,
+    Panels,
+    fill_nodes,
+    row_nodes,
+    row_panels,
+)
+from localexpert._kernels.law_spline import SplineRows, log_density_at
+from localexpert._kernels.normal import log_normal_pdf, safe_log
+from localexpert._kernels.truncation import truncated_cdf
+
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_GOLDEN_STEPS = 45
+
+
+@njit
+def _tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
+    """Return the order up to which moments of one tail of row i are finite."""
+    end = rows.low[i] if side == 0 else rows.high[i]
+    if abs(end) < math.inf or not curve.shapes[side] > 0.0:
+        return math.inf
+    slope = rows.slopes[i, 0 if side == 0 else len(rows.knots) - 1]
+    return float(FINITE * slope * slope / curve.shapes[side])
+
+
+@njit
+def _row_moments(
+    curve: BaseCurve,
+    rows: SplineRows,
+    panels: Panels,
+    i: int,
+    order: int,
+    out: Float64Array,
+) -> None:
+    """Fill out (4,) with the mean of row i and its second to fourth central moment.
+
+    Those beyond `order` are not computed: the sums would overflow.
+    """
+    middle = min(max(0.0, rows.low[i]), rows.high[i])
+    t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
+    # Moments about the median lose no digits to a far origin.
+    origin = point_at(curve, t)[0]
+    at = row_nodes(curve, rows, panels, i, order)
+    log_mass = rows.log_mass[i]
+    sums = np.zeros(5)
+    for q in range(at.shape[1]):
+        mass = math.exp(log_normal_pdf(at[2, q]) - log_mass) * at[4, q]
+        x = at[1, q] - origin
+        sums[0] += mass
+        for power in range(1, order + 1):
+            mass *= x
+            sums[power] += mass
+    sums /= sums[0]
+    m1, m2, m3, m4 = sums[1], sums[2], sums[3], sums[4]
+    scale = rows.scale[i]
+    square = scale * scale
+    out[0] = rows.center[i] + scale * (origin + m1)
+    out[1] = square * (m2 - m1 * m1)
+    out[2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
+    out[3] = square * square * (m4 - m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1)))
+
+
+@njit
+def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
+    """Return mean and second to fourth central moment of the rows, shape (n, 4).
+
+    A moment that does not exist is inf (the mean with the sign of its tail) or nan.
+    """
+    n = len(rows.center)
+    out = np.empty((n, 4))
+    for i in range(n):
+        lower = _tail_index(curve, rows, i, 0)
+        upper = _tail_index(curve, rows, i, 1)
+        index = min(lower, upper)
+        order = 0
+        while order < 4 and order + 1 < index:
+            order += 1
+        _row_moments(curve, rows, panels, i, order, out[i])
+        if order < 1:
+            both = max(lower, upper) <= 1.0
+            out[i, 0] = math.nan if both else math.copysign(math.inf, lower - upper)
+        if order < 2:
+            out[i, 1] = math.inf if order == 1 else math.nan
+        if order < 3:
+            out[i, 2] = math.nan
+        if order < 4:
+            out[i, 3] = math.inf if order > 1 else math.nan
+    return out
+
+
+@njit
+def spline_nodes(
+    curve: BaseCurve, rows: SplineRows, panels: Panels
+) -> tuple[Float64Array, Float64Array]:
+    """Return values and weights that integrate over each row's law, (n, m) both.
+
+    Rows with fewer panels than others end in weights of 0.
+    """
+    n = len(rows.center)
+    most = 0
+    for i in range(n):
+        most = max(most, len(row_panels(curve, rows, panels, i, 4)[1]))
+    y = np.empty((n, most * len(panels.nodes)))
+    weights = np.zeros(y.shape)
+    for i in range(n):
+        at = row_nodes(curve, rows, panels, i, 4)
+        y[i] = rows.center[i] + rows.scale[i] * at[1, -1]
+        total = 0.0
+        for q in range(at.shape[1]):
+            y[i, q] = rows.center[i] + rows.scale[i] * at[1, q]
+            mass = math.exp(log_normal_pdf(at[2, q]) - rows.log_mass[i]) * at[4, q]
+            weights[i, q] = mass
+            total += mass
+        weights[i] /= total
+    return y, weights
+
+
+@njit
+def spline_scan(
+    curve: BaseCurve, rows: SplineRows, panels: Panels
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return y, log density and CDF at the nodes of each row, (n, m) all three.
+
+    Rows with fewer nodes than others repeat their last one.
+    """
+    n = len(rows.center)
+    most = 0
+    for i in range(n):
+        most = max(most, len(row_panels(curve, rows, panels, i, 1)[1]))
+    out = np.empty((3, n, most * len(panels.nodes)))
+    for i in range(n):
+        at = row_nodes(curve, rows, panels, i, 1)
+        low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
+        m = at.shape[1]
+        for k in range(out.shape[2]):
+            q = min(k, m - 1)
+            z = at[2, q]
+            rate = safe_log(at[4, q] / at[3, q] / rows.scale[i])
+            out[0, i, k] = rows.center[i] + rows.scale[i] * at[1, q]
+            out[1, i, k] = log_normal_pdf(z) - log_mass + rate
+            out[2, i, k] = truncated_cdf(z, low, high, log_mass)
+    return out[0], out[1], out[2]
+
+
+@njit
+def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
+    """Return the differential entropy -E log f(Y) of the rows, shape (n,)."""
+    n = len(rows.center)
+    out = np.zeros(n)
+    for i in range(n):
+        at = row_nodes(curve, rows, panels, i, 1)
+        log_mass, scale = rows.log_mass[i], rows.scale[i]
+        for q in range(at.shape[1]):
+            log_phi = log_normal_pdf(at[2, q]) - log_mass
+            mass = math.exp(log_phi) * at[4, q]
+            if mass > 0.0:
+                # The weights' ratio is dz/dr.
+                out[i] -= mass * (log_phi + math.log(at[4, q] / at[3, q] / scale))
+    return out
+
+
+@njit
+def _golden_maximum(
+    curve: BaseCurve, rows: SplineRows, i: int, low: float, high: float
+) -> float:
+    """Return the t of [low, high] with the greatest density, by golden section."""
+    a = high - _GOLDEN * (high - low)
+    b = low + _GOLDEN * (high - low)
+    at_a, at_b = log_density_at(curve, rows, i, a), log_density_at(curve, rows, i, b)
+    for _ in range(_GOLDEN_STEPS):
+        if at_a >= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = log_density_at(curve, rows, i, a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = log_density_at(curve, rows, i, b)
+    return 0.5 * (low + high)
+
+
+@njit
+def spline_mode(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
+    """Return the y of greatest density in every row, shape (n,)."""
+    n = len(rows.center)
+    out = np.empty(n)
+    for i in range(n):
+        borders, which = row_panels(curve, rows, panels, i, 1)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
+        path = at[0]
+        best, k = -math.inf, 0
+        for q in range(len(path)):
+            # The weights' ratio is dz/dr; the density lacks a constant of the row.
+            log_density = log_normal_pdf(at[2, q]) + safe_log(at[4, q] / at[3, q])
+            if log_density > best:
+                best, k = log_density, q
+        low = path[k - 1] if k > 0 else borders[0]
+        high = path[k + 1] if k < len(path) - 1 else borders[-1]
+        t = _golden_maximum(curve, rows, i, low, high)
+        # The greatest density may be at an end of the support.
+        best = log_density_at(curve, rows, i, t)
+        for end in (low, high):
+            if log_density_at(curve, rows, i, end) > best:
+                best, t = log_density_at(curve, rows, i, end), end
+        y = rows.center[i] + rows.scale[i] * point_at(curve, t)[0]
+        out[i] = min(max(y, rows.bounds[0]), rows.bounds[1])
+    return out

@@ -1,0 +1,176 @@
+"""Gauss-Legendre panels over the support of one row of a spline law.
+
+All rows share the panels between the knots of the law and of the base curve, and what
+the base curve is at their nodes. Where a row is steep (z moves by more than a step
+in a panel) and in its tails, the row gets panels of its own.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array, Int64Array
+from localexpert._kernels.base_curve import BaseCurve, point_at
+from localexpert._kernels.hermite import curve_at, curve_inverse, find_segment
+from localexpert._kernels.law_spline import SplineRows
+
+# What is dropped beyond the ends is of the order exp(-36) of the whole.
+_DECAY = 72.0
+# Beyond 37 standard deviations the normal density underflows.
+_FURTHEST = 37.0
+# A moment of order k counts as finite where k shape / slope^2 is below this.
+FINITE = 0.98
+# Cuts of a row beyond the shared ones; z runs over 74 units at most.
+_MOST_CUTS = 160
+# A truncated row is cut finer where its support starts beyond this many deviations.
+_FAR = 3.0
+
+
+class Panels(NamedTuple):
+    """Shared panels: borders (P + 1,), per node (P, q) t, r, and weight * dr/dt.
+
+    `nodes` and `weights` (q,) are those of the Gauss-Legendre rule on [0, 1].
+    """
+
+    borders: Float64Array
+    t: Float64Array
+    r: Float64Array
+    rates: Float64Array
+    nodes: Float64Array
+    weights: Float64Array
+
+
+@njit
+def reach(curve: BaseCurve, rows: SplineRows, i: int, order: int, side: int) -> float:
+    """Return how far out in z row i is integrated on one side (0 lower, 1 upper).
+
+    Where z = b (t - c) and the base tail has a shape, |r|^order grows as
+    exp(order shape t^2 / 2), so the integrand falls as exp(-(1 - kappa) (z - peak)^2
+    / 2) with kappa = order shape / b^2 and peak = kappa b c / (1 - kappa).
+    """
+    end = 0 if side == 0 else len(rows.knots) - 1
+    sign = -1.0 if side == 0 else 1.0
+    slope = rows.slopes[i, end]
+    kappa = order * max(curve.shapes[side], 0.0) / (slope * slope)
+    room = 1.0 - min(kappa, FINITE)
+    center = sign * (slope * rows.knots[end] - rows.values[i, end])
+    width = math.sqrt(_DECAY / room) + max(kappa * center / room, 0.0)
+    # A support that starts at a decays from there on, as exp((a^2 - z^2) / 2).
+    start = max(-rows.high[i] if side == 0 else rows.low[i], 0.0)
+    return math.sqrt(start * start + min(width, _FURTHEST) ** 2)
+
+
+@njit
+def step_from(rows: SplineRows, i: int, z: float) -> float:
+    """Return how much z may move in a panel that starts at z."""
+    start = max(rows.low[i], -rows.high[i])
+    if start > _FAR:
+        return float(2.0 / start)
+    return max(1.0, 0.2 * abs(z))
+
+
+@njit
+def row_panels(
+    curve: BaseCurve, rows: SplineRows, panels: Panels, i: int, order: int
+) -> tuple[Float64Array, Int64Array]:
+    """Return the borders in t (m + 1,) of row i's panels and which are shared (m,).
+
+    A panel of the row's own is marked -1.
+    """
+    knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
+    first = max(rows.low[i], -reach(curve, rows, i, order, 0))
+    last = min(rows.high[i], reach(curve, rows, i, order, 1))
+    t, z = curve_inverse(knots, values, slopes, first), first
+    t_end = curve_inverse(knots, values, slopes, last)
+    n_shared = len(panels.borders) - 1
+    borders = np.empty(n_shared + _MOST_CUTS)
+    which = np.full(n_shared + _MOST_CUTS, -1, dtype=np.int64)
+    p = np.searchsorted(panels.borders, t, side="right")
+    borders[0] = t
+    m = 0
+    while t < t_end:
+        stop = panels.borders[p] if p <= n_shared else t_end
+        if stop < t_end:
+            z_stop = curve_at(knots, values, slopes, stop)[0]
+        else:
+            stop, z_stop = t_end, last
+        step = step_from(rows, i, z)
+        cut = stop
+        if z_stop - z > 1.5 * step and m < len(borders) - n_shared - 2 + p:
+            cut = curve_inverse(knots, values, slopes, z + step)
+        if t < cut < stop:
+            z += step
+        else:
+            cut, z = stop, z_stop
+            if 0 < p <= n_shared and t == panels.borders[p - 1]:
+                which[m] = p - 1 if stop == panels.borders[p] else -1
+            p += 1
+        m += 1
+        borders[m] = cut
+        t = cut
+    return borders[: m + 1], which[:m]
+
+
+@njit
+def _piece_of(
+    knots: Float64Array, values: Float64Array, slopes: Float64Array, t: float
+) -> tuple[float, float, float, float, float]:
+    """Return (origin, z0, c1, c2, c3): g = z0 + x (c1 + x (c2 + x c3)) about t."""
+    k = find_segment(knots, t)
+    start = max(k, 0)
+    origin, z0, c1 = knots[start], values[start], slopes[start]
+    if k < 0 or k == len(knots) - 1:
+        return origin, z0, c1, 0.0, 0.0
+    gap = knots[k + 1] - origin
+    chord, after = (values[k + 1] - z0) / gap, slopes[k + 1]
+    c2 = (3.0 * chord - 2.0 * c1 - after) / gap
+    return origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap)
+
+
+@njit
+def fill_nodes(
+    curve: BaseCurve,
+    rows: SplineRows,
+    panels: Panels,
+    i: int,
+    borders: Float64Array,
+    which: Int64Array,
+) -> Float64Array:
+    """Return t, r, z and the weights of dr and of dz at the nodes, shape (5, m q).
+
+    Panel j is [borders[j], borders[j + 1]]; no knot lies inside, so g is one cubic.
+    """
+    knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
+    n_nodes = len(panels.nodes)
+    out = np.empty((5, len(which) * n_nodes))
+    place = 0
+    for j in range(len(which)):
+        left, width, shared = borders[j], borders[j + 1] - borders[j], which[j]
+        origin, z0, c1, c2, c3 = _piece_of(knots, values, slopes, left + 0.5 * width)
+        for q in range(n_nodes):
+            weight = panels.weights[q] * width
+            if shared >= 0:
+                t = panels.t[shared, q]
+                out[1, place] = panels.r[shared, q]
+                out[3, place] = panels.rates[shared, q]
+            else:
+                t = left + panels.nodes[q] * width
+                out[1, place], rate = point_at(curve, t)
+                out[3, place] = rate * weight
+            x = t - origin
+            out[0, place] = t
+            out[2, place] = z0 + x * (c1 + x * (c2 + x * c3))
+            out[4, place] = (c1 + x * (2.0 * c2 + 3.0 * x * c3)) * weight
+            place += 1
+    return out
+
+
+@njit
+def row_nodes(
+    curve: BaseCurve, rows: SplineRows, panels: Panels, i: int, order: int
+) -> Float64Array:
+    """Return `fill_nodes` of all panels of row i."""
+    borders, which = row_panels(curve, rows, panels, i, order)
+    return fill_nodes(curve, rows, panels, i, borders, which)

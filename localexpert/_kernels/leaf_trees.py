@@ -1,0 +1,40 @@
+"""One tree whose leaves hold distributions: down every row, and add what it finds."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array
+
+
+@njit
+def add_leaves(
+    X: Float64Array,
+    asked: NDArray[np.bool_],
+    feature: NDArray[np.int32],
+    cut: Float64Array,
+    missing_left: NDArray[np.bool_],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    leaf: NDArray[np.int32],
+    cdf: NDArray[np.float32],
+    sums: Float64Array,
+    counts: Float64Array,
+) -> None:
+    """Add to `sums` (n, N) the leaf of every row that is asked, one to its `counts`.
+
+    Node 0 is the root; `leaf` is -1 at inner nodes and else the row of `cdf` (k, N).
+    """
+    n_thresholds = cdf.shape[1]
+    for i in range(X.shape[0]):
+        if not asked[i]:
+            continue
+        node = 0
+        while leaf[node] < 0:
+            value = X[i, feature[node]]
+            goes_left = missing_left[node] if np.isnan(value) else value <= cut[node]
+            node = left[node] if goes_left else right[node]
+        place = leaf[node]
+        for k in range(n_thresholds):
+            sums[i, k] += cdf[place, k]
+        counts[i] += 1.0

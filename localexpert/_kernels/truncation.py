@@ -1,0 +1,39 @@
+"""The standard normal distribution between two points, in logarithms.
+
+`low` and `high` are the ends in z (-inf and inf: none) and `log_mass` is
+log(Phi(high) - Phi(low)). The ends may lie far out on the same side.
+"""
+
+import math
+
+from calibration._kernels._jit import njit
+from localexpert._kernels.normal import (
+    log_normal_between,
+    log_normal_cdf,
+    log_sum,
+    normal_cdf,
+    upper_point,
+)
+
+
+@njit
+def truncated_cdf(z: float, low: float, high: float, log_mass: float) -> float:
+    """Return (Phi(z) - Phi(low)) / (Phi(high) - Phi(low)), clipped to [0, 1]."""
+    if z <= low:
+        return 0.0
+    if z >= high:
+        return 1.0
+    if log_mass == 0.0:
+        return normal_cdf(z)
+    return min(math.exp(log_normal_between(low, z) - log_mass), 1.0)
+
+
+@njit
+def truncated_point(score: float, low: float, high: float, log_mass: float) -> float:
+    """Return the point between the ends with Phi(score) of the mass below it."""
+    if log_mass == 0.0:
+        return score
+    below = log_sum(log_normal_cdf(low), log_normal_cdf(score) + log_mass)
+    above = log_sum(log_normal_cdf(-high), log_normal_cdf(-score) + log_mass)
+    point = -upper_point(below) if below < above else upper_point(above)
+    return min(max(point, low), high)

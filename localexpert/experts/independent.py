@@ -1,0 +1,154 @@
+"""`IndependentExperts`: one classifier per threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.parallel import delayed
+
+from calibration._kernels.types import Float64Array
+from localexpert.experts.binned import fit_binned, read_booster
+from localexpert.experts.boosting import thread_pool
+from localexpert.experts.classifiers import (
+    Model,
+    asks_out_of_bag,
+    check_classifier,
+    fit_classifiers,
+    fit_out_of_bag,
+)
+from localexpert.experts.experts import Experts
+from localexpert.experts.tables import TableEncoder
+from localexpert.experts.tasks import Tasks
+
+
+class IndependentExperts(Experts):
+    """One classifier per threshold, all of a kind: the local experts.
+
+    Parameters
+    ----------
+    classifier : classifier, optional
+        Any scikit-learn classifier, or Pipeline that ends in one, with
+        `predict_proba` or `decision_function`; cloned for every threshold and fold.
+        Default: LightGBM with 15 leaves whose number of rounds is chosen, see Notes.
+    refit : bool
+        Fit the experts once more, to all rows, for prediction instead of averaging
+        those of the folds.
+    n_jobs : int, optional
+        Experts fitted at a time, as in joblib, by whatever backend is set there.
+    random_state : int, optional
+        Seed of the classifiers whose `random_state` is None.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (N,)
+    oof_probabilities_ : ndarray of shape (n, N)
+        Not monotone along the thresholds: the experts know nothing of one another.
+    models_ : list of lists
+        Fitted experts by fold, then by threshold; one list after a refit, or where
+        out-of-bag probabilities were used.
+    n_rounds_ : int
+        Boosting rounds, where the learner is LightGBM or XGBoost.
+
+    Notes
+    -----
+    LightGBM (the default, or an `LGBMClassifier`) and `XGBClassifier` bin the
+    features once per fold, and the bins are shared by all thresholds; strings and
+    categorical types are their categories. To any other classifier X is handed on as
+    it is: what a table may hold is for the classifier to say.
+
+    The default's number of rounds is one for all folds and thresholds: the one with
+    the least held-out log loss, averaged over the folds at five thresholds.
+    Classifiers given keep their own number.
+
+    A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
+    deviation over the training rows. A forest with `oob_score=True` is fitted once
+    per threshold, and its out-of-bag probabilities are used; the folds are not. A
+    task with one class in a training part predicts (n1 + 1) / (n + 2).
+
+    Where experts run in parallel each has one thread, libraries below included.
+    Errors name the threshold and the fold, with the classifier's error as cause.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from localexpert.experts import IndependentExperts
+    >>> from localexpert.folds import make_folds
+    >>> X = np.linspace(0.0, 1.0, 200)[:, None]
+    >>> folds = make_folds(200, 2, random_state=0)
+    >>> experts = IndependentExperts(LogisticRegression(C=1e4))
+    >>> experts = experts.fit(X, X[:, 0], [0.25, 0.5, 0.75], folds)
+    >>> experts.predict([[0.1], [0.6]]).round()
+    array([[1., 1., 1.],
+           [0., 0., 1.]])
+    """
+
+    models_: list[list[Model]]
+    n_rounds_: int
+    encoder_: TableEncoder | None
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        refit: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ):
+        self.classifier = classifier
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        if self.classifier is not None:
+            check_classifier(self.classifier)
+
+    def _fit(self, tasks: Tasks) -> Float64Array:
+        rng = np.random.default_rng(self.random_state)
+        self.encoder_ = None
+        booster = read_booster(self.classifier)
+        if booster is None and asks_out_of_bag(self.classifier):
+            fitted = fit_out_of_bag(self.classifier, tasks, rng, self.n_jobs)
+            self.models_ = [[model for model, _ in fitted]]
+            return np.column_stack([probabilities for _, probabilities in fitted])
+        parts = list(tasks.folds)
+        if self.refit:
+            parts.append((tasks.present, np.empty(0, dtype=np.intp)))
+        if booster is None:
+            results = fit_classifiers(self.classifier, tasks, parts, rng, self.n_jobs)
+        else:
+            self.encoder_ = TableEncoder.learn(tasks.X)
+            results, self.n_rounds_ = fit_binned(
+                booster, self.encoder_, tasks, parts, rng, self.n_jobs
+            )
+        return self._keep(tasks, results)
+
+    def _keep(
+        self,
+        tasks: Tasks,
+        results: list[list[tuple[Model, Float64Array]]],
+    ) -> Float64Array:
+        """Keep the models that predict; return the out-of-fold probabilities."""
+        oof = np.empty((tasks.n, tasks.n_thresholds))
+        for (_, test), experts in zip(tasks.folds, results, strict=False):
+            oof[test] = np.column_stack([answers for _, answers in experts])
+        kept = results[len(tasks.folds) :] if self.refit else results
+        self.models_ = [[model for model, _ in experts] for experts in kept]
+        return oof
+
+    def _predict(self, X: Any) -> Float64Array:
+        table = X if self.encoder_ is None else self.encoder_.encode(X)
+        columns = list(zip(*self.models_, strict=True))
+        with thread_pool(self.n_jobs) as pool:
+            answers = pool(delayed(_predict_mean)(models, table) for models in columns)
+        return np.column_stack(answers)
+
+
+def _predict_mean(models: tuple[Model, ...], X: Any) -> NDArray[np.float64]:
+    total = np.zeros(X.shape[0])
+    for model in models:
+        total += model.predict(X)
+    return total / len(models)

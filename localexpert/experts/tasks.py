@@ -1,0 +1,155 @@
+"""Tasks: what the experts of one fit have to learn, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_increasing,
+    check_same_length,
+    check_vector,
+    check_weights,
+)
+from localexpert.experts.tables import Columns
+from localexpert.folds import Fold, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Rows, thresholds and folds: task k is to foretell `r <= thresholds[k]`.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, p)
+    r : ndarray of shape (n,)
+    thresholds : ndarray of shape (N,)
+        Increasing; every one has a row on both sides.
+    folds : list of (train, test)
+        The test parts hold every row once. Rows of weight zero are no part of any
+        training part: what is weighted nothing is as if it were not there.
+    weights : ndarray of shape (n,)
+        Ones where none were given.
+    """
+
+    X: Any
+    r: Float64Array
+    thresholds: Float64Array
+    folds: list[Fold]
+    weights: Float64Array
+
+    @classmethod
+    def check(
+        cls,
+        X: Any,
+        r: ArrayLike,
+        thresholds: ArrayLike,
+        folds: Sequence[tuple[ArrayLike, ArrayLike]],
+        sample_weight: ArrayLike | None,
+    ) -> Tasks:
+        """Refuse what no expert can be fitted on."""
+        table = X if hasattr(X, "shape") else np.asarray(X)
+        Columns.of(table)
+        targets = check_vector(r, "r")
+        n = len(targets)
+        check_same_length(n, "`r`", table.shape[0], "X")
+        weights = np.ones(n)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, n)
+        cuts = check_vector(thresholds, "thresholds")
+        check_increasing(cuts, "thresholds")
+        present = targets[weights > 0.0]
+        if cuts[0] < present.min() or cuts[-1] >= present.max():
+            msg = (
+                "`thresholds` must lie in the range of `r`, "
+                f"[{present.min():g}, {present.max():g}), "
+                f"got {cuts[0]:g} to {cuts[-1]:g}."
+            )
+            raise ValueError(msg)
+        return cls(table, targets, cuts, _check_folds(folds, weights), weights)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.r)
+
+    @property
+    def n_thresholds(self) -> int:
+        """Number of tasks."""
+        return len(self.thresholds)
+
+    @property
+    def present(self) -> Rows:
+        """Rows with a weight above zero."""
+        return np.flatnonzero(self.weights > 0.0)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows with a weight differ in it."""
+        positive = self.weights[self.weights > 0.0]
+        return bool(positive.min() != positive.max())
+
+    def label(self, rows: Rows, k: int) -> NDArray[np.bool_]:
+        """Return the labels of some rows in task k."""
+        labels: NDArray[np.bool_] = self.r[rows] <= self.thresholds[k]
+        return labels
+
+    def count_below(self, rows: Rows) -> Rows:
+        """Return how many thresholds are less than each r: label k is 1 from there."""
+        return np.searchsorted(self.thresholds, self.r[rows], side="left")
+
+    def base_rates(self, rows: Rows) -> Float64Array:
+        """Return the smoothed share of class 1 per task, shape (N,).
+
+        The constant (n1 + 1) / (n + 2) of weights: the answer without features.
+        """
+        weights = self.weights[rows]
+        below = np.bincount(
+            self.count_below(rows), weights, minlength=self.n_thresholds + 1
+        )
+        rates: Float64Array = (np.cumsum(below)[:-1] + 1.0) / (weights.sum() + 2.0)
+        return rates
+
+    def describe(self, k: int, fold: int) -> str:
+        """Name a task and a fold for a message; the fold after the last is all rows."""
+        part = f"fold {fold}" if fold < len(self.folds) else "the refit on all rows"
+        return f"threshold {self.thresholds[k]:g} (number {k}) in {part}"
+
+
+def _check_folds(
+    folds: Sequence[tuple[ArrayLike, ArrayLike]], weights: Float64Array
+) -> list[Fold]:
+    """Return folds whose training parts hold only rows with a weight."""
+    n = len(weights)
+    checked = []
+    counts = np.zeros(n, dtype=np.intp)
+    for number, (train, test) in enumerate(folds):
+        tested = np.asarray(test, dtype=np.intp)
+        trained = np.asarray(train, dtype=np.intp)
+        np.add.at(counts, tested, 1)
+        if np.isin(tested, trained).any():
+            msg = (
+                f"`folds` must not test on training rows, got fold {number} that does."
+            )
+            raise ValueError(msg)
+        trained = trained[weights[trained] > 0.0]
+        if len(trained) == 0:
+            msg = (
+                "`folds` must leave rows with a weight in every training part, "
+                f"got none in fold {number}."
+            )
+            raise ValueError(msg)
+        checked.append((trained, tested))
+    if (counts != 1).any():
+        row = int(np.argmax(counts != 1))
+        msg = (
+            "`folds` must put every row in one test part, "
+            f"got row {row} in {counts[row]} of them."
+        )
+        raise ValueError(msg)
+    return checked

@@ -1,0 +1,45 @@
+"""The road of a target that never changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from localexpert.laws.discrete import DiscreteLaw
+
+
+@dataclass
+class ConstantForecaster:
+    """Forecast one value for every row.
+
+    Parameters
+    ----------
+    value : float
+    n : int
+        Number of training rows.
+    """
+
+    value: float
+    n: int
+    oof_law_: DiscreteLaw = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.oof_law_ = self._law(self.n)
+
+    def law(self, X: Any) -> DiscreteLaw:
+        """Return the law of new rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        DiscreteLaw
+        """
+        return self._law(len(X))
+
+    def _law(self, n: int) -> DiscreteLaw:
+        return DiscreteLaw(np.array([self.value]), np.ones((n, 1)))

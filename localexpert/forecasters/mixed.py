@@ -1,0 +1,132 @@
+"""The road of a target with heavy values: their probabilities, and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert.folds import Fold
+from localexpert.forecasters.continuous import ContinuousForecaster
+from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.spline import SplineLaw
+
+# An atom's cell is this share of the spread (interquartile range) of the other values,
+# so that a hit is worth what a forecast of that sharpness would earn.
+_CELL_SHARE = 0.01
+
+
+@dataclass
+class MixedForecaster:
+    """Fit laws with mass on some values and a smooth rest.
+
+    Which atom a row takes, if any, is a discrete target of its own (0 for none); the
+    smooth part is learned on the rows that take none.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (A,)
+    choice : DiscreteForecaster
+        Unfitted, of the atom's number.
+    continuous : ContinuousForecaster
+        Unfitted, of the rest.
+    """
+
+    atoms: Float64Array
+    choice: DiscreteForecaster
+    continuous: ContinuousForecaster
+
+    def fit(
+        self, X: Any, y: Float64Array, folds: list[Fold], weight: Float64Array
+    ) -> MixedForecaster:
+        """Fit both parts; out-of-fold laws are honest in both.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        y : ndarray of shape (n,)
+        folds : list of (train, test)
+        weight : ndarray of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
+        self.choice.fit(X, number, folds, weight)
+        rest = number == 0.0
+        rows = np.flatnonzero(rest)
+        self.continuous.fit(
+            take_rows(X, rows), y[rows], _folds_of(rows, folds, len(y)), weight[rows]
+        )
+        low, high = np.quantile(y[rows], [0.25, 0.75])
+        spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
+        self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
+        # Rows at an atom had no part in the smooth models: these are honest for them.
+        laws = self.continuous.law(take_rows(X, np.flatnonzero(~rest)))
+        smooth = _interleave(self.continuous.oof_law_, laws, rest)
+        self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
+        self.tasks_ = self.continuous.tasks_
+        return self
+
+    def law(self, X: Any) -> MixedLaw:
+        """Return the laws of new rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        MixedLaw
+        """
+        return self._law(self.choice.law(X).probabilities, self.continuous.law(X))
+
+    def choices(self) -> dict[str, Any]:
+        """Return what both parts chose, and what the alternatives scored."""
+        return {
+            "atoms": self.atoms.tolist(),
+            "choice": self.choice.choices(),
+            **self.continuous.choices(),
+        }
+
+    def _law(self, choices: Float64Array, smooth: SplineLaw) -> MixedLaw:
+        return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of an array or a data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _folds_of(rows: Any, folds: list[Fold], n: int) -> list[Fold]:
+    """Return the folds of a subset, renumbered; folds that hold none are dropped."""
+    place = np.full(n, -1)
+    place[rows] = np.arange(len(rows))
+    parts = [
+        (place[train][place[train] >= 0], place[test][place[test] >= 0])
+        for train, test in folds
+    ]
+    return [(train, test) for train, test in parts if len(train) and len(test)]
+
+
+def _interleave(first: SplineLaw, second: SplineLaw, is_first: Any) -> SplineLaw:
+    """Join two sets of rows with the same knots in their original order."""
+
+    def join(a: Float64Array, b: Float64Array) -> Float64Array:
+        out = np.empty((len(is_first), *a.shape[1:]))
+        out[is_first], out[~is_first] = a, b
+        return out
+
+    return SplineLaw(
+        join(first.center, second.center),
+        join(first.scale, second.scale),
+        first.knots,
+        join(first.values, second.values),
+        join(first.slopes, second.slopes),
+        first.base,
+        first.bounds,
+    )

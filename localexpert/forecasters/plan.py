@@ -1,0 +1,210 @@
+"""`Plan`: which road a target takes, and with which stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_bounds, check_choice, check_integer
+from localexpert.coordinate import Frame
+from localexpert.expert_calibration import ExpertCalibration
+from localexpert.experts import (
+    Experts,
+    IndependentExperts,
+    JointForest,
+    SharedBoosting,
+)
+from localexpert.folds import Fold
+from localexpert.forecasters.continuous import ContinuousForecaster
+from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.mixed import MixedForecaster
+from localexpert.forecasters.tasks import TaskRecord
+from localexpert.laws.law import Law
+from localexpert.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.thresholds import find_atoms, is_discrete
+
+# Curvature weights to choose from: none to nearly a straight line.
+SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
+# Above this many rows the forest of "auto" costs more time than it gains score.
+MOST_ROWS_FOR_FOREST = 200_000
+
+
+class Forecaster(Protocol):
+    """A road from rows to laws."""
+
+    @property
+    def oof_law_(self) -> Law:
+        """Honest laws of the training rows."""
+        ...
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        ...
+
+    def fit(
+        self, X: Any, y: Float64Array, folds: list[Fold], weight: Float64Array
+    ) -> Any:
+        """Fit every stage."""
+        ...
+
+    def law(self, X: Any) -> Law:
+        """Return the laws of new rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What was chosen, and what the alternatives scored.
+
+    Parameters
+    ----------
+    target : {"continuous", "discrete", "mixed"}
+    choices : dict
+        By stage, numbers and names only, ready for JSON.
+    """
+
+    target: str
+    choices: dict[str, Any]
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as one dictionary."""
+        return {"target": self.target, **self.choices}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The forecaster for a target.
+
+    At most 50 distinct values, most of them repeated: probabilities per value.
+    Otherwise values that hold 2 % of the weight are atoms beside a smooth rest. A
+    given `thresholds` or a smooth target: the smooth road alone.
+
+    Parameters
+    ----------
+    target : str
+    forecaster : Forecaster
+        Unfitted.
+    """
+
+    target: str
+    forecaster: Forecaster
+
+    @classmethod
+    def of(cls, model: Any, y: Float64Array, weight: Float64Array) -> Plan:
+        """Read the regressor's parameters and look at the target."""
+        held = y[weight > 0.0]
+        named = isinstance(model.thresholds, str)
+        if named:
+            check_choice(model.thresholds, "thresholds", ("quantile", "uniform"))
+        members = _members(model, len(held))
+        if named and is_discrete(held):
+            return cls("discrete", _discrete(model, members))
+        smooth = ContinuousForecaster(
+            frame=_frame(model, named=named),
+            thresholds=model.thresholds,
+            n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
+            members=members,
+            calibration=_calibration(model),
+            builders=_builders(model.smoothing),
+            bounds=_bounds(model.bounds, held),
+            random_state=_seed(model),
+        )
+        atoms = find_atoms(held, sample_weight=weight[weight > 0.0])
+        rest = ~np.isin(held, atoms)
+        if not named or len(atoms) == 0 or len(np.unique(held[rest])) < 10:
+            return cls("continuous", smooth)
+        choice = _discrete(model, members)
+        return cls("mixed", MixedForecaster(atoms, choice, smooth))
+
+    def report(self, forecaster: Any) -> FitReport:
+        """Return what the fitted forecaster chose."""
+        return FitReport(self.target, forecaster.choices())
+
+
+def _discrete(model: Any, members: dict[str, Experts]) -> DiscreteForecaster:
+    return DiscreteForecaster(members, _calibration(model))
+
+
+def _calibration(model: Any) -> ExpertCalibration:
+    return ExpertCalibration(model.calibrator, random_state=_seed(model))
+
+
+def _seed(model: Any) -> int:
+    """Return one seed for all stages of a fit."""
+    if model.random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    return int(model.random_state)
+
+
+def _members(model: Any, n: int) -> dict[str, Experts]:
+    """Return the strategies by name."""
+    common = {"n_jobs": model.n_jobs, "random_state": _seed(model)}
+    strategy = model.strategy
+    if isinstance(strategy, Experts):
+        return {type(strategy).__name__: strategy}
+    check_choice(strategy, "strategy", ("auto", "shared", "joint", "independent"))
+    if strategy == "auto":
+        strategy = "independent" if model.expert is not None else strategy
+    elif model.expert is not None and strategy != "independent":
+        msg = (
+            '`strategy` must be "independent" or "auto" with an `expert`, '
+            f"got {strategy!r}."
+        )
+        raise ValueError(msg)
+    if strategy == "independent":
+        return {"independent": IndependentExperts(model.expert, **common)}
+    shared = {"shared": SharedBoosting(**common)}
+    joint: dict[str, Experts] = {"joint": JointForest(**common)}
+    if strategy == "auto":
+        return shared | joint if n <= MOST_ROWS_FOR_FOREST else {**shared}
+    return {**shared} if strategy == "shared" else joint
+
+
+def _frame(model: Any, *, named: bool) -> Frame:
+    """Return the frame; thresholds given as numbers are in units of y."""
+    kinds = ("auto", "standardize", "center")
+    if model.frame is not None:
+        check_choice(model.frame, "frame", kinds)
+    kind = model.frame
+    if not named:
+        if kind not in (None, "auto"):
+            msg = (
+                "`frame` must be None where `thresholds` are given in units of y, "
+                f"got {kind!r}."
+            )
+            raise ValueError(msg)
+        kind = None
+    return Frame(kind, model.center, n_jobs=model.n_jobs, random_state=_seed(model))
+
+
+def _builders(smoothing: Any) -> Sequence[CurveBuilder]:
+    """Return the splines to choose from."""
+    if smoothing == "auto":
+        return [ProbitSpline(s) for s in SMOOTHINGS]
+    if isinstance(smoothing, str):
+        check_choice(smoothing, "smoothing", ("auto", "pchip", "smoothing_spline"))
+        return [RawSpline(smoothing)]  # type: ignore[arg-type]
+    if isinstance(smoothing, bool) or not smoothing >= 0.0:
+        msg = (
+            '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
+            f"at least 0, got {smoothing!r}."
+        )
+        raise ValueError(msg)
+    return [ProbitSpline(float(smoothing))]
+
+
+def _bounds(bounds: Any, y: Float64Array) -> tuple[float, float]:
+    """Return bounds that hold every target."""
+    if bounds is None:
+        return -np.inf, np.inf
+    low, high = check_bounds(bounds)
+    outside = y[(y < low) | (y > high)]
+    if len(outside):
+        msg = f"`bounds` must hold every y, got {bounds} and y = {outside[0]:g}."
+        raise ValueError(msg)
+    return low, high

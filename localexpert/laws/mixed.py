@@ -1,0 +1,281 @@
+"""`MixedLaw`: values of positive probability beside a continuous law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, xlogy
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_array,
+    check_increasing,
+    check_probability_rows,
+    check_same_length,
+)
+from localexpert.laws.discrete import densest_values
+from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
+
+# Rounding that sums of probabilities may carry where a quantile meets a jump.
+_SLACK = 1e-14
+# A continuous part of less than this is none.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedLaw(Law):
+    """F_i = sum of masses[i, j] at atoms[j] + (1 - their sum) continuous_i.
+
+    Parameters
+    ----------
+    atoms : array-like of shape (A,)
+        Strictly increasing values of positive probability.
+    masses : array-like of shape (n, A)
+        Their probabilities; rows sum to at most 1.
+    continuous : Law
+        Law of n rows without jumps: what Y is where it is no atom.
+    widths : array-like of shape (A,)
+        Width of each atom's cell, positive: what the data are rounded to, for
+        instance. The density at an atom is mass / width, so the widths set what a
+        hit is worth in the log score; forecasts that are compared must share them.
+
+    Notes
+    -----
+    In a row where an atom has no mass the density there is the continuous one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.base_cdf import BaseCDF
+    >>> from localexpert.laws.mixed import MixedLaw
+    >>> from localexpert.laws.spline import SplineLaw
+    >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
+    >>> one = np.ones((1, 1))
+    >>> smooth = SplineLaw([5.0], [1.0], [0.0], 0.0 * one, one, base)
+    >>> law = MixedLaw([0.0], [[0.3]], smooth, [0.01])
+    >>> law.cdf(np.array([[-1.0, 0.0, 5.0]])).round(1)
+    array([[0. , 0.3, 0.7]])
+    """
+
+    atoms: Float64Array
+    masses: Float64Array
+    continuous: Law
+    widths: Float64Array
+    cumulative: Float64Array = field(init=False)
+    rest: Float64Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        atoms = check_array(self.atoms, "atoms", (None,))
+        check_increasing(atoms, "atoms")
+        masses = check_probability_rows(self.masses, "masses", len(atoms), full=False)
+        widths = check_array(self.widths, "widths", (len(atoms),))
+        if widths.min() <= 0.0:
+            msg = f"`widths` must be positive, got {widths.min():g}."
+            raise ValueError(msg)
+        if not isinstance(self.continuous, Law) or self.continuous.has_jumps:
+            msg = (
+                "`continuous` must be a law without jumps, "
+                f"got {type(self.continuous).__name__}."
+            )
+            raise TypeError(msg)
+        check_same_length(len(masses), "`masses`", len(self.continuous), "continuous")
+        cumulative = np.minimum(np.cumsum(masses, axis=1), 1.0)
+        cumulative[cumulative[:, -1] > 1.0 - _ROUNDING, -1] = 1.0
+        for name, array in (
+            ("atoms", atoms),
+            ("masses", masses),
+            ("widths", widths),
+            ("cumulative", cumulative),
+            ("rest", 1.0 - cumulative[:, -1]),
+        ):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    def __reduce__(self) -> tuple[type[MixedLaw], tuple[Any, ...]]:
+        return type(self), (self.atoms, self.masses, self.continuous, self.widths)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Least and greatest value of the atoms and of the continuous part."""
+        low, high = self.continuous.support
+        return min(low, float(self.atoms[0])), max(high, float(self.atoms[-1]))
+
+    @property
+    def has_jumps(self) -> bool:
+        """True: the atoms."""
+        return True
+
+    def _take(self, index: slice | NDArray[Any]) -> MixedLaw:
+        return MixedLaw(
+            self.atoms, self.masses[index], self.continuous.take(index), self.widths
+        )
+
+    def _cdf(self, y: Float64Array) -> Float64Array:
+        atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "right"))
+        return atoms + self.rest[:, None] * self.continuous.cdf(y)
+
+    def _cdf_left(self, y: Float64Array) -> Float64Array:
+        atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "left"))
+        return atoms + self.rest[:, None] * self.continuous.cdf(y)
+
+    def _sf(self, y: Float64Array) -> Float64Array:
+        """Sum from above, so that small probabilities keep their digits."""
+        above = np.cumsum(self.masses[:, ::-1], axis=1)
+        n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
+        smooth = self.rest[:, None] * self.continuous.sf(y)
+        return pick_counts(above, n_above) + smooth
+
+    def _logpdf(self, y: Float64Array) -> Float64Array:
+        """Return log(mass / width) at an atom with mass, else the continuous part's."""
+        place = np.minimum(np.searchsorted(self.atoms, y), len(self.atoms) - 1)
+        mass = pick_counts(self.masses, place + 1)
+        smooth = log_or_minus_inf(self.rest)[:, None] + self.continuous.logpdf(y)
+        on_atom = (self.atoms[place] == y) & (mass > 0.0)
+        return np.where(on_atom, log_or_minus_inf(mass / self.widths[place]), smooth)
+
+    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
+        """Return the quantiles at Phi(scores).
+
+        With k atoms wholly below the quantile it is the next atom, if the level
+        falls into its jump, or else a quantile of the continuous part.
+        """
+        p, n_atoms = ndtr(scores), len(self.atoms)
+        before, upto = self._jumps()
+        none = self.rest[:, None] == 0.0
+        # Without a continuous part the least quantile is the first atom with mass.
+        reached = np.where(none, np.maximum(p, 10.0 * _SLACK), p)[:, :, None]
+        k = (upto[:, None, :] + _SLACK < reached).sum(axis=2)
+        k = np.where(none, np.minimum(k, n_atoms - 1), k)
+        in_jump = (k < n_atoms) & (none | (p > pick_counts(before, k % n_atoms + 1)))
+        held = pick_counts(self.cumulative, k)
+        share = np.where(none, 1.0, self.rest[:, None])
+        lower = np.clip((p - held) / share, 0.0, 1.0)
+        upper = np.clip((ndtr(-scores) - (self._total() - held)) / share, 0.0, 1.0)
+        inner = np.where(lower < 0.5, ndtri(lower), -ndtri(upper))
+        ends = np.concatenate([[-np.inf], self.atoms, [np.inf]])
+        smooth = np.clip(self.continuous.ppf_scores(inner), ends[k], ends[k + 1])
+        return np.where(in_jump, ends[np.minimum(k + 1, n_atoms)], smooth)
+
+    def _crps(self, y: Float64Array) -> Float64Array:
+        """Return E|Y - y| - E|Y - Y'| / 2, summed in parts."""
+        n_columns, w = y.shape[1], self.rest[:, None]
+        atoms = np.broadcast_to(self.atoms, self.masses.shape)
+        # E|X - x| at y and at the atoms, X the continuous part.
+        below, above = self.continuous.partial_means(np.hstack([y, atoms]))
+        away = below + above
+        smooth = w * self.continuous.crps(y) + self._total() * away[:, :n_columns]
+        atoms_below, atoms_above = self._atom_means(y)
+        steps = atoms_below + atoms_above - self._atom_spread()
+        cross = (self.masses * away[:, n_columns:]).sum(axis=1, keepdims=True)
+        scores: Float64Array = w * (smooth - cross) + steps
+        return scores
+
+    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        w = self.rest[:, None]
+        below, above = self.continuous.partial_means(y)
+        atoms_below, atoms_above = self._atom_means(y)
+        return w * below + atoms_below, w * above + atoms_above
+
+    def _moments(self) -> Float64Array:
+        inner = self.continuous.moments()
+        inner[self.rest == 0.0] = 0.0
+        w = self.rest
+        mean = self.masses @ self.atoms + w * inner[:, 0]
+        shift = inner[:, 0] - mean
+        c2, c3, c4 = inner[:, 1:].T
+        smooth = (
+            c2 + shift**2,
+            c3 + shift * (3.0 * c2 + shift**2),
+            c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
+        )
+        away = self.atoms - mean[:, None]
+        parts = [
+            (self.masses * away**k).sum(axis=1) + w * part
+            for k, part in zip((2, 3, 4), smooth, strict=True)
+        ]
+        return np.column_stack([mean, *parts])
+
+    def _entropy(self) -> Float64Array:
+        w = self.rest
+        terms = xlogy(self.masses, self.masses / self.widths)
+        total: Float64Array = w * self.continuous.entropy() - xlogy(w, w)
+        total -= terms.sum(axis=1)
+        return total
+
+    def _mode(self) -> Float64Array:
+        smooth = self.continuous.mode()
+        density = self.masses / self.widths
+        best = np.argmax(density, axis=1)
+        highest = np.take_along_axis(density, best[:, None], 1)[:, 0]
+        inner = self.rest * self.continuous.pdf(smooth)
+        return np.where(highest >= inner, self.atoms[best], smooth)
+
+    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+        y, weights = self.continuous.nodes()
+        atoms = np.broadcast_to(self.atoms, self.masses.shape)
+        shares = np.hstack([self.masses, self.rest[:, None] * weights])
+        return np.hstack([atoms, y]), shares
+
+    def _shortest_interval(self, coverage: float) -> Float64Array:
+        """Try intervals that start or end at an atom beside those of the search."""
+        before, upto = self._jumps()
+        atoms = np.broadcast_to(self.atoms, upto.shape)
+        found = super()._shortest_interval(coverage)
+        lows = [found[:, :1], atoms, self._ppf(np.maximum(upto - coverage, 0.0))]
+        highs = [found[:, 1:], self._ppf(np.minimum(before + coverage, 1.0)), atoms]
+        held = [
+            np.ones((len(self), 1), dtype=bool),
+            before + coverage <= 1.0,
+            upto >= coverage,
+        ]
+        low, high = np.hstack(lows), np.hstack(highs)
+        widths = np.full(low.shape, np.inf)
+        np.subtract(high, low, out=widths, where=np.hstack(held))
+        best = np.argmin(widths, axis=1)[:, None]
+        ends = [np.take_along_axis(end, best, 1) for end in (low, high)]
+        return np.hstack(ends)
+
+    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        """Take atoms, the likeliest first, and then the densest intervals."""
+        left = coverage - self._total()[:, 0]
+        left = left / np.where(self.rest > 0.0, self.rest, 1.0)
+        smooth = self.continuous.densest_regions(np.clip(left, 0.0, 1.0))
+        atoms = densest_values(self.masses, coverage)
+        out = []
+        for i in range(len(self)):
+            intervals = smooth[i] if left[i] > 0.0 else np.empty((0, 2))
+            points = self.atoms[atoms[i]]
+            inside = (points >= intervals[:, :1]) & (points <= intervals[:, 1:])
+            outside = points[~inside.any(axis=0)]
+            union = np.vstack([intervals, np.column_stack([outside, outside])])
+            out.append(union[np.argsort(union[:, 0], kind="stable")])
+        return out
+
+    def _total(self) -> Float64Array:
+        """Return the probability of all atoms, shape (n, 1)."""
+        return self.cumulative[:, -1:]
+
+    def _jumps(self) -> tuple[Float64Array, Float64Array]:
+        """Return P(Y < a) and P(Y <= a) at the atoms, (n, A) both."""
+        atoms = np.broadcast_to(self.atoms, self.masses.shape)
+        upto = self._cdf(atoms)
+        return upto - self.masses, upto
+
+    def _atom_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the atoms' part of E max(y - Y, 0) and of E max(Y - y, 0), (n, k)."""
+        below, above = np.zeros(y.shape), np.zeros(y.shape)
+        for atom, mass in zip(self.atoms, self.masses.T, strict=True):
+            below += mass[:, None] * np.maximum(y - atom, 0.0)
+            above += mass[:, None] * np.maximum(atom - y, 0.0)
+        return below, above
+
+    def _atom_spread(self) -> Float64Array:
+        """Return half the sum of m_i m_j |a_i - a_j|, shape (n, 1)."""
+        inner = self.cumulative[:, :-1]
+        return (inner * (self._total() - inner)) @ np.diff(self.atoms)[:, None]

@@ -1,0 +1,340 @@
+"""Scores of predictive distributions, and scorers for model selection.
+
+Every function takes the observed targets and a `PredictiveDistribution` of as many
+rows; losses are averaged with `sample_weight`, a number of repetitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import kstest
+
+from calibration._kernels.types import Float64Array
+from calibration._validation import (
+    check_level,
+    check_same_length,
+    check_vector,
+    check_weights,
+)
+from localexpert.distribution import PredictiveDistribution
+
+
+class DistributionPredictor(Protocol):
+    """Anything fitted that returns predictive distributions."""
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Return one distribution per row."""
+        ...
+
+
+def crps_score(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean continuous ranked probability score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Mean of :math:`\int (F_i(z) - 1\{y_i \le z\})^2 dz`, in units of y.
+
+    References
+    ----------
+    Gneiting & Raftery (2007), Strictly proper scoring rules.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, crps_score
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> crps_score([1.0, 2.0], PredictiveDistribution(law))
+    0.065
+    """
+    y, weight = _check(y_true, dist, sample_weight)
+    return _mean(dist.crps(y), weight)
+
+
+def log_score(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean negative log density, the log score as a loss.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        In nats; of a discrete target the density is probability / cell width.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, log_score
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> round(log_score([1.0, 2.0], PredictiveDistribution(law)), 4)
+    0.367
+    """
+    y, weight = _check(y_true, dist, sample_weight)
+    return _mean(-dist.logpdf(y), weight)
+
+
+def pinball_loss(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    level: float = 0.5,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean pinball loss of the quantile at `level`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    level : float
+        In (0, 1).
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Mean of :math:`(y - q)(level - 1\{y < q\})`.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, pinball_loss
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> round(pinball_loss([1.0, 0.0], PredictiveDistribution(law), level=0.9), 3)
+    0.15
+    """
+    y, weight = _check(y_true, dist, sample_weight)
+    level = check_level(level, "level")
+    miss = y - dist.ppf(level)
+    return _mean(np.maximum(level * miss, (level - 1.0) * miss), weight)
+
+
+def interval_score(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    coverage: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean interval (Winkler) score of the central interval.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    coverage : float
+        In (0, 1).
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Mean width plus :math:`2 / (1 - coverage)` times the distance of targets
+        outside.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, interval_score
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> interval_score([1.0, 2.0], PredictiveDistribution(law), coverage=0.5)
+    0.0
+    """
+    y, weight = _check(y_true, dist, sample_weight)
+    low, high = dist.interval(check_level(coverage, "coverage")).T
+    outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    return _mean(high - low + 2.0 / (1.0 - coverage) * outside, weight)
+
+
+def interval_coverage(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    coverage: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the share of targets inside the central interval of `coverage`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    coverage : float
+        In (0, 1).
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, interval_coverage
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> interval_coverage([1.0, 0.0], PredictiveDistribution(law), coverage=0.5)
+    0.5
+    """
+    y, weight = _check(y_true, dist, sample_weight)
+    low, high = dist.interval(check_level(coverage, "coverage")).T
+    return _mean(((low <= y) & (y <= high)).astype(np.float64), weight)
+
+
+def pit_test(y_true: ArrayLike, dist: PredictiveDistribution) -> tuple[float, float]:
+    """Return the Kolmogorov-Smirnov test of uniform PIT values.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+
+    Returns
+    -------
+    statistic : float
+        Greatest distance of the PIT values' distribution from the uniform one.
+    p_value : float
+        Its p-value if targets are independent.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution, pit_test
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
+    >>> round(pit_test([1.0, 2.0], PredictiveDistribution(law))[0], 2)
+    0.5
+    """
+    y, _ = _check(y_true, dist, None)
+    result = kstest(dist.pit(y), "uniform")
+    return float(result.statistic), float(result.pvalue)
+
+
+def threshold_weighted_crps(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    weight: Callable[[Float64Array], Float64Array],
+    n_points: int = 500,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean CRPS with thresholds weighted, for forecasters of a region.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+    dist : PredictiveDistribution
+        Of n rows.
+    weight : callable
+        Non-negative weight of thresholds z, vectorised; for instance
+        ``lambda z: z > 100``.
+    n_points : int
+        The integral is a midpoint sum over this many thresholds, from the least
+        .0005 quantile or target to the greatest .9995 one.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Mean of :math:`\int w(z) (F_i(z) - 1\{y_i \le z\})^2 dz`.
+
+    References
+    ----------
+    Gneiting & Ranjan (2011), Comparing density forecasts using threshold- and
+    quantile-weighted scoring rules.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import threshold_weighted_crps
+    >>> dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.4, 0.6]]))
+    >>> loss = threshold_weighted_crps([1.0], dist, weight=lambda z: z > 0.5)
+    >>> round(loss, 3)
+    0.08
+    """
+    y, rows = _check(y_true, dist, sample_weight)
+    ends = dist.quantiles([0.0005, 0.9995])
+    low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
+    step = (high - low) / n_points
+    z = low + step * (np.arange(n_points) + 0.5)
+    gap = dist.cdf_at(z) - (y[:, None] <= z)
+    return _mean((gap**2 * np.asarray(weight(z), dtype=np.float64)).sum(1) * step, rows)
+
+
+class DistributionScorer:
+    """A scorer for `GridSearchCV` and `cross_val_score`: greater is better.
+
+    Parameters
+    ----------
+    loss : callable
+        One of the losses of this module, ``loss(y, dist, **options)``.
+    **options
+        Passed on to the loss.
+
+    Examples
+    --------
+    >>> from localexpert.metrics import DistributionScorer, pinball_loss
+    >>> DistributionScorer(pinball_loss, level=0.9)
+    DistributionScorer(pinball_loss, level=0.9)
+    """
+
+    def __init__(self, loss: Callable[..., float], **options: Any):
+        self.loss = loss
+        self.options = options
+
+    def __call__(
+        self,
+        estimator: DistributionPredictor,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return minus the loss of the estimator's distributions for X."""
+        dist = estimator.predict_dist(X)
+        return -self.loss(y, dist, sample_weight=sample_weight, **self.options)
+
+    def __repr__(self) -> str:
+        options = "".join(f", {k}={v!r}" for k, v in self.options.items())
+        return f"DistributionScorer({self.loss.__name__}{options})"
+
+
+crps_scorer = DistributionScorer(crps_score)
+log_scorer = DistributionScorer(log_score)
+
+
+def _check(
+    y_true: ArrayLike, dist: PredictiveDistribution, sample_weight: ArrayLike | None
+) -> tuple[Float64Array, Float64Array]:
+    """Return targets and weights of the distribution's length."""
+    y = check_vector(y_true, "y_true")
+    check_same_length(len(dist), "`dist`", len(y), "y_true")
+    weight = np.ones(len(y))
+    if sample_weight is not None:
+        weight = check_weights(sample_weight, len(y))
+    return y, weight
+
+
+def _mean(losses: Float64Array, weight: Float64Array) -> float:
+    return float(losses @ weight / weight.sum())

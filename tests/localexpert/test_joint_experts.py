@@ -1,0 +1,154 @@
+"""`JointForest` and `JointMLP`: leaves, bags, inputs."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from localexpert.experts import JointForest, JointMLP
+from localexpert.experts import joint as joint_module
+from localexpert.experts.networks import NetworkInputs
+from localexpert.folds import make_folds
+from localexpert.thresholds import place_thresholds
+
+
+@pytest.fixture
+def problem(rng):
+    n = 500
+    X = rng.uniform(-1.0, 1.0, (n, 4)).astype(np.float32).astype(np.float64)
+    r = 2.0 * X[:, 0] + (1.2 + X[:, 1]) * 0.4 * rng.normal(size=n)
+    return X, r, place_thresholds(r, 9), make_folds(n, 4, random_state=0)
+
+
+def brier(probabilities, r, thresholds):
+    return np.mean((probabilities - (r[:, None] <= thresholds)) ** 2)
+
+
+def test_is_as_good_as_scikit_learns_forest_on_the_indicators(problem, rng):
+    X, r, thresholds, folds = problem
+    ours = JointForest(200, n_outputs=9, random_state=0).fit(X, r, thresholds, folds)
+    theirs = RandomForestRegressor(
+        200, min_samples_leaf=3, max_features=0.67, oob_score=True, random_state=0
+    ).fit(X, (r[:, None] <= thresholds).astype(float))
+    reference = theirs.oob_prediction_
+    loss = brier(ours.oof_probabilities_, r, thresholds)
+    assert loss == pytest.approx(brier(reference, r, thresholds), rel=0.02)
+    difference = ours.oof_probabilities_ - reference
+    assert np.sqrt(np.mean(difference**2)) < 0.04
+    new = rng.uniform(-1.0, 1.0, (300, 4))
+    difference = ours.predict(new) - theirs.predict(new)
+    assert np.sqrt(np.mean(difference**2)) < 0.03
+
+
+def test_fewer_outputs_cost_little(problem):
+    X, r, thresholds, folds = problem
+    losses = [
+        brier(
+            JointForest(100, n_outputs=n_outputs, random_state=0)
+            .fit(X, r, thresholds, folds)
+            .oof_probabilities_,
+            r,
+            thresholds,
+        )
+        for n_outputs in (1, 5, 9)
+    ]
+    assert losses[1] < 1.03 * losses[2]
+    assert losses[0] < 1.3 * losses[2]
+
+
+def test_one_tree_out_of_bag(problem):
+    """A single tree speaks for the rows it has not drawn; base rates fill the rest."""
+    X, r, thresholds, folds = problem
+    oof = JointForest(1, random_state=0).fit(X, r, thresholds, folds).oof_probabilities_
+    labels = r[:, None] <= thresholds
+    others = (labels.sum(axis=0) - labels + 1.0) / (len(r) - 1 + 2.0)
+    is_base = (oof == others).all(axis=1)
+    assert is_base.mean() == pytest.approx(1.0 - np.exp(-1.0), abs=0.07)
+    assert brier(oof[~is_base], r[~is_base], thresholds) < 0.12
+
+
+def test_samples_are_bounded(problem):
+    X, r, thresholds, folds = problem
+    small = JointForest(40, max_samples=60, random_state=0)
+    small.fit(X, r, thresholds, folds)
+    assert max(len(tree.cdf) for tree in small.trees_) <= 20
+    assert brier(small.oof_probabilities_, r, thresholds) < 0.15
+
+
+def test_many_rows_ask_few_trees(problem, monkeypatch):
+    """With small samples nearly all trees could speak; some 80 of them are asked."""
+    X, r, thresholds, folds = problem
+    forest = JointForest(200, max_samples=20, random_state=0)
+    all_trees = forest.fit(X, r, thresholds, folds).oof_probabilities_
+    monkeypatch.setattr(joint_module, "_OOB_TREES", 1000)
+    more_trees = forest.fit(X, r, thresholds, folds).oof_probabilities_
+    assert (all_trees != more_trees).any()
+    assert brier(all_trees, r, thresholds) < 1.05 * brier(more_trees, r, thresholds)
+
+
+def test_folds_keep_groups_apart(rng):
+    """Rows come in copies: out of bag their targets leak, by folds they do not."""
+    groups = np.repeat(np.arange(60), 8)
+    X = np.repeat(rng.normal(size=(60, 2)), 8, axis=0)
+    r = np.repeat(rng.normal(size=60), 8)
+    thresholds = place_thresholds(r, 5)
+    folds = make_folds(len(r), 5, groups=groups, random_state=0)
+    rates = np.mean(r[:, None] <= thresholds, axis=0)
+    base = np.mean(rates * (1.0 - rates))
+    leaky, honest = (
+        JointForest(50, out_of_bag=out_of_bag, random_state=0)
+        .fit(X, r, thresholds, folds)
+        .oof_probabilities_
+        for out_of_bag in (True, False)
+    )
+    assert brier(leaky, r, thresholds) < 0.2 * base
+    assert brier(honest, r, thresholds) > base
+
+
+def test_network_inputs(rng):
+    encoded = rng.normal(3.0, 2.0, size=(50, 4))
+    encoded[:, 1] = rng.integers(0, 3, 50)
+    encoded[:, 2] = 0.1
+    encoded[::5, 3] = np.nan
+    weights = rng.integers(1, 4, 50).astype(float)
+    inputs = NetworkInputs.learn(encoded, weights, [1])
+    out = inputs.transform(np.repeat(encoded, weights.astype(int), axis=0))
+    # Three numbers, one sign for gaps, three categories.
+    assert out.shape[1] == 3 + 1 + 3
+    np.testing.assert_allclose(out[:, 0].mean(), 0.0, atol=1e-12)
+    np.testing.assert_allclose(out[:, 0].std(), 1.0)
+    np.testing.assert_array_equal(out[:, 1], 0.0)
+    np.testing.assert_array_equal(out[:, 4:].sum(axis=1), 1.0)
+    strange = np.array([[1e9, 7.0, 5.0, np.nan]])
+    np.testing.assert_array_equal(
+        inputs.transform(strange), [[5.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
+    )
+
+
+def test_network_finds_a_smooth_function(problem):
+    X, r, thresholds, folds = problem
+    network = JointMLP(random_state=0).fit(X, r, thresholds, folds)
+    forest = JointForest(100, random_state=0).fit(X, r, thresholds, folds)
+    loss = brier(network.oof_probabilities_, r, thresholds)
+    assert loss < 1.05 * brier(forest.oof_probabilities_, r, thresholds)
+    assert 1 <= network.n_rounds_ <= network.max_iter
+
+
+@pytest.mark.parametrize(
+    ("experts", "message"),
+    [
+        (JointForest(0), "`n_estimators` must be at least 1, got 0"),
+        (JointForest(min_samples_leaf=0), "`min_samples_leaf` must be at least 1"),
+        (JointForest(max_features=0), r"`max_features` must lie in \(0, 1\], got 0"),
+        (JointForest(n_outputs=0), "`n_outputs` must be at least 1, got 0"),
+        (JointForest(max_samples=0), "`max_samples` must be at least 1, got 0"),
+        (JointMLP(hidden=(8, 0)), "`hidden` must be at least 1, got 0"),
+        (JointMLP(alpha=-1), r"`alpha` must lie in \[0, inf\), got -1"),
+        (JointMLP(learning_rate=0), r"`learning_rate` must lie in \(0, inf\), got 0"),
+        (JointMLP(batch_size=0), "`batch_size` must be at least 1, got 0"),
+        (JointMLP(max_iter=0), "`max_iter` must be at least 1, got 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(experts, message):
+    folds = make_folds(4, 2, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        experts.fit(np.zeros((4, 1)), np.arange(4.0), [1.5], folds)

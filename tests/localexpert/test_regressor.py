@@ -1,0 +1,332 @@
+"""LocalExpertRegressor end to end: targets of every kind, honesty, bad input."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from calibration import CalibrationWarning, PlattCalibrator
+from localexpert import LocalExpertRegressor, crps_score, crps_scorer, interval_coverage
+from localexpert.experts import SharedBoosting
+
+FAST = {"center": LinearRegression(), "strategy": "shared", "random_state": 0}
+
+
+def fast(**parameters):
+    """A regressor that fits in about a second."""
+    shared = SharedBoosting(max_rounds=60, random_state=0)
+    return LocalExpertRegressor(
+        **{**FAST, "strategy": shared, "n_thresholds": 9, **parameters}
+    )
+
+
+@pytest.fixture
+def data(rng):
+    """Heteroscedastic and skewed: y = 3 x0 + (.2 + x1) * (gamma noise)."""
+    X = rng.uniform(size=(600, 3))
+    noise = rng.gamma(4.0, size=600) / 2.0 - 2.0
+    return X, 3.0 * X[:, 0] + (0.2 + X[:, 1]) * noise
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """The default regressor on the first 600 of 900 rows like those of `data`."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(900, 3))
+    y = 3.0 * X[:, 0] + (0.2 + X[:, 1]) * (rng.gamma(4.0, size=900) / 2.0 - 2.0)
+    model = LocalExpertRegressor(random_state=0).fit(X[:600], y[:600])
+    return model, X, y
+
+
+class TestDefaults:
+    def test_beats_a_forecast_that_ignores_x(self, fitted):
+        model, X, y = fitted
+        ours = crps_score(y[600:], model.predict_dist(X[600:]))
+        train = y[:600]
+        spread = np.abs(train[:, None] - train).mean() / 2
+        climate = np.abs(y[600:, None] - train).mean() - spread
+        assert ours < 0.75 * climate
+
+    def test_spread_follows_the_noise(self, fitted):
+        model, X, _ = fitted
+        spread = model.predict_dist(X[600:]).std()
+        assert np.corrcoef(spread, X[600:, 1])[0, 1] > 0.8
+
+    def test_intervals_cover_about_what_they_say(self, fitted):
+        model, X, y = fitted
+        for dist, rows in (
+            (model.oof_distribution_, slice(0, 600)),
+            (model.predict_dist(X[600:]), slice(600, 900)),
+        ):
+            assert interval_coverage(y[rows], dist) == pytest.approx(0.9, abs=0.05)
+
+    def test_out_of_fold_scores_like_new_rows(self, fitted):
+        model, X, y = fitted
+        oof = model.oof_distribution_.crps(y[:600])
+        new = model.predict_dist(X[600:]).crps(y[600:])
+        noise = np.sqrt(oof.var() / 600 + new.var() / 300)
+        assert abs(oof.mean() - new.mean()) < 3.0 * noise
+
+    def test_methods_agree_with_the_distribution(self, fitted):
+        model, X, y = fitted
+        dist = model.predict_dist(X[600:])
+        np.testing.assert_array_equal(model.predict(X[600:]), dist.mean())
+        np.testing.assert_array_equal(
+            model.predict_quantiles(X[600:], [0.1, 0.9]), dist.quantiles([0.1, 0.9])
+        )
+        np.testing.assert_array_equal(
+            model.predict_interval(X[600:], 0.5), dist.interval(0.5)
+        )
+        assert model.score(X[600:], y[600:]) > 0.3
+
+    def test_report_says_what_was_chosen(self, fitted):
+        model, _, _ = fitted
+        choices = model.report_.summary()
+        assert choices["target"] == "continuous"
+        assert sum(choices["frame"]["weights"].values()) == pytest.approx(1.0)
+        assert sum(choices["experts"]["weights"].values()) == pytest.approx(1.0)
+        assert len(model.expert_report_.auc) == len(model.thresholds_) == 25
+        assert model.oof_probabilities_.shape == (600, 25)
+
+    def test_pickle(self, fitted):
+        model, X, _ = fitted
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+class TestHonesty:
+    def test_a_label_never_reaches_its_own_forecast(self, data):
+        X, y = data
+        other = y.copy()
+        other[5] += 50.0
+        # So few rounds that all are taken: their number is common to the folds, and
+        # the only thing that a row's label has a (small) say in.
+        options = {
+            "strategy": SharedBoosting(max_rounds=4, random_state=0),
+            "cv": KFold(4, shuffle=True, random_state=0),
+            "frame": None,
+            "calibrator": None,
+            "thresholds": [0.5, 1.5, 2.5],
+        }
+        models = [fast(**options).fit(X, target) for target in (y, other)]
+        rows = [model.oof_probabilities_[5] for model in models]
+        np.testing.assert_array_equal(*rows)
+
+    def test_shuffled_targets_are_not_predicted(self, data, rng):
+        X, y = data
+        y = rng.permutation(y)
+        dist = fast().fit(X, y).oof_distribution_
+        climate = np.abs(y[:, None] - y).mean() / 2
+        assert crps_score(y, dist) > 0.98 * climate
+
+
+class TestTargets:
+    def test_discrete(self, rng):
+        X = rng.uniform(size=(500, 2))
+        y = rng.binomial(6, X[:, 0])
+        dist = fast().fit(X, y).predict_dist([[0.1, 0.5], [0.9, 0.5]])
+        assert dist.cdf(1)[0] > 0.7
+        assert dist.cdf(1)[1] < 0.1
+        assert np.isin(dist.ppf(0.5), np.arange(7)).all()
+        assert np.isfinite(dist.logpdf(np.array([6.0, 0.0]))).all()
+
+    def test_atom_and_smooth_rest(self, rng):
+        X = rng.uniform(size=(800, 2))
+        y = np.where(rng.uniform(size=800) < X[:, 0], 0.0, rng.gamma(3.0, size=800))
+        model = fast().fit(X, y)
+        assert model.report_.target == "mixed"
+        dist = model.predict_dist([[0.1, 0.5], [0.9, 0.5]])
+        mass = dist.cdf(0.0) - dist.cdf(-1e-9)
+        assert mass == pytest.approx([0.1, 0.9], abs=0.2)
+        assert len(model.oof_distribution_) == 800
+
+    def test_bounds_hold(self, data):
+        X, y = data
+        y = np.exp(y)
+        model = fast(bounds=(0.0, np.inf)).fit(X, y)
+        assert (model.predict_quantiles(X, [1e-4]) >= 0.0).all()
+        assert (model.predict_dist(X).cdf(0.0) == 0.0).all()
+
+    def test_heavy_tails_stay_finite(self, rng):
+        X = rng.uniform(size=(600, 2))
+        y = X[:, 0] + rng.standard_t(2, size=600) ** 3
+        dist = fast().fit(X, y).predict_dist(X)
+        for figure in (dist.mean(), dist.std(), dist.kurtosis(), dist.logpdf(y)):
+            assert np.isfinite(figure).all()
+
+    def test_constant_target_is_forecast_with_a_warning(self):
+        X = np.arange(20.0)[:, None]
+        with pytest.warns(CalibrationWarning, match="`y` is 3 in every row"):
+            model = fast().fit(X, np.full(20, 3.0))
+        assert model.predict(X[:2]).tolist() == [3.0, 3.0]
+        assert model.predict_dist(X).std().max() == 0.0
+
+
+class TestInputs:
+    def test_data_frames_with_categories_and_gaps(self, rng):
+        X = pd.DataFrame(
+            {
+                "size": rng.uniform(size=300),
+                "kind": pd.Categorical(rng.choice(["a", "b"], 300)),
+                "name": rng.choice(["x", "y", "z"], 300),
+            }
+        )
+        X.loc[::7, "size"] = np.nan
+        y = (X["kind"] == "b") * 2.0 + rng.normal(size=300)
+        model = LocalExpertRegressor(n_thresholds=7, random_state=0).fit(X, y)
+        assert model.feature_names_in_.tolist() == ["size", "kind", "name"]
+        gap = model.predict(X[X["kind"] == "b"]).mean()
+        assert gap - model.predict(X[X["kind"] == "a"]).mean() > 1.0
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(X[["kind", "size", "name"]])
+
+    def test_weights_of_zero_remove_rows(self, data):
+        X, y = data
+        weight = np.ones(600)
+        weight[::3] = 0.0
+        far = y.copy()
+        far[::3] = 100.0
+        dist = fast().fit(X, far, sample_weight=weight).predict_dist(X)
+        assert dist.ppf(0.999).max() < 30.0
+
+    def test_groups_stay_together(self, data):
+        X, y = data
+        groups = np.arange(600) // 6
+        model = fast(cv=GroupKFold(3)).fit(X, y, groups=groups)
+        for _, test in model.forecaster_.tasks_.folds:
+            assert len(np.unique(groups[test])) * 6 == len(test)
+
+    def test_one_feature_and_features_that_are_all_equal(self, data):
+        X, y = data
+        for table in (X[:, :1], np.ones((600, 2))):
+            dist = fast().fit(table, y).predict_dist(table)
+            assert np.isfinite(dist.crps(y)).all()
+
+
+class TestChoices:
+    @pytest.mark.parametrize("frame", [None, "center", "standardize"])
+    def test_frames(self, data, frame):
+        X, y = data
+        model = fast(frame=frame).fit(X, y)
+        assert crps_score(y, model.oof_distribution_) < 0.8
+
+    @pytest.mark.parametrize(
+        "expert",
+        [
+            LogisticRegression(),
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            RandomForestClassifier(20, random_state=0),
+        ],
+        ids=lambda expert: type(expert).__name__,
+    )
+    def test_any_classifier_is_an_expert(self, data, expert):
+        X, y = data
+        model = LocalExpertRegressor(
+            expert, center=LinearRegression(), n_thresholds=7, random_state=0
+        )
+        assert crps_score(y, model.fit(X, y).oof_distribution_) < 0.8
+
+    @pytest.mark.parametrize(
+        "smoothing", [0.0, 0.5, np.inf, "pchip", "smoothing_spline"]
+    )
+    def test_splines(self, data, smoothing):
+        X, y = data
+        dist = fast(smoothing=smoothing).fit(X, y).oof_distribution_
+        assert (np.diff(dist.cdf_at(np.linspace(-5, 10, 200))) >= 0).all()
+        assert crps_score(y, dist) < 0.85
+
+    @pytest.mark.parametrize("calibrator", ["isotonic", PlattCalibrator(), None])
+    def test_calibrators(self, data, calibrator):
+        X, y = data
+        model = fast(calibrator=calibrator).fit(X, y)
+        assert crps_score(y, model.oof_distribution_) < 0.85
+
+    def test_thresholds_in_units_of_y(self, data):
+        X, y = data
+        model = fast(thresholds=[0.0, 1.0, 2.5], frame=None).fit(X, y)
+        assert model.thresholds_.tolist() == [0.0, 1.0, 2.5]
+
+    def test_grid_search(self, data):
+        X, y = data
+        search = GridSearchCV(
+            fast(), {"smoothing": [0.1, 10.0]}, scoring=crps_scorer, cv=2
+        )
+        assert search.fit(X, y).best_score_ > -0.9
+
+    def test_results_do_not_depend_on_jobs_and_repeat(self, data):
+        X, y = data
+        predictions = [
+            fast(n_jobs=jobs, center="stack").fit(X, y).predict(X[:50])
+            for jobs in (1, 2, 1)
+        ]
+        np.testing.assert_array_equal(predictions[0], predictions[2])
+        np.testing.assert_allclose(predictions[0], predictions[1], rtol=1e-9)
+
+    def test_clone_keeps_parameters(self):
+        model = fast(bounds=(0, 1), smoothing=2.0)
+        assert clone(model).get_params()["bounds"] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"frame": "rotate"}, "`frame` must be one of 'auto', 'standardize', 'center'"),
+        ({"strategy": "best"}, "`strategy` must be one of 'auto', 'shared', 'joint'"),
+        ({"smoothing": -1.0}, "`smoothing` must be .* got -1"),
+        ({"smoothing": "loess"}, "`smoothing` must be one of .* got 'loess'"),
+        ({"bounds": (0.0, 1.0)}, "`bounds` must hold every y"),
+        ({"bounds": (2.0, 1.0)}, "`bounds` must"),
+        ({"thresholds": [99.0]}, "thresholds|inside the range"),
+        ({"thresholds": "equal"}, "`thresholds` must be one of 'quantile', 'uniform'"),
+        ({"thresholds": [1.0], "frame": "center"}, "`frame` must be None where"),
+        ({"n_thresholds": 0}, "`n_thresholds` must be at least 1, got 0"),
+        ({"cv": 1000}, "cv|folds"),
+        ({"calibrator": "magic"}, "`calibrator` must be None, one of"),
+        (
+            {"expert": LogisticRegression(), "strategy": "joint"},
+            '`strategy` must be "independent" or "auto" with an `expert`',
+        ),
+    ],
+)
+def test_bad_parameters_are_named(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fast(**parameters).fit(*data)
+
+
+def test_targets_must_be_finite(data):
+    X, y = data
+    for bad in (np.nan, np.inf):
+        y[3] = bad
+        with pytest.raises(ValueError, match="Input y contains"):
+            fast().fit(X, y)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        LocalExpertRegressor(
+            center=LinearRegression(),
+            strategy=SharedBoosting(max_rounds=20, random_state=0),
+            n_thresholds=5,
+            cv=2,
+            random_state=0,
+        )
+    ],
+    expected_failed_checks={
+        "check_sample_weight_equivalence_on_dense_data": (
+            "folds are drawn over rows, so repeating a row moves the folds"
+        ),
+        "check_sample_weight_equivalence_on_sparse_data": "no sparse input",
+    },
+)
+@pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
+def test_sklearn_checks(estimator, check):
+    check(estimator)
