@@ -16,7 +16,7 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 .PHONY: help demo test test-fast test-slow test-kernels lint format bench docs clean
 
 help:
-	@echo "make demo    calibrate a classifier, print measures, write reliability.png"
+	@echo "make demo    fit distributions, print scores, write forecasts.png"
 	@echo "make test    the whole suite, as CI runs it"
 	@echo "make lint    ruff, mypy, docstrings"
 	@echo "make format  let ruff rewrite what it can"
@@ -25,7 +25,7 @@ help:
 	@echo "make clean   remove the environment and all that was built"
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/calibrate_classifier.py
+	$(BIN)/python examples/first_distribution.py
 
 test: test-fast test-slow test-kernels
 
@@ -60,7 +60,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 clean:
-	rm -rf $(VENV) dist build docs/_build docs/generated reliability.png
+	rm -rf $(VENV) dist build docs/_build docs/generated *.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find calibration localexpert tests examples benchmarks docs \
 	    -name __pycache__ -prune -exec rm -rf {} +

@@ -25,7 +25,9 @@ _MAX_EXCESSES = 600
 # any pair of them lies inside the circle of radius 3 of Fritsch & Carlson (1980).
 STEEPEST = 2.1
 # Spreads of a tail's priors: of its shape around 0, of log(scale) around the curve's.
-_SHAPE_SPREAD, _SCALE_SPREAD = 0.15, 0.3
+# The second is narrow: a tail of another scale than the curve would put a kink in the
+# density where the two meet.
+_SHAPE_SPREAD, _SCALE_SPREAD = 0.15, 0.02
 _LEAST_SHAPE = -0.5
 
 

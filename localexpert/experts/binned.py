@@ -48,7 +48,7 @@ _XGB_NO_PARAMETERS = (
     "importance_type",
     "missing",
     "n_jobs",
-    "random_state",
+    "random_state",  # it is their "seed"
 )
 
 
@@ -223,6 +223,8 @@ def _make_lightgbm_bins(
         for name, value in parameters.items()
         if value is not None and name not in ("n_jobs", "random_state")
     }
+    if parameters.get("random_state") is not None:
+        own["seed"] = parameters["random_state"]
     return LightGBMBins(X, weights, categories, {**own, **fixed})
 
 
@@ -242,6 +244,8 @@ def _read_xgboost(classifier: Any) -> BoosterSettings | None:
         if value is not None and name not in _XGB_NO_PARAMETERS
     }
     fixed = {"objective": "binary:logistic", "nthread": 1}
+    if given["random_state"] is not None:
+        fixed["seed"] = given["random_state"]
     # XGBClassifier's own default number of rounds is not among its parameters.
     n_rounds = given.get("n_estimators") or classifier.get_num_boosting_rounds()
     # No copy of the bins can be had, so one thread takes all thresholds of a fold.

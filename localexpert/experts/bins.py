@@ -46,7 +46,7 @@ class Bins(Protocol):
         """Return the same bins for use in another thread."""
 
     def boost(self, labels: NDArray[np.bool_], seed: int, n_rounds: int) -> Model:
-        """Fit a model of some labels, shape (n,)."""
+        """Fit a model of some labels, shape (n,); a seed in the parameters prevails."""
 
 
 class LightGBMBins:
@@ -93,7 +93,7 @@ class LightGBMBins:
         The labels belong to the bins: it has to be done with before the next starts.
         """
         self.data.set_label(labels.astype(np.float64))
-        return lgb.Booster({**self.parameters, "seed": seed}, self.data)
+        return lgb.Booster({"seed": seed, **self.parameters}, self.data)
 
     def boost(self, labels: NDArray[np.bool_], seed: int, n_rounds: int) -> Model:
         """Fit a model of some labels, shape (n,)."""
@@ -137,5 +137,5 @@ class XGBoostBins:
         import xgboost
 
         self.data.set_label(labels.astype(np.float64))
-        parameters = {**self.parameters, "seed": seed}
+        parameters = {"seed": seed, **self.parameters}
         return XGBoostModel(xgboost.train(parameters, self.data, n_rounds), self.kinds)

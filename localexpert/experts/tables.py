@@ -155,13 +155,16 @@ def _is_missing(value: Any) -> bool:
 
 def _read_numbers(column: Any, name: Any) -> Float64Array:
     """Return a column of numbers or booleans as float64, missing as NaN."""
-    try:
-        if hasattr(column, "isna"):
-            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = (
-            "`X` must hold numbers, booleans or categories, "
-            f"got dtype {column.dtype} in column {name!r}."
-        )
-        raise TypeError(msg) from error
+    # Dates would pass as counts of nanoseconds; polars has no kinds of types.
+    if getattr(column.dtype, "kind", "f") in "biuf":
+        try:
+            if hasattr(column, "isna"):
+                return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+            return np.asarray(column.to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    msg = (
+        "`X` must hold numbers, booleans or categories, "
+        f"got dtype {column.dtype} in column {name!r}."
+    )
+    raise TypeError(msg)

@@ -260,6 +260,17 @@ def test_other_columns_are_refused(experts, problem):
         fitted.predict(swapped)
 
 
+def test_columns_that_are_no_numbers_are_refused(problem):
+    frame, r, thresholds, folds = make_frame(problem)
+    frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(frame["number"], "D")
+    message = r"numbers, booleans or categories, got dtype datetime64.* 'when'"
+    with pytest.raises(TypeError, match=message):
+        JointForest(2).fit(frame, r, thresholds, folds)
+    texts = frame[["text"]].to_numpy()
+    with pytest.raises(ValueError, match="`X` must be numeric or a data frame"):
+        JointForest(2).fit(texts, r, thresholds, folds)
+
+
 @strategies(*TABLES)
 def test_gaps_in_arrays(experts, problem):
     X, r, thresholds, folds = problem

@@ -108,6 +108,9 @@ def test_shared_bins_change_nothing(problem, weighted, rng):
         n_estimators=15,
         num_leaves=5,
         learning_rate=0.2,
+        subsample=0.7,
+        subsample_freq=1,
+        random_state=3,
         n_jobs=1,
         verbosity=-1,
         deterministic=True,
@@ -127,7 +130,9 @@ def test_shared_bins_change_nothing(problem, weighted, rng):
 def test_shared_bins_of_xgboost_change_nothing(problem, weighted, rng):
     xgboost = pytest.importorskip("xgboost")
     X, r, thresholds, folds = problem
-    classifier = xgboost.XGBClassifier(n_estimators=12, max_depth=3, n_jobs=1)
+    classifier = xgboost.XGBClassifier(
+        n_estimators=12, max_depth=3, subsample=0.7, random_state=3, n_jobs=1
+    )
     options = {"sample_weight": rng.uniform(0.5, 2.0, len(r))} if weighted else {}
     experts = IndependentExperts(classifier, n_jobs=2)
     experts.fit(X, r, thresholds, folds, **options)
