@@ -158,8 +158,8 @@ class BaseCDF:
         greatest |r| (1e-12 if all are 0): the floor on the spread of ties.
 
         A tail maximises the likelihood of the values beyond its join times priors
-        that pull its shape to 0 (normal, spread 0.15) and hold its scale near the curve's
-        (log-normal, spread 0.02), so few values give an exponential tail.
+        that pull its shape to 0 (normal, spread 0.15) and hold its scale near the
+        curve's (log-normal, spread 0.02), so few values give an exponential tail.
         """
         tail_share = check_number(tail_share, "tail_share", 0.001, 0.3)
         max_shape = check_number(max_shape, "max_shape", 0.0, 1.0)

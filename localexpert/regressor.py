@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -163,7 +164,8 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         if np.ptp(target[weight > 0.0]) == 0.0:
             return self._fit_constant(target, weight)
         folds = make_folds(n, self.cv, target, groups, seed)
-        plan = Plan.of(self, target, weight)
+        own_folds = groups is not None or not isinstance(self.cv, str | Integral)
+        plan = Plan.of(self, target, weight, own_folds=own_folds)
         forecaster = plan.forecaster
         forecaster.fit(table, target, folds, weight)
         self.forecaster_ = forecaster

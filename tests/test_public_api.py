@@ -47,6 +47,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.boosting": {"FoldBoosters"},
     "localexpert.coordinate.centre": {"CentreStack"},
     "localexpert.coordinate.families": {
+        "make_forest",
         "BoostedTrees",
         "Family",
         "Fitted",

@@ -57,7 +57,12 @@ class FoldBoosters:
         return np.array([self._ask(model, table) for model in self.models_])
 
     def _ask(self, model: lgb.Booster, table: Float64Array) -> Float64Array:
-        answer = model.predict(table, num_iteration=self.n_rounds_)
+        # Without a number LightGBM takes the last call's, and waits spinning.
+        answer = model.predict(
+            table,
+            num_iteration=self.n_rounds_,
+            num_threads=self.parameters["num_threads"],
+        )
         return cast(Float64Array, answer)
 
     def _boost(

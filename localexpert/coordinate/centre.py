@@ -12,7 +12,14 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from calibration._kernels.types import Float64Array
-from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Forest, Net
+from localexpert.coordinate.families import (
+    BoostedTrees,
+    Family,
+    Fitted,
+    Forest,
+    Net,
+    make_forest,
+)
 from localexpert.experts.tables import TableEncoder
 from localexpert.folds import Fold
 
@@ -27,6 +34,8 @@ class CentreStack:
     ----------
     regressors : "stack", regressor or list of regressors
         "stack": boosted trees, a forest and small networks, screened on one fold.
+    out_of_bag : bool
+        Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
 
     Attributes
@@ -43,9 +52,15 @@ class CentreStack:
     """
 
     def __init__(
-        self, regressors: Any = "stack", *, n_jobs: int | None, random_state: int
+        self,
+        regressors: Any = "stack",
+        *,
+        out_of_bag: bool = True,
+        n_jobs: int | None,
+        random_state: int,
     ):
         self.regressors = regressors
+        self.out_of_bag = out_of_bag
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -89,7 +104,9 @@ class CentreStack:
             seed, jobs = self.random_state, self.n_jobs
             return {
                 "boosting": BoostedTrees(random_state=seed, n_jobs=jobs),
-                "forest": Forest(random_state=seed, n_jobs=jobs),
+                "forest": Forest(random_state=seed, n_jobs=jobs)
+                if self.out_of_bag
+                else Fitted(make_forest(seed), n_jobs=jobs),
                 "net": Fitted(Net(random_state=seed), n_jobs=jobs),
             }
         given = self.regressors

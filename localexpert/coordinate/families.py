@@ -80,12 +80,9 @@ class BoostedTrees(Family):
 class Forest(Family):
     """A random forest; out of bag instead of out of fold."""
 
-    def __init__(
-        self, *, random_state: int, n_jobs: int | None, n_estimators: int = 150
-    ):
+    def __init__(self, *, random_state: int, n_jobs: int | None):
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.n_estimators = n_estimators
 
     def fit(
         self, X: Float64Array, y: Float64Array, folds: Sequence[Fold], w: Float64Array
@@ -93,15 +90,10 @@ class Forest(Family):
         """Fit one forest on all rows of positive weight; folds play no part."""
         del folds
         rows = np.flatnonzero(w > 0.0)
-        n = len(rows)
-        self.model_ = RandomForestRegressor(
-            self.n_estimators,
-            max_features=0.5,
-            min_samples_leaf=2,
-            max_samples=_MOST_TREE_ROWS if n > _MOST_TREE_ROWS else None,
+        self.model_ = make_forest(self.random_state).set_params(
             oob_score=True,
             n_jobs=self.n_jobs,
-            random_state=self.random_state,
+            max_samples=_MOST_TREE_ROWS if len(rows) > _MOST_TREE_ROWS else None,
         )
         self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
         self.oof_ = self.model_.predict(X)
@@ -184,3 +176,10 @@ class Net(BaseEstimator):
         parts = [net.predict(table) for net in self.nets_]
         out: Float64Array = self.mean_ + self.spread_ * np.mean(parts, axis=0)
         return out
+
+
+def make_forest(random_state: int) -> RandomForestRegressor:
+    """Return the forest of the stack."""
+    return RandomForestRegressor(
+        150, max_features=0.5, min_samples_leaf=2, random_state=random_state
+    )

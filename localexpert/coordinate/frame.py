@@ -24,6 +24,8 @@ class Frame:
     kind : {"auto", "standardize", "center"} or None
         "auto" is "standardize".
     center : "stack", regressor or list of regressors
+    out_of_bag : bool
+        Whether a forest may predict rows out of bag instead of out of fold.
 
     Attributes
     ----------
@@ -39,11 +41,13 @@ class Frame:
         kind: str | None,
         center: Any = "stack",
         *,
+        out_of_bag: bool = True,
         n_jobs: int | None = None,
         random_state: int = 0,
     ):
         self.kind = kind
         self.center = center
+        self.out_of_bag = out_of_bag
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -55,7 +59,9 @@ class Frame:
         self.oof_center_, self.oof_scale_ = np.zeros(len(y)), np.ones(len(y))
         self.shrinkage_ = 1.0
         if self.kind is not None:
-            self.centre_ = CentreStack(self.center, n_jobs=jobs, random_state=seed)
+            self.centre_ = CentreStack(
+                self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
+            )
             self.centre_.fit(X, y, folds, w)
             self.oof_center_ = self.centre_.oof_
         if self.kind in ("auto", "standardize"):

@@ -95,17 +95,23 @@ class Plan:
     forecaster: Forecaster
 
     @classmethod
-    def of(cls, model: Any, y: Float64Array, weight: Float64Array) -> Plan:
-        """Read the regressor's parameters and look at the target."""
+    def of(
+        cls, model: Any, y: Float64Array, weight: Float64Array, *, own_folds: bool
+    ) -> Plan:
+        """Read the regressor's parameters and look at the target.
+
+        With `own_folds` (groups, or a splitter of the user's) rows may depend on each
+        other within a fold: no stage may predict a row out of bag instead.
+        """
         held = y[weight > 0.0]
         named = isinstance(model.thresholds, str)
         if named:
             check_choice(model.thresholds, "thresholds", ("quantile", "uniform"))
-        members = _members(model, len(held))
+        members = _members(model, len(held), out_of_bag=not own_folds)
         if named and is_discrete(held):
             return cls("discrete", _discrete(model, members))
         smooth = ContinuousForecaster(
-            frame=_frame(model, named=named),
+            frame=_frame(model, named=named, out_of_bag=not own_folds),
             thresholds=model.thresholds,
             n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
             members=members,
@@ -141,7 +147,7 @@ def _seed(model: Any) -> int:
     return int(model.random_state)
 
 
-def _members(model: Any, n: int) -> dict[str, Experts]:
+def _members(model: Any, n: int, *, out_of_bag: bool) -> dict[str, Experts]:
     """Return the strategies by name."""
     common = {"n_jobs": model.n_jobs, "random_state": _seed(model)}
     strategy = model.strategy
@@ -159,13 +165,13 @@ def _members(model: Any, n: int) -> dict[str, Experts]:
     if strategy == "independent":
         return {"independent": IndependentExperts(model.expert, **common)}
     shared = {"shared": SharedBoosting(**common)}
-    joint: dict[str, Experts] = {"joint": JointForest(**common)}
+    joint: dict[str, Experts] = {"joint": JointForest(out_of_bag=out_of_bag, **common)}
     if strategy == "auto":
         return shared | joint if n <= MOST_ROWS_FOR_FOREST else {**shared}
     return {**shared} if strategy == "shared" else joint
 
 
-def _frame(model: Any, *, named: bool) -> Frame:
+def _frame(model: Any, *, named: bool, out_of_bag: bool) -> Frame:
     """Return the frame; thresholds given as numbers are in units of y."""
     kinds = ("auto", "standardize", "center")
     if model.frame is not None:
@@ -179,7 +185,13 @@ def _frame(model: Any, *, named: bool) -> Frame:
             )
             raise ValueError(msg)
         kind = None
-    return Frame(kind, model.center, n_jobs=model.n_jobs, random_state=_seed(model))
+    return Frame(
+        kind,
+        model.center,
+        out_of_bag=out_of_bag,
+        n_jobs=model.n_jobs,
+        random_state=_seed(model),
+    )
 
 
 def _builders(smoothing: Any) -> Sequence[CurveBuilder]:

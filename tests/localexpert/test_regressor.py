@@ -204,6 +204,15 @@ class TestInputs:
         for _, test in model.forecaster_.tasks_.folds:
             assert len(np.unique(groups[test])) * 6 == len(test)
 
+    def test_groups_do_not_leak_through_forests(self, rng):
+        """Copies of a row share a group: out of bag its own copy would predict it."""
+        X = np.repeat(rng.uniform(size=(80, 2)), 5, axis=0)
+        y = np.repeat(rng.normal(size=80), 5) + 1e-3 * rng.normal(size=400)
+        model = LocalExpertRegressor(n_thresholds=9, strategy="joint", random_state=0)
+        model.fit(X, y, groups=np.repeat(np.arange(80), 5))
+        climate = np.abs(y[:, None] - y).mean() / 2
+        assert crps_score(y, model.oof_distribution_) > 0.9 * climate
+
     def test_one_feature_and_features_that_are_all_equal(self, data):
         X, y = data
         for table in (X[:, :1], np.ones((600, 2))):
