@@ -329,12 +329,6 @@ def test_targets_must_be_finite(data):
             random_state=0,
         )
     ],
-    expected_failed_checks={
-        "check_sample_weight_equivalence_on_dense_data": (
-            "folds are drawn over rows, so repeating a row moves the folds"
-        ),
-        "check_sample_weight_equivalence_on_sparse_data": "no sparse input",
-    },
 )
 @pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
 def test_sklearn_checks(estimator, check):
