@@ -16,7 +16,7 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 .PHONY: help demo test test-fast test-slow test-kernels lint format bench docs clean
 
 help:
-	@echo "make demo    fit distributions, print scores, write forecasts.png"
+	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, as CI runs it"
 	@echo "make lint    ruff, mypy, docstrings"
 	@echo "make format  let ruff rewrite what it can"
@@ -26,6 +26,8 @@ help:
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/first_distribution.py
+	@echo
+	$(BIN)/python examples/calibrate_classifier.py
 
 test: test-fast test-slow test-kernels
 
