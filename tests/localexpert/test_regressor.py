@@ -318,6 +318,15 @@ def test_targets_must_be_finite(data):
             fast().fit(X, y)
 
 
+def expected_failures(_):
+    """Return check and reason."""
+    reason = (
+        "LightGBM's least leaf size counts rows, not weights: repeated rows grow finer "
+        "trees than weighted ones"
+    )
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
 @pytest.mark.slow
 @parametrize_with_checks(
     [
@@ -329,6 +338,7 @@ def test_targets_must_be_finite(data):
             random_state=0,
         )
     ],
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
 def test_sklearn_checks(estimator, check):
