@@ -38,7 +38,7 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         y (which force ``frame=None``).
     frame : {"auto", "standardize", "center"} or None
         Coordinate of the thresholds: ``(y - m(x)) / s(x)``, ``y - m(x)``, or y itself.
-        "auto" takes the one with the least out-of-fold CRPS in a small trial.
+        "auto" is "standardize"; a discrete target is always taken as it is.
     center : "stack", regressor or list of regressors
         What predicts m(x), always out of fold.
     strategy : {"auto", "shared", "joint", "independent"} or Experts
