@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import lightgbm as lgb
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from calibration._kernels.types import Float64Array
 from localexpert.folds import Fold
+
+_FIXED: dict[str, Any] = {
+    "objective": "l2",
+    "deterministic": True,
+    "force_row_wise": True,
+    # Threads of LightGBM's own wait spinning: where a core is busy with something
+    # else they cost many times what they save. The folds share the cores instead.
+    "num_threads": 1,
+    "verbosity": -1,
+}
+
+
+class BoostedFold(NamedTuple):
+    """The booster of a fold and its loss on the test part after every round."""
+
+    booster: lgb.Booster
+    curve: list[float]
 
 
 @dataclass
@@ -26,12 +44,16 @@ class FoldBoosters:
         LightGBM parameters; deterministic ones are added.
     max_rounds : int
     patience : int
-        A fold stops after so many rounds without gain.
+        The first fold stops after so many rounds without gain, and the others where
+        it does.
+    n_jobs : int, optional
+        Folds fitted at a time, in threads.
     """
 
     parameters: Mapping[str, Any]
     max_rounds: int
     patience: int = 50
+    n_jobs: int | None = None
 
     def fit(
         self,
@@ -39,54 +61,62 @@ class FoldBoosters:
         target: Float64Array,
         folds: Sequence[Fold],
         w: Float64Array,
+        first: BoostedFold | None = None,
     ) -> Float64Array:
-        """Boost every fold and return the out-of-fold predictions, shape (n,)."""
-        fits = [self._boost(table, target, fold, w) for fold in folds]
-        self.models_ = [model for model, _ in fits]
-        shortest = min(len(curve) for _, curve in fits)
-        mean = np.mean([curve[:shortest] for _, curve in fits], axis=0)
+        """Boost every fold and return the out-of-fold predictions, shape (n,).
+
+        `first` is the first fold's booster, where there is one already.
+        """
+        first = first or self.boost(table, target, folds[0], w)
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        rest = pool(
+            delayed(self.boost)(table, target, fold, w, len(first.curve))
+            for fold in folds[1:]
+        )
+        fits = [first, *rest]
+        self.models_ = [fit.booster for fit in fits]
+        # A booster that can split no more stays as it is.
+        longest = len(first.curve)
+        curves = [np.pad(f.curve, (0, longest - len(f.curve)), "edge") for f in fits]
+        mean = np.mean(curves, axis=0)
         self.n_rounds_ = int(np.argmin(mean)) + 1
-        # Rows in no test part (of a screening on one fold) stay at zero.
-        oof = np.zeros(len(target))
+        oof = np.empty(len(target))
         for model, (_, test) in zip(self.models_, folds, strict=True):
             oof[test] = self._ask(model, table[test])
         return oof
 
     def predict_each(self, table: Float64Array) -> Float64Array:
         """Return the predictions of the folds' models, shape (n_folds, n)."""
-        return np.array([self._ask(model, table) for model in self.models_])
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return np.array(pool(delayed(self._ask)(m, table) for m in self.models_))
 
-    def _ask(self, model: lgb.Booster, table: Float64Array) -> Float64Array:
-        # Without a number LightGBM takes the last call's, and waits spinning.
-        answer = model.predict(
-            table,
-            num_iteration=self.n_rounds_,
-            num_threads=self.parameters["num_threads"],
-        )
-        return cast(Float64Array, answer)
-
-    def _boost(
-        self, table: Float64Array, target: Float64Array, fold: Fold, w: Float64Array
-    ) -> tuple[lgb.Booster, list[float]]:
-        """Return a fold's booster and its validation curve."""
+    def boost(
+        self,
+        table: Float64Array,
+        target: Float64Array,
+        fold: Fold,
+        w: Float64Array,
+        n_rounds: int | None = None,
+    ) -> BoostedFold:
+        """Boost a fold for some rounds, or until its loss falls no more."""
         train, test = fold
-        fixed = {
-            "objective": "l2",
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
-        }
+        parameters = {**self.parameters, **_FIXED}
         data = lgb.Dataset(table[train], target[train], weight=w[train])
         held = lgb.Dataset(table[test], target[test], weight=w[test], reference=data)
         record: dict[str, Any] = {}
-        model = lgb.train(
-            {**self.parameters, **fixed},
+        callbacks = [lgb.record_evaluation(record)]
+        if n_rounds is None:
+            callbacks.append(lgb.early_stopping(self.patience, verbose=False))
+        booster = lgb.train(
+            parameters,
             data,
-            self.max_rounds,
+            n_rounds or self.max_rounds,
             valid_sets=[held],
-            callbacks=[
-                lgb.record_evaluation(record),
-                lgb.early_stopping(self.patience, verbose=False),
-            ],
+            callbacks=callbacks,
         )
-        return model, record["valid_0"]["l2"]
+        return BoostedFold(booster, record["valid_0"]["l2"])
+
+    def _ask(self, model: lgb.Booster, table: Float64Array) -> Float64Array:
+        # Without a number LightGBM takes the last call's threads.
+        answer = model.predict(table, num_iteration=self.n_rounds_, num_threads=1)
+        return cast(Float64Array, answer)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from calibration._kernels.types import Float64Array
-from localexpert.coordinate.families import (
-    BoostedTrees,
-    Family,
-    Fitted,
-    Forest,
-    Net,
-    make_forest,
-)
+from localexpert.coordinate.additive import AdditiveRidge
+from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
+from localexpert.coordinate.forest import Forest
+from localexpert.coordinate.network import SmallNets
+from localexpert.coordinate.views import View, Views
 from localexpert.experts.tables import TableEncoder
 from localexpert.folds import Fold
 
-# A family whose weight on one fold is below this is not fitted further.
+# A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
+# A family is fitted further if it lowers the squared error by this share of it...
+_LEAST_GAIN = 0.001
+# ...on a fold of so many rows; fewer cannot tell, and are soon fitted.
+_ROWS_TO_SCREEN = 1000
+
+# Families of which the better on one fold is taken.
+_FORESTS: dict[str, Any] = {
+    "extra trees": ExtraTreesRegressor(bootstrap=True),
+    "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
+}
+_DECAYS = {"net": 0.03, "net, strong decay": 0.5}
+
+Result = TypeVar("Result")
 
 
 class CentreStack:
@@ -33,7 +44,10 @@ class CentreStack:
     Parameters
     ----------
     regressors : "stack", regressor or list of regressors
-        "stack": boosted trees, a forest and small networks, screened on one fold.
+        "stack": boosted trees (of a skewed positive target also of its logarithm),
+        a forest, small networks and additive ridge regression. Of two kinds of
+        forest and of networks with weak or strong decay the better on one fold is
+        taken, and the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -69,98 +83,134 @@ class CentreStack:
     ) -> CentreStack:
         """Screen, fit and weight the families."""
         self.report_: dict[str, dict[str, float]] = {}
-        families = self._families()
-        table = self._encode(X)
-        kept = list(families)
-        if len(families) > 1:
-            kept = self._screen(families, table, y, folds[:1], w)
-            families = self._families()
+        self.views_ = Views(X, TableEncoder.learn(X))
+        groups = [
+            {name: family for name, family in group.items() if family.suits(y)}
+            for group in self._groups()
+        ]
+        groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
-        for name in kept:
-            self.fitted_[name] = self._fit_one(name, families[name], table, y, folds, w)
-            error = self.fitted_[name].oof_ - y
-            self.report_[name]["rmse"] = float(np.sqrt(w @ error**2 / w.sum()))
-        self.weights_ = _weights({n: f.oof_ for n, f in self.fitted_.items()}, y, w)
-        self.oof_ = self._join({n: f.oof_ for n, f in self.fitted_.items()})
+        # One thread for linear algebra: the folds share the cores.
+        with threadpool_limits(1, user_api="blas"):
+            kept = self._screen(groups, y, folds[0], w)
+            for name, (family, trial) in kept.items():
+                data = getattr(self.views_, family.view)
+                _, seconds = _time(family.fit, data, y, folds, w, trial)
+                self.report_.setdefault(name, {"seconds": 0.0})["seconds"] += seconds
+                self._note_error(name, family.oof_ - y, w)
+                self.fitted_[name] = family
+        answers = {n: f.oof_ for n, f in self.fitted_.items()}
+        self.weights_ = _weights(answers, y, w)
+        self.oof_ = self._join(answers)
+        self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
         # them have seen, the only ones at hand.
-        self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+        self.ambiguity_ = float(w @ self._each(self.views_).var(axis=0) / w.sum())
+        # Only how rows are read is kept, not the rows.
+        self.views_ = self.views_.of_rows(None)
         return self
 
     def predict(self, X: Any) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        centre: Float64Array = self._each(self._encode(X)).mean(axis=0)
+        centre: Float64Array = self._each(self.views_.of_rows(X)).mean(axis=0)
         return centre
 
-    def _each(self, table: Any) -> Float64Array:
+    def _each(self, views: Views) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
-        return self._join(
-            {n: self.fitted_[n].predict_each(table) for n in self.weights_}
-        )
+        with threadpool_limits(1, user_api="blas"):
+            return self._join(
+                {
+                    name: family.predict_each(getattr(views, family.view))
+                    for name, family in self.fitted_.items()
+                }
+            )
 
-    def _families(self) -> dict[str, Family]:
+    def _groups(self) -> list[dict[str, Family]]:
+        """Return groups of families, of each of which the best is a candidate."""
         if isinstance(self.regressors, str):
-            seed, jobs = self.random_state, self.n_jobs
-            return {
-                "boosting": BoostedTrees(random_state=seed, n_jobs=jobs),
-                "forest": Forest(random_state=seed, n_jobs=jobs)
-                if self.out_of_bag
-                else Fitted(make_forest(seed), n_jobs=jobs),
-                "net": Fitted(Net(random_state=seed), n_jobs=jobs),
-            }
+            return self._default_groups()
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
-        return {
-            f"{type(r).__name__}_{j}": Fitted(r, n_jobs=self.n_jobs)
+        view: View = "table" if hasattr(self.views_.raw, "columns") else "raw"
+        return [
+            {f"{type(r).__name__}_{j}": Fitted(r, view=view, n_jobs=self.n_jobs)}
             for j, r in enumerate(given)
-        }
+        ]
 
-    def _encode(self, X: Any) -> Any:
-        """Return numbers for the built-in families; a given regressor gets X itself."""
-        if not isinstance(self.regressors, str) and not hasattr(X, "columns"):
-            return X
-        if not hasattr(self, "encoder_"):
-            self.encoder_ = TableEncoder.learn(X)
-        return self.encoder_.encode(X)
+    def _default_groups(self) -> list[dict[str, Family]]:
+        common: dict[str, Any] = {
+            "random_state": self.random_state,
+            "n_jobs": self.n_jobs,
+        }
+        forests: dict[str, Family] = {}
+        for name, kind in _FORESTS.items():
+            forest = Forest(kind, **common)
+            forests[name] = forest
+            if not self.out_of_bag:
+                model = forest.make(len(self.views_.raw))
+                forests[name] = Fitted(model, view="table", n_jobs=self.n_jobs)
+        nets: dict[str, Family] = {}
+        for name, decay in _DECAYS.items():
+            model = SmallNets(decay, random_state=self.random_state)
+            nets[name] = Fitted(model, view="inputs", n_jobs=self.n_jobs)
+        additive = Fitted(AdditiveRidge(), view="inputs", n_jobs=self.n_jobs)
+        return [
+            {"boosting": BoostedTrees(**common)},
+            {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
+            forests,
+            nets,
+            {"additive": additive},
+        ]
 
     def _screen(
         self,
-        families: dict[str, Family],
-        table: Float64Array,
+        groups: list[dict[str, Family]],
         y: Float64Array,
-        fold: Sequence[Fold],
+        fold: Fold,
         w: Float64Array,
-    ) -> list[str]:
-        """Return the families that a blend on one fold's test part uses."""
-        test = fold[0][1]
-        answers = {}
-        for name, family in families.items():
-            fitted = self._fit_one(name, family, table, y, fold, w)
-            answers[name] = fitted.oof_[test]
-            error = answers[name] - y[test]
-            self.report_[name]["rmse"] = float(np.sqrt(np.mean(error**2)))
-        weights = _weights(answers, y[test], w[test])
-        return [name for name in families if name in weights]
+    ) -> dict[str, tuple[Family, Trial | None]]:
+        """Return the families worth fitting, with their fits of the fold."""
+        if len(groups) == 1 and len(groups[0]) == 1:
+            return {name: (family, None) for name, family in groups[0].items()}
+        test = fold[1]
+        tried: dict[str, tuple[Family, Trial | None]] = {}
+        answers: dict[str, Float64Array] = {}
+        trials = self._try(groups, y, fold, w)
+        for group in groups:
+            best = min(group, key=lambda name: self.report_[name]["rmse"])
+            tried[best] = group[best], trials[best]
+            answers[best] = trials[best].answers
+        if len(test) < _ROWS_TO_SCREEN:
+            return tried
+        return {name: tried[name] for name in _useful(answers, y[test], w[test])}
 
-    def _fit_one(
+    def _try(
         self,
-        name: str,
-        family: Family,
-        table: Any,
+        groups: list[dict[str, Family]],
         y: Float64Array,
-        folds: Sequence[Fold],
+        fold: Fold,
         w: Float64Array,
-    ) -> Family:
-        """Fit a family and note the seconds."""
-        start = time.perf_counter()
-        with warnings.catch_warnings():
-            # A net that stops at its budget of steps is as meant.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = family.fit(table, y, folds, w)
-        seconds = self.report_.setdefault(name, {"seconds": 0.0})
-        seconds["seconds"] += time.perf_counter() - start
-        return fitted
+    ) -> dict[str, Trial]:
+        """Fit every family on a fold and note its seconds and error."""
+        families = {n: family for group in groups for n, family in group.items()}
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        results = pool(
+            delayed(_time)(
+                family.attempt, getattr(self.views_, family.view), y, fold, w
+            )
+            for family in families.values()
+        )
+        trials = {}
+        for name, (trial, seconds) in zip(families, results, strict=True):
+            self.report_[name] = {"seconds": seconds}
+            self._note_error(name, trial.answers - y[fold[1]], w[fold[1]])
+            trials[name] = trial
+        return trials
+
+    def _note_error(self, name: str, error: Float64Array, w: Float64Array) -> None:
+        mass = w if w.any() else np.ones(len(w))
+        self.report_[name]["rmse"] = float(np.sqrt(mass @ error**2 / mass.sum()))
 
     def _join(self, answers: dict[str, Float64Array]) -> Float64Array:
         # Not np.sum of a list: a forest has one row, the others one per fold.
@@ -168,6 +218,29 @@ class CentreStack:
         for name, weight in self.weights_.items():
             joined = joined + weight * answers[name]
         return joined
+
+
+def _time(function: Callable[..., Result], *arguments: Any) -> tuple[Result, float]:
+    """Return what a function returns, and the seconds it took."""
+    start = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - start
+
+
+def _useful(
+    answers: dict[str, Float64Array], y: Float64Array, w: Float64Array
+) -> list[str]:
+    """Return the best family and those whose blend with those before gains enough."""
+    errors = {name: w @ (answer - y) ** 2 for name, answer in answers.items()}
+    kept: list[str] = []
+    least = float(np.inf)
+    for name in sorted(answers, key=lambda name: float(errors[name])):
+        some = {other: answers[other] for other in [*kept, name]}
+        blend = sum(x * some[n] for n, x in _weights(some, y, w).items())
+        error = float(w @ (blend - y) ** 2)
+        if not kept or error < (1.0 - _LEAST_GAIN) * least:
+            kept, least = [*kept, name], error
+    return [name for name in answers if name in kept]
 
 
 def _weights(

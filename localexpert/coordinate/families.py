@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from calibration._kernels.types import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
+from localexpert.coordinate.views import View
 from localexpert.folds import Fold, Rows
 
-# Rows beyond which a tree of the forest sees a sample, and a net fewer passes.
-_MOST_TREE_ROWS = 20_000
-_MOST_ROUNDS = 1500
-_MOST_NET_STEPS = 4_000_000
+# Rounds times rows, within these bounds.
+_ROUNDS_BY_ROWS = 12_000_000
+_LEAST_ROUNDS, _MOST_ROUNDS = 300, 1200
+# Above this number of rows fewer and longer steps are taken.
+_MANY_ROWS = 10_000
+
+
+class Trial(NamedTuple):
+    """What the fit of one fold gave: a model, and the test part's predictions."""
+
+    model: Any
+    answers: Float64Array
 
 
 class Family(metaclass=ABCMeta):
@@ -32,154 +35,162 @@ class Family(metaclass=ABCMeta):
 
     After `fit` the out-of-fold predictions are `oof_` (n,), and `predict_each` gives
     those of the models of the folds, whose mean is the forecast for new rows.
+
+    Parameters
+    ----------
+    view : {"raw", "table", "inputs"}
+        Which of the `Views` of a table the regressor reads.
     """
 
+    view: View
     oof_: Float64Array
 
     @abstractmethod
-    def fit(
-        self, X: Float64Array, y: Float64Array, folds: Sequence[Fold], w: Float64Array
-    ) -> Family:
-        """Fit one model per fold."""
+    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+        """Fit one fold, to see whether the others are worth it."""
 
     @abstractmethod
-    def predict_each(self, X: Float64Array) -> Float64Array:
+    def fit(
+        self,
+        X: Any,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: Trial | None = None,
+    ) -> Family:
+        """Fit one model per fold; `first` is the trial of the first, if there was."""
+
+    @abstractmethod
+    def predict_each(self, X: Any) -> Float64Array:
         """Return every model's predictions, shape (n_models, n)."""
+
+    def suits(self, y: Float64Array) -> bool:
+        """Say whether the family is made for such a target."""
+        del y
+        return True
 
 
 class BoostedTrees(Family):
-    """LightGBM with a common number of rounds."""
+    """LightGBM with a common number of rounds.
 
-    def __init__(self, *, random_state: int, n_jobs: int | None):
+    Parameters
+    ----------
+    logarithm : bool
+        Boost the logarithm of a positive, skewed target. The mean of the exponential
+        is not the exponential of the mean: one factor for all rows corrects it.
+    """
+
+    view: View = "table"
+
+    def __init__(
+        self, *, logarithm: bool = False, random_state: int, n_jobs: int | None
+    ):
+        self.logarithm = logarithm
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    def suits(self, y: Float64Array) -> bool:
+        """Say whether a logarithm, if there is to be one, can be of use."""
+        if not self.logarithm:
+            return True
+        deviation = y - y.mean()
+        return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
+
+    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+        """Boost one fold until its loss falls no more."""
+        boosters = self._boosters(len(y))
+        model = boosters.boost(X, self._forward(y), fold, w)
+        best = int(np.argmin(model.curve)) + 1
+        answers = model.booster.predict(X[fold[1]], num_iteration=best, num_threads=1)
+        return Trial(model, self._backward(np.asarray(answers)))
+
     def fit(
-        self, X: Float64Array, y: Float64Array, folds: Sequence[Fold], w: Float64Array
+        self,
+        X: Any,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: Trial | None = None,
     ) -> BoostedTrees:
         """Boost every fold."""
+        self.boosters_ = self._boosters(len(y))
+        start = None if first is None else first.model
+        logs = self.boosters_.fit(X, self._forward(y), folds, w, start)
+        self.factor_ = 1.0
+        if self.logarithm:
+            oof = np.exp(logs)
+            self.factor_ = float((w * oof) @ y / ((w * oof) @ oof))
+        self.oof_ = self._backward(logs)
+        return self
+
+    def predict_each(self, X: Any) -> Float64Array:
+        """Return the predictions of the folds' models."""
+        return self._backward(self.boosters_.predict_each(X))
+
+    def _forward(self, y: Float64Array) -> Float64Array:
+        return np.log(y) if self.logarithm else y
+
+    def _backward(self, answers: Float64Array) -> Float64Array:
+        if not self.logarithm:
+            return answers
+        out: Float64Array = getattr(self, "factor_", 1.0) * np.exp(answers)
+        return out
+
+    def _boosters(self, n: int) -> FoldBoosters:
         parameters = {
-            "learning_rate": 0.05,
+            "learning_rate": 0.06 if n <= _MANY_ROWS else 0.12,
             "num_leaves": 31,
-            "min_data_in_leaf": int(np.clip(len(y) // 50, 3, 20)),
+            "min_data_in_leaf": int(np.clip(n // 50, 1, 5)),
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
             "feature_fraction_bynode": 0.7,
-            "num_threads": self.n_jobs or 1,
             "seed": self.random_state,
         }
-        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS)
-        self.oof_ = self.boosters_.fit(X, y, folds, w)
-        return self
-
-    def predict_each(self, X: Float64Array) -> Float64Array:
-        """Return the predictions of the folds' models."""
-        return self.boosters_.predict_each(X)
-
-
-class Forest(Family):
-    """A random forest; out of bag instead of out of fold."""
-
-    def __init__(self, *, random_state: int, n_jobs: int | None):
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(
-        self, X: Float64Array, y: Float64Array, folds: Sequence[Fold], w: Float64Array
-    ) -> Forest:
-        """Fit one forest on all rows of positive weight; folds play no part."""
-        del folds
-        rows = np.flatnonzero(w > 0.0)
-        self.model_ = make_forest(self.random_state).set_params(
-            oob_score=True,
-            n_jobs=self.n_jobs,
-            max_samples=_MOST_TREE_ROWS if len(rows) > _MOST_TREE_ROWS else None,
-        )
-        self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
-        self.oof_ = self.model_.predict(X)
-        self.oof_[rows] = self.model_.oob_prediction_
-        return self
-
-    def predict_each(self, X: Float64Array) -> Float64Array:
-        """Return the forest's prediction as the one row."""
-        out: Float64Array = self.model_.predict(X)[None, :]
-        return out
+        rounds = int(np.clip(_ROUNDS_BY_ROWS // n, _LEAST_ROUNDS, _MOST_ROUNDS))
+        return FoldBoosters(parameters, rounds, n_jobs=self.n_jobs)
 
 
 class Fitted(Family):
     """Any scikit-learn regressor, cloned for every fold."""
 
-    def __init__(self, regressor: Any, *, n_jobs: int | None):
+    def __init__(self, regressor: Any, *, view: View, n_jobs: int | None):
         self.regressor = regressor
+        self.view = view
         self.n_jobs = n_jobs
 
+    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+        """Fit one fold's clone."""
+        train, test = fold
+        model = self._fit_clone(X, y, train, w)
+        return Trial(model, model.predict(X[test]))
+
     def fit(
-        self, X: Any, y: Float64Array, folds: Sequence[Fold], w: Float64Array
+        self,
+        X: Any,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: Trial | None = None,
     ) -> Fitted:
         """Fit a clone on the training part of every fold."""
-
-        def fit_fold(train: Rows) -> Any:
-            model = clone(self.regressor)
-            if has_fit_parameter(model, "sample_weight"):
-                return model.fit(X[train], y[train], sample_weight=w[train])
-            return model.fit(X[train], y[train])
-
-        # One thread for linear algebra each: the folds share the cores.
-        with threadpool_limits(1):
-            pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-            self.models_ = pool(delayed(fit_fold)(train) for train, _ in folds)
-        # Rows in no test part (of a screening on one fold) stay at zero.
-        self.oof_ = np.zeros(len(y))
-        for model, (_, test) in zip(self.models_, folds, strict=True):
-            self.oof_[test] = model.predict(X[test])
+        done = [] if first is None else [first]
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        trials = done + pool(
+            delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]
+        )
+        self.models_ = [trial.model for trial in trials]
+        self.oof_ = np.empty(len(y))
+        for trial, (_, test) in zip(trials, folds, strict=True):
+            self.oof_[test] = trial.answers
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
-        return np.array([m.predict(X) for m in self.models_])
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return np.array(pool(delayed(model.predict)(X) for model in self.models_))
 
-
-class Net(BaseEstimator):
-    """The mean of a few small neural networks on standardised columns and target."""
-
-    def __init__(self, n_nets: int = 2, random_state: int = 0):
-        self.n_nets = n_nets
-        self.random_state = random_state
-
-    def fit(self, X: Float64Array, y: Float64Array) -> Net:
-        """Fit every network from its own seed."""
-        self.mean_, self.spread_ = float(y.mean()), float(y.std()) or 1.0
-        epochs = int(np.clip(_MOST_NET_STEPS // len(y), 10, 400))
-        self.prepare_ = make_pipeline(
-            SimpleImputer(strategy="median", keep_empty_features=True),
-            StandardScaler(),
-        )
-        table = np.clip(self.prepare_.fit_transform(X), -5.0, 5.0)
-        self.nets_ = [
-            MLPRegressor(
-                hidden_layer_sizes=(128, 64),
-                learning_rate_init=0.003,
-                max_iter=epochs,
-                early_stopping=len(y) >= 100,
-                n_iter_no_change=15,
-                random_state=self.random_state + j,
-            )
-            for j in range(self.n_nets)
-        ]
-        for net in self.nets_:
-            net.fit(table, (y - self.mean_) / self.spread_)
-        return self
-
-    def predict(self, X: Float64Array) -> Float64Array:
-        """Return the mean of the networks."""
-        table = np.clip(self.prepare_.transform(X), -5.0, 5.0)
-        parts = [net.predict(table) for net in self.nets_]
-        out: Float64Array = self.mean_ + self.spread_ * np.mean(parts, axis=0)
-        return out
-
-
-def make_forest(random_state: int) -> RandomForestRegressor:
-    """Return the forest of the stack."""
-    return RandomForestRegressor(
-        150, max_features=0.5, min_samples_leaf=2, random_state=random_state
-    )
+    def _fit_clone(self, X: Any, y: Float64Array, train: Rows, w: Float64Array) -> Any:
+        model = clone(self.regressor)
+        if has_fit_parameter(model, "sample_weight"):
+            return model.fit(X[train], y[train], sample_weight=w[train])
+        return model.fit(X[train], y[train])

@@ -48,10 +48,9 @@ class ScaleModel:
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
             "feature_fraction_bynode": 0.7,
-            "num_threads": self.n_jobs or 1,
             "seed": self.random_state,
         }
-        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS)
+        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
         logs = self.boosters_.fit(table, target, folds, w)
         typical = np.average(logs, weights=w)
         # exp(typical) is the geometric mean; rescale so that r / s has the spread of 1.

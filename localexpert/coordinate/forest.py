@@ -1,0 +1,86 @@
+"""`Forest`: randomised trees that predict rows out of bag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calibration._kernels.types import Float64Array
+from localexpert.coordinate.families import Family, Trial
+from localexpert.coordinate.views import View
+from localexpert.folds import Fold
+
+# Trees times rows, within these bounds, and the most rows that a tree draws: with
+# fewer trees each draws so few rows that every row is out of some bag.
+_TREES_BY_ROWS = 2_000_000
+_LEAST_TREES, _MOST_TREES = 20, 100
+_MOST_ROWS = 40_000
+# A trial needs only so many.
+_TREES_OF_A_TRIAL = 50
+
+
+class Forest(Family):
+    """Trees on bootstrap samples, their number and size bounded.
+
+    Parameters
+    ----------
+    kind : ExtraTreesRegressor (with bootstrap samples) or RandomForestRegressor
+        Geurts et al. (2006) or Breiman (2001).
+    random_state : int
+    n_jobs : int, optional
+    """
+
+    view: View = "table"
+
+    def __init__(self, kind: Any, *, random_state: int, n_jobs: int | None):
+        self.kind = kind
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+        """Grow a smaller forest on one fold's training part."""
+        train, test = fold
+        rows = train[w[train] > 0.0]
+        model = self.make(len(rows)).set_params(n_estimators=_TREES_OF_A_TRIAL)
+        model.fit(X[rows], y[rows], sample_weight=w[rows])
+        return Trial(model, model.predict(X[test]))
+
+    def fit(
+        self,
+        X: Any,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: Trial | None = None,
+    ) -> Forest:
+        """Grow one forest on all rows of positive weight; folds play no part."""
+        del folds, first
+        rows = np.flatnonzero(w > 0.0)
+        self.model_ = self.make(len(rows)).set_params(
+            oob_score=True, n_jobs=self.n_jobs
+        )
+        self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
+        # Threads would add the trees' answers in an order of their own.
+        self.model_.set_params(n_jobs=None)
+        self.oof_ = np.empty(len(y))
+        absent = np.flatnonzero(w <= 0.0)
+        if len(absent):
+            self.oof_[absent] = self.model_.predict(X[absent])
+        self.oof_[rows] = self.model_.oob_prediction_
+        return self
+
+    def predict_each(self, X: Any) -> Float64Array:
+        """Return the forest's prediction as the one row."""
+        out: Float64Array = self.model_.predict(X)[None, :]
+        return out
+
+    def make(self, n: int) -> Any:
+        """Return an unfitted forest for `n` rows."""
+        return clone(self.kind).set_params(
+            n_estimators=int(np.clip(_TREES_BY_ROWS // n, _LEAST_TREES, _MOST_TREES)),
+            max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
+            random_state=self.random_state,
+        )

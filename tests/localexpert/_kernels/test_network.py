@@ -1,0 +1,88 @@
+"""The network's training against gradients and steps written out in numpy."""
+
+import numpy as np
+import pytest
+
+from localexpert._kernels.network import train_network
+
+
+def unpack(theta, p, h):
+    sizes = [p * h, h, h * h, h, h]
+    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum(sizes))
+    return w1.reshape(p, h), b1, w2.reshape(h, h), b2, w3, b3[0]
+
+
+def run(theta, X, h):
+    w1, b1, w2, b2, w3, b3 = unpack(theta, X.shape[1], h)
+    first = np.maximum(X @ w1 + b1, 0.0)
+    return np.maximum(first @ w2 + b2, 0.0) @ w3 + b3
+
+
+def half_loss(theta, X, y, w, h):
+    return 0.5 * np.mean(w * (run(theta, X, h) - y) ** 2)
+
+
+def numerical_gradient(theta, *data):
+    out = np.empty(len(theta))
+    for i in range(len(theta)):
+        nudge = np.zeros(len(theta))
+        nudge[i] = 1e-6
+        rise = half_loss(theta + nudge, *data) - half_loss(theta - nudge, *data)
+        out[i] = rise / 2e-6
+    return out
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_steps_are_those_of_adam_on_the_true_gradient(rng, decay):
+    n, p, h, rates = 9, 2, 3, np.array([0.01, 0.02, 0.005])
+    X, y = rng.normal(size=(n, p)), rng.normal(size=n)
+    w = rng.uniform(0.5, 2.0, n)
+    start = rng.normal(size=p * h + h + h * h + 2 * h + 1)
+    theta = start.astype(np.float32)
+    order = np.tile(np.arange(n), (3, 1))
+    narrow = [a.astype(np.float32) for a in (X, y, w)]
+    train_network(theta, *narrow, order, rates, h, n, decay)
+
+    expected, mean, square = start.copy(), 0.0, 0.0
+    for k, rate in enumerate(rates, 1):
+        gradient = numerical_gradient(expected, X, y, w, h)
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.95 * square + 0.05 * gradient**2
+        step = mean / (1 - 0.9**k) / (np.sqrt(square / (1 - 0.95**k)) + 1e-8)
+        expected = expected * (1 - rate * decay) - rate * step
+    np.testing.assert_allclose(theta, expected, atol=2e-4)
+
+
+def test_batches_take_the_rows_in_order(rng):
+    n, p, h = 8, 2, 3
+    X, y, w = rng.normal(size=(n, p)), rng.normal(size=n), np.ones(n)
+    narrow = [a.astype(np.float32) for a in (X, y, w)]
+    start = rng.normal(size=p * h + h + h * h + 2 * h + 1).astype(np.float32)
+    order = rng.permutation(n)[None, :]
+    both, halves = start.copy(), start.copy()
+    train_network(both, *narrow, order, np.full(2, 0.01), h, 4, 0.0)
+    # The same rows as two passes over either half, whose state does not restart.
+    train_network(halves, *narrow, order[:, :4], np.full(1, 0.01), h, 8, 0.0)
+    first_gradient = numerical_gradient(
+        start.astype(float), X[order[0, :4]], y[order[0, :4]], w[:4], h
+    )
+    moved = np.abs(first_gradient) > 1e-3
+    np.testing.assert_allclose(
+        (halves - start)[moved], -0.01 * np.sign(first_gradient[moved]), atol=1e-4
+    )
+    assert not np.array_equal(both, halves)
+
+
+def test_a_row_without_weight_plays_no_part(rng):
+    n, p, h = 6, 2, 3
+    X, y, w = rng.normal(size=(n, p)), rng.normal(size=n), np.ones(n)
+    w[2] = 0.0
+    start = rng.normal(size=p * h + h + h * h + 2 * h + 1).astype(np.float32)
+    results = []
+    for value in (0.0, 100.0):
+        y[2] = value
+        theta = start.copy()
+        narrow = [a.astype(np.float32) for a in (X, y, w)]
+        train_network(theta, *narrow, np.arange(n)[None], np.full(1, 0.01), h, n, 0.0)
+        results.append(theta)
+    np.testing.assert_array_equal(*results)
