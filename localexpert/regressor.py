@@ -38,7 +38,8 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         y (which force ``frame=None``).
     frame : {"auto", "standardize", "center"} or None
         Coordinate of the thresholds: ``(y - m(x)) / s(x)``, ``y - m(x)``, or y itself.
-        "auto" is "standardize"; a discrete target is always taken as it is.
+        "auto" compares them by out-of-fold CRPS before any expert is fitted; a
+        discrete target is always taken as it is.
     center : "stack", regressor or list of regressors
         What predicts m(x), always out of fold.
     strategy : {"auto", "shared", "joint", "independent"} or Experts

@@ -22,7 +22,9 @@ class Frame:
     Parameters
     ----------
     kind : {"auto", "standardize", "center"} or None
-        "auto" is "standardize".
+        "auto" takes the one whose coordinate alone, before any expert, makes the best
+        forecast: the least out-of-fold CRPS of the marginal distribution of r, carried
+        to each row's centre and scale.
     center : "stack", regressor or list of regressors
     out_of_bag : bool
         Whether a forest may predict rows out of bag instead of out of fold.
@@ -31,6 +33,10 @@ class Frame:
     ----------
     oof_center_, oof_scale_, oof_coordinate_ : ndarrays of shape (n,)
         Of the training rows, by models that have not seen them.
+    kind_ : {"standardize", "center"} or None
+        The kind taken.
+    losses_ : dict of str to float
+        By kind, the CRPS that "auto" compared; empty for a given kind.
     shrinkage_ : float
         Factor of the scale of new rows, whose centre is the mean of all folds' models
         and so misses by less than the out-of-fold centre of one of them.
@@ -54,54 +60,81 @@ class Frame:
     def fit(
         self, X: Any, y: Float64Array, folds: Sequence[Fold], w: Float64Array
     ) -> Frame:
-        """Fit centre and scale out of fold."""
+        """Fit centre and scale out of fold, and choose the kind."""
         seed, jobs = self.random_state, self.n_jobs
-        self.oof_center_, self.oof_scale_ = np.zeros(len(y)), np.ones(len(y))
+        centers, scales = np.zeros(len(y)), np.ones(len(y))
+        known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
+        known[None] = centers, scales
         self.shrinkage_ = 1.0
         if self.kind is not None:
             self.centre_ = CentreStack(
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
             self.centre_.fit(X, y, folds, w)
-            self.oof_center_ = self.centre_.oof_
-        if self.kind in ("auto", "standardize"):
-            r = y - self.oof_center_
-            self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
-            self.scale_.fit(X, r, folds, w)
-            self.oof_scale_ = self.scale_.oof_
-            error = float(w @ r**2 / w.sum()) or 1.0
+            centers = self.centre_.oof_
+            known["center"] = centers, scales
+            error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
             gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
             self.shrinkage_ = float(np.sqrt(1.0 - gain))
+        if self.kind in ("auto", "standardize"):
+            self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
+            self.scale_.fit(X, y - centers, folds, w)
+            known["standardize"] = centers, self.scale_.oof_
+        self.kind_, self.losses_ = self.kind, {}
+        if self.kind == "auto":
+            losses = {
+                k: _marginal_crps((y - m) / s, s, w) for k, (m, s) in known.items()
+            }
+            self.kind_ = min(losses, key=losses.__getitem__)
+            self.losses_ = {str(kind): loss for kind, loss in losses.items()}
+        self.oof_center_, self.oof_scale_ = known[self.kind_]
         self.oof_coordinate_ = (y - self.oof_center_) / self.oof_scale_
         return self
 
     def locate(self, X: Any) -> tuple[Float64Array, Float64Array]:
         """Return centre and scale of new rows, shapes (n,)."""
         n = len(X)
-        center = np.zeros(n) if self.kind is None else self.centre_.predict(X)
-        if self.kind in ("auto", "standardize"):
-            return center, self.shrinkage_ * self.scale_.predict(X)
-        return center, np.ones(n)
+        if self.kind_ is None:
+            return np.zeros(n), np.ones(n)
+        scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(X)
+        return self.centre_.predict(X), self.shrinkage_ * scale
 
     def add_oof_features(self, X: Any) -> Any:
         """Return training rows with their out-of-fold centre and log scale."""
-        return self.add_features(X, self.oof_center_, self.oof_scale_)
+        return self._append(X, self.oof_center_, np.log(self.oof_scale_))
 
     def add_features(self, X: Any, center: Float64Array, scale: Float64Array) -> Any:
-        """Return rows with centre and log scale as two more columns."""
-        if self.kind is None:
+        """Return located rows with centre and log scale as two more columns."""
+        return self._append(X, center, np.log(scale / self.shrinkage_))
+
+    def _append(self, X: Any, center: Float64Array, log_scale: Float64Array) -> Any:
+        if self.kind_ is None:
             return X
         if hasattr(X, "columns"):
-            return X.assign(**{"center(x)": center, "log scale(x)": np.log(scale)})
-        return np.column_stack([X, center, np.log(scale)])
+            return X.assign(**{"center(x)": center, "log scale(x)": log_scale})
+        return np.column_stack([X, center, log_scale])
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""
         if self.kind is None:
             return {"kind": None}
         return {
-            "kind": self.kind,
+            "kind": self.kind_,
+            "losses": self.losses_,
             "weights": self.centre_.weights_,
             "shrinkage": self.shrinkage_,
             "families": self.centre_.report_,
         }
+
+
+def _marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:
+    """Return the CRPS, in units of y, of every row's forecast m + s R.
+
+    R has the weighted distribution of `r`, for which
+    CRPS_i = s_i (E|r_i - R| - E|R - R'| / 2), by sums over the sorted values.
+    """
+    order = np.argsort(r, kind="stable")
+    x, v = r[order], w[order] / w.sum()
+    below, sums = np.cumsum(v), np.cumsum(v * x)
+    distance = x * (2.0 * below - 1.0) + sums[-1] - 2.0 * sums
+    return float((v * scale[order]) @ (distance - 0.5 * v @ distance))

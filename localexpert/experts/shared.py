@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import lightgbm as lgb
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -19,17 +19,22 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.experts.boosting import BrierSum, find_rounds, thread_pool
+from localexpert.experts.draws import (
+    all_places,
+    count_draws,
+    draw_places,
+    grid_knots,
+    repeat_rows,
+    start_scores,
+)
 from localexpert.experts.experts import Experts
 from localexpert.experts.tables import TableEncoder
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.trees import ThresholdTrees
 from localexpert.folds import Rows
 
-# Draws per row: _DRAWS at _DRAWS_AT training rows, falling with n^-_DRAWS_POWER.
-_DRAWS, _DRAWS_AT, _DRAWS_POWER = 9, 10_000, 0.35
-_LEAST_DRAWS, _MOST_DRAWS = 2, 24
-# Share of the draws that are moved to the nearest threshold; the others stay between.
-_SNAPPED = 0.7
+# Rounds over which the step length rises to the learning rate.
+_WARM_UP_ROUNDS = 20
 # Least number of rows, repetitions not counted, that one category may be told by.
 _ROWS_PER_CATEGORY = 10
 # Most held-out rows, of all folds together, by which the rounds are chosen.
@@ -83,6 +88,9 @@ class SharedBoosting(Experts):
 
     Notes
     -----
+    Boosting starts at the base rate of every threshold, and the length of its steps
+    rises over the first rounds to the learning rate.
+
     The number of rounds is one for all folds: the one with the least mean over folds
     of the held-out Brier score summed over thresholds by their spacing, which is the
     CRPS between the outermost thresholds. Gains below .05 % are not waited for.
@@ -119,6 +127,7 @@ class SharedBoosting(Experts):
     n_rounds_: int
     n_draws_: int
     trees_: list[ThresholdTrees]
+    starts_: list[Float64Array]
     encoder_: TableEncoder
 
     def __init__(
@@ -166,7 +175,7 @@ class SharedBoosting(Experts):
         check_is_fitted(self)
         cuts = check_vector(thresholds, "thresholds")
         check_increasing(cuts, "thresholds")
-        knots = _grid_knots(self.thresholds_)
+        knots = grid_knots(self.thresholds_)
         places = np.interp(cuts, knots, np.arange(len(knots), dtype=np.float64))
         table = X if hasattr(X, "shape") else np.asarray(X)
         self.columns_.check(table)
@@ -187,17 +196,22 @@ class SharedBoosting(Experts):
         self.encoder_ = TableEncoder.learn(tasks.X)
         encoded = _round_features(self.encoder_.encode(tasks.X))
         parts = [train for train, _ in tasks.folds]
-        self.n_draws_ = _count_draws(self.draws, min(map(len, parts)))
+        self.n_draws_ = count_draws(self.draws, min(map(len, parts)))
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(parts) + 1).tolist()
         with thread_pool(self.n_jobs) as pool:
+            self.starts_ = [start_scores(tasks, part) for part in parts]
             models = pool(
-                delayed(self._start)(tasks, encoded, part, seed)
-                for part, seed in zip(parts, seeds[:-1], strict=True)
+                delayed(self._start)(tasks, encoded, part, start, seed)
+                for part, start, seed in zip(
+                    parts, self.starts_, seeds[:-1], strict=True
+                )
             )
             held_out = [
-                _HeldOutModel(model, tasks, encoded, test)
-                for model, (_, test) in zip(models, tasks.folds, strict=True)
+                _HeldOutModel(model, start, self.learning_rate, tasks, encoded, test)
+                for model, start, (_, test) in zip(
+                    models, self.starts_, tasks.folds, strict=True
+                )
             ]
             shares = [tasks.weights[test].sum() for _, test in tasks.folds]
             self.n_rounds_ = find_rounds(held_out, shares, self.max_rounds, pool)
@@ -207,33 +221,40 @@ class SharedBoosting(Experts):
             ]
             oof = self._predict_oof(tasks, encoded, pool)
         if self.refit:
-            model = self._start(tasks, encoded, tasks.present, seeds[-1])
-            for _ in range(self.n_rounds_):
-                model.update()
+            start = start_scores(tasks, tasks.present)
+            model = self._start(tasks, encoded, tasks.present, start, seeds[-1])
+            _boost(model, self.n_rounds_, self.learning_rate)
             self.trees_ = [ThresholdTrees.from_booster(model)]
+            self.starts_ = [start]
         return oof
 
     def _predict(self, X: Any) -> Float64Array:
-        return self._predict_places(X, _all_places(len(self.thresholds_)))
+        return self._predict_places(X, all_places(len(self.thresholds_)))
 
     def _start(
-        self, tasks: Tasks, encoded: Float64Array, part: Rows, seed: int
+        self,
+        tasks: Tasks,
+        encoded: Float64Array,
+        part: Rows,
+        start: Float64Array,
+        seed: int,
     ) -> lgb.Booster:
         """Return a model that waits to be boosted on repeated rows of a part."""
-        places = _draw_places(
+        places = draw_places(
             len(part), self.n_draws_, tasks.n_thresholds, np.random.default_rng(seed)
         )
-        knots = _grid_knots(tasks.thresholds)
+        knots = grid_knots(tasks.thresholds)
         cuts = np.interp(places, np.arange(len(knots)), knots)
         parameters = self._booster_parameters(encoded.shape[1], seed)
         data = lgb.Dataset(
-            _repeat_rows(encoded[part], places),
+            repeat_rows(encoded[part], places),
             (tasks.r[part][:, None] <= cuts).ravel(),
             weight=(
                 np.repeat(tasks.weights[part], self.n_draws_)
                 if tasks.weighted
                 else None
             ),
+            init_score=np.interp(places, np.arange(len(knots)), start).ravel(),
             categorical_feature=self.encoder_.categories,
             params=parameters,
             free_raw_data=True,
@@ -262,18 +283,20 @@ class SharedBoosting(Experts):
     def _predict_oof(
         self, tasks: Tasks, encoded: Float64Array, pool: Parallel
     ) -> Float64Array:
-        places = _all_places(tasks.n_thresholds)
+        places = all_places(tasks.n_thresholds)
         jobs = [
-            (trees, rows)
-            for trees, (_, test) in zip(self.trees_, tasks.folds, strict=True)
+            (trees, start, rows)
+            for trees, start, (_, test) in zip(
+                self.trees_, self.starts_, tasks.folds, strict=True
+            )
             for rows in _chunk_rows(test)
         ]
         parts = pool(
-            delayed(_predict_chunk)([trees], encoded[rows], places)
-            for trees, rows in jobs
+            delayed(_predict_chunk)([trees], [start], encoded[rows], places)
+            for trees, start, rows in jobs
         )
         oof = np.empty((tasks.n, tasks.n_thresholds))
-        for (_, rows), part in zip(jobs, parts, strict=True):
+        for (_, _, rows), part in zip(jobs, parts, strict=True):
             oof[rows] = part
         return oof
 
@@ -281,7 +304,9 @@ class SharedBoosting(Experts):
         encoded = _round_features(self.encoder_.encode(X))
         with thread_pool(self.n_jobs) as pool:
             parts = pool(
-                delayed(_predict_chunk)(self.trees_, encoded[rows], places)
+                delayed(_predict_chunk)(
+                    self.trees_, self.starts_, encoded[rows], places
+                )
                 for rows in _chunk_rows(np.arange(len(encoded)))
             )
         return np.concatenate([np.empty((0, len(places))), *parts])
@@ -291,68 +316,42 @@ class _HeldOutModel:
     """A model under way and the raw scores of its fold's test rows."""
 
     def __init__(
-        self, model: lgb.Booster, tasks: Tasks, encoded: Float64Array, test: Rows
+        self,
+        model: lgb.Booster,
+        start: Float64Array,
+        learning_rate: float,
+        tasks: Tasks,
+        encoded: Float64Array,
+        test: Rows,
     ):
         self.model = model
+        self.learning_rate = learning_rate
         # Spread over the rows, which may be sorted.
         rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
         self.X = encoded[rows]
         self.measure = BrierSum(tasks, rows)
-        self.raw = np.zeros((len(rows), tasks.n_thresholds))
+        self.raw = np.tile(start[1:-1], (len(rows), 1))
 
     def advance(self, n_rounds: int) -> float:
         """Add rounds and return the mean loss on the held-out rows."""
         done = self.model.current_iteration()
-        for _ in range(n_rounds):
-            self.model.update()
+        _boost(self.model, n_rounds, self.learning_rate)
         n_done = self.model.current_iteration()
         if n_done > done:  # it is not where no leaf can be split any more
             added = ThresholdTrees.from_booster(self.model, done, n_done)
-            self.raw += added.sum(self.X, _all_places(self.raw.shape[1]))
+            self.raw += added.sum(self.X, all_places(self.raw.shape[1]))
         return self.measure(expit(self.raw))
 
 
-def _count_draws(draws: int | Literal["auto"], n: int) -> int:
-    if draws != "auto":
-        return draws
-    wanted = _DRAWS * (_DRAWS_AT / n) ** _DRAWS_POWER
-    return int(np.clip(np.round(wanted), _LEAST_DRAWS, _MOST_DRAWS))
+def _boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
+    """Add rounds; the first ones take short steps.
 
-
-def _grid_knots(thresholds: Float64Array) -> Float64Array:
-    """Return the thresholds with one more, a spacing away, at either end."""
-    if len(thresholds) == 1:
-        knots: Float64Array = thresholds[0] + np.array([-1.0, 0.0, 1.0])
-        return knots
-    low = 2.0 * thresholds[0] - thresholds[1]
-    high = 2.0 * thresholds[-1] - thresholds[-2]
-    return np.concatenate([[low], thresholds, [high]])
-
-
-def _draw_places(
-    n: int, n_draws: int, n_thresholds: int, rng: np.random.Generator
-) -> Float64Array:
-    """Return positions on the grid, shape (n, n_draws), one from each stratum."""
-    strata = (np.arange(n_draws) + rng.random((n, n_draws))) / n_draws
-    # From half a cell before the first threshold to half a cell after the last, so
-    # that snapping leaves all thresholds equally frequent.
-    places = 0.5 + n_thresholds * strata
-    snapped = rng.random((n, n_draws)) < _SNAPPED
-    return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
-
-
-def _repeat_rows(encoded: Float64Array, places: Float64Array) -> NDArray[np.float32]:
-    """Return every row once per position of its own, shape (n * draws, p + 1)."""
-    n, n_draws = places.shape
-    repeated = np.empty((n, n_draws, encoded.shape[1] + 1), dtype=np.float32)
-    repeated[:, :, :-1] = encoded[:, None, :]
-    repeated[:, :, -1] = places
-    return repeated.reshape(n * n_draws, -1)
-
-
-def _all_places(n_thresholds: int) -> Float64Array:
-    """Return the places of the thresholds themselves."""
-    return np.arange(1.0, n_thresholds + 1.0)
+    In a good frame hardly anything is left to learn, and one full step is too far.
+    """
+    for _ in range(n_rounds):
+        warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
+        model.reset_parameter({"learning_rate": learning_rate * min(1.0, warmth)})
+        model.update()
 
 
 def _round_features(encoded: Float64Array) -> Float64Array:
@@ -366,10 +365,14 @@ def _chunk_rows(rows: Rows) -> list[Rows]:
 
 
 def _predict_chunk(
-    models: list[ThresholdTrees], encoded: Float64Array, places: Float64Array
+    models: list[ThresholdTrees],
+    starts: list[Float64Array],
+    encoded: Float64Array,
+    places: Float64Array,
 ) -> Float64Array:
     """Return the mean probabilities of some rows, shape (m, len(places))."""
     total: Float64Array = np.zeros((len(encoded), len(places)))
-    for trees in models:
-        total += expit(trees.sum(encoded, places))
+    for trees, start in zip(models, starts, strict=True):
+        offset = np.interp(places, np.arange(len(start)), start)
+        total += expit(trees.sum(encoded, places) + offset)
     return total / len(models)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.frame import _marginal_crps
 from localexpert.folds import make_folds
 
 
@@ -87,3 +88,35 @@ def test_kinds(data, kind):
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
     table = frame.add_features(X[:5], center, scale)
     assert table.shape == ((5, 2) if kind is None else (5, 4))
+
+
+class TestAuto:
+    def fit(self, y, X):
+        folds = make_folds(len(y), 4, random_state=0)
+        frame = Frame("auto", LinearRegression(), random_state=0)
+        return frame.fit(X, y, folds, np.ones(len(y)))
+
+    def test_takes_the_scale_where_the_noise_varies(self, rng):
+        X = rng.uniform(size=(800, 2))
+        noise = (0.05 + 3.0 * X[:, 1] ** 2) * rng.normal(size=800)
+        frame = self.fit(4.0 * X[:, 0] + noise, X)
+        assert frame.kind_ == "standardize"
+        assert min(frame.losses_, key=frame.losses_.get) == "standardize"
+        assert set(frame.losses_) == {"None", "center", "standardize"}
+
+    def test_takes_the_target_itself_where_no_centre_helps(self, rng):
+        X = rng.uniform(size=(60, 20))
+        frame = self.fit(rng.normal(size=60), X)
+        assert frame.kind_ is None
+        center, scale = frame.locate(X[:5])
+        assert not center.any()
+        assert (scale == 1.0).all()
+        assert frame.add_oof_features(X) is X
+
+    def test_losses_are_the_crps_of_the_marginal(self, rng):
+        r, scale = np.round(rng.normal(size=40), 1), rng.uniform(0.5, 2.0, 40)
+        w = rng.integers(1, 4, 40).astype(float)
+        distance = np.abs(r[:, None] - r) @ w / w.sum()
+        spread = w @ distance / w.sum()
+        expected = np.average(scale * (distance - 0.5 * spread), weights=w)
+        assert _marginal_crps(r, scale, w) == pytest.approx(expected)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from localexpert.experts import SharedBoosting
 from localexpert.experts.boosting import BrierSum, find_rounds, thread_pool
-from localexpert.experts.shared import _count_draws, _draw_places
+from localexpert.experts.draws import count_draws, draw_places, start_scores
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import make_folds
 from localexpert.thresholds import place_thresholds
@@ -68,7 +68,7 @@ def test_one_threshold(problem):
 
 @pytest.mark.parametrize(("n_draws", "n_thresholds"), [(2, 25), (7, 25), (24, 3)])
 def test_draws_are_stratified(rng, n_draws, n_thresholds):
-    places = _draw_places(4000, n_draws, n_thresholds, rng)
+    places = draw_places(4000, n_draws, n_thresholds, rng)
     assert places.shape == (4000, n_draws)
     assert places.min() >= 0.5
     assert places.max() <= n_thresholds + 0.5
@@ -82,14 +82,36 @@ def test_draws_are_stratified(rng, n_draws, n_thresholds):
     assert counts.sum() == pytest.approx(0.7 * places.size, rel=0.05)
 
 
+def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
+    r, weights = rng.normal(size=60), rng.integers(0, 3, 60).astype(float)
+    part, cuts = np.arange(10, 60), np.array([-0.5, 0.0, 1.0])
+    folds = make_folds(60, 2, random_state=0)
+    tasks = Tasks.check(np.zeros((60, 1)), r, cuts, folds, weights)
+    knots = [-1.0, -0.5, 0.0, 1.0, 2.0]
+    below = np.array([weights[part][r[part] <= knot].sum() for knot in knots])
+    expected = (below + 0.5) / (weights[part].sum() + 1.0)
+    np.testing.assert_allclose(expit(start_scores(tasks, part)), expected)
+
+
+def test_without_signal_the_forecast_is_the_marginal(rng):
+    X, r = rng.normal(size=(2000, 3)), rng.normal(size=2000)
+    cuts = np.quantile(r, [0.02, 0.1, 0.5, 0.9, 0.98])
+    folds = make_folds(2000, 4, random_state=0)
+    fitted = SharedBoosting(random_state=0).fit(X, r, cuts, folds)
+    rates = (r[:, None] <= cuts).mean(axis=0)
+    p = fitted.oof_probabilities_
+    np.testing.assert_allclose(p.mean(axis=0), rates, atol=0.005)
+    assert np.mean((p - rates) ** 2) < 1e-3
+
+
 def test_number_of_draws():
-    draws = [_count_draws("auto", n) for n in (2, 100, 10_000, 100_000, 1_000_000)]
+    draws = [count_draws("auto", n) for n in (2, 100, 10_000, 100_000, 1_000_000)]
     assert draws == sorted(draws, reverse=True)
     assert draws[0] == 24
     assert draws[-1] == 2
-    assert _count_draws(5, 10) == 5
+    assert count_draws(5, 10) == 5
     # Rows to learn from stay bounded where tables grow large.
-    assert 100_000 * _count_draws("auto", 100_000) <= 400_000
+    assert 100_000 * count_draws("auto", 100_000) <= 400_000
 
 
 def test_rounds_are_common_and_stop_when_nothing_is_gained():
