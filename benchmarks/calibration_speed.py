@@ -35,6 +35,7 @@ BARS = {
     "BetaCalibrator": 0.3,
     "HistogramCalibrator": 0.05,
     "BaggedIsotonicCalibrator": 3.0,
+    "ENIRCalibrator": 1.5,
     "predict on a map": 0.15,
 }
 OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
@@ -52,6 +53,7 @@ OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "BaggedIsotonicCalibrator": lambda: cal.BaggedIsotonicCalibrator(
         100, random_state=0, n_jobs=2
     ),
+    "ENIRCalibrator": cal.ENIRCalibrator,
 }
 
 Fit = Callable[[np.ndarray, np.ndarray], object]

@@ -11,6 +11,7 @@ from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.classifier import CalibratedClassifier
+from calibration.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.exceptions import CalibrationWarning
 from calibration.gaussian import GaussianCalibrator
 from calibration.histogram import HistogramCalibrator
@@ -55,12 +56,14 @@ __all__ = [
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
     "CorpDecomposition",
+    "ENIRCalibrator",
     "GaussianCalibrator",
     "HistogramCalibrator",
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "LogisticCalibrator",
     "MethodComparison",
+    "NearIsotonicPath",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
     "QuadraticCalibrator",

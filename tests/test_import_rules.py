@@ -34,6 +34,7 @@ CALIBRATORS = (
     "asymmetric_laplace",
     "bagging",
     "beta",
+    "enir",
     "gaussian",
     "histogram",
     "identity",

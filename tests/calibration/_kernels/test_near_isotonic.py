@@ -1,0 +1,280 @@
+"""The near-isotonic path against quadratic programming and exact fractions."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+from calibration._kernels.merge_tree import blocks_at
+from calibration._kernels.near_isotonic import (
+    fuse_equal,
+    largest_violation,
+    trace_path,
+)
+from calibration._kernels.pav import pool_adjacent_violators
+
+KINDS = ["pure", "runs", "mixed", "counts", "real"]
+
+
+def random_cells(rng, m, kind):
+    """Nasty cells: pure labels, in runs, ties with both classes, weights."""
+    ones = rng.uniform(size=m) < rng.uniform(0.1, 0.9)
+    if kind == "runs":
+        ones = np.repeat(ones, 3)[:m]
+    if kind == "mixed":
+        return rng.integers(0, 3, m) + 0.0 + ~ones, rng.integers(0, 3, m) + 0.0 + ones
+    weight = np.ones(m)
+    if kind == "counts":
+        weight = rng.integers(1, 5, m).astype(float)
+    if kind == "real":
+        weight = rng.uniform(0.1, 2.0, m)
+    return np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
+
+
+def solve(weight0, weight1, penalty):
+    """The path's solution at a penalty, per cell."""
+    starts, ones, weight = fuse_equal(weight0, weight1)
+    tree, penalties, n_blocks = trace_path(ones, weight)
+    step = np.searchsorted(penalties, penalty, side="right") - 1
+    nodes, runs = blocks_at(tree, step, n_blocks[step] if step >= 0 else len(starts))
+    reach = min(penalty, penalties[-1])
+    values = (tree.ones[nodes] + reach * tree.pull[nodes]) / tree.weight[nodes]
+    return np.repeat(values, np.diff(starts[runs], append=len(weight0)))
+
+
+def objective(values, weight0, weight1, penalty):
+    weight = weight0 + weight1
+    fit = 0.5 * (weight * (weight1 / weight - values) ** 2).sum()
+    return fit + penalty * np.maximum(values[:-1] - values[1:], 0.0).sum()
+
+
+def solve_dual(weight0, weight1, penalty):
+    """The same by quadratic programming: a bounded least squares problem in u.
+
+    The dual is min 1/2 sum (w y - D'u)^2 / w over 0 <= u <= penalty with
+    (D'u)_i = u_i - u_{i-1}, and b = y - D'u / w.
+    """
+    weight = weight0 + weight1
+    m = len(weight)
+    differences = np.eye(m, m - 1) - np.eye(m, m - 1, -1)
+    root = np.sqrt(weight)
+    dual = lsq_linear(
+        differences / root[:, None],
+        weight1 / root,
+        bounds=(0.0, penalty),
+        method="bvls",
+        tol=1e-15,
+    )
+    return (weight1 - differences @ dual.x) / weight
+
+
+def fuse_blocks(blocks):
+    """Join neighbours (value, class 1, weight, number of cells) of one value."""
+    fused = [blocks[0]]
+    for block in blocks[1:]:
+        if block[0] == fused[-1][0]:
+            sums = (a + b for a, b in zip(fused.pop()[1:], block[1:], strict=True))
+            fused.append((block[0], *sums))
+        else:
+            fused.append(block)
+    return fused
+
+
+def exact_path(weight0, weight1):
+    """The naive algorithm in fractions: [(penalty, value per cell, blocks)]."""
+    counts = [(int(b), int(a + b)) for a, b in zip(weight0, weight1, strict=True)]
+    blocks = [(Fraction(ones, weight), ones, weight, 1) for ones, weight in counts]
+    penalty, path = Fraction(0), []
+    while True:
+        blocks = fuse_blocks(blocks)
+        values = [block[0] for block in blocks]
+        cells = np.repeat([float(v) for v in values], [block[3] for block in blocks])
+        path.append((float(penalty), cells, len(blocks)))
+        falls = [0, *(int(a > b) for a, b in pairwise(values)), 0]
+        slopes = [
+            Fraction(before - after, block[2])
+            for (before, after), block in zip(pairwise(falls), blocks, strict=True)
+        ]
+        waits = [
+            (a - b) / (slope_b - slope_a)
+            for (a, b), (slope_a, slope_b) in zip(
+                pairwise(values), pairwise(slopes), strict=True
+            )
+            if slope_a != slope_b
+        ]
+        wait = min((w for w in waits if w > 0), default=None)
+        if wait is None:
+            return path
+        penalty += wait
+        blocks = [
+            (block[0] + wait * slope, *block[1:])
+            for block, slope in zip(blocks, slopes, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_objective_equals_that_of_quadratic_programming(rng, kind):
+    for m in [2, 3, 5, 8, 13, 21] * 3:
+        weight0, weight1 = random_cells(rng, m, kind)
+        for penalty in [*rng.exponential([0.05, 0.3, 1.0, 3.0]), 0.5, 1.0]:
+            ours = solve(weight0, weight1, penalty)
+            theirs = solve_dual(weight0, weight1, penalty)
+            a = objective(ours, weight0, weight1, penalty)
+            assert a == pytest.approx(
+                objective(theirs, weight0, weight1, penalty), abs=1e-9
+            )
+            np.testing.assert_allclose(ours, theirs, atol=1e-7)
+            assert largest_violation(ours, weight0, weight1, penalty) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["pure", "runs", "mixed", "counts"])
+def test_equals_the_naive_algorithm_in_exact_fractions(rng, kind):
+    """Breakpoints one by one: simultaneous merges are one step, none is lost."""
+    for m in [1, 2, 3, 6, 12, 40] * 3:
+        weight0, weight1 = random_cells(rng, m, kind)
+        path = exact_path(weight0, weight1)
+        starts, ones, weight = fuse_equal(weight0, weight1)
+        _, penalties, n_blocks = trace_path(ones, weight)
+        assert len(starts) == path[0][2]
+        steps = path[1:] or path
+        np.testing.assert_allclose(penalties, [p for p, _, _ in steps], rtol=1e-13)
+        assert n_blocks.tolist() == [k for _, _, k in steps]
+        for penalty, values, _ in path:
+            ours = solve(weight0, weight1, penalty)
+            np.testing.assert_allclose(ours, values, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ends_in_isotonic_regression(rng, kind):
+    weight0, weight1 = random_cells(rng, 500, kind)
+    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
+    isotonic = np.repeat(block1 / (block0 + block1), np.diff(starts, append=500))
+    _, penalties, n_blocks = trace_path(*fuse_equal(weight0, weight1)[1:])
+    assert n_blocks[-1] == len(starts)
+    for penalty in (penalties[-1], 1e3 * penalties[-1], 1e300):
+        ours = solve(weight0, weight1, penalty)
+        np.testing.assert_allclose(ours, isotonic, atol=1e-12)
+
+
+def test_certificate_on_many_points(rng):
+    m = 100_000
+    ones = rng.uniform(size=m) < 0.5 + 0.4 * np.sin(np.arange(m) / 500)
+    weight = rng.integers(1, 4, m).astype(float)
+    weight0, weight1 = np.where(ones, 0.0, weight), np.where(ones, weight, 0.0)
+    starts, block_ones, block_weight = fuse_equal(weight0, weight1)
+    tree, penalties, n_blocks = trace_path(block_ones, block_weight)
+    for step in np.linspace(0, len(penalties) - 1, 7).astype(int):
+        nodes, runs = blocks_at(tree, step, n_blocks[step])
+        ours = tree.ones[nodes] + penalties[step] * tree.pull[nodes]
+        sizes = np.diff(starts[runs], append=m)
+        cells = np.repeat(ours / tree.weight[nodes], sizes)
+        assert largest_violation(cells, weight0, weight1, penalties[step]) < 1e-10
+        cells[m // 2] += 1e-4
+        assert largest_violation(cells, weight0, weight1, penalties[step]) > 1e-5
+
+
+def test_equal_labels_move_together_from_the_start():
+    """D2, D3: probcal and calibre give (1, .9, .1), whose objective is .1."""
+    weight0, weight1 = np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])
+    ours = solve(weight0, weight1, 0.1)
+    np.testing.assert_allclose(ours, [0.95, 0.95, 0.1], atol=1e-15)
+    assert objective(ours, weight0, weight1, 0.1) == pytest.approx(0.0925)
+    theirs = np.array([1.0, 0.9, 0.1])
+    assert objective(theirs, weight0, weight1, 0.1) == pytest.approx(0.1)
+    assert largest_violation(theirs, weight0, weight1, 0.1) == pytest.approx(0.1)
+
+
+def test_a_chain_of_equal_meetings_is_one_step():
+    """D1: netcal loses rows where more than two neighbours meet."""
+    weight1 = np.tile([1.0, 0.0], 20)
+    tree, penalties, n_blocks = trace_path(*fuse_equal(1.0 - weight1, weight1)[1:])
+    # Ends are pulled by one neighbour, all others by two in the same direction.
+    assert penalties.tolist() == [0.5]
+    assert n_blocks.tolist() == [1]
+    assert tree.weight[tree.roots].tolist() == [40.0]
+    np.testing.assert_array_equal(solve(1.0 - weight1, weight1, 0.5), np.full(40, 0.5))
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.3, 7.0, 1e-3])
+def test_scaled_weights_scale_the_penalties_and_keep_the_steps(rng, scale):
+    """Rounding must not break up steps, nor runs of equal cells."""
+    for kind in ("runs", "mixed", "counts"):
+        weight0, weight1 = random_cells(rng, 300, kind)
+        starts, ones, weight = fuse_equal(weight0, weight1)
+        _, penalties, n_blocks = trace_path(ones, weight)
+        scaled, ones, weight = fuse_equal(scale * weight0, scale * weight1)
+        assert scaled.tolist() == starts.tolist()
+        _, new_penalties, new_blocks = trace_path(ones, weight)
+        np.testing.assert_allclose(new_penalties, scale * penalties, rtol=1e-12)
+        assert new_blocks.tolist() == n_blocks.tolist()
+
+
+def test_cells_of_one_rate_are_one_run_whatever_their_real_weights(rng):
+    weight = rng.uniform(size=200)
+    starts, ones, total = fuse_equal(weight, 3.0 * weight)
+    assert starts.tolist() == [0]
+    assert ones[0] / total[0] == pytest.approx(0.75, abs=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_path_coarsens_and_every_solution_holds_all_rows(rng, kind):
+    """D1: no gap, no lost count; and the blocks' mean is the base rate throughout."""
+    weight0, weight1 = random_cells(rng, 200, kind)
+    _, ones, weight = fuse_equal(weight0, weight1)
+    tree, penalties, n_blocks = trace_path(ones, weight)
+    assert (np.diff(penalties) > 0).all()
+    assert (np.diff(n_blocks) < 0).all()
+    assert penalties[0] > 0
+    total = weight1.sum()
+    for step in range(len(penalties)):
+        nodes, runs = blocks_at(tree, step, n_blocks[step])
+        assert runs[0] == 0
+        assert (np.diff(runs) > 0).all()
+        held = np.add.reduceat(weight, runs)
+        np.testing.assert_allclose(tree.weight[nodes], held, rtol=1e-12)
+        values = (tree.ones[nodes] + penalties[step] * tree.pull[nodes]) / held
+        assert held @ values == pytest.approx(total, rel=1e-12)
+        assert (np.diff(values) != 0).all()
+
+
+def test_increasing_labels_are_one_step_at_no_penalty():
+    starts, ones, weight = fuse_equal(
+        np.array([2.0, 1, 1, 0]), np.array([0.0, 1, 1, 3])
+    )
+    assert starts.tolist() == [0, 1, 3]
+    _, penalties, n_blocks = trace_path(ones, weight)
+    assert (penalties.tolist(), n_blocks.tolist()) == ([0.0], [3])
+
+
+def test_one_cell():
+    tree, penalties, n_blocks = trace_path(np.array([1.0]), np.array([3.0]))
+    assert (penalties.tolist(), n_blocks.tolist()) == ([0.0], [1])
+    assert tree.roots.tolist() == [0]
+
+
+def test_violation_sees_every_kind_of_error():
+    weight0, weight1 = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
+    good = np.array([0.75, 0.25, 1.0])
+    assert largest_violation(good, weight0, weight1, 0.25) == 0.0
+    # Fell too little, fell too much, rose though pulled, and the last sum is not 0.
+    for values, expected in [
+        ([0.9, 0.1, 1.0], 0.15),
+        ([0.6, 0.4, 1.0], 0.15),
+        ([0.75, 0.25, 0.9], 0.1),
+        ([0.5, 0.5, 1.0], 0.25),
+        ([0.2, 0.6, 1.0], 0.8),
+    ]:
+        found = largest_violation(np.array(values), weight0, weight1, 0.25)
+        assert math.isclose(found, expected), values
+
+
+def test_inputs_are_not_modified(frozen):
+    weight0, weight1 = frozen([1.0, 0.0, 1.0]), frozen([0.0, 1.0, 0.0])
+    starts, ones, weight = fuse_equal(weight0, weight1)
+    assert starts.tolist() == [0, 1, 2]
+    trace_path(ones, weight)
+    assert (ones.tolist(), weight.tolist()) == ([0.0, 1.0, 0.0], [1.0, 1.0, 1.0])
+    assert largest_violation(frozen([0.0, 0.5, 0.5]), weight0, weight1, 1.0) == 0.0
