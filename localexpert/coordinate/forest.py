@@ -18,8 +18,9 @@ from localexpert.folds import Fold
 _TREES_BY_ROWS = 2_000_000
 _LEAST_TREES, _MOST_TREES = 20, 100
 _MOST_ROWS = 40_000
-# A trial needs only so many.
-_TREES_OF_A_TRIAL = 50
+# A trial needs only so many, of so many rows.
+_TREES_OF_A_TRIAL = 30
+_ROWS_OF_A_TRIAL = 20_000
 
 
 class Forest(Family):
@@ -44,7 +45,10 @@ class Forest(Family):
         """Grow a smaller forest on one fold's training part."""
         train, test = fold
         rows = train[w[train] > 0.0]
-        model = self.make(len(rows)).set_params(n_estimators=_TREES_OF_A_TRIAL)
+        model = self.make(len(rows)).set_params(
+            n_estimators=_TREES_OF_A_TRIAL,
+            max_samples=_ROWS_OF_A_TRIAL if len(rows) > _ROWS_OF_A_TRIAL else None,
+        )
         model.fit(X[rows], y[rows], sample_weight=w[rows])
         return Trial(model, model.predict(X[test]))
 
