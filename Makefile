@@ -57,6 +57,7 @@ format: $(VENV)/.installed-lint
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/calibration_speed.py --quick
+	$(BIN)/python benchmarks/regression.py --short --fresh
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build

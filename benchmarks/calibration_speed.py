@@ -36,6 +36,9 @@ BARS = {
     "HistogramCalibrator": 0.05,
     "BaggedIsotonicCalibrator": 3.0,
     "ENIRCalibrator": 1.5,
+    "SBBCalibrator": 0.3,
+    "ABBCalibrator": 0.3,
+    "BBQCalibrator": 0.05,
     "predict on a map": 0.15,
 }
 OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
@@ -54,6 +57,9 @@ OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
         100, random_state=0, n_jobs=2
     ),
     "ENIRCalibrator": cal.ENIRCalibrator,
+    "SBBCalibrator": cal.SBBCalibrator,
+    "ABBCalibrator": cal.ABBCalibrator,
+    "BBQCalibrator": cal.BBQCalibrator,
 }
 
 Fit = Callable[[np.ndarray, np.ndarray], object]

@@ -3,12 +3,15 @@
     python benchmarks/regression.py --data DIR                 # split 0 of every set
     python benchmarks/regression.py --data DIR --sets yacht concrete --splits 0 1 2
     python benchmarks/regression.py --data DIR --standard      # the published splits
+    python benchmarks/regression.py --short                    # needs no files
 
 DIR holds NAME.csv.gz files whose last column is the target, NAME.splits.npz with the
 standard test rows of some, and one folder up `peers_regression.jsonl`: the peers' rows
 on the same splits. Split i: `default_rng([7, i]).permutation(n)`, the first 90 % train;
 at most 12 000 rows per set. CRPS is twice the mean pinball loss over the levels .005,
-.010, ..., .995, the same for all methods. Rerun to resume; one JSON line per run.
+.010, ..., .995, the same for all methods. `--short` takes three small tables, a half of
+each to score on, and fits two plain forecasts beside ours. Rerun to resume; one JSON
+line per run of ours.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from records import Records
+from regression_short import BASELINES, short_tables
+from regression_table import print_tables
 from scipy.stats import kstest
 
 from localexpert import LocalExpertRegressor
@@ -44,14 +49,23 @@ def load(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
     return table, y
 
 
-def rows_of_split(path: Path, split: int, n: int, *, standard: bool) -> Any:
+def split_rows(n: int, split: int, share: float = 0.9) -> list[np.ndarray]:
     """Return training and test rows."""
-    if standard:
-        splits = np.load(path.with_name(path.name.replace(".csv.gz", ".splits.npz")))
-        test = splits[f"test_{split}"]
-        return np.setdiff1d(np.arange(n), test), test
     order = np.random.default_rng([7, split]).permutation(n)
-    return np.split(order, [round(0.9 * n)])
+    return np.split(order, [round(share * n)])
+
+
+def rows_of_split(path: Path, split: int, n: int, *, standard: bool) -> Any:
+    """Return training and test rows, of the published splits if `standard`."""
+    if not standard:
+        return split_rows(n, split)
+    test = np.load(splits_path(path))[f"test_{split}"]
+    return np.setdiff1d(np.arange(n), test), test
+
+
+def splits_path(path: Path) -> Path:
+    """Return where the published splits of a set would be."""
+    return path.with_name(path.name.replace(".csv.gz", ".splits.npz"))
 
 
 def scores(y: np.ndarray, quantiles: np.ndarray) -> dict[str, float]:
@@ -67,10 +81,10 @@ def scores(y: np.ndarray, quantiles: np.ndarray) -> dict[str, float]:
     }
 
 
-def run(path: Path, split: int, *, standard: bool, jobs: int) -> dict[str, Any]:
-    """Fit ours on one split and score it."""
-    table, y = load(path)
-    train, test = rows_of_split(path, split, len(y), standard=standard)
+def fit_ours(
+    table: pd.DataFrame, y: np.ndarray, train: Any, test: Any, jobs: int
+) -> dict[str, Any]:
+    """Fit ours with default settings on one split and score it."""
     start = time.perf_counter()
     model = LocalExpertRegressor(random_state=0, n_jobs=jobs)
     model.fit(table.iloc[train], y[train])
@@ -79,8 +93,6 @@ def run(path: Path, split: int, *, standard: bool, jobs: int) -> dict[str, Any]:
     out = scores(y[test], dist.quantiles(LEVELS))
     done = time.perf_counter()
     return out | {
-        "ds": path.name.split(".")[0],
-        "split": split,
         "n": len(train),
         "rmse": float(np.sqrt(np.mean((dist.mean() - y[test]) ** 2))),
         "nll": float(-np.mean(dist.logpdf(y[test]))),
@@ -91,51 +103,22 @@ def run(path: Path, split: int, *, standard: bool, jobs: int) -> dict[str, Any]:
     }
 
 
-def print_table(rows: list[dict[str, Any]], peers: list[dict[str, Any]]) -> None:
-    """Print ours beside the best peer on each set."""
-    best: dict[tuple[str, int], float] = {}
-    ngboost: dict[tuple[str, int], float] = {}
-    for row in peers:
-        key = row["ds"], row["split"]
-        best[key] = min(best.get(key, np.inf), row["crps"])
-        if row["method"] == "ngboost":
-            ngboost[key] = row["nll"]
-    print(
-        f"{'set':12s} {'CRPS':>10s} {'/ best':>7s} {'NLL':>8s} {'NGBoost':>8s} "
-        f"{'cov90':>6s} {'RMSE':>10s} {'fit s':>6s} {'pred s':>6s}"
-    )
-    ratios = []
-    for row in sorted(rows, key=lambda row: (row["ds"], row["split"])):
-        key = row["ds"], row["split"]
-        ratio = row["crps"] / best.get(key, np.nan)
-        ratios.append(ratio)
-        print(
-            f"{row['ds']:12s} {row['crps']:10.4g} {ratio:7.3f} {row['nll']:8.3f} "
-            f"{ngboost.get(key, np.nan):8.3f} {row['cov90']:6.3f} {row['rmse']:10.4g} "
-            f"{row['fit_s']:6.1f} {row['pred_s']:6.2f}"
-        )
-    coverage = np.mean([abs(row["cov90"] - 0.9) for row in rows])
-    print(f"\nmean CRPS / best peer {np.nanmean(ratios):.4f}, worst {max(ratios):.3f}")
-    print(f"mean |coverage - .9| {coverage:.4f}")
+def run(path: Path, split: int, *, standard: bool, jobs: int) -> dict[str, Any]:
+    """Return the row of one set and split."""
+    table, y = load(path)
+    train, test = rows_of_split(path, split, len(y), standard=standard)
+    name = {"ds": path.name.split(".")[0], "split": split}
+    return name | fit_ours(table, y, train, test, jobs)
 
 
-def main() -> None:
-    """Run or resume the benchmark and print its table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of CSV files")
-    parser.add_argument("--sets", nargs="*", default=None)
-    parser.add_argument("--splits", nargs="*", type=int, default=[0])
-    parser.add_argument("--standard", action="store_true", help="published splits")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", default="latest", help="name of the run to resume")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
-    options = parser.parse_args()
+def run_sets(records: Records, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the rows of all sets asked for."""
     paths = sorted(options.data.glob("*.csv.gz"))
     if options.sets:
         paths = [p for p in paths if p.name.split(".")[0] in options.sets]
-    name = f"{options.run}-standard" if options.standard else options.run
-    records = Records("regression", name, fresh=options.fresh)
-    rows = [
+    if options.standard:
+        paths = [p for p in paths if splits_path(p).exists()]
+    return [
         records.measure(
             f"{path.name.split('.')[0]}-{split}",
             lambda path=path, split=split: run(
@@ -144,12 +127,59 @@ def main() -> None:
         )
         for split in options.splits
         for path in paths
-        if not options.standard
-        or path.with_name(path.name.replace(".csv.gz", ".splits.npz")).exists()
     ]
-    lines = (options.data.parent / "peers_regression.jsonl").read_text().splitlines()
-    peers = [] if options.standard else [json.loads(line) for line in lines]
-    print_table(rows, peers)
+
+
+def run_short(records: Records, jobs: int) -> tuple[list[dict[str, Any]], ...]:
+    """Return the rows of ours, and those of the baselines, on the small tables."""
+    ours, others = [], []
+    for name, (X, y) in short_tables().items():
+        train, test = split_rows(len(y), 0, 0.5)
+        ours.append(
+            records.measure(
+                name,
+                lambda name=name, data=(X, y, train, test): (
+                    {"ds": name, "split": 0} | fit_ours(*data, jobs)
+                ),
+            )
+        )
+        for method, forecast in BASELINES.items():
+            quantiles = forecast(X.iloc[train], y[train], X.iloc[test], LEVELS)
+            row = {"ds": name, "split": 0, "method": method}
+            others.append(row | scores(y[test], quantiles))
+    return ours, others
+
+
+def read_peers(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of the peers, none if nobody has run them."""
+    path = folder / "peers_regression.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def main() -> None:
+    """Run or resume the benchmark and print its tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of CSV files")
+    parser.add_argument("--short", action="store_true", help="three small tables")
+    parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--splits", nargs="*", type=int, default=[0])
+    parser.add_argument("--standard", action="store_true", help="published splits")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--run", default="latest", help="name of the run to resume")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
+    options = parser.parse_args()
+    if options.data is None and not options.short:
+        parser.error("--data is needed without --short")
+    kind = "-short" if options.short else "-standard" if options.standard else ""
+    records = Records("regression", f"{options.run}{kind}", fresh=options.fresh)
+    if options.short:
+        rows, others = run_short(records, options.jobs)
+    else:
+        rows = run_sets(records, options)
+        # Of the published splits the peers have no rows.
+        others = [] if options.standard else read_peers(options.data.parent)
+    print_tables(rows, others)
 
 
 if __name__ == "__main__":

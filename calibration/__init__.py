@@ -9,7 +9,9 @@ from importlib.metadata import version
 from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
+from calibration.bbq import BBQCalibrator
 from calibration.beta import BetaCalibrator
+from calibration.binnings import ABBCalibrator, SBBCalibrator
 from calibration.classifier import CalibratedClassifier
 from calibration.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.exceptions import CalibrationWarning
@@ -47,7 +49,9 @@ from calibration.summary import ScoreSummary
 __version__ = version("localexpert")
 
 __all__ = [
+    "ABBCalibrator",
     "AsymmetricLaplaceCalibrator",
+    "BBQCalibrator",
     "BaggedIsotonicCalibrator",
     "BetaCalibrator",
     "BrierDecomposition",
@@ -68,6 +72,7 @@ __all__ = [
     "PlattCalibrator",
     "QuadraticCalibrator",
     "ReliabilityCurve",
+    "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
     "TemperatureCalibrator",

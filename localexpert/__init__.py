@@ -24,6 +24,7 @@ from localexpert.metrics import (
     pit_test,
     threshold_weighted_crps,
 )
+from localexpert.plots import plot_expert_report
 from localexpert.regressor import LocalExpertRegressor
 from localexpert.spline import ProbitSpline, RawSpline
 from localexpert.thresholds import find_atoms, is_discrete, place_thresholds
@@ -57,5 +58,6 @@ __all__ = [
     "pinball_loss",
     "pit_test",
     "place_thresholds",
+    "plot_expert_report",
     "threshold_weighted_crps",
 ]

@@ -70,6 +70,17 @@ ARROWS: dict[str, str] = {
         )
         for name in CALIBRATORS
     },
+    "calibration.beta_bins": (
+        f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
+    ),
+    "calibration.all_binnings": (
+        f"scipy {_KERNELS} {_CHECKS} {_DATA} calibration.base calibration.beta_bins"
+    ),
+    "calibration.bbq": f"{_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.beta_bins",
+    "calibration.binnings": (
+        f"{_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.beta_bins "
+        "calibration.all_binnings"
+    ),
     **{
         f"calibration.measures.{name}": " ".join(
             [
@@ -127,6 +138,7 @@ ARROWS: dict[str, str] = {
     "localexpert.coordinate": "localexpert.coordinate.*",
     "localexpert.spline": f"scipy {_GROUND}",
     "localexpert.expert_calibration": f"sklearn calibration {_GROUND}",
+    "localexpert.plots": f"matplotlib {_GROUND} localexpert.expert_report",
     "localexpert.expert_report": f"scipy calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (

@@ -14,6 +14,9 @@ PACKAGES = ("calibration", "localexpert")
 # Functions and classes without an underscore that files of a package share among
 # themselves and do not offer to users. All others must be in the package's `__all__`.
 SHARED: dict[str, set[str]] = {
+    "calibration.all_binnings": {"AllBinnings", "BinCells", "law_of_binnings"},
+    "calibration.bbq": {"select_by_elbow"},
+    "calibration.beta_bins": {"AveragedBinsCalibrator", "edge_rates", "settle_moments"},
     "calibration.base": {"MapCalibrator"},
     "calibration.classifier": {"CalibratedPair"},
     "calibration.folds": {

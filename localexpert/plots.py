@@ -1,0 +1,159 @@
+"""Pictures of a fitted regressor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_choice
+from localexpert.expert_report import ExpertReport
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GREY = "0.45"
+_PANELS = ("Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate")
+# Room above and below the values of a panel, as a share of their range.
+_MARGIN = 0.08
+
+
+def plot_expert_report(
+    report: ExpertReport,
+    *,
+    axes: Any = None,
+    against: Literal["threshold", "number"] = "threshold",
+) -> NDArray[np.object_]:
+    """Draw how good each threshold's expert is, out of fold.
+
+    Accuracy and kappa, mean over folds and one standard deviation either side; area
+    under the ROC curve; log loss and expected calibration error, before and after
+    calibration; base rate. Dashed: a forecast of the base rate for every row.
+
+    Parameters
+    ----------
+    report : ExpertReport
+        The attribute `expert_report_` of a fitted `LocalExpertRegressor`.
+    axes : array-like of 6 matplotlib Axes, optional
+        Where to draw, in the order above, of any shape; default a new figure.
+    against : {"threshold", "number"}
+        What is on the horizontal axes: thresholds in the coordinate of the frame, or
+        their numbers from 1, evenly spaced whatever the tails.
+
+    Returns
+    -------
+    ndarray of shape (2, 3) of matplotlib Axes
+        The axes that were drawn on.
+
+    References
+    ----------
+    Normandin (2017), Local expert regression and calibration for probabilistic
+    classification (talk), the figure `PlotLEs`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.expert_report import ExpertReport
+    >>> from localexpert.plots import plot_expert_report
+    >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
+    >>> below = np.array([[False], [True], [True], [True]])
+    >>> report = ExpertReport.of(np.zeros(1), p, p, below, np.array([0, 0, 1, 1]))
+    >>> [panel.get_title() for panel in plot_expert_report(report)[0]]
+    ['Accuracy', 'Kappa', 'AUC']
+    """
+    check_choice(against, "against", ("threshold", "number"))
+    if not isinstance(report, ExpertReport):
+        msg = f"`report` must be of type ExpertReport, got {type(report).__name__}."
+        raise TypeError(msg)
+    panels = _new_axes() if axes is None else _check_axes(axes)
+    numbers = np.arange(1.0, len(report.thresholds) + 1.0)
+    x = report.thresholds if against == "threshold" else numbers
+    accuracy, kappa, auc, loss, error, rate = panels.ravel()
+    base = report.base_rate
+    _draw_folds(accuracy, x, report.accuracy)
+    _draw_reference(accuracy, x, np.maximum(base, 1.0 - base))
+    _draw_folds(kappa, x, report.kappa)
+    kappa.axhline(0.0, ls="--", color=_GREY, lw=1, zorder=1)
+    auc.plot(x, report.auc, "o-", ms=4, lw=1.2)
+    auc.axhline(0.5, ls="--", color=_GREY, lw=1, zorder=1)
+    _draw_calibration(loss, x, report.log_loss_raw, report.log_loss)
+    _draw_reference(loss, x, _entropy(base))
+    _draw_calibration(error, x, report.calibration_error_raw, report.calibration_error)
+    rate.plot(x, base, "o-", ms=4, lw=1.2)
+    _dress(panels, against)
+    return panels
+
+
+def _new_axes() -> NDArray[np.object_]:
+    """Return the six axes of a new figure that share a horizontal axis."""
+    import matplotlib.pyplot as plt
+
+    panels: NDArray[np.object_] = plt.subplots(
+        2, 3, figsize=(9.5, 5.4), sharex=True, layout="constrained"
+    )[1]
+    return panels
+
+
+def _check_axes(axes: Any) -> NDArray[np.object_]:
+    """Return six axes in two rows."""
+    array = np.asarray(axes, dtype=object)
+    if array.size != len(_PANELS):
+        msg = f"`axes` must hold {len(_PANELS)} Axes, got {array.size}."
+        raise ValueError(msg)
+    return array.reshape(2, 3)
+
+
+def _draw_folds(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
+    """Draw means over folds (N, n_folds) and one standard deviation either side."""
+    mean, spread = figures.mean(axis=1), figures.std(axis=1)
+    ax.errorbar(
+        x,
+        mean,
+        spread,
+        fmt="o-",
+        ms=4,
+        lw=1.2,
+        elinewidth=1.2,
+        capsize=2,
+        label="mean, sd over folds",
+    )
+
+
+def _draw_calibration(
+    ax: Axes, x: Float64Array, raw: Float64Array, calibrated: Float64Array
+) -> None:
+    """Draw a loss before and after; where they agree the ring is around the dot."""
+    (ring,) = ax.plot(x, raw, "o-", color="C1", ms=7, lw=1.2, mfc="none")
+    (dot,) = ax.plot(x, calibrated, "o-", color="C0", ms=4, lw=1.2)
+    ring.set_label("before calibration")
+    dot.set_label("after calibration")
+
+
+def _draw_reference(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
+    """Draw what forecasting the base rate for every row gets."""
+    ax.plot(x, figures, "--", color=_GREY, lw=1, zorder=1, label="base rate alone")
+
+
+def _entropy(p: Float64Array) -> Float64Array:
+    """Log loss of the base rate itself; 0 for one class."""
+    inner = np.clip(p, np.finfo(float).tiny, 1.0)
+    other = np.clip(1.0 - p, np.finfo(float).tiny, 1.0)
+    out: Float64Array = -(p * np.log(inner) + (1.0 - p) * np.log(other))
+    return out
+
+
+def _dress(panels: NDArray[np.object_], against: str) -> None:
+    """Title the panels, name the axes and start losses at 0."""
+    for ax, name in zip(panels.ravel(), _PANELS, strict=True):
+        ax.set_title(name, fontsize="medium")
+        ax.margins(y=_MARGIN)
+        ax.grid(alpha=0.25)
+    for ax in panels[1]:
+        ax.set_xlabel("Threshold" if against == "threshold" else "Number of threshold")
+    accuracy, loss, error, rate = panels.ravel()[[0, 3, 4, 5]]
+    accuracy.legend(frameon=False, fontsize="small")
+    loss.legend(frameon=False, fontsize="small")
+    error.set_ylim(bottom=0.0)
+    rate.set_ylim(-0.02, 1.02)

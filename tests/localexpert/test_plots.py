@@ -1,0 +1,148 @@
+"""What is drawn of an expert report, read back from the artists."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from localexpert.expert_report import ExpertReport
+from localexpert.plots import plot_expert_report
+
+CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
+TITLES = ["Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close the figures of a test."""
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def below(rng):
+    return rng.normal(size=(300, 1)) <= CUTS
+
+
+@pytest.fixture
+def report(rng, below):
+    raw = np.clip(below * 0.6 + rng.uniform(size=below.shape) * 0.4, 0.01, 0.99)
+    calibrated = 0.5 + 0.9 * (raw - 0.5)
+    return ExpertReport.of(CUTS, raw, calibrated, below, np.arange(300) % 3)
+
+
+@pytest.fixture
+def panels(report):
+    """The panels by their titles."""
+    axes = plot_expert_report(report)
+    return {ax.get_title(): ax for ax in axes.ravel()}
+
+
+def lines(ax):
+    """Return the lines of an Axes by their labels."""
+    return {line.get_label(): line for line in ax.lines}
+
+
+def test_six_panels_of_one_figure(panels):
+    assert list(panels) == TITLES
+    assert len(plt.get_fignums()) == 1
+    assert [ax.get_xlabel() for ax in panels.values()] == [""] * 3 + ["Threshold"] * 3
+
+
+@pytest.mark.parametrize("name", ["accuracy", "kappa"])
+def test_means_and_deviations_over_folds(report, panels, name):
+    figures = getattr(report, name)
+    (bars,) = panels[name.capitalize()].containers
+    line, _, (sticks,) = bars.lines
+    np.testing.assert_array_equal(line.get_xdata(), CUTS)
+    np.testing.assert_allclose(line.get_ydata(), figures.mean(axis=1))
+    ends = np.array([stick[:, 1] for stick in sticks.get_segments()])
+    np.testing.assert_allclose(np.diff(ends)[:, 0], 2.0 * figures.std(axis=1))
+
+
+def test_losses_before_and_after(report, panels):
+    for title, name in (
+        ("Log loss", "log_loss"),
+        ("Calibration error", "calibration_error"),
+    ):
+        drawn = lines(panels[title])
+        for label, suffix in (("before", "_raw"), ("after", "")):
+            np.testing.assert_array_equal(
+                drawn[f"{label} calibration"].get_xydata(),
+                np.column_stack([CUTS, getattr(report, name + suffix)]),
+            )
+    assert panels["Calibration error"].get_ylim()[0] == 0.0
+
+
+def test_auc_and_base_rate(report, panels):
+    for title, figures in (("AUC", report.auc), ("Base rate", report.base_rate)):
+        line = panels[title].lines[0]
+        np.testing.assert_array_equal(
+            line.get_xydata(), np.column_stack([CUTS, figures])
+        )
+
+
+def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
+    rate = below.mean(axis=0)
+    right = np.maximum(rate, 1.0 - rate)
+    drawn = lines(panels["Accuracy"])["base rate alone"]
+    np.testing.assert_allclose(drawn.get_ydata(), right)
+    assert drawn.get_linestyle() == "--"
+    lost = [log_loss(below[:, k], np.full(300, rate[k])) for k in range(4)]
+    drawn = lines(panels["Log loss"])["base rate alone"]
+    np.testing.assert_allclose(drawn.get_ydata(), lost)
+    for title, level in (("AUC", 0.5), ("Kappa", 0.0)):
+        (flat,) = [ln for ln in panels[title].lines if ln.get_linestyle() == "--"]
+        np.testing.assert_array_equal(flat.get_ydata(), level)
+
+
+def test_nothing_is_cut_off(panels):
+    for ax in panels.values():
+        low, high = ax.get_ylim()
+        values = np.concatenate([np.ravel(line.get_ydata()) for line in ax.lines])
+        assert low <= values.min()
+        assert values.max() <= high
+
+
+def test_legends_stand_where_two_things_are_drawn(panels):
+    texts = {
+        title: {text.get_text() for text in ax.get_legend().get_texts()}
+        for title, ax in panels.items()
+        if ax.get_legend()
+    }
+    assert texts == {
+        "Accuracy": {"mean, sd over folds", "base rate alone"},
+        "Log loss": {"before calibration", "after calibration", "base rate alone"},
+    }
+
+
+def test_numbers_are_evenly_spaced(report):
+    axes = plot_expert_report(report, against="number")
+    for ax in axes.ravel():
+        np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2, 3, 4])
+    assert axes[1, 0].get_xlabel() == "Number of threshold"
+
+
+def test_draws_on_axes_given(report):
+    given = plt.subplots(6)[1]
+    returned = plot_expert_report(report, axes=given)
+    assert returned.shape == (2, 3)
+    assert returned.ravel().tolist() == given.tolist()
+    assert len(plt.get_fignums()) == 1
+
+
+def test_one_class_at_one_threshold_in_one_fold():
+    p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
+    report = ExpertReport.of(np.zeros(1), p, p, below, np.zeros(2, int))
+    axes = plot_expert_report(report)
+    np.testing.assert_array_equal(lines(axes[1, 0])["base rate alone"].get_ydata(), 0.0)
+    axes[0, 0].figure.canvas.draw()
+
+
+def test_bad_input_is_named(report):
+    with pytest.raises(TypeError, match="`report` must be of type ExpertReport, got d"):
+        plot_expert_report({})
+    with pytest.raises(ValueError, match="`axes` must hold 6 Axes, got 4"):
+        plot_expert_report(report, axes=plt.subplots(2, 2)[1])
+    with pytest.raises(ValueError, match="`against` must be one of 'threshold', 'num"):
+        plot_expert_report(report, against="index")
