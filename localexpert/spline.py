@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator, make_smoothing_spline
+from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.special import ndtr, ndtri
 
 from calibration._kernels.types import Float64Array
@@ -22,8 +22,12 @@ LEAST_SLOPE = 0.05
 # tail is heavy, so that four moments stay finite (`BaseCDF.least_slopes`).
 TAIL_PULL = 0.5
 LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.5, 4.0
+# Shares of an outer threshold's marginal probability at which the curve is held.
+OUTER_SHARES = (0.02, 0.1, 0.35)
 # The first and last piece of the curve, in probits, where the slope changes over.
 TAIL_STEP = 0.5
+# Weights of the curvature that are compared at a time.
+_GCV_POINTS = 25
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ class ProbitSpline:
        the marginal's own p_k, normalised to mean 1. The minimiser is linear in z: one
        matrix serves all rows (Green & Silverman 1994, section 2.3).
     3. A linear smoother does not keep order: the result is projected on curves with
-       slope >= .05.
+       slope >= .05, and continued beyond the outer thresholds with the shape of the
+       marginal (`extend_tails`).
     4. Slopes at knots by Fritsch & Carlson's harmonic mean keep the Hermite spline
        increasing; one knot on either side leads over to the tail's slope.
 
@@ -87,7 +92,7 @@ class ProbitSpline:
     >>> from localexpert.spline import ProbitSpline
     >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
     >>> curves = ProbitSpline(0.1).build(ndtr(2 * t - 0.5)[None, :], t, 10_000)
-    >>> np.allclose(curves.values[0, 1:-1], 2 * t - 0.5)
+    >>> np.allclose(curves.values[0, 4:-4], 2 * t - 0.5)
     True
     """
 
@@ -118,8 +123,7 @@ class ProbitSpline:
         """
         weights = probit_precision(t)
         z = ndtri(increase_probabilities(probabilities, n))
-        if len(t) > 1:
-            z = z @ smoother_matrix(t, weights, self.smoothing).T
+        z = z @ smoother_matrix(t, weights, self.smoothing).T
         return _finish(z, t, weights, least_slopes)
 
 
@@ -143,7 +147,7 @@ class RawSpline:
     >>> from localexpert.spline import RawSpline
     >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
     >>> RawSpline("pchip").build(ndtr(t)[None, :], t, 10_000).values.shape
-    (1, 19)
+    (1, 25)
     """
 
     method: Literal["pchip", "smoothing_spline"] = "pchip"
@@ -172,18 +176,24 @@ class RawSpline:
         -------
         Curves
         """
-        p = increase_probabilities(probabilities, n)
-        if len(t) < 2:
-            return _finish(ndtri(p), t, np.ones(len(t)), least_slopes)
-        share = np.arange(self.points_per_piece) / self.points_per_piece
-        fine = np.append((t[:-1, None] + np.diff(t)[:, None] * share).ravel(), t[-1])
-        # scipy's smoothing spline needs five points.
-        if self.method == "smoothing_spline" and len(t) >= 5:
-            dense = make_smoothing_spline(t, p, axis=1)(fine)
-        else:
-            dense = PchipInterpolator(t, p, axis=1)(fine)
-        dense = increase_probabilities(dense, n)
+        dense = increase_probabilities(probabilities, n)
+        fine = t
+        if len(t) > 1:
+            share = np.arange(self.points_per_piece) / self.points_per_piece
+            inner = t[:-1, None] + np.diff(t)[:, None] * share
+            fine = np.append(inner.ravel(), t[-1])
+            dense = increase_probabilities(self._curve(t, dense, fine), n)
         return _finish(ndtri(dense), fine, np.ones(len(fine)), least_slopes)
+
+    def _curve(
+        self, t: Float64Array, p: Float64Array, fine: Float64Array
+    ) -> Float64Array:
+        """Return the values of every row's curve at `fine`."""
+        # A natural spline with a curvature to weigh needs three points at least.
+        if self.method == "smoothing_spline" and len(t) > 2:
+            smooth = CubicSpline(t, smooth_rows(t, p), axis=1, bc_type="natural")
+            return np.asarray(smooth(fine), dtype=np.float64)
+        return np.asarray(PchipInterpolator(t, p, axis=1)(fine), dtype=np.float64)
 
 
 def clip_bound(n: float) -> float:
@@ -197,6 +207,32 @@ def increase_probabilities(p: Float64Array, n: float) -> Float64Array:
     clipped = np.ascontiguousarray(np.clip(p, bound, 1.0 - bound))
     k = p.shape[1]
     return increase_rows(clipped, np.ones(k), np.zeros(k - 1))
+
+
+def extend_tails(z: Float64Array, t: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Continue curves beyond the outer thresholds with the marginal's shape.
+
+    Below the first threshold t_1, F(t | x) / F(t_1 | x) = Phi(t) / Phi(t_1), and
+    likewise above the last: all that a row's experts say is how much lies there. A
+    row with nearly all its probability beyond a threshold stays where rows have been.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, N)
+        Probits, increasing along a row.
+    t : ndarray of shape (N,)
+
+    Returns
+    -------
+    z : ndarray of shape (n, N + 6)
+    t : ndarray of shape (N + 6,)
+    """
+    shares = np.array(OUTER_SHARES)
+    below = ndtri(ndtr(t[0]) * shares)
+    above = -ndtri(ndtr(-t[-1]) * shares[::-1])
+    left = ndtri(ndtr(z[:, :1]) * shares)
+    right = -ndtri(ndtr(-z[:, -1:]) * shares[::-1])
+    return np.hstack([left, z, right]), np.concatenate([below, t, above])
 
 
 def probit_precision(t: Float64Array) -> Float64Array:
@@ -225,6 +261,54 @@ def smoother_matrix(
         gram = line.T @ (weights[:, None] * line)
         out: Float64Array = line @ np.linalg.solve(gram, line.T * weights)
         return out
+    system = np.diag(weights) + smoothing * curvature_matrix(t)
+    return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
+
+
+def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
+    """Return each row's smoothing spline at t, by generalised cross-validation.
+
+    With K = U D U' and c = U'p the spline of weight s is U c / (1 + s D) and, with
+    f = s D / (1 + s D), GCV(s) = |f c|^2 / (sum f)^2 (Craven & Wahba 1979). For all
+    rows at once s is looked for on a grid, and then between the neighbours of the
+    best by two finer ones.
+    """
+    values, vectors = np.linalg.eigh(curvature_matrix(t))
+    values = np.maximum(values, 0.0)
+    c = p @ vectors
+    squares = c * c
+    # From next to no smoothing of anything to next to a straight line.
+    curved = values[values > 1e-9 * values[-1]]
+    span = np.log([1e-3 / curved[-1], 1e3 / curved[0]])
+    low, high = np.full(len(p), span[0]), np.full(len(p), span[1])
+    for _ in range(3):
+        share = np.linspace(0.0, 1.0, _GCV_POINTS)
+        logs = low[:, None] + (high - low)[:, None] * share
+        scores = np.stack(
+            [_gcv(squares, values, np.exp(column)) for column in logs.T], axis=1
+        )
+        best = scores.argmin(axis=1)
+        rows = np.arange(len(p))
+        low = logs[rows, np.maximum(best - 1, 0)]
+        high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
+    weight = np.exp(logs[rows, best])[:, None]
+    smooth: Float64Array = (c / (1.0 + weight * values)) @ vectors.T
+    return smooth
+
+
+def _gcv(
+    squares: Float64Array, values: Float64Array, weight: Float64Array
+) -> Float64Array:
+    """Return the score of a weight per row, shape (n,)."""
+    f = weight[:, None] * values
+    f /= 1.0 + f
+    out: Float64Array = (f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2
+    return out
+
+
+def curvature_matrix(t: Float64Array) -> Float64Array:
+    """Return K with z'Kz = int g''^2 for the natural spline g through z at t."""
+    k = len(t)
     h = np.diff(t)
     q = np.zeros((k, k - 2))
     r = np.zeros((k - 2, k - 2))
@@ -235,9 +319,7 @@ def smoother_matrix(
         r[j, j] = (h[j] + h[j + 1]) / 3.0
         if j + 1 < k - 2:
             r[j, j + 1] = r[j + 1, j] = h[j + 1] / 6.0
-    penalty = q @ np.linalg.solve(r, q.T)
-    system = np.diag(weights) + smoothing * penalty
-    return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
+    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
 
 
 def _finish(
@@ -248,6 +330,7 @@ def _finish(
 ) -> Curves:
     """Make z increase, lead over to the tails, and set slopes that keep the order."""
     z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
+    z, t = extend_tails(z, t)
     low = np.maximum(_tail_slope(z, t, first=True), least_slopes[0])
     high = np.maximum(_tail_slope(z, t, first=False), least_slopes[1])
     knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])

@@ -126,8 +126,11 @@ SHARED: dict[str, set[str]] = {
         "CurveBuilder",
         "Curves",
         "clip_bound",
+        "curvature_matrix",
+        "extend_tails",
         "increase_probabilities",
         "probit_precision",
+        "smooth_rows",
         "smoother_matrix",
     },
 }

@@ -11,8 +11,10 @@ from localexpert.spline import (
     ProbitSpline,
     RawSpline,
     clip_bound,
+    curvature_matrix,
     increase_probabilities,
     probit_precision,
+    smooth_rows,
     smoother_matrix,
 )
 
@@ -49,7 +51,7 @@ def test_a_straight_line_is_left_alone(smoothing):
     p = ndtr(lines[:, :1] * T + lines[:, 1:])
     curves = ProbitSpline(smoothing).build(p, T, 10**6)
     inner = np.abs(ndtri(p)) < 3.09
-    got = curves.values[:, 1:-1]
+    got = curves.values[:, 4:-4]
     np.testing.assert_allclose(got[inner], ndtri(p)[inner], atol=0.02)
 
 
@@ -74,6 +76,33 @@ def test_smoother_is_scipys_smoothing_spline(rng):
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
 
+def test_rows_are_smoothed_by_generalised_cross_validation(rng):
+    z = 2.0 * T - 1.5 * rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 25))
+    p = ndtr(z)
+    values, vectors = np.linalg.eigh(curvature_matrix(T))
+    weights = np.exp(np.linspace(-14.0, 12.0, 4001))[:, None]
+    f = weights * np.maximum(values, 0.0) / (1.0 + weights * np.maximum(values, 0.0))
+    for row, ours in zip(p, smooth_rows(T, p), strict=True):
+        c = vectors.T @ row
+        scores = ((f * c) ** 2).sum(axis=1) / f.sum(axis=1) ** 2
+        best = vectors @ ((1.0 - f[scores.argmin()]) * c)
+        np.testing.assert_allclose(ours, best, atol=2e-3)
+
+
+@everyone
+@pytest.mark.parametrize("p_first", [0.002, 0.3, 0.995])
+def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(builder, p_first):
+    t = ndtri([0.1, 0.3, 0.6, 0.9])
+    p = np.array([[p_first, 0.996, 0.997, 0.998]])
+    curves = builder.build(p, t, 10_000)
+    g = CubicHermiteSpline(curves.knots, curves.values[0], curves.slopes[0])
+    for share in (0.35, 0.1, 0.02):
+        inside = ndtr(g(ndtri(0.1 * share))) / ndtr(g(t[0]))
+        assert inside == pytest.approx(share)
+        outside = ndtr(-g(-ndtri(0.1 * share))) / ndtr(-g(t[-1]))
+        assert outside == pytest.approx(share)
+
+
 def test_infinite_smoothing_is_the_limit():
     weights = probit_precision(T)
     limit = smoother_matrix(T, weights, 1e9)
@@ -85,7 +114,7 @@ def test_smoothing_takes_noise_off(rng):
     noisy = truth + 0.04 * rng.normal(size=(300, 25))
     errors = [
         np.mean(
-            (ndtr(ProbitSpline(s).build(noisy, T, 10**4).values[:, 1:-1]) - truth) ** 2
+            (ndtr(ProbitSpline(s).build(noisy, T, 10**4).values[:, 4:-4]) - truth) ** 2
         )
         for s in (0.0, 1.0)
     ]
