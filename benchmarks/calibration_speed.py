@@ -35,6 +35,7 @@ BARS = {
     "BetaCalibrator": 0.3,
     "HistogramCalibrator": 0.05,
     "BaggedIsotonicCalibrator": 3.0,
+    "ELiTECalibrator": 1.0,
     "ENIRCalibrator": 1.5,
     "SBBCalibrator": 0.3,
     "ABBCalibrator": 0.3,
@@ -56,6 +57,7 @@ OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "BaggedIsotonicCalibrator": lambda: cal.BaggedIsotonicCalibrator(
         100, random_state=0, n_jobs=2
     ),
+    "ELiTECalibrator": cal.ELiTECalibrator,
     "ENIRCalibrator": cal.ENIRCalibrator,
     "SBBCalibrator": cal.SBBCalibrator,
     "ABBCalibrator": cal.ABBCalibrator,

@@ -101,7 +101,6 @@ def make_model(method: str, y: np.ndarray, jobs: int) -> LocalExpertRegressor:
         strategy="independent",
         calibrator=CALIBRATORS[method],
         smoothing="smoothing_spline",
-        bounds=(y.min(), y.max()),
         n_jobs=jobs,
         random_state=0,
     )

@@ -13,6 +13,7 @@ from calibration.bbq import BBQCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.binnings import ABBCalibrator, SBBCalibrator
 from calibration.classifier import CalibratedClassifier
+from calibration.elite import ELiTECalibrator
 from calibration.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.exceptions import CalibrationWarning
 from calibration.gaussian import GaussianCalibrator
@@ -45,6 +46,7 @@ from calibration.measures import (
 from calibration.piecewise import PiecewiseLogisticCalibrator
 from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
 from calibration.summary import ScoreSummary
+from calibration.theory import auc_loss_bound, ece_bound, mce_bound
 
 __version__ = version("localexpert")
 
@@ -60,6 +62,7 @@ __all__ = [
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
     "CorpDecomposition",
+    "ELiTECalibrator",
     "ENIRCalibrator",
     "GaussianCalibrator",
     "HistogramCalibrator",
@@ -76,13 +79,16 @@ __all__ = [
     "ScoreCalibrator",
     "ScoreSummary",
     "TemperatureCalibrator",
+    "auc_loss_bound",
     "brier_decomposition",
     "brier_score",
     "compare_methods",
     "corp_decomposition",
+    "ece_bound",
     "expected_calibration_error",
     "log_loss",
     "maximum_calibration_error",
+    "mce_bound",
     "plot_calibration_map",
     "plot_ranks",
     "plot_reliability",

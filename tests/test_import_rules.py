@@ -34,6 +34,7 @@ CALIBRATORS = (
     "asymmetric_laplace",
     "bagging",
     "beta",
+    "elite",
     "enir",
     "gaussian",
     "histogram",
@@ -70,6 +71,7 @@ ARROWS: dict[str, str] = {
         )
         for name in CALIBRATORS
     },
+    "calibration.theory": f"{_KERNELS} {_CHECKS}",
     "calibration.beta_bins": (
         f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
     ),

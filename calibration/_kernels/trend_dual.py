@@ -1,0 +1,214 @@
+"""The dual of weighted trend filtering: who must bend, and how far from the optimum.
+
+With residuals r = w (z - p) and their running sums R_i = sum_{k <= i} r_k, the
+optimality condition r = D'u - E'v (D: changes of slope, E: differences) reads
+
+    u_{i+1} = u_i + h_i (R_i - v_i),   u = 0 at both ends,
+
+h_i being the gap after cell i, with |u| <= bend, u = bend * sign at kinks, and v in
+[0, fall]: 0 where the function rises, `fall` where it falls, free where it is flat.
+"""
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.trend_pieces import fit_affine
+from calibration._kernels.types import Float64Array, Int64Array
+
+
+@njit
+def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) -> float:
+    """Least penalty at which the trend filter is the weighted affine fit.
+
+    It equals max |(D W^-1 D')^-1 D z|, here as the largest double running sum of the
+    residuals of that fit, which loses no digits where cells nearly coincide.
+    """
+    line = fit_affine(x, weight, target)
+    running, u, largest = 0.0, 0.0, 0.0
+    for i in range(len(x) - 2):
+        running += weight[i] * (target[i] - line[i])
+        u += running * (x[i + 1] - x[i])
+        largest = max(largest, abs(u))
+    return largest
+
+
+@njit
+def price_cells(
+    x: Float64Array,
+    residual: Float64Array,
+    weight: Float64Array,
+    marks: Float64Array,
+    gaps: Int64Array,
+    bend: float,
+    fall: float,
+    tolerance: float,
+) -> tuple[int, float, float]:
+    """Mark the kinks and slopes that lower the objective; bound the dual's excess.
+
+    Parameters
+    ----------
+    x, residual, weight : ndarrays of shape (m,)
+    marks : ndarray of shape (m,)
+        Sign of the kink at each cell, 0 for none. New ones are written here.
+    gaps : ndarray of shape (m - 1,)
+        State of the piece that each gap belongs to: 1 rising (or not watched),
+        0 flat, -1 falling. New slopes of parts of flat pieces are written here.
+    bend, fall : float
+        The two penalties.
+    tolerance : float
+        Excess of |u| over `bend`, relative, that is taken for rounding.
+
+    Returns
+    -------
+    n_new, worst, slack
+        Number of violations marked; the largest |u|; half the squared distance, in
+        the norm of the weights, that rounding moves the dual's function by.
+    """
+    m = len(x)
+    running, slack = _running_sums(residual, weight)
+    limit = bend * (1.0 + tolerance)
+    n_new, worst = 0, bend
+    first = 0
+    while first < m - 1:
+        last = first + 1
+        while last < m - 1 and marks[last] == 0.0:
+            last += 1
+        start, end = bend * marks[first], bend * marks[last]
+        if gaps[first] == 0:
+            found, top, miss = _price_flat(
+                x, running, marks, gaps, first, last, start, end, bend, fall, limit
+            )
+        else:
+            v = fall if gaps[first] < 0 else 0.0
+            found, top, miss = _price_sloped(
+                x, running, marks, first, last, start, end, v, limit
+            )
+        n_new += found
+        # Tilting u along the piece closes the miss; residuals move at its ends only.
+        off = miss / (x[last] - x[first])
+        slack += 0.5 * off * off * (1.0 / weight[first] + 1.0 / weight[last])
+        worst = max(worst, top + miss)
+        first = last
+    return n_new, worst, slack
+
+
+@njit
+def _running_sums(
+    residual: Float64Array, weight: Float64Array
+) -> tuple[Float64Array, float]:
+    """Running sums of the residuals, less what rounding leaves of their total.
+
+    The total is spread in proportion to weight; second, half its squared norm.
+    """
+    m = len(weight)
+    running, total, size = np.empty(m), 0.0, 0.0
+    for i in range(m):
+        total += residual[i]
+        running[i] = total
+        size += weight[i]
+    before = 0.0
+    for i in range(m):
+        before += weight[i]
+        running[i] -= total * (before / size)
+    return running, 0.5 * total * total / size
+
+
+@njit
+def _price_sloped(
+    x: Float64Array,
+    running: Float64Array,
+    marks: Float64Array,
+    first: int,
+    last: int,
+    start: float,
+    end: float,
+    v: float,
+    limit: float,
+) -> tuple[int, float, float]:
+    """Follow u along a piece with known v; mark the peak of every excursion."""
+    u, top, found = start, 0.0, 0
+    peak, height = 0, 0.0
+    for i in range(first, last - 1):
+        u += (x[i + 1] - x[i]) * (running[i] - v)
+        top = max(top, abs(u))
+        outside = abs(u) > limit
+        if height != 0.0 and (not outside or u * height < 0.0):
+            marks[peak] = 1.0 if height > 0.0 else -1.0
+            found += 1
+            height = 0.0
+        if outside and abs(u) > abs(height):
+            peak, height = i + 1, u
+    if height != 0.0:
+        marks[peak] = 1.0 if height > 0.0 else -1.0
+        found += 1
+    u += (x[last] - x[last - 1]) * (running[last - 1] - v)
+    return found, top, abs(u - end)
+
+
+@njit
+def _price_flat(
+    x: Float64Array,
+    running: Float64Array,
+    marks: Float64Array,
+    gaps: Int64Array,
+    first: int,
+    last: int,
+    start: float,
+    end: float,
+    bend: float,
+    fall: float,
+    limit: float,
+) -> tuple[int, float, float]:
+    """Look for v in [0, fall] that keeps |u| <= bend along a flat piece.
+
+    [low, high] are the values of u that can be reached. Where none is allowed, the
+    part from the cell `since` at which the bound was last touched has to slope: the
+    path of low has v = fall there (it falls), that of high v = 0 (it rises).
+    """
+    low, high, top, found = start, start, 0.0, 0
+    since_low, since_high = first, first
+    room = limit - bend
+    for i in range(first, last):
+        gap = x[i + 1] - x[i]
+        low += gap * (running[i] - fall)
+        high += gap * running[i]
+        inner = i + 1 < last
+        if found == 0 and low > (bend if inner else end) + room:
+            stop = _follow(running, fall, i + 1, last, 1.0)
+            _slope_part(marks, gaps, since_low, stop, -1)
+            found = 1
+        if found == 0 and high < (-bend if inner else end) - room:
+            stop = _follow(running, 0.0, i + 1, last, -1.0)
+            _slope_part(marks, gaps, since_high, stop, 1)
+            found = 1
+        if inner:
+            # What must leave the bound is followed on, so that `top` stays a bound.
+            top = max(top, low, -high)
+            if low <= -bend:
+                since_low = i + 1
+            if high >= bend:
+                since_high = i + 1
+            low, high = max(low, min(-bend, high)), min(high, max(bend, low))
+    return found, top, max(low - end, end - high, 0.0)
+
+
+@njit
+def _follow(
+    running: Float64Array, v: float, cell: int, last: int, direction: float
+) -> int:
+    """Cell from `cell` on at which u, moving in `direction`, turns back."""
+    while cell < last and (running[cell] - v) * direction > 0.0:
+        cell += 1
+    return cell
+
+
+@njit
+def _slope_part(
+    marks: Float64Array, gaps: Int64Array, first: int, last: int, state: int
+) -> None:
+    """Let the cells from `first` to `last` of a flat piece slope, with new kinks."""
+    gaps[first:last] = state
+    if first > 0 and marks[first] == 0.0:
+        marks[first] = state
+    if last < len(marks) - 1 and marks[last] == 0.0:
+        marks[last] = -state

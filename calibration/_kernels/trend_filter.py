@@ -1,0 +1,208 @@
+"""Weighted l1 linear trend filtering on uneven cells, by an active set of kinks."""
+
+import numpy as np
+
+from calibration._kernels._jit import njit
+from calibration._kernels.trend_dual import price_cells
+from calibration._kernels.trend_pieces import (
+    fill_pieces,
+    fit_affine,
+    fit_pieces,
+    kinks_of,
+)
+from calibration._kernels.trend_steps import drop_knots, longest_step, move_values
+from calibration._kernels.types import Float64Array, Int64Array
+
+# Excess of the dual, relative to the penalty, at which a solution is called optimal.
+# The relative duality gap is at most about this.
+_TOLERANCE = 1e-9
+# Rounds without a lower objective: near the optimum rounding hides the last gains.
+_PATIENCE = 30
+
+
+@njit
+def trend_filter_path(
+    x: Float64Array,
+    weight: Float64Array,
+    target: Float64Array,
+    bends: Float64Array,
+    fall: float,
+) -> tuple[Float64Array, Float64Array, Int64Array, Float64Array]:
+    """Trend filters for decreasing penalties, each started from the one before.
+
+    Minimises, over p in R^m,
+
+        sum_i w_i (p_i - z_i)^2 / 2 + bend * sum_i |s_{i+1} - s_i|
+            + fall * sum_i max(p_i - p_{i+1}, 0),
+
+    s_i = (p_{i+1} - p_i) / (x_{i+1} - x_i). An active-set method: with the cells that
+    bend and the signs of their kinks known, p solves a tridiagonal system; a step
+    ends where a kink (or a slope, if decreases cost) would change its sign, which
+    drops it; where the dual variable exceeds its bound a kink is added. The
+    objective decreases strictly, so the method ends at the optimum.
+
+    Parameters
+    ----------
+    x, weight, target : ndarrays of shape (m,)
+        Increasing cells, m >= 2, their positive weights and their means z.
+    bends : ndarray of shape (n_bends,)
+        Penalties on changes of slope, decreasing.
+    fall : float
+        Penalty on decreases of the values; 0 for plain trend filtering, inf for an
+        increasing function.
+
+    Returns
+    -------
+    values : ndarray of shape (n_bends, m)
+    marks : ndarray of shape (n_bends, m)
+        Sign of the kink at each cell, 0 where there is none.
+    freedom : ndarray of shape (n_bends,)
+        Free parameters: kinks + 2 - flat pieces (of which there are none by chance).
+    gaps : ndarray of shape (n_bends,)
+        Upper bound on (objective - optimum) / objective from a feasible dual point.
+    """
+    m = len(x)
+    values = np.empty((len(bends), m))
+    marks = np.zeros((len(bends), m))
+    freedom = np.empty(len(bends), dtype=np.int64)
+    gaps = np.empty(len(bends))
+    signs, states = np.zeros(m), np.empty(m - 1, dtype=np.int64)
+    p = _affine_start(x, weight, target, fall, states)
+    for index in range(len(bends)):
+        freedom[index], gaps[index] = _solve(
+            x, weight, target, bends[index], fall, p, signs, states
+        )
+        values[index] = p
+        marks[index] = signs
+    return values, marks, freedom, gaps
+
+
+@njit
+def _affine_start(
+    x: Float64Array,
+    weight: Float64Array,
+    target: Float64Array,
+    fall: float,
+    states: Int64Array,
+) -> Float64Array:
+    """Affine least squares, flat instead of falling if decreases cost; sets `states`.
+
+    Without a cost of decreases every gap is in state 1, and slopes are not watched.
+    """
+    p = fit_affine(x, weight, target)
+    states[:] = 1
+    if fall > 0.0 and p[-1] <= p[0]:
+        total, ones = 0.0, 0.0
+        for i in range(len(x)):
+            total += weight[i]
+            ones += weight[i] * target[i]
+        p[:] = ones / total
+        states[:] = 0
+    return p
+
+
+@njit
+def _solve(
+    x: Float64Array,
+    weight: Float64Array,
+    target: Float64Array,
+    bend: float,
+    fall: float,
+    p: Float64Array,
+    signs: Float64Array,
+    states: Int64Array,
+) -> tuple[int, float]:
+    """Solve for one penalty from the state at hand, in place; freedom and gap."""
+    m = len(x)
+    residual, marks, gaps = np.empty(m), np.empty(m), np.empty(m - 1, dtype=np.int64)
+    lowest, stalled, total = np.inf, 0, 0.0
+    for i in range(m):
+        total += weight[i]
+    while True:
+        freedom, penalty = _descend(x, weight, target, bend, fall, p, signs, states)
+        squares = 0.0
+        for i in range(m):
+            residual[i] = weight[i] * (target[i] - p[i])
+            squares += residual[i] * (target[i] - p[i])
+        objective = 0.5 * squares + penalty
+        stalled = 0 if objective < lowest else stalled + 1
+        lowest = min(lowest, objective)
+        marks[:], gaps[:] = signs, states
+        n_new, worst, slack = price_cells(
+            x, residual, weight, marks, gaps, bend, fall, _TOLERANCE
+        )
+        if n_new == 0 or stalled > _PATIENCE:
+            break
+        signs[:], states[:] = marks, gaps
+    # The dual point is scaled into its box by 1 - short; with q = D'u - E'v the gap
+    # is pen(p) - q'p + |p - z + q / w|^2 / 2, a sum of terms that cannot cancel.
+    short = 1.0 - bend / worst if worst > 0.0 else 0.0
+    # The distance has three parts: scaling, and two that rounding makes.
+    gap = short * penalty + 1.5 * short * short * squares + 3.0 * slack
+    # An objective below the rounding of the weights is an exact fit.
+    return freedom, gap / (objective + 2.3e-16 * total)
+
+
+@njit
+def _descend(
+    x: Float64Array,
+    weight: Float64Array,
+    target: Float64Array,
+    bend: float,
+    fall: float,
+    p: Float64Array,
+    signs: Float64Array,
+    states: Int64Array,
+) -> tuple[int, float]:
+    """Go to the best function with the kinks at hand, dropping those that vanish.
+
+    Returns the number of free parameters and the penalty.
+    """
+    knots, sides, slopes, values = _knots(p, signs, states)
+    k = len(knots)
+    kinks = kinks_of(x, knots, values)
+    for i in range(k):
+        # A kink that has just been added is 0, not what rounding makes of it.
+        if kinks[i] * sides[i] <= 0.0:
+            kinks[i] = 0.0
+    while True:
+        goal = fit_pieces(
+            x, weight, target, knots[:k], sides[:k], slopes[: k - 1], bend, fall
+        )
+        goal_kinks = kinks_of(x, knots[:k], goal)
+        step = longest_step(kinks, goal_kinks, sides, values, goal, slopes, fall)
+        if step > 1.0:
+            break
+        move_values(kinks, goal_kinks, sides, values, goal, slopes, fall, step)
+        k = drop_knots(knots, sides, slopes, values, kinks, k)
+    p[:] = fill_pieces(x, knots[:k], goal)
+    signs[:] = 0.0
+    penalty, freedom = 0.0, 1
+    for piece in range(k - 1):
+        signs[knots[piece]] = sides[piece]
+        states[knots[piece] : knots[piece + 1]] = slopes[piece]
+        penalty += bend * abs(goal_kinks[piece])
+        freedom += abs(slopes[piece])
+        if slopes[piece] < 0:
+            penalty += fall * (goal[piece] - goal[piece + 1])
+    return freedom, penalty
+
+
+@njit
+def _knots(
+    p: Float64Array, signs: Float64Array, states: Int64Array
+) -> tuple[Int64Array, Float64Array, Int64Array, Float64Array]:
+    """Cells with a kink and the two ends; signs, states and values there."""
+    m, k = len(signs), 2
+    for i in range(1, m - 1):
+        k += signs[i] != 0.0
+    knots, slopes = np.empty(k, dtype=np.int64), np.empty(k - 1, dtype=np.int64)
+    sides, values = np.zeros(k), np.empty(k)
+    k = 0
+    for i in range(m):
+        if i == 0 or i == m - 1 or signs[i] != 0.0:
+            knots[k], values[k], sides[k] = i, p[i], signs[i]
+            if i < m - 1:
+                slopes[k] = states[i]
+            k += 1
+    return knots, sides, slopes, values

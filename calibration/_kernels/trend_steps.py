@@ -1,0 +1,92 @@
+"""Steps of the active set of trend filtering: how far, and which signs are lost."""
+
+from calibration._kernels._jit import njit
+from calibration._kernels.types import Float64Array, Int64Array
+
+
+@njit
+def _share(here: float, goal: float, sign: float) -> float:
+    """Share of the way from `here` to `goal` at which the sign is lost; 2 if never."""
+    if goal * sign > 0.0:
+        return 2.0
+    if here * sign <= 0.0:
+        return 0.0
+    return here / (here - goal)
+
+
+@njit
+def longest_step(
+    kinks: Float64Array,
+    goal_kinks: Float64Array,
+    sides: Float64Array,
+    values: Float64Array,
+    goal: Float64Array,
+    slopes: Int64Array,
+    fall: float,
+) -> float:
+    """Largest step to the goal that keeps all signs; 2 if the goal keeps them."""
+    step = 2.0
+    for k in range(1, len(goal) - 1):
+        step = min(step, _share(kinks[k], goal_kinks[k], sides[k]))
+    if fall > 0.0:
+        for k in range(len(goal) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], goal[k + 1] - goal[k]
+                step = min(step, _share(rise, goal_rise, slopes[k]))
+    return step
+
+
+@njit
+def move_values(
+    kinks: Float64Array,
+    goal_kinks: Float64Array,
+    sides: Float64Array,
+    values: Float64Array,
+    goal: Float64Array,
+    slopes: Int64Array,
+    fall: float,
+    step: float,
+) -> None:
+    """Go `step` of the way, in place, and drop the signs that are lost there."""
+    for k in range(1, len(goal) - 1):
+        lost = _share(kinks[k], goal_kinks[k], sides[k]) <= step
+        kinks[k] += step * (goal_kinks[k] - kinks[k])
+        if lost:
+            sides[k] = 0.0
+    if fall > 0.0:
+        for k in range(len(goal) - 1):
+            if slopes[k] != 0:
+                rise, goal_rise = values[k + 1] - values[k], goal[k + 1] - goal[k]
+                if _share(rise, goal_rise, slopes[k]) <= step:
+                    slopes[k] = 0
+    for k in range(len(goal)):
+        values[k] += step * (goal[k] - values[k])
+
+
+@njit
+def drop_knots(
+    knots: Int64Array,
+    sides: Float64Array,
+    slopes: Int64Array,
+    values: Float64Array,
+    kinks: Float64Array,
+    n_knots: int,
+) -> int:
+    """Move the knots that remain to the front; their number.
+
+    A knot goes if its kink is gone or lies between two flat pieces. A piece that is
+    joined to a flat one is flat, and both ends of it get one value.
+    """
+    k = 0
+    for old in range(1, n_knots):
+        inner = old < n_knots - 1
+        if inner and (sides[old] == 0.0 or slopes[k] == slopes[old] == 0):
+            if slopes[old] != slopes[k]:
+                slopes[k] = 0
+            continue
+        k += 1
+        knots[k], sides[k], kinks[k] = knots[old], sides[old], kinks[old]
+        values[k] = values[k - 1] if slopes[k - 1] == 0 else values[old]
+        if inner:
+            slopes[k] = slopes[old]
+    return k + 1
