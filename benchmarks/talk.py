@@ -89,7 +89,7 @@ def boost_logs(X: Any, y: np.ndarray, X_new: Any) -> tuple[np.ndarray, ...]:
     return np.expm1(held_out), np.expm1(new)
 
 
-def make_model(method: str, y: np.ndarray, jobs: int) -> LocalExpertRegressor:
+def make_model(method: str, jobs: int) -> LocalExpertRegressor:
     """Return the talk's model with one of the calibrators, or ours with defaults."""
     if method == "defaults":
         return LocalExpertRegressor(n_jobs=jobs, random_state=0)
@@ -125,7 +125,7 @@ def run(path: Path, split: int, method: str, jobs: int) -> dict[str, Any]:
         held_out, new = fit(X, target, X_new)
         out["fit_s"] = time.perf_counter() - start
         return out | {"cv_mean": rmsle(target, held_out), "mean": rmsle(truth, new)}
-    model = make_model(method, target, jobs).fit(X, target)
+    model = make_model(method, jobs).fit(X, target)
     out["fit_s"] = time.perf_counter() - start
     oof, dist = model.oof_distribution_, model.predict_dist(X_new)
     out |= {"cv_mean": rmsle(target, oof.mean()), "mean": rmsle(truth, dist.mean())}

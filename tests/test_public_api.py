@@ -92,7 +92,6 @@ SHARED: dict[str, set[str]] = {
         "fit_out_of_bag",
     },
     "localexpert.experts.experts": {"Experts"},
-    "localexpert.experts.joint": {"LeafTree"},
     "localexpert.experts.networks": {"JointMLP", "NetworkInputs"},
     "localexpert.experts.tables": {"Columns", "TableEncoder", "take_rows"},
     "localexpert.experts.draws": {
@@ -103,6 +102,8 @@ SHARED: dict[str, set[str]] = {
         "repeat_rows",
         "start_scores",
     },
+    "localexpert.experts.feature_codes": {"FeatureCodes"},
+    "localexpert.experts.leaf_tree": {"LeafTree"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.trees": {"ThresholdTrees"},
     "localexpert.forecasters.constant": {"ConstantForecaster"},

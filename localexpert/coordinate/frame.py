@@ -110,8 +110,11 @@ class Frame:
     def _append(self, X: Any, center: Float64Array, log_scale: Float64Array) -> Any:
         if self.kind_ is None:
             return X
+        more = {"center(x)": center, "log scale(x)": log_scale}
+        if hasattr(X, "with_columns"):  # polars
+            return X.with_columns(**more)
         if hasattr(X, "columns"):
-            return X.assign(**{"center(x)": center, "log scale(x)": log_scale})
+            return X.assign(**more)
         return np.column_stack([X, center, log_scale])
 
     def choices(self) -> dict[str, Any]:

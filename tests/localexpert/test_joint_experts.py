@@ -25,34 +25,64 @@ def brier(probabilities, r, thresholds):
 
 def test_is_as_good_as_scikit_learns_forest_on_the_indicators(problem, rng):
     X, r, thresholds, folds = problem
-    ours = JointForest(200, n_outputs=9, random_state=0).fit(X, r, thresholds, folds)
+    ours = JointForest(200, min_samples_leaf=3, max_features=0.67, random_state=0)
+    ours = ours.fit(X, r, thresholds, folds)
     theirs = RandomForestRegressor(
         200, min_samples_leaf=3, max_features=0.67, oob_score=True, random_state=0
     ).fit(X, (r[:, None] <= thresholds).astype(float))
     reference = theirs.oob_prediction_
+    # Random cuts make other trees, and here a loss some 2 % less; two seeds of
+    # scikit-learn's forest are 0.035 apart.
     loss = brier(ours.oof_probabilities_, r, thresholds)
-    assert loss == pytest.approx(brier(reference, r, thresholds), rel=0.02)
+    assert 0.95 < loss / brier(reference, r, thresholds) < 1.01
     difference = ours.oof_probabilities_ - reference
-    assert np.sqrt(np.mean(difference**2)) < 0.04
+    assert np.sqrt(np.mean(difference**2)) < 0.045
     new = rng.uniform(-1.0, 1.0, (300, 4))
     difference = ours.predict(new) - theirs.predict(new)
     assert np.sqrt(np.mean(difference**2)) < 0.03
 
 
-def test_fewer_outputs_cost_little(problem):
+def test_fewer_components_cost_little(problem):
     X, r, thresholds, folds = problem
     losses = [
         brier(
-            JointForest(100, n_outputs=n_outputs, random_state=0)
+            JointForest(100, n_components=n_components, random_state=0)
             .fit(X, r, thresholds, folds)
             .oof_probabilities_,
             r,
             thresholds,
         )
-        for n_outputs in (1, 5, 9)
+        for n_components in (1, 2, 4)
     ]
     assert losses[1] < 1.03 * losses[2]
     assert losses[0] < 1.3 * losses[2]
+
+
+def test_all_components_keep_all_distances(rng):
+    """Splits by them are splits by all indicators: the projection is a rotation."""
+    below = rng.integers(0, 5, 300)
+    weights = rng.uniform(0.5, 2.0, 300)
+    table = joint_module._project_indicators(below, weights, 4, 4)
+    indicators = np.arange(5)[:, None] <= np.arange(4)
+    np.testing.assert_allclose(
+        np.linalg.norm(table[:, None] - table, axis=2),
+        np.sqrt((indicators[:, None] != indicators).sum(axis=2)),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(weights @ table[below], 0.0, atol=1e-9)
+    fewer = joint_module._project_indicators(below, weights, 4, 2)
+    np.testing.assert_array_equal(fewer[:, 2:], 0.0)
+    np.testing.assert_allclose(fewer[:, :2], table[:, :2])
+    spread = weights @ table[below] ** 2
+    assert (np.diff(spread) < 0.0).all()
+
+
+def test_fewer_trees_where_each_draws_many_rows(problem, monkeypatch):
+    X, r, thresholds, folds = problem
+    monkeypatch.setattr(joint_module, "_MOST_DRAWN", 40_000)
+    for max_samples, n_trees in ((100, 200), (400, 100), (5000, 60)):
+        forest = JointForest(max_samples=max_samples, random_state=0)
+        assert len(forest.fit(X, r, thresholds, folds).trees_) == n_trees
 
 
 def test_one_tree_out_of_bag(problem):
@@ -68,7 +98,7 @@ def test_one_tree_out_of_bag(problem):
 
 def test_samples_are_bounded(problem):
     X, r, thresholds, folds = problem
-    small = JointForest(40, max_samples=60, random_state=0)
+    small = JointForest(40, min_samples_leaf=3, max_samples=60, random_state=0)
     small.fit(X, r, thresholds, folds)
     assert max(len(tree.cdf) for tree in small.trees_) <= 20
     assert brier(small.oof_probabilities_, r, thresholds) < 0.15
@@ -139,7 +169,8 @@ def test_network_finds_a_smooth_function(problem):
         (JointForest(0), "`n_estimators` must be at least 1, got 0"),
         (JointForest(min_samples_leaf=0), "`min_samples_leaf` must be at least 1"),
         (JointForest(max_features=0), r"`max_features` must lie in \(0, 1\], got 0"),
-        (JointForest(n_outputs=0), "`n_outputs` must be at least 1, got 0"),
+        (JointForest(n_components=0), "`n_components` must be at least 1, got 0"),
+        (JointForest(n_components=5), "`n_components` must be at most 4, got 5"),
         (JointForest(max_samples=0), "`max_samples` must be at least 1, got 0"),
         (JointMLP(hidden=(8, 0)), "`hidden` must be at least 1, got 0"),
         (JointMLP(alpha=-1), r"`alpha` must lie in \[0, inf\), got -1"),

@@ -5,12 +5,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibration import CalibrationWarning, PlattCalibrator
@@ -187,6 +189,42 @@ class TestInputs:
         assert gap - model.predict(X[X["kind"] == "a"]).mean() > 1.0
         with pytest.raises(ValueError, match="feature names"):
             model.predict(X[["kind", "size", "name"]])
+
+    def test_polars_frames_are_read_like_pandas_ones(self, rng):
+        polars = pytest.importorskip("polars")
+        kind, size = rng.choice(["a", "b"], 200), rng.uniform(size=200)
+        size[::7] = np.nan
+        y = (kind == "b") * 2.0 + rng.normal(size=200)
+        theirs = pd.DataFrame({"size": size, "kind": pd.Categorical(kind)})
+        gaps = [None if np.isnan(value) else value for value in size]
+        X = polars.DataFrame({"size": gaps, "kind": kind})
+        X = X.with_columns(polars.col("kind").cast(polars.Categorical))
+        center = DecisionTreeRegressor(max_depth=3, random_state=0)
+        a, b = (fast(center=center).fit(table, y) for table in (X, theirs))
+        assert a.feature_names_in_.tolist() == ["size", "kind"]
+        np.testing.assert_allclose(a.predict(X), b.predict(theirs), rtol=1e-6)
+
+    def test_weights_and_groups_are_routed(self, data):
+        X, y = data
+        weight, groups = np.where(np.arange(600) % 3, 1.0, 0.0), np.arange(600) // 6
+        y[weight == 0.0] = 100.0
+        with config_context(enable_metadata_routing=True):
+            model = fast(cv=GroupKFold(3))
+            model.set_fit_request(sample_weight=True, groups=True)
+            model.set_score_request(sample_weight=True)
+            found = cross_validate(
+                model,
+                X,
+                y,
+                cv=GroupKFold(2),
+                params={"sample_weight": weight, "groups": groups},
+                return_estimator=True,
+            )
+        # Neither fitted nor scored on rows without weight.
+        assert found["test_score"].min() > 0.3
+        for fitted in found["estimator"]:
+            for _, test in fitted.forecaster_.tasks_.folds:
+                assert len(test) % 6 == 0
 
     def test_weights_of_zero_remove_rows(self, data):
         X, y = data

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from localexpert.experts.joint import LeafTree
+from localexpert.experts.leaf_tree import LeafTree
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -20,7 +20,18 @@ def test_equals_a_tree_of_scikit_learn(rng, missing):
     indicators = below[:, None] <= np.arange(n_thresholds)
     tree = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
     tree.fit(X, indicators, sample_weight=weights)
-    leaves = LeafTree.from_tree(tree, tree.apply(X), below, weights, n_thresholds)
+    nodes = tree.tree_
+    leaves = LeafTree.fill(
+        nodes.feature.astype(np.int32),
+        nodes.threshold.copy(),
+        nodes.missing_go_to_left.astype(bool),
+        nodes.children_left.astype(np.int32),
+        nodes.children_right.astype(np.int32),
+        leaf_of=tree.apply(X),
+        below=below,
+        weights=weights,
+        n_thresholds=n_thresholds,
+    )
 
     new = rng.normal(size=(200, 3)).astype(np.float32)
     new[rng.random((200, 3)) < 0.2] = np.nan

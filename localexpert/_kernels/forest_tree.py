@@ -1,0 +1,253 @@
+"""One randomised tree on binned features, grown depth first."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels._jit import njit
+from calibration._kernels.hashing import next_key
+from calibration._kernels.types import Float64Array, Int64Array
+from localexpert._kernels.forest_split import (
+    MISSING,
+    N_BUCKETS,
+    N_CUTS,
+    N_SUMS,
+    best_cut,
+    draw_below,
+    draw_cuts,
+    fill_buckets,
+    read_codes,
+)
+
+# Feature, last_left, missing_left, left, right per node; leaf_of per row.
+Nodes: TypeAlias = tuple[
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.bool_],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+]
+
+
+@njit
+def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
+    """Put rows in random order, in place; return the key of the last draw."""
+    for i in range(len(rows)):
+        key = next_key(key)
+        drawn = i + draw_below(len(rows) - i, key)
+        rows[i], rows[drawn] = rows[drawn], rows[i]
+    return key
+
+
+@njit
+def partition_rows(
+    codes: NDArray[np.uint8],
+    rows: NDArray[np.uint32],
+    last_left: int,
+    missing_left: bool,
+) -> int:
+    """Bring the rows that go left to the front, in place; return their number."""
+    front, stop = 0, len(rows)
+    while front < stop:
+        code = codes[rows[front]]
+        goes_left = missing_left if code == MISSING else code <= last_left
+        if goes_left:
+            front += 1
+        else:
+            stop -= 1
+            rows[front], rows[stop] = rows[stop], rows[front]
+    return front
+
+
+@njit
+def sum_moments(
+    rows: NDArray[np.uint32],
+    places: Int64Array,
+    weights: Float64Array,
+    targets: Float64Array,
+    moments: Float64Array,
+) -> Float64Array:
+    """Write the moments of some rows to the first of `moments`; return their sum."""
+    total = np.zeros(N_SUMS)
+    for i in range(len(rows)):
+        weight = weights[rows[i]]
+        moments[i, 0] = weight
+        moments[i, 1] = 1.0
+        for k in range(2, N_SUMS):
+            moments[i, k] = weight * targets[places[rows[i]], k - 2]
+        for k in range(N_SUMS):
+            total[k] += moments[i, k]
+    return total
+
+
+@njit
+def find_split(
+    codes: NDArray[np.uint8],
+    places: Int64Array,
+    weights: Float64Array,
+    targets: Float64Array,
+    rows: NDArray[np.uint32],
+    order: Int64Array,
+    n_tried: int,
+    min_leaf: int,
+    key: np.uint64,
+    moments: Float64Array,
+    found: NDArray[np.uint8],
+) -> tuple[int, int, bool, np.uint64]:
+    """Find the purest split of some rows among random cuts of random features.
+
+    Parameters
+    ----------
+    codes, places, weights, targets : ndarrays
+        See `grow_tree`.
+    rows : ndarray of shape (m,)
+    order : ndarray of shape (p,)
+        All features; shuffled in place.
+    n_tried, min_leaf : int
+        Features looked at, more only where none of these can be cut; least number of
+        rows on a side.
+    key : uint64
+    moments, found : ndarrays of shapes (m, 6) and (m,)
+        Working memory; may be longer.
+
+    Returns
+    -------
+    feature : int
+        -1 where no split is allowed.
+    last_left : int
+        Greatest code that goes left; MISSING - 1: all numbers do.
+    missing_left : bool
+        Where none of the rows misses the feature, whether more rows go left.
+    key : uint64
+        That of the last draw.
+    """
+    n_features = len(order)
+    found = found[: len(rows)]
+    total = sum_moments(rows, places, weights, targets, moments)
+    cuts = np.empty(N_CUTS + 1, dtype=np.int64)
+    cuts[N_CUTS] = MISSING - 1
+    buckets = np.empty((N_BUCKETS, N_SUMS))
+    best, feature, last_left, missing_left = -np.inf, -1, -1, False
+    for t in range(n_features):
+        if t >= n_tried and feature >= 0:
+            break
+        key = next_key(key)
+        drawn = t + draw_below(n_features - t, key)
+        order[t], order[drawn] = order[drawn], order[t]
+        j = order[t]
+        least, greatest, missing = read_codes(codes[j], rows, found)
+        if least == greatest and not missing:
+            continue
+        key = draw_cuts(least, greatest, cuts, key)
+        fill_buckets(found, moments, cuts, buckets)
+        purity, cut, gaps_left = best_cut(buckets, total, min_leaf, False)
+        if missing:
+            gaps_left = False
+            other, other_cut, _ = best_cut(buckets, total, min_leaf, True)
+            if other > purity:
+                purity, cut, gaps_left = other, other_cut, True
+        if purity > best:
+            best, feature = purity, j
+            last_left, missing_left = cuts[cut], gaps_left
+    return feature, last_left, missing_left, key
+
+
+@njit
+def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
+    """Say whether rows differ in their place."""
+    first = places[rows[0]]
+    same = 1
+    while same < len(rows) and places[rows[same]] == first:
+        same += 1
+    return same < len(rows)
+
+
+@njit
+def grow_tree(
+    codes: NDArray[np.uint8],
+    places: Int64Array,
+    weights: Float64Array,
+    targets: Float64Array,
+    n_tried: int,
+    n_searched: int,
+    min_leaf: int,
+    key: np.uint64,
+) -> Nodes:
+    """Grow a tree until its leaves are pure or can be split no more.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (p, n)
+        Bin of every feature of every row, see `forest_split`.
+    places, weights : ndarrays of shape (n,)
+        Number of a row's targets in their table; its weight, positive.
+    targets : ndarray of shape (k, 4)
+        The table; a node is pure where all its rows have one place in it.
+    n_tried : int
+        Features looked at for a split.
+    n_searched : int
+        Rows of a node, drawn at random, by which its split is chosen: with more of
+        them the best of a few random cuts is known well enough.
+    min_leaf : int
+        Least number of rows in a leaf.
+    key : uint64
+        Seed.
+
+    Returns
+    -------
+    feature, last_left, missing_left, left, right : ndarrays of shape (n_nodes,)
+        The split of every node, see `find_split`, and its children; the feature of a
+        leaf is -1. Node 0 is the root.
+    leaf_of : ndarray of shape (n,)
+        The node in which a row ends.
+    """
+    n_features, n = codes.shape
+    most = max(1, 2 * (n // min_leaf) - 1)
+    feature = np.full(most, -1, dtype=np.int32)
+    last_left = np.zeros(most, dtype=np.uint8)
+    missing_left = np.zeros(most, dtype=np.bool_)
+    children = np.full((2, most), -1, dtype=np.int32)
+    leaf_of = np.zeros(n, dtype=np.int32)
+    rows = np.arange(n).astype(np.uint32)
+    key = shuffle(rows, key)
+    order = np.arange(n_features)
+    moments = np.empty((min(n, n_searched), N_SUMS))
+    found = np.empty(len(moments), dtype=np.uint8)
+    # Nodes that wait, and the runs of rows that they hold.
+    waiting = np.zeros((most, 3), dtype=np.int64)
+    waiting[0, 2] = n
+    n_waiting, n_nodes = 1, 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        node, start, stop = waiting[n_waiting]
+        mine = rows[start:stop]
+        j, cut, gaps_left = -1, 0, False
+        if stop - start >= 2 * min_leaf and differ(mine, places):
+            j, cut, gaps_left, key = find_split(
+                codes,
+                places,
+                weights,
+                targets,
+                mine[:n_searched],
+                order,
+                n_tried,
+                min_leaf,
+                key,
+                moments,
+                found,
+            )
+        if j < 0:
+            leaf_of[mine] = node
+            continue
+        feature[node], last_left[node], missing_left[node] = j, cut, gaps_left
+        middle = start + partition_rows(codes[j], mine, cut, gaps_left)
+        children[0, node], children[1, node] = n_nodes, n_nodes + 1
+        waiting[n_waiting] = n_nodes + 1, middle, stop
+        waiting[n_waiting + 1] = n_nodes, start, middle
+        n_waiting += 2
+        n_nodes += 2
+    made = slice(n_nodes)
+    left, right = children[:, made]
+    return feature[made], last_left[made], missing_left[made], left, right, leaf_of

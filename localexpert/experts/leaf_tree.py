@@ -1,0 +1,91 @@
+"""`LeafTree`: a tree whose leaves hold whole distributions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._kernels.leaf_trees import add_leaves
+from localexpert.folds import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class LeafTree:
+    """A tree whose leaves hold distributions: arrays per node, and `cdf` per leaf.
+
+    `leaf` is the row of `cdf`, shape (n_leaves, N), of a leaf, and -1 at other nodes.
+    Values up to `cut` go left; the children of a leaf are -1.
+    """
+
+    feature: NDArray[np.int32]
+    cut: Float64Array
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+    cdf: NDArray[np.float32]
+
+    @classmethod
+    def fill(
+        cls,
+        feature: NDArray[np.int32],
+        cut: Float64Array,
+        missing_left: NDArray[np.bool_],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        *,
+        leaf_of: NDArray[np.integer[Any]],
+        below: Rows,
+        weights: Float64Array,
+        n_thresholds: int,
+    ) -> LeafTree:
+        """Fill the leaves of a tree with rows that lie below thresholds from `below`.
+
+        Parameters
+        ----------
+        feature, cut, missing_left, left, right : ndarrays of shape (n_nodes,)
+        leaf_of, below, weights : ndarrays of shape (n,)
+            Of every row the leaf, the first threshold it lies below, the weight.
+        n_thresholds : int
+
+        Returns
+        -------
+        LeafTree
+        """
+        leaves = np.flatnonzero(left < 0)
+        leaf = np.full(len(feature), -1, dtype=np.int32)
+        leaf[leaves] = np.arange(len(leaves))
+        n_bins = n_thresholds + 1
+        mass = np.bincount(
+            leaf[leaf_of] * n_bins + below, weights, minlength=len(leaves) * n_bins
+        ).reshape(-1, n_bins)
+        total = np.cumsum(mass, axis=1)
+        # Quotients of an increasing run increase, and none exceeds one.
+        cdf = (total[:, :-1] / total[:, -1:]).astype(np.float32)
+        return cls(feature, cut, missing_left, left, right, leaf, cdf)
+
+    def add(
+        self,
+        X: Float64Array,
+        asked: NDArray[np.bool_],
+        sums: Float64Array,
+        counts: Float64Array,
+    ) -> None:
+        """Add the answers for the rows asked about to `sums`, one to their `counts`."""
+        add_leaves(
+            X,
+            asked,
+            self.feature,
+            self.cut,
+            self.missing_left,
+            self.left,
+            self.right,
+            self.leaf,
+            self.cdf,
+            sums,
+            counts,
+        )
