@@ -75,7 +75,7 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    A target of at most 50 distinct values, most of them repeated, is discrete: its
+    A target of few distinct values, all repeated (`is_discrete`), is discrete: its
     forecasts are probabilities per value. A value that holds 2 % of the rows has a
     probability of its own beside a smooth rest. See `Plan`.
 

@@ -27,6 +27,8 @@ _LEAST_TAIL_ROWS = 10
 _BUFFER = np.array([0.01, 0.99])
 # A value repeated by accident of rounding is no atom: least rows that make one.
 _LEAST_ATOM_ROWS = 5
+# Up to so many values need few rows each to make a target discrete.
+_FEW_VALUES = 50
 
 
 class _Values(NamedTuple):
@@ -107,7 +109,7 @@ def place_thresholds(
     return _cut_at_levels(values, levels)
 
 
-def is_discrete(y: ArrayLike, max_values: int = 50) -> bool:
+def is_discrete(y: ArrayLike, max_values: int = 100) -> bool:
     """Say whether a target takes so few values that each is a case of its own.
 
     Parameters
@@ -120,7 +122,8 @@ def is_discrete(y: ArrayLike, max_values: int = 50) -> bool:
     -------
     bool
         True for at most `max_values` distinct values that are met at least twice on
-        average: 40 rows that all differ are few, not discrete.
+        average (40 rows that all differ are few, not discrete), and 20 times if they
+        are more than 50: every value costs a task, which needs rows of its own.
 
     Examples
     --------
@@ -131,7 +134,8 @@ def is_discrete(y: ArrayLike, max_values: int = 50) -> bool:
     vector = check_vector(y, "y")
     limit = check_integer(max_values, "max_values", 1)
     n_distinct = len(np.unique(vector))
-    return n_distinct <= limit and 2 * n_distinct <= len(vector)
+    repeats = 2 if n_distinct <= _FEW_VALUES else 20
+    return n_distinct <= limit and repeats * n_distinct <= len(vector)
 
 
 def find_atoms(

@@ -80,7 +80,7 @@ class FitReport:
 class Plan:
     """The forecaster for a target.
 
-    At most 50 distinct values, most of them repeated: probabilities per value.
+    Few distinct values, all repeated (`is_discrete`): probabilities per value.
     Otherwise values that hold 2 % of the weight are atoms beside a smooth rest. A
     given `thresholds` or a smooth target: the smooth road alone.
 

@@ -145,9 +145,11 @@ def test_wrong_data_are_refused():
 
 def test_is_discrete(rng):
     assert is_discrete(rng.integers(0, 50, 500))
-    assert not is_discrete(rng.integers(0, 52, 5000))
+    assert not is_discrete(rng.integers(0, 52, 900))
+    assert is_discrete(rng.integers(0, 52, 5000))
     assert not is_discrete(rng.normal(size=40))
-    assert is_discrete(rng.integers(0, 52, 5000), max_values=52)
+    assert not is_discrete(rng.integers(0, 52, 5000), max_values=51)
+    assert not is_discrete(rng.integers(0, 101, 50_000))
     with pytest.raises(ValueError, match="`max_values` must be at least 1, got 0"):
         is_discrete([1.0, 1.0], 0)
 
