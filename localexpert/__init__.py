@@ -6,12 +6,15 @@ May import the public names of `calibration` (and its kernels), never the revers
 from importlib.metadata import version
 
 from localexpert.base_cdf import BaseCDF
+from localexpert.conformal import ConformalRecalibration
 from localexpert.distribution import PredictiveDistribution
 from localexpert.expert_calibration import ExpertCalibration
 from localexpert.expert_report import ExpertReport
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.folds import make_folds
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.laws.recalibrated import RecalibratedLaw
+from localexpert.laws.score_map import ProbitMap
 from localexpert.metrics import (
     DistributionScorer,
     crps_score,
@@ -25,6 +28,7 @@ from localexpert.metrics import (
     threshold_weighted_crps,
 )
 from localexpert.plots import plot_expert_report
+from localexpert.recalibration import PitRecalibration
 from localexpert.regressor import LocalExpertRegressor
 from localexpert.spline import ProbitSpline, RawSpline
 from localexpert.thresholds import find_atoms, is_discrete, place_thresholds
@@ -33,6 +37,7 @@ __version__ = version("localexpert")
 
 __all__ = [
     "BaseCDF",
+    "ConformalRecalibration",
     "DiscreteLaw",
     "DistributionScorer",
     "ExpertCalibration",
@@ -41,9 +46,12 @@ __all__ = [
     "JointForest",
     "LocalExpertRegressor",
     "MixedLaw",
+    "PitRecalibration",
     "PredictiveDistribution",
+    "ProbitMap",
     "ProbitSpline",
     "RawSpline",
+    "RecalibratedLaw",
     "SharedBoosting",
     "SplineLaw",
     "crps_score",

@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from calibration import CalibrationWarning
 from calibration._kernels.types import Float64Array
 from localexpert._validation import check_integer, check_levels, check_weights
+from localexpert.conformal import make_recalibration, set_aside
 from localexpert.distribution import PredictiveDistribution
 from localexpert.expert_report import ExpertReport
-from localexpert.folds import make_folds
+from localexpert.experts.tables import take_rows
+from localexpert.folds import Fold, Rows, make_folds
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.continuous import fold_numbers
 from localexpert.forecasters.plan import FitReport, Forecaster, Plan
+from localexpert.recalibration import Recalibration
 
 
 class LocalExpertRegressor(RegressorMixin, BaseEstimator):
@@ -53,6 +56,10 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
     smoothing : "auto", float, "pchip" or "smoothing_spline"
         Weight of the curvature of the spline in probit space; "auto" chooses from a
         short list by out-of-fold CRPS. The two names work on raw probabilities.
+    recalibrate : {"pit", "conformal"}, Recalibration or None
+        Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
+        or by a fifth of the rows kept from everything else, with that of
+        `ConformalRecalibration`.
     bounds : (float, float), optional
         Least and greatest possible y.
     n_jobs : int, optional
@@ -72,6 +79,8 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         Figures of each threshold's expert.
     report_ : FitReport
         What was chosen on the way, and what the alternatives scored.
+    fitted_rows_ : ndarray of int
+        Rows that the `oof_` attributes speak of: all that no recalibration held out.
 
     Notes
     -----
@@ -102,7 +111,9 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
     oof_distribution_: PredictiveDistribution
     expert_report_: ExpertReport
     report_: FitReport
+    fitted_rows_: Rows
     forecaster_: Forecaster | ConstantForecaster
+    recalibration_: Recalibration | None
 
     def __init__(
         self,
@@ -116,6 +127,7 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         calibrator: Any = "auto",
         cv: Any = "auto",
         smoothing: float | Literal["auto", "pchip", "smoothing_spline"] = "auto",
+        recalibrate: Any = None,
         bounds: tuple[float, float] | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -129,6 +141,7 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         self.calibrator = calibrator
         self.cv = cv
         self.smoothing = smoothing
+        self.recalibrate = recalibrate
         self.bounds = bounds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -162,9 +175,38 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         seed = self.random_state
         if seed is not None:
             seed = check_integer(seed, "random_state", 0)
+        recalibration = make_recalibration(self.recalibrate, seed)
+        self.recalibration_ = None
+        self.fitted_rows_ = np.arange(n)
         if np.ptp(target[weight > 0.0]) == 0.0:
             return self._fit_constant(target, weight)
-        folds = make_folds(n, self.cv, target, groups, seed)
+        if recalibration is None or not recalibration.holds_out:
+            folds = self._fit_forecaster(table, target, weight, groups, seed)
+            if recalibration is not None:
+                law = self.forecaster_.oof_law_
+                recalibration.fit(law, target, weight, folds)
+        else:
+            rows, aside = set_aside(weight, self.cv, groups, seed)
+            self.fitted_rows_ = rows
+            parts = None if groups is None else np.asarray(groups)[rows]
+            self._fit_forecaster(
+                take_rows(table, rows), target[rows], weight[rows], parts, seed
+            )
+            law = self.forecaster_.law(take_rows(table, aside))
+            recalibration.fit(law, target[aside], weight[aside])
+        self._use(recalibration)
+        return self
+
+    def _fit_forecaster(
+        self,
+        table: Any,
+        target: Float64Array,
+        weight: Float64Array,
+        groups: Any,
+        seed: int | None,
+    ) -> list[Fold]:
+        """Fit every stage, keep what was said out of fold, and return the folds."""
+        folds = make_folds(len(target), self.cv, target, groups, seed)
         own_folds = groups is not None or not isinstance(self.cv, str | Integral)
         plan = Plan.of(self, target, weight, own_folds=own_folds)
         forecaster = plan.forecaster
@@ -183,7 +225,16 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
             fold_numbers(tasks.folds, len(tasks.below)),
             tasks.weight,
         )
-        return self
+        return folds
+
+    def _use(self, recalibration: Recalibration | None) -> None:
+        """Correct what was kept, and from now on every forecast."""
+        if recalibration is None:
+            return
+        law = recalibration.apply_oof(self.forecaster_.oof_law_)
+        self.oof_distribution_ = PredictiveDistribution(law)
+        self.recalibration_ = recalibration
+        self.report_ = self.report_.add("recalibration", recalibration.choices())
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
@@ -197,7 +248,10 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        return PredictiveDistribution(self.forecaster_.law(self._check_table(X)))
+        law = self.forecaster_.law(self._check_table(X))
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply(law)
+        return PredictiveDistribution(law)
 
     def predict(self, X: Any) -> Float64Array:
         """Return the mean of every row's distribution.

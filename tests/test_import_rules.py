@@ -140,16 +140,33 @@ ARROWS: dict[str, str] = {
     "localexpert.coordinate": "localexpert.coordinate.*",
     "localexpert.spline": f"scipy {_GROUND}",
     "localexpert.expert_calibration": f"sklearn calibration {_GROUND}",
+    "localexpert.laws.score_map": f"scipy {_GROUND}",
+    "localexpert.laws.beside_atoms": (
+        f"scipy {_GROUND} localexpert.laws.law localexpert.laws.mixed "
+        "localexpert.laws.score_map"
+    ),
+    "localexpert.laws.recalibrated": f"scipy {_GROUND} localexpert.laws.*",
+    "localexpert.pit_curves": f"scipy {_GROUND} localexpert.laws.score_map",
+    "localexpert.recalibration": (
+        f"scipy {_GROUND} localexpert.folds localexpert.laws localexpert.laws.* "
+        "localexpert.pit_curves"
+    ),
+    "localexpert.conformal": (
+        f"scipy {_GROUND} localexpert.folds localexpert.laws localexpert.laws.* "
+        "localexpert.recalibration"
+    ),
     "localexpert.plots": f"matplotlib {_GROUND} localexpert.expert_report",
     "localexpert.expert_report": f"scipy calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (
-        f"scipy sklearn {_GROUND} {_STAGES} localexpert.forecasters.*"
+        f"scipy sklearn {_GROUND} {_STAGES} localexpert.experts.tables "
+        "localexpert.forecasters.*"
     ),
     "localexpert.forecasters": "localexpert.forecasters.*",
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.distribution "
-        "localexpert.expert_report localexpert.folds localexpert.forecasters.*"
+        "localexpert.expert_report localexpert.folds localexpert.forecasters.* "
+        "localexpert.experts.tables localexpert.recalibration localexpert.conformal"
     ),
     "localexpert": "localexpert.*",
 }

@@ -24,7 +24,7 @@ _GOLDEN_STEPS = 45
 
 
 @njit
-def _tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
+def tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
     """Return the order up to which moments of one tail of row i are finite."""
     end = rows.low[i] if side == 0 else rows.high[i]
     if abs(end) < math.inf or not curve.shapes[side] > 0.0:
@@ -71,30 +71,46 @@ def _row_moments(
 
 
 @njit
+def finite_order(lower: float, upper: float) -> int:
+    """Return the order, 4 at most, of the last finite moment of a row."""
+    order = 0
+    while order < 4 and order + 1 < min(lower, upper):
+        order += 1
+    return order
+
+
+@njit
+def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
+    """Say of a row's moments (4,) which do not exist, from its tail indices.
+
+    They are inf (the mean with the sign of its tail) or nan.
+    """
+    order = finite_order(lower, upper)
+    if order < 1:
+        both = max(lower, upper) <= 1.0
+        out[0] = math.nan if both else math.copysign(math.inf, lower - upper)
+    if order < 2:
+        out[1] = math.inf if order == 1 else math.nan
+    if order < 3:
+        out[2] = math.nan
+    if order < 4:
+        out[3] = math.inf if order > 1 else math.nan
+
+
+@njit
 def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
     """Return mean and second to fourth central moment of the rows, shape (n, 4).
 
-    A moment that does not exist is inf (the mean with the sign of its tail) or nan.
+    A moment that does not exist is inf or nan.
     """
     n = len(rows.center)
     out = np.empty((n, 4))
     for i in range(n):
-        lower = _tail_index(curve, rows, i, 0)
-        upper = _tail_index(curve, rows, i, 1)
-        index = min(lower, upper)
-        order = 0
-        while order < 4 and order + 1 < index:
-            order += 1
+        lower = tail_index(curve, rows, i, 0)
+        upper = tail_index(curve, rows, i, 1)
+        order = finite_order(lower, upper)
         _row_moments(curve, rows, panels, i, order, out[i])
-        if order < 1:
-            both = max(lower, upper) <= 1.0
-            out[i, 0] = math.nan if both else math.copysign(math.inf, lower - upper)
-        if order < 2:
-            out[i, 1] = math.inf if order == 1 else math.nan
-        if order < 3:
-            out[i, 2] = math.nan
-        if order < 4:
-            out[i, 3] = math.inf if order > 1 else math.nan
+        mark_infinite(lower, upper, out[i])
     return out
 
 

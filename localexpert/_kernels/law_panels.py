@@ -12,7 +12,7 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.types import Float64Array, Int64Array
-from localexpert._kernels.base_curve import BaseCurve, point_at
+from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse, find_segment
 from localexpert._kernels.law_spline import SplineRows
 
@@ -130,6 +130,37 @@ def _piece_of(
 
 
 @njit
+def _own_nodes(
+    curve: BaseCurve,
+    panels: Panels,
+    left: float,
+    right: float,
+    first: float,
+    out: Float64Array,
+) -> float:
+    """Fill out (5, q) with t, r, -, dr and dt at the nodes of a row's own panel.
+
+    `first` is r at its left end; returned is r at its right end. Between the ends of
+    the base curve's points, where t(r) is quicker to compute than r(t), the nodes are
+    those of a rule in r.
+    """
+    last = point_at(curve, right)[0]
+    inside = curve.levels[0] <= left and right <= curve.levels[-1]
+    for q in range(len(panels.nodes)):
+        if inside:
+            r, dr = first + panels.nodes[q] * (last - first), last - first
+            t, slope = level_at(curve, r)
+            dt = dr * slope
+        else:
+            t, dt = left + panels.nodes[q] * (right - left), right - left
+            r, rate = point_at(curve, t)
+            dr = dt * rate
+        out[0, q], out[1, q] = t, r
+        out[3, q], out[4, q] = panels.weights[q] * dr, panels.weights[q] * dt
+    return last
+
+
+@njit
 def fill_nodes(
     curve: BaseCurve,
     rows: SplineRows,
@@ -145,25 +176,26 @@ def fill_nodes(
     knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
     n_nodes = len(panels.nodes)
     out = np.empty((5, len(which) * n_nodes))
-    place = 0
+    reached = math.nan
     for j in range(len(which)):
-        left, width, shared = borders[j], borders[j + 1] - borders[j], which[j]
-        origin, z0, c1, c2, c3 = _piece_of(knots, values, slopes, left + 0.5 * width)
+        left, right, shared = borders[j], borders[j + 1], which[j]
+        here = out[:, j * n_nodes : (j + 1) * n_nodes]
+        if shared >= 0:
+            reached = math.nan
+            for q in range(n_nodes):
+                here[0, q], here[1, q] = panels.t[shared, q], panels.r[shared, q]
+                here[3, q] = panels.rates[shared, q]
+                here[4, q] = panels.weights[q] * (right - left)
+        else:
+            if math.isnan(reached):
+                reached = point_at(curve, left)[0]
+            reached = _own_nodes(curve, panels, left, right, reached, here)
+        middle = left + 0.5 * (right - left)
+        origin, z0, c1, c2, c3 = _piece_of(knots, values, slopes, middle)
         for q in range(n_nodes):
-            weight = panels.weights[q] * width
-            if shared >= 0:
-                t = panels.t[shared, q]
-                out[1, place] = panels.r[shared, q]
-                out[3, place] = panels.rates[shared, q]
-            else:
-                t = left + panels.nodes[q] * width
-                out[1, place], rate = point_at(curve, t)
-                out[3, place] = rate * weight
-            x = t - origin
-            out[0, place] = t
-            out[2, place] = z0 + x * (c1 + x * (c2 + x * c3))
-            out[4, place] = (c1 + x * (2.0 * c2 + 3.0 * x * c3)) * weight
-            place += 1
+            x = here[0, q] - origin
+            here[2, q] = z0 + x * (c1 + x * (c2 + x * c3))
+            here[4, q] *= c1 + x * (2.0 * c2 + 3.0 * x * c3)
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration._kernels.types import Float64Array
+from localexpert.experts.tables import take_rows
 from localexpert.folds import Fold
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
@@ -95,11 +96,6 @@ class MixedForecaster:
 
     def _law(self, choices: Float64Array, smooth: SplineLaw) -> MixedLaw:
         return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
-
-
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of an array or a data frame."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _folds_of(rows: Any, folds: list[Fold], n: int) -> list[Fold]:

@@ -71,6 +71,10 @@ class FitReport:
     target: str
     choices: dict[str, Any]
 
+    def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
+        """Return a report with one stage more."""
+        return FitReport(self.target, {**self.choices, stage: choices})
+
     def summary(self) -> dict[str, Any]:
         """Return everything as one dictionary."""
         return {"target": self.target, **self.choices}

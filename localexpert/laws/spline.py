@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibration._kernels.types import Float64Array
 from localexpert._kernels.base_curve import points_at
 from localexpert._kernels.law_crps import spline_crps
+from localexpert._kernels.law_mesh import spline_mesh
 from localexpert._kernels.law_moments import (
     spline_entropy,
     spline_mode,
@@ -145,6 +146,32 @@ class SplineLaw(Law):
         r, rates = points_at(self.base.curve, t.ravel())
         weighted = rates.reshape(t.shape) * weights * width
         return Panels(borders, t, r.reshape(t.shape), weighted, nodes, weights)
+
+    def mesh(
+        self, cuts: Float64Array, kinks: Float64Array, *, with_density: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return nodes to integrate a function of Y's CDF over y.
+
+        Parameters
+        ----------
+        cuts : ndarray of shape (n, c)
+            Values of y at which what is to be integrated jumps.
+        kinks : ndarray of shape (n, d)
+            Scores Phi^-1(F(y)) at which it has a kink.
+        with_density : bool
+
+        Returns
+        -------
+        mesh : ndarray of shape (3, n, m) or (4, n, m)
+            Of each node y, its weight in integrals over y, Phi^-1(F(y)) and, if
+            asked for, the log density.
+        ends : ndarray of shape (n, 2)
+            Where the mesh begins and ends.
+        """
+        places = np.ascontiguousarray(cuts), np.ascontiguousarray(kinks)
+        law = self.base.curve, self.rows, self.panels
+        mesh, ends = spline_mesh(*law, *places, with_density)
+        return mesh, ends
 
     def _take(self, index: slice | NDArray[Any]) -> SplineLaw:
         return SplineLaw(

@@ -13,10 +13,15 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_valid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibration import CalibrationWarning, PlattCalibrator
-from localexpert import LocalExpertRegressor, crps_score, crps_scorer, interval_coverage
+from localexpert import (
+    LocalExpertRegressor,
+    PitRecalibration,
+    crps_score,
+    crps_scorer,
+    interval_coverage,
+)
 from localexpert.experts import SharedBoosting
 
 FAST = {"center": LinearRegression(), "strategy": "shared", "random_state": 0}
@@ -296,6 +301,30 @@ class TestChoices:
         model = fast(calibrator=calibrator).fit(X, y)
         assert crps_score(y, model.oof_distribution_) < 0.85
 
+    @pytest.mark.parametrize("recalibrate", ["pit", "conformal", PitRecalibration()])
+    def test_recalibrations(self, data, recalibrate):
+        X, y = data
+        model = fast(recalibrate=recalibrate).fit(X, y)
+        rows = model.fitted_rows_
+        assert len(rows) == (480 if recalibrate == "conformal" else 600)
+        assert len(model.oof_distribution_) == len(rows)
+        u = model.oof_distribution_.pit(y[rows])
+        assert 0.05 < u.var() < 0.12
+        assert "recalibration" in model.report_.summary()
+        assert model.recalibration_ is not recalibrate
+        assert len(model.predict_dist(X[:3])) == 3
+
+    def test_conformal_rows_have_no_part_in_the_fit(self, data):
+        X, y = data
+        model = fast(recalibrate="conformal").fit(X, y)
+        aside = np.setdiff1d(np.arange(600), model.fitted_rows_)
+        moved = y.copy()
+        moved[aside] += 1.0
+        other = fast(recalibrate="conformal").fit(X, moved)
+        a, b = model.forecaster_.law(X).cdf(y), other.forecaster_.law(X).cdf(y)
+        np.testing.assert_array_equal(a, b)
+        assert other.predict(X).mean() > model.predict(X).mean() + 0.3
+
     def test_thresholds_in_units_of_y(self, data):
         X, y = data
         model = fast(thresholds=[0.0, 1.0, 2.5], frame=None).fit(X, y)
@@ -336,6 +365,11 @@ class TestChoices:
         ({"thresholds": [1.0], "frame": "center"}, "`frame` must be None where"),
         ({"n_thresholds": 0}, "`n_thresholds` must be at least 1, got 0"),
         ({"cv": 1000}, "cv|folds"),
+        ({"recalibrate": "both"}, "`recalibrate` must be None, .* got 'both'"),
+        (
+            {"recalibrate": "conformal", "cv": [(np.arange(300), np.arange(300, 600))]},
+            "`cv` must be .* where `recalibrate` sets rows aside",
+        ),
         ({"calibrator": "magic"}, "`calibrator` must be None, one of"),
         (
             {"expert": LogisticRegression(), "strategy": "joint"},
@@ -354,30 +388,3 @@ def test_targets_must_be_finite(data):
         y[3] = bad
         with pytest.raises(ValueError, match="Input y contains"):
             fast().fit(X, y)
-
-
-def expected_failures(_):
-    """Return check and reason."""
-    reason = (
-        "LightGBM's least leaf size counts rows, not weights: repeated rows grow finer "
-        "trees than weighted ones"
-    )
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        LocalExpertRegressor(
-            center=LinearRegression(),
-            strategy=SharedBoosting(max_rounds=20, random_state=0),
-            n_thresholds=5,
-            cv=2,
-            random_state=0,
-        )
-    ],
-    expected_failed_checks=expected_failures,
-)
-@pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
-def test_sklearn_checks(estimator, check):
-    check(estimator)

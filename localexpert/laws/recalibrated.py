@@ -1,0 +1,261 @@
+"""`RecalibratedLaw`: the law with CDF G(F) for a spline law F and an increasing G."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from calibration._kernels.types import Float64Array
+from localexpert._kernels.law_mesh import mesh_crps, mesh_moments
+from localexpert._kernels.regions import density_levels, level_crossings
+from localexpert.laws.beside_atoms import MapBesideAtoms
+from localexpert.laws.discrete import DiscreteLaw
+from localexpert.laws.law import Law
+from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.score_map import ProbitMap, ScoreMap, scores_of
+from localexpert.laws.spline import SplineLaw
+
+# Scores beyond this are those of probabilities that underflow.
+_FURTHEST = 37.5
+# Rows whose mesh is in memory at a time, and values of y that are cut at at a time.
+_ROWS, _CUTS = 1024, 16
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_GOLDEN_STEPS = 45
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecalibratedLaw(Law):
+    """The law with CDF Phi(h(Phi^-1(F(y)))), F that of a spline law.
+
+    Its density is G'(F(y)) f(y), its quantiles are F^-1(G^-1(p)).
+
+    Parameters
+    ----------
+    law : SplineLaw
+    scores : ScoreMap
+        The map h, which keeps tails up to a factor: the moments that are finite are
+        those of the law.
+
+    Notes
+    -----
+    Integrals are sums over the mesh of the spline law. Moments are integrated by
+    parts, so that they, the CRPS and the partial means need G(F) alone, whose second
+    derivative may jump at the knots of h but not its first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.base_cdf import BaseCDF
+    >>> from localexpert.laws.recalibrated import RecalibratedLaw
+    >>> from localexpert.laws.score_map import ProbitMap
+    >>> from localexpert.laws.spline import SplineLaw
+    >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
+    >>> one = np.ones((1, 1))
+    >>> law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
+    >>> lower = RecalibratedLaw(law, ProbitMap([0.0], [1.0], [0.5]))
+    >>> median = law.ppf(np.array([0.5]))
+    >>> lower.cdf(median).round(3)  # Phi(1)
+    array([0.841])
+    """
+
+    law: SplineLaw
+    scores: ScoreMap
+
+    def __len__(self) -> int:
+        return len(self.law)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """That of the law."""
+        return self.law.support
+
+    def _take(self, index: slice | NDArray[Any]) -> RecalibratedLaw:
+        return RecalibratedLaw(self.law.take(index), self.scores.take(index))
+
+    def _own_scores(self, y: Float64Array) -> Float64Array:
+        """Return Phi^-1(F(y))."""
+        return scores_of(self.law.cdf(y), self.law.sf(y))
+
+    def _cdf(self, y: Float64Array) -> Float64Array:
+        return self.scores.levels(self._own_scores(y))[0]
+
+    def _sf(self, y: Float64Array) -> Float64Array:
+        return self.scores.levels(self._own_scores(y))[1]
+
+    def _logpdf(self, y: Float64Array) -> Float64Array:
+        own = np.clip(self._own_scores(y), -_FURTHEST, _FURTHEST)
+        return self.law.logpdf(y) + _log_rate(own, *self.scores.forward(own))
+
+    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
+        return self.law.ppf_scores(self.scores.inverse(scores))
+
+    def _crps(self, y: Float64Array) -> Float64Array:
+        scores, _, _ = self._integrals(y)
+        return np.asarray(scores)
+
+    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        _, below, above = self._integrals(y)
+        return below, above
+
+    def _integrals(self, y: Float64Array) -> Float64Array:
+        """Return CRPS and both partial means at y (n, k), shape (3, n, k)."""
+        out = np.empty((3, *y.shape))
+        for first in range(0, y.shape[1], _CUTS):
+            columns = slice(first, first + _CUTS)
+            for rows, part in self._parts():
+                at = np.ascontiguousarray(y[rows, columns])
+                mesh, ends = part._mesh(at)
+                levels = part.scores.levels(mesh[2])
+                out[:, rows, columns] = mesh_crps(mesh[0], mesh[1], *levels, ends, at)
+        return out
+
+    def _moments(self) -> Float64Array:
+        out = np.empty((len(self), 4))
+        for rows, part in self._parts():
+            middle = part.ppf(np.full(len(part), 0.5))
+            mesh, _ = part._mesh(middle[:, None])
+            levels = part.scores.levels(mesh[2])
+            law = part.law.base.curve, part.law.rows
+            out[rows] = mesh_moments(*law, mesh[0], mesh[1], *levels, middle)
+        return out
+
+    def _mesh(
+        self, cuts: Float64Array, *, with_density: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return `SplineLaw.mesh` cut at `cuts` (n, c) and where h is not smooth."""
+        kinks = self.scores.kinks(len(self))
+        return self.law.mesh(cuts, kinks, with_density=with_density)
+
+    def _parts(self) -> Iterator[tuple[slice, RecalibratedLaw]]:
+        """Yield the law a piece at a time, with the rows of each."""
+        for start in range(0, len(self), _ROWS):
+            rows = slice(start, start + _ROWS)
+            yield rows, self.take(rows)
+
+    def _scan(self) -> Float64Array:
+        """Return y, probability, log density and CDF at nodes of a mesh, (4, n, m).
+
+        The first and the last node are the ends of the mesh, without probability.
+        """
+        none = np.empty((len(self), 0))
+        (y, dy, own, log_density), ends = self._mesh(none, with_density=True)
+        own = np.clip(own, -_FURTHEST, _FURTHEST)
+        mapped, log_slopes = self.scores.forward(own)
+        log_density = log_density + _log_rate(own, mapped, log_slopes)
+        masses = np.exp(log_density) * dy
+        masses /= masses.sum(axis=1, keepdims=True)
+        inner = np.stack([y, masses, log_density, ndtr(mapped)])
+        outer = np.stack([ends, 0.0 * ends, self._logpdf(ends), self._cdf(ends)])
+        return np.concatenate([outer[:, :, :1], inner, outer[:, :, 1:]], axis=2)
+
+    def _entropy(self) -> Float64Array:
+        out = np.empty(len(self))
+        for rows, part in self._parts():
+            _, masses, log_density, _ = part._scan()
+            held = np.where(masses > 0.0, log_density, 0.0)
+            out[rows] = -(masses * held).sum(axis=1)
+        return out
+
+    def _mode(self) -> Float64Array:
+        out = np.empty(len(self))
+        for rows, part in self._parts():
+            y, _, log_density, _ = part._scan()
+            best = np.argmax(log_density, axis=1)
+            every = np.arange(len(part))
+            low = y[every, np.maximum(best - 1, 0)]
+            high = y[every, np.minimum(best + 1, y.shape[1] - 1)]
+            out[rows] = _golden_maximum(part.logpdf, low, high)
+        return out
+
+    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+        y, masses, _, _ = self._scan()
+        return y, masses
+
+    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        """Scan at the nodes of the mesh, with lines of log density between them."""
+        y, _, log_density, cdf = self._scan()
+        goals = np.ascontiguousarray(coverage, dtype=np.float64)
+        levels = density_levels(log_density, cdf, goals)
+        return [
+            level_crossings(y[i], log_density[i], levels[i]) for i in range(len(self))
+        ]
+
+
+@singledispatch
+def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
+    """Return the law with CDF G(F).
+
+    Parameters
+    ----------
+    law : SplineLaw, DiscreteLaw or MixedLaw
+    scores : ProbitMap
+        G, one for all rows or one for each.
+
+    Returns
+    -------
+    Law
+        A `DiscreteLaw` or a `MixedLaw` of what is one, else a `RecalibratedLaw`.
+    """
+    del scores
+    msg = (
+        "`law` must be a SplineLaw, a DiscreteLaw or a MixedLaw, "
+        f"got {type(law).__name__}."
+    )
+    raise TypeError(msg)
+
+
+@recalibrate_law.register
+def _(law: SplineLaw, scores: ProbitMap) -> RecalibratedLaw:
+    return RecalibratedLaw(law, scores)
+
+
+@recalibrate_law.register
+def _(law: DiscreteLaw, scores: ProbitMap) -> DiscreteLaw:
+    values = np.broadcast_to(law.values, law.probabilities.shape)
+    mapped, _ = scores.forward(scores_of(law.cdf(values), law.sf(values)))
+    # Differences of the smaller one of both tails keep their digits.
+    upto, beyond = ndtr(mapped), ndtr(-mapped)
+    rises = np.diff(upto, axis=1, prepend=0.0)
+    falls = -np.diff(beyond, axis=1, prepend=1.0)
+    masses = np.where(upto < beyond, rises, falls)
+    return DiscreteLaw(law.values, np.clip(masses, 0.0, 1.0))
+
+
+@recalibrate_law.register
+def _(law: MixedLaw, scores: ProbitMap) -> MixedLaw:
+    if not isinstance(law.continuous, SplineLaw):
+        msg = f"`law` must have a SplineLaw, got {type(law.continuous).__name__}."
+        raise TypeError(msg)
+    beside = MapBesideAtoms.of(law, scores)
+    smooth = RecalibratedLaw(law.continuous, beside)
+    return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
+
+
+def _log_rate(
+    own: Float64Array, mapped: Float64Array, log_slopes: Float64Array
+) -> Float64Array:
+    """Return log G' where scores `own` are `mapped` with slopes h'."""
+    return np.asarray(log_slopes + 0.5 * (own - mapped) * (own + mapped))
+
+
+def _golden_maximum(
+    function: Callable[[Float64Array], Float64Array],
+    low: Float64Array,
+    high: Float64Array,
+) -> Float64Array:
+    """Return where in [low, high] (n,) the function is greatest, ends included."""
+    ends = low, high
+    for _ in range(_GOLDEN_STEPS):
+        gap = _GOLDEN * (high - low)
+        at = function(np.column_stack([high - gap, low + gap]))
+        left = at[:, 0] >= at[:, 1]
+        low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
+    trials = np.column_stack([0.5 * (low + high), *ends])
+    best = np.argmax(function(trials), axis=1)
+    return np.asarray(np.take_along_axis(trials, best[:, None], axis=1)[:, 0])

@@ -1,0 +1,35 @@
+"""LocalExpertRegressor under scikit-learn's own checks."""
+
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from localexpert import LocalExpertRegressor
+from localexpert.experts import SharedBoosting
+
+
+def expected_failures(_):
+    """Return check and reason."""
+    reason = (
+        "LightGBM's least leaf size counts rows, not weights: repeated rows grow finer "
+        "trees than weighted ones"
+    )
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        LocalExpertRegressor(
+            center=LinearRegression(),
+            strategy=SharedBoosting(max_rounds=20, random_state=0),
+            n_thresholds=5,
+            cv=2,
+            random_state=0,
+        )
+    ],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::calibration.exceptions.CalibrationWarning")
+def test_sklearn_checks(estimator, check):
+    check(estimator)
