@@ -13,6 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibration._kernels.types import Float64Array
 from localexpert.folds import Fold
 
+# A share of fewer rows may be none, which LightGBM refuses.
+_LEAST_ROWS_TO_BAG = 10
 _FIXED: dict[str, Any] = {
     "objective": "l2",
     "deterministic": True,
@@ -101,6 +103,8 @@ class FoldBoosters:
         """Boost a fold for some rounds, or until its loss falls no more."""
         train, test = fold
         parameters = {**self.parameters, **_FIXED}
+        if len(train) < _LEAST_ROWS_TO_BAG:
+            parameters["bagging_fraction"] = 1.0
         data = lgb.Dataset(table[train], target[train], weight=w[train])
         held = lgb.Dataset(table[test], target[test], weight=w[test], reference=data)
         record: dict[str, Any] = {}

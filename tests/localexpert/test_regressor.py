@@ -256,6 +256,13 @@ class TestInputs:
         climate = np.abs(y[:, None] - y).mean() / 2
         assert crps_score(y, model.oof_distribution_) > 0.9 * climate
 
+    @pytest.mark.parametrize("n", [2, 3, 6])
+    def test_a_handful_of_rows(self, data, n):
+        X, y = data
+        dist = LocalExpertRegressor(random_state=0).fit(X[:n], y[:n]).predict_dist(X)
+        assert np.isfinite(dist.crps(y)).all()
+        assert np.isfinite(dist.log_score(y)).all()
+
     def test_one_feature_and_features_that_are_all_equal(self, data):
         X, y = data
         for table in (X[:, :1], np.ones((600, 2))):
