@@ -40,6 +40,7 @@ BARS = {
     "SBBCalibrator": 0.3,
     "ABBCalibrator": 0.3,
     "BBQCalibrator": 0.05,
+    "VennAbersCalibrator": 0.3,
     "predict on a map": 0.15,
 }
 OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
@@ -62,6 +63,7 @@ OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "SBBCalibrator": cal.SBBCalibrator,
     "ABBCalibrator": cal.ABBCalibrator,
     "BBQCalibrator": cal.BBQCalibrator,
+    "VennAbersCalibrator": cal.VennAbersCalibrator,
 }
 
 Fit = Callable[[np.ndarray, np.ndarray], object]

@@ -6,6 +6,7 @@ never imports `localexpert`.
 
 from importlib.metadata import version
 
+from calibration.acp import ACPCalibrator
 from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
@@ -26,6 +27,7 @@ from calibration.logistic import (
     QuadraticCalibrator,
     TemperatureCalibrator,
 )
+from calibration.logistic_intervals import logistic_intervals
 from calibration.maps import CalibrationMap
 from calibration.measures import (
     BrierDecomposition,
@@ -45,13 +47,18 @@ from calibration.measures import (
 )
 from calibration.piecewise import PiecewiseLogisticCalibrator
 from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
+from calibration.sba import SBACalibrator
 from calibration.summary import ScoreSummary
 from calibration.theory import auc_loss_bound, ece_bound, mce_bound
+from calibration.three_values import ThreeValueCalibrator
+from calibration.trimming import TrimmedCalibrator
+from calibration.venn_abers import VennAbersCalibrator
 
 __version__ = version("localexpert")
 
 __all__ = [
     "ABBCalibrator",
+    "ACPCalibrator",
     "AsymmetricLaplaceCalibrator",
     "BBQCalibrator",
     "BaggedIsotonicCalibrator",
@@ -75,10 +82,14 @@ __all__ = [
     "PlattCalibrator",
     "QuadraticCalibrator",
     "ReliabilityCurve",
+    "SBACalibrator",
     "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
     "TemperatureCalibrator",
+    "ThreeValueCalibrator",
+    "TrimmedCalibrator",
+    "VennAbersCalibrator",
     "auc_loss_bound",
     "brier_decomposition",
     "brier_score",
@@ -87,6 +98,7 @@ __all__ = [
     "ece_bound",
     "expected_calibration_error",
     "log_loss",
+    "logistic_intervals",
     "maximum_calibration_error",
     "mce_bound",
     "plot_calibration_map",

@@ -40,6 +40,7 @@ from calibration.responses import (
     choose_response,
     read_scores,
 )
+from calibration.venn_abers import VennAbersCalibrator, merge_intervals
 
 
 class CalibratedPair(NamedTuple):
@@ -68,7 +69,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ensemble : bool
         False: one calibrator is fitted on the held-out scores of all folds, and one
         classifier on all rows. True: the classifier of each fold keeps a calibrator
-        of its own, and the probabilities are averaged.
+        of its own, and the probabilities are averaged (those of Venn-Abers
+        calibrators are merged: the cross Venn-Abers predictor).
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
@@ -225,13 +227,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        positive = np.mean(
-            [
-                pair.calibrator.predict(self._read_scores(pair.estimator, X))
-                for pair in self.calibrated_pairs_
-            ],
-            axis=0,
-        )
+        asked = [
+            (pair.calibrator, self._read_scores(pair.estimator, X))
+            for pair in self.calibrated_pairs_
+        ]
+        if len(asked) > 1 and isinstance(asked[0][0], VennAbersCalibrator):
+            positive = merge_intervals([va.predict_interval(s) for va, s in asked])
+        else:
+            positive = np.mean([one.predict(s) for one, s in asked], axis=0)
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any) -> NDArray[Any]:

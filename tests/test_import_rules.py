@@ -42,6 +42,8 @@ CALIBRATORS = (
     "isotonic",
     "logistic",
     "piecewise",
+    "three_values",
+    "venn_abers",
 )
 # Files of calibration/measures, in order: each may import those before it.
 MEASURES = (
@@ -71,6 +73,20 @@ ARROWS: dict[str, str] = {
         )
         for name in CALIBRATORS
     },
+    "calibration.side_information": (
+        f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
+    ),
+    **{
+        f"calibration.{name}": (
+            f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base "
+            "calibration.side_information"
+        )
+        for name in ("acp", "sba")
+    },
+    "calibration.logistic_intervals": f"scipy sklearn {_KERNELS} {_CHECKS}",
+    "calibration.trimming": (
+        f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base calibration.logistic"
+    ),
     "calibration.theory": f"{_KERNELS} {_CHECKS}",
     "calibration.beta_bins": (
         f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
@@ -98,7 +114,8 @@ ARROWS: dict[str, str] = {
     "calibration.responses": f"scipy sklearn {_KERNELS} {_CHECKS} {_BASES}",
     "calibration.classifier": (
         f"scipy sklearn joblib {_KERNELS} {_CHECKS} {_DATA} {_BASES} "
-        "calibration.logistic calibration.folds calibration.responses"
+        "calibration.logistic calibration.folds calibration.responses "
+        "calibration.venn_abers"
     ),
     "calibration.plots": (
         f"matplotlib scipy {_KERNELS} {_CHECKS} {_DATA} calibration.base "

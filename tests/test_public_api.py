@@ -14,6 +14,8 @@ PACKAGES = ("calibration", "localexpert")
 # Functions and classes without an underscore that files of a package share among
 # themselves and do not offer to users. All others must be in the package's `__all__`.
 SHARED: dict[str, set[str]] = {
+    "calibration.side_information": {"SideInformationCalibrator"},
+    "calibration.venn_abers": {"merge_intervals"},
     "calibration.all_binnings": {"AllBinnings", "BinCells", "law_of_binnings"},
     "calibration.bbq": {"select_by_elbow"},
     "calibration.beta_bins": {"AveragedBinsCalibrator", "edge_rates", "settle_moments"},
