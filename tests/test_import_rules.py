@@ -152,7 +152,8 @@ ARROWS: dict[str, str] = {
     "localexpert.experts": "localexpert.experts.*",
     "localexpert.coordinate.*": (
         f"scipy sklearn lightgbm threadpoolctl {_GROUND} localexpert.folds "
-        "localexpert.experts.tables localexpert.coordinate.*"
+        "localexpert.experts.inputs localexpert.experts.tables "
+        "localexpert.coordinate.*"
     ),
     "localexpert.coordinate": "localexpert.coordinate.*",
     "localexpert.spline": f"scipy {_GROUND}",

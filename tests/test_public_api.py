@@ -65,7 +65,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.families": {"BoostedTrees", "Family", "Fitted", "Trial"},
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
-    "localexpert.coordinate.inputs": {"DenseInputs"},
+    "localexpert.experts.inputs": {"DenseInputs"},
     "localexpert.coordinate.network": {
         "SmallNets",
         "draw_start",
@@ -104,7 +104,8 @@ SHARED: dict[str, set[str]] = {
         "fit_out_of_bag",
     },
     "localexpert.experts.experts": {"Experts"},
-    "localexpert.experts.networks": {"JointMLP", "NetworkInputs"},
+    "localexpert.experts.networks": {"JointMLP"},
+    "localexpert.experts.vector_leaf": {"JointXGBoost"},
     "localexpert.experts.tables": {"Columns", "TableEncoder", "take_rows"},
     "localexpert.experts.draws": {
         "all_places",

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from calibration._kernels.types import Float64Array
-from localexpert.coordinate.inputs import DenseInputs
+from localexpert.experts.inputs import DenseInputs
 from localexpert.experts.tables import TableEncoder
 
 View: TypeAlias = Literal["raw", "table", "inputs"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils.parallel import delayed
 
@@ -14,56 +13,10 @@ from calibration._kernels.types import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.experts.boosting import BrierSum, find_rounds, thread_pool
 from localexpert.experts.experts import Experts
+from localexpert.experts.inputs import DenseInputs
 from localexpert.experts.tables import TableEncoder
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import Rows
-
-# Categories with more values than this enter by their code.
-_MOST_INDICATORS = 30
-# Standardised inputs are held this near to zero: far outside, a network is a guess.
-_FARTHEST = 5.0
-
-
-class NetworkInputs(NamedTuple):
-    """Standardised numbers, indicators of categories and of what is missing.
-
-    Missing numbers are at the mean. Everything is learnt from training rows.
-    """
-
-    mean: Float64Array
-    spread: Float64Array
-    with_gaps: NDArray[np.intp]
-    categories: dict[int, Float64Array]
-
-    @classmethod
-    def learn(
-        cls, encoded: Float64Array, weights: Float64Array, categories: list[int]
-    ) -> NetworkInputs:
-        """Learn from encoded rows, shape (n, p), and their weights."""
-        gaps = np.isnan(encoded)
-        filled = np.where(gaps, 0.0, encoded)
-        mass = np.maximum((~gaps * weights[:, None]).sum(axis=0), 1e-300)
-        mean = weights @ filled / mass
-        deviation = np.where(gaps, 0.0, encoded - mean)
-        spread = np.sqrt(weights @ deviation**2 / mass)
-        values = {j: np.unique(encoded[~gaps[:, j], j]) for j in categories}
-        few = {
-            j: codes for j, codes in values.items() if len(codes) <= _MOST_INDICATORS
-        }
-        with_gaps = np.flatnonzero(gaps.any(axis=0))
-        # What varies by rounding alone is constant.
-        constant = spread <= 1e-12 * np.abs(mean)
-        return cls(mean, np.where(constant, np.inf, spread), with_gaps, few)
-
-    def transform(self, encoded: Float64Array) -> Float64Array:
-        """Return the inputs of encoded rows, shape (n, q)."""
-        scaled = np.nan_to_num((encoded - self.mean) / self.spread, nan=0.0)
-        numbers = np.delete(scaled, list(self.categories), axis=1)
-        indicators = [
-            encoded[:, [j]] == codes[None, :] for j, codes in self.categories.items()
-        ]
-        gaps = np.isnan(encoded[:, self.with_gaps])
-        return np.hstack([np.clip(numbers, -_FARTHEST, _FARTHEST), gaps, *indicators])
 
 
 class JointMLP(Experts):
@@ -101,8 +54,7 @@ class JointMLP(Experts):
 
     Notes
     -----
-    Numbers are standardised and cut off at 5 deviations, categories of at most 30
-    values are indicators, and so are gaps. Weights need scikit-learn 1.7 or newer.
+    `DenseInputs` says how columns enter. Weights need scikit-learn 1.7 or newer.
 
     Examples
     --------
@@ -119,7 +71,7 @@ class JointMLP(Experts):
     """
 
     n_rounds_: int
-    networks_: list[tuple[NetworkInputs, MLPClassifier]]
+    networks_: list[tuple[DenseInputs, MLPClassifier]]
     encoder_: TableEncoder
 
     def __init__(
@@ -187,9 +139,7 @@ class JointMLP(Experts):
     def _start(
         self, tasks: Tasks, encoded: Float64Array, train: Rows, test: Rows, seed: int
     ) -> _NetworkInTraining:
-        inputs = NetworkInputs.learn(
-            encoded[train], tasks.weights[train], self.encoder_.categories
-        )
+        inputs = DenseInputs.learn(encoded[train], self.encoder_.categories)
         network = MLPClassifier(
             hidden_layer_sizes=self.hidden,
             alpha=self.alpha,
@@ -206,7 +156,7 @@ class _NetworkInTraining:
     def __init__(
         self,
         network: MLPClassifier,
-        inputs: NetworkInputs,
+        inputs: DenseInputs,
         tasks: Tasks,
         encoded: Float64Array,
         train: Rows,

@@ -11,9 +11,9 @@ from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.families import BoostedTrees, Fitted
 from localexpert.coordinate.forest import Forest
-from localexpert.coordinate.inputs import DenseInputs
 from localexpert.coordinate.network import SmallNets, plan_training, step_lengths
 from localexpert.coordinate.views import Views
+from localexpert.experts.inputs import DenseInputs
 from localexpert.experts.tables import TableEncoder
 from localexpert.folds import make_folds
 

@@ -1,6 +1,7 @@
 """What every strategy promises: honesty, repeatability, weights, any table."""
 
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from localexpert.experts import (
     IndependentExperts,
     JointForest,
     JointMLP,
+    JointXGBoost,
     SharedBoosting,
 )
 from localexpert.folds import make_folds
@@ -25,6 +27,7 @@ STRATEGIES = {
     "forest": JointForest(30, random_state=0),
     "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
     "mlp": JointMLP(max_iter=30, random_state=0),
+    "vector leaf": JointXGBoost(max_rounds=30, random_state=0),
     "boosted": IndependentExperts(random_state=0),
     "lightgbm": IndependentExperts(
         LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5),
@@ -36,12 +39,29 @@ STRATEGIES = {
         RandomForestClassifier(60, min_samples_leaf=5, oob_score=True), random_state=0
     ),
 }
-TABLES = ("shared", "forest", "forest by folds", "mlp", "boosted", "lightgbm")
+TABLES = (
+    "shared",
+    "forest",
+    "forest by folds",
+    "mlp",
+    "vector leaf",
+    "boosted",
+    "lightgbm",
+)
+NEEDS_XGBOOST = pytest.mark.skipif(
+    find_spec("xgboost") is None, reason="xgboost is not installed"
+)
 
 
 def strategies(*names):
     names = names or tuple(STRATEGIES)
-    return pytest.mark.parametrize("experts", [STRATEGIES[n] for n in names], ids=names)
+    params = [
+        pytest.param(
+            STRATEGIES[n], marks=NEEDS_XGBOOST if n == "vector leaf" else (), id=n
+        )
+        for n in names
+    ]
+    return pytest.mark.parametrize("experts", params)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from sklearn.ensemble import RandomForestRegressor
 
 from localexpert.experts import JointForest, JointMLP
 from localexpert.experts import joint as joint_module
-from localexpert.experts.networks import NetworkInputs
 from localexpert.folds import make_folds
 from localexpert.thresholds import place_thresholds
 
@@ -132,26 +131,6 @@ def test_folds_keep_groups_apart(rng):
     )
     assert brier(leaky, r, thresholds) < 0.2 * base
     assert brier(honest, r, thresholds) > base
-
-
-def test_network_inputs(rng):
-    encoded = rng.normal(3.0, 2.0, size=(50, 4))
-    encoded[:, 1] = rng.integers(0, 3, 50)
-    encoded[:, 2] = 0.1
-    encoded[::5, 3] = np.nan
-    weights = rng.integers(1, 4, 50).astype(float)
-    inputs = NetworkInputs.learn(encoded, weights, [1])
-    out = inputs.transform(np.repeat(encoded, weights.astype(int), axis=0))
-    # Three numbers, one sign for gaps, three categories.
-    assert out.shape[1] == 3 + 1 + 3
-    np.testing.assert_allclose(out[:, 0].mean(), 0.0, atol=1e-12)
-    np.testing.assert_allclose(out[:, 0].std(), 1.0)
-    np.testing.assert_array_equal(out[:, 1], 0.0)
-    np.testing.assert_array_equal(out[:, 4:].sum(axis=1), 1.0)
-    strange = np.array([[1e9, 7.0, 5.0, np.nan]])
-    np.testing.assert_array_equal(
-        inputs.transform(strange), [[5.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
-    )
 
 
 def test_network_finds_a_smooth_function(problem):
