@@ -40,6 +40,8 @@ BARS = {
     "SBBCalibrator": 0.3,
     "ABBCalibrator": 0.3,
     "BBQCalibrator": 0.05,
+    "KDECalibrator": 0.2,
+    "DPMCalibrator": 1.0,
     "VennAbersCalibrator": 0.3,
     "predict on a map": 0.15,
 }
@@ -63,6 +65,8 @@ OURS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "SBBCalibrator": cal.SBBCalibrator,
     "ABBCalibrator": cal.ABBCalibrator,
     "BBQCalibrator": cal.BBQCalibrator,
+    "KDECalibrator": cal.KDECalibrator,
+    "DPMCalibrator": cal.DPMCalibrator,
     "VennAbersCalibrator": cal.VennAbersCalibrator,
 }
 

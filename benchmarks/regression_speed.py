@@ -26,7 +26,7 @@ import numpy as np
 from records import Records
 
 N_FEATURES = 20
-N_TEST = 5000
+N_TEST = 10_000
 
 
 def make_data(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +87,12 @@ def run_child(method: str, n: int, strategy: str, jobs: int) -> dict[str, Any]:
     predict = fits[method](X, y)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     X_test, y_test = make_data(N_TEST, 1)
-    loss = -float(np.mean(predict(X_test).logpdf(y_test)))
+    dist = predict(X_test)
+    loss = -float(np.mean(dist.logpdf(y_test)))
+    asked = time.perf_counter()
+    if method != "ngboost":
+        dist.cdf(y_test), dist.pdf(y_test), dist.ppf(0.3), dist.crps(y_test)
+        dist.mean(), dist.std(), dist.skew(), dist.kurtosis()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {
         "method": method,
@@ -96,6 +101,7 @@ def run_child(method: str, n: int, strategy: str, jobs: int) -> dict[str, Any]:
         "jobs": jobs,
         "fit_s": seconds,
         "cpu_s": used,
+        "ask_s": time.perf_counter() - asked,
         "nll": loss,
         "peak_gb": peak,
     }

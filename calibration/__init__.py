@@ -14,6 +14,7 @@ from calibration.bbq import BBQCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.binnings import ABBCalibrator, SBBCalibrator
 from calibration.classifier import CalibratedClassifier
+from calibration.dpm import DPMCalibrator
 from calibration.elite import ELiTECalibrator
 from calibration.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.exceptions import CalibrationWarning
@@ -21,6 +22,7 @@ from calibration.gaussian import GaussianCalibrator
 from calibration.histogram import HistogramCalibrator
 from calibration.identity import IdentityCalibrator
 from calibration.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
+from calibration.kde import KDECalibrator
 from calibration.logistic import (
     LogisticCalibrator,
     PlattCalibrator,
@@ -69,12 +71,14 @@ __all__ = [
     "CalibrationWarning",
     "CenteredIsotonicCalibrator",
     "CorpDecomposition",
+    "DPMCalibrator",
     "ELiTECalibrator",
     "ENIRCalibrator",
     "GaussianCalibrator",
     "HistogramCalibrator",
     "IdentityCalibrator",
     "IsotonicCalibrator",
+    "KDECalibrator",
     "LogisticCalibrator",
     "MethodComparison",
     "NearIsotonicPath",

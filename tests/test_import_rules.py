@@ -73,6 +73,18 @@ ARROWS: dict[str, str] = {
         )
         for name in CALIBRATORS
     },
+    "calibration.class_densities": (
+        f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES}"
+    ),
+    "calibration.kernel_density": f"{_KERNELS} calibration.class_densities",
+    "calibration.kernel_selection": f"{_KERNELS} calibration.kernel_density",
+    "calibration.kde": (
+        f"scipy {_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.class_densities "
+        "calibration.kernel_density calibration.kernel_selection"
+    ),
+    "calibration.dpm": (
+        f"{_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.class_densities"
+    ),
     "calibration.side_information": (
         f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
     ),

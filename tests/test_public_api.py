@@ -14,6 +14,14 @@ PACKAGES = ("calibration", "localexpert")
 # Functions and classes without an underscore that files of a package share among
 # themselves and do not offer to users. All others must be in the package's `__all__`.
 SHARED: dict[str, set[str]] = {
+    "calibration.class_densities": {"DensityCalibrator", "robust_spread"},
+    "calibration.kernel_density": {
+        "KernelDensity",
+        "KernelShape",
+        "silverman_bandwidth",
+        "tabulate_kernel",
+    },
+    "calibration.kernel_selection": {"LeaveOneOut"},
     "calibration.side_information": {"SideInformationCalibrator"},
     "calibration.venn_abers": {"merge_intervals"},
     "calibration.all_binnings": {"AllBinnings", "BinCells", "law_of_binnings"},

@@ -40,6 +40,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
+from calibration.auto import AutoCalibrator
 from calibration.classifier import CalibratedClassifier
 from calibration.exceptions import CalibrationWarning
 from calibration.identity import IdentityCalibrator
@@ -131,6 +132,20 @@ def test_one_pair_is_named(data):
         model.estimator_.theta_, GaussianNB().fit(*data).theta_
     )
     assert isinstance(model.calibrator_, LogisticCalibrator)
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_auto_is_an_auto_calibrator_on_the_scale_of_the_response(data, method):
+    X, y = data
+    model = CalibratedClassifier(LogisticRegression(), "auto", response=method)
+    by_hand = clone(model).set_params(calibrator=AutoCalibrator())
+    expected = by_hand.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
+    scale = "probability" if method == "predict_proba" else "real"
+    assert model.calibrator_.scale == scale
+    reference = "identity" if method == "predict_proba" else "platt"
+    assert model.calibrator_.report_.reference == reference
+    assert model.get_params()["calibrator"] == "auto"
 
 
 def test_ensemble_is_the_average_of_pairs_made_by_hand(data, weights):

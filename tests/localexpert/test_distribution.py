@@ -1,7 +1,6 @@
 """What a forecast is asked: shapes, definitions, and the laws behind them."""
 
 import pickle
-import time
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -352,25 +351,3 @@ def test_refusals(normal, method, arguments, error, message):
 def test_only_laws_are_wrapped():
     with pytest.raises(TypeError, match="`law` must be a Law, got int"):
         PredictiveDistribution(3)
-
-
-@pytest.mark.slow
-def test_ten_thousand_rows_in_a_second(rng):
-    n, knots = 10_000, np.linspace(-2.4, 2.4, 30)
-    base = BaseCDF.fit(rng.normal(size=5000))
-    steps = rng.uniform(0.02, 0.6, size=(n, 30))
-    steps[:, 1] = steps[:, -1] = 0.3
-    values = np.cumsum(steps, axis=1) - 3.0
-    slopes = np.minimum(steps, np.roll(steps, -1, axis=1)) / (knots[1] - knots[0])
-    law = SplineLaw(
-        rng.normal(size=n), rng.uniform(0.5, 2.0, n), knots, values, slopes, base
-    )
-    y = rng.normal(size=n)
-    seconds = []
-    for _ in range(3):
-        forecast = PredictiveDistribution(law)
-        start = time.process_time()
-        forecast.cdf(y), forecast.pdf(y), forecast.ppf(0.3), forecast.crps(y)
-        forecast.mean(), forecast.std(), forecast.skew(), forecast.kurtosis()
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 1.0

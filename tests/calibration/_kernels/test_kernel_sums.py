@@ -1,0 +1,90 @@
+"""Binned kernel sums against the direct sum over all pairs."""
+
+import numpy as np
+import pytest
+
+from calibration._kernels.kernel_sums import bin_rows, kernel_sums, own_terms
+
+
+def table_of(steps):
+    return np.exp(-0.5 * (np.arange(7 * steps + 1) / steps) ** 2)
+
+
+def direct(x, rows, weight, bandwidth=1.0):
+    u = (x[:, None] - rows) / bandwidth
+    return np.exp(-0.5 * u**2) @ weight
+
+
+@pytest.fixture
+def rows(rng):
+    return np.sort(rng.normal(size=60)), rng.uniform(0.0, 2.0, 60)
+
+
+def test_binning_keeps_weight_and_first_moment(rows):
+    x, weight = rows
+    nodes, mass = bin_rows(x, weight, 0.13)
+    assert (np.diff(nodes) >= 1.0).all()
+    assert (nodes == np.floor(nodes)).all()
+    assert mass.sum() == pytest.approx(weight.sum(), rel=1e-14)
+    assert 0.13 * nodes @ mass == pytest.approx(x @ weight, rel=1e-12)
+
+
+def test_binning_is_the_hat_function_at_every_node(rows):
+    x, weight = rows
+    nodes, mass = bin_rows(x, weight, 0.2)
+    hats = np.maximum(1.0 - np.abs(nodes[:, None] - x / 0.2), 0.0)
+    np.testing.assert_allclose(mass, hats @ weight, atol=1e-13)
+
+
+def test_rows_without_weight_and_neighbours_swapped_by_rounding():
+    x = np.array([0.5, 0.75, np.nextafter(0.75, 0.0), 9.0])
+    nodes, mass = bin_rows(x, np.array([0.0, 1.0, 1.0, 2.0]), 0.25)
+    assert nodes.tolist() == [3.0, 4.0, 36.0, 37.0]
+    assert mass.tolist() == [2.0, 0.0, 2.0, 0.0]
+
+
+def test_rows_on_nodes_give_the_direct_sum(rng):
+    x = np.arange(30) / 8.0
+    weight = rng.uniform(size=30)
+    binned = bin_rows(x, weight, 1.0 / 8.0)
+    sums = kernel_sums(x, *binned, table_of(8), 1.0 / 8.0)
+    np.testing.assert_allclose(sums, direct(x, x, weight), rtol=1e-9)
+
+
+def test_error_shrinks_with_the_square_of_the_step(rows, rng):
+    x, weight = rows
+    points = rng.uniform(-3.0, 3.0, 80)
+    exact = direct(points, x, weight)
+    errors = []
+    for steps in (4, 8, 16, 32):
+        binned = bin_rows(x, weight, 1.0 / steps)
+        sums = kernel_sums(points, *binned, table_of(steps), 1.0 / steps)
+        errors.append(np.abs(sums - exact).max() / exact.max())
+    ratios = np.array(errors[:-1]) / np.array(errors[1:])
+    assert (ratios > 3.0).all()
+    assert errors[2] < 1.5e-3
+
+
+def test_order_of_the_points_does_not_matter(rows, rng):
+    x, weight = rows
+    points = rng.uniform(-4.0, 4.0, 50)
+    binned = bin_rows(x, weight, 0.1)
+    sums = kernel_sums(points, *binned, table_of(10), 0.1)
+    order = np.argsort(points)
+    again = kernel_sums(points[order], *binned, table_of(10), 0.1)
+    np.testing.assert_array_equal(sums[order], again)
+
+
+def test_far_rows_and_points_are_out_of_reach():
+    binned = bin_rows(np.array([-1e12, 0.0, 1e12]), np.ones(3), 0.1)
+    sums = kernel_sums(np.array([-1e15, -50.0, 0.0, 1e12]), *binned, table_of(10), 0.1)
+    np.testing.assert_allclose(sums, [0.0, 0.0, 1.0, 1.0])
+
+
+def test_own_term_is_the_sum_over_that_row_alone(rng):
+    rows, points = rng.normal(size=20), rng.normal(size=20)
+    own = own_terms(points, rows, table_of(10), 0.1)
+    for i in range(20):
+        alone = bin_rows(rows[i : i + 1], np.ones(1), 0.1)
+        expected = kernel_sums(points[i : i + 1], *alone, table_of(10), 0.1)
+        assert own[i] == pytest.approx(expected[0], rel=1e-12)

@@ -1,0 +1,174 @@
+"""The steps and the bound of the variational mixture, against slow truths."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import betaln, gammaln, logsumexp
+from scipy.stats import beta, gamma, norm
+from sklearn.mixture import BayesianGaussianMixture
+
+from calibration._kernels.normal_mixture import (
+    COUNT,
+    _component_divergence,
+    _stick_divergence,
+    share_groups,
+    update_components,
+)
+
+# Concentration; mean, its rows, shape and rate of the base measure.
+PRIOR = np.array([1.0, 0.2, 0.1, 1.0, 0.1])
+
+
+def rows_as_groups(x):
+    return np.stack([np.ones(len(x)), x, np.zeros(len(x))])
+
+
+def converge(groups, shares, prior, steps=300):
+    bounds = []
+    for _ in range(steps):
+        parameters = update_components(groups, shares, prior)
+        shares, bound = share_groups(groups, parameters, prior)
+        bounds.append(bound)
+    return parameters, shares, np.array(bounds)
+
+
+def random_shares(rng, n_components, m):
+    return np.ascontiguousarray(rng.dirichlet(np.ones(n_components), m).T)
+
+
+@pytest.fixture
+def two_clusters(rng):
+    return np.concatenate([rng.normal(-3.0, 0.5, 40), rng.normal(2.0, 1.0, 80)])
+
+
+def log_marginal(x, prior):
+    """Log evidence of rows in one normal component."""
+    _, mean0, precision0, shape0, rate0 = prior
+    n = len(x)
+    if n == 0:
+        return 0.0
+    precision, shape = precision0 + n, shape0 + n / 2
+    squares = ((x - x.mean()) ** 2).sum()
+    squares += precision0 * n / precision * (x.mean() - mean0) ** 2
+    out = gammaln(shape) - gammaln(shape0) + shape0 * np.log(rate0)
+    out += 0.5 * np.log(precision0 / precision) - n / 2 * np.log(2 * np.pi)
+    return out - shape * np.log(rate0 + squares / 2)
+
+
+def log_joint(x, second, prior):
+    """Log probability of the rows together with who is in the second component."""
+    n0, n1 = (~second).sum(), second.sum()
+    sticks = betaln(1 + n0, prior[0] + n1) - betaln(1, prior[0])
+    return sticks + log_marginal(x[~second], prior) + log_marginal(x[second], prior)
+
+
+def log_evidence(x, prior):
+    """Sum over all memberships in two components."""
+    memberships = product([False, True], repeat=len(x))
+    return logsumexp([log_joint(x, np.array(second), prior) for second in memberships])
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0, 4.0])
+def test_bound_lies_between_one_membership_and_all_of_them(rng, gap):
+    """With memberships fixed the posterior is exact, and so is the bound."""
+    x = np.concatenate([rng.normal(0, 0.4, 5), rng.normal(gap, 0.4, 4)])
+    second = np.arange(9) >= 5
+    shares = np.stack([~second, second]).astype(float)
+    groups = rows_as_groups(x)
+    bound = share_groups(groups, update_components(groups, shares, PRIOR), PRIOR)[1]
+    settled = converge(groups, shares, PRIOR)[2][-1]
+    assert log_joint(x, second, PRIOR) < bound <= settled < log_evidence(x, PRIOR)
+    if gap == 4.0:  # hardly any doubt who belongs where
+        assert bound < log_joint(x, second, PRIOR) + 0.02
+
+
+def test_bound_never_falls_from_any_start(rng, two_clusters):
+    groups = rows_as_groups(two_clusters)
+    for _ in range(10):
+        _, _, bounds = converge(groups, random_shares(rng, 5, 120), PRIOR, 60)
+        assert np.diff(bounds).min() > -1e-10
+        assert bounds[-1] > bounds[0] + 1.0
+
+
+def test_no_other_parameters_near_the_fixed_point_are_better(rng, two_clusters):
+    groups = rows_as_groups(two_clusters)
+    parameters, _, bounds = converge(groups, random_shares(rng, 3, 120), PRIOR, 2000)
+    for _ in range(50):
+        moved = parameters * (1.0 + 0.02 * rng.normal(size=parameters.shape))
+        assert share_groups(groups, moved, PRIOR)[1] < bounds[-1]
+
+
+def test_divergence_of_sticks_is_the_integral():
+    counts, concentration = np.array([5.0, 2.5, 0.5]), 0.7
+    expected = 0.0
+    for t in range(2):
+        law = beta(1 + counts[t], concentration + counts[t + 1 :].sum())
+        start = beta(1, concentration)
+        expected += quad(
+            lambda v: law.pdf(v) * (law.logpdf(v) - start.logpdf(v)),  # noqa: B023
+            0,
+            1,
+        )[0]
+    assert _stick_divergence(counts, concentration) == pytest.approx(expected, rel=1e-6)
+
+
+def test_divergence_of_a_component_is_the_integral():
+    prior = np.array([1.0, 0.2, 0.5, 2.0, 0.8])
+    parameters = np.array([3.0, -0.4, 3.5, 3.5, 1.7])
+
+    def log_density(mean, precision, m, k, a, b):
+        width = 1 / np.sqrt(k * precision)
+        return gamma.logpdf(precision, a, scale=1 / b) + norm.logpdf(mean, m, width)
+
+    mean, precision = np.meshgrid(np.linspace(-6, 6, 1201), np.linspace(0.005, 12, 800))
+    ours = log_density(mean, precision, *parameters[1:])
+    gap = ours - log_density(mean, precision, *prior[1:])
+    cell = (mean[0, 1] - mean[0, 0]) * (precision[1, 0] - precision[0, 0])
+    expected = (np.exp(ours) * gap).sum() * cell
+    value = _component_divergence(parameters, prior)
+    assert value == pytest.approx(expected, abs=2e-4)
+
+
+def test_larger_components_come_first_and_have_the_larger_bound(rng, two_clusters):
+    groups = rows_as_groups(two_clusters)
+    shares = random_shares(rng, 3, 120)
+    parameters = update_components(groups, shares, PRIOR)
+    assert (np.diff(parameters[COUNT]) <= 0.0).all()
+    assert parameters[COUNT].sum() == pytest.approx(120)
+
+
+def test_agrees_with_scikit_learn_on_rows(two_clusters):
+    """Its fixed point is ours: one step from its memberships gives its parameters."""
+    theirs = BayesianGaussianMixture(
+        n_components=2,
+        weight_concentration_prior_type="dirichlet_process",
+        weight_concentration_prior=PRIOR[0],
+        mean_prior=[PRIOR[1]],
+        mean_precision_prior=PRIOR[2],
+        degrees_of_freedom_prior=2 * PRIOR[3],
+        covariance_prior=[[2 * PRIOR[4]]],
+        reg_covar=0.0,
+        tol=1e-12,
+        max_iter=2000,
+        random_state=0,
+    ).fit(two_clusters[:, None])
+    shares = np.ascontiguousarray(theirs.predict_proba(two_clusters[:, None]).T)
+    ours, _, _ = converge(rows_as_groups(two_clusters), shares, PRIOR)
+    order = np.argsort(-theirs.weights_)
+    np.testing.assert_allclose(ours[1], theirs.means_[order, 0], atol=1e-4)
+    covariances = theirs.covariances_[order, 0, 0]
+    np.testing.assert_allclose(ours[4] / ours[3], covariances, rtol=1e-3)
+
+
+def test_a_group_counts_as_its_rows_with_common_shares(rng):
+    x = rng.normal(size=12)
+    shares = random_shares(rng, 3, 4)
+    cells = x.reshape(4, 3)
+    groups = np.stack([np.full(4, 3.0), cells.mean(axis=1), cells.var(axis=1)])
+    grouped = update_components(groups, shares, PRIOR)
+    by_rows = update_components(rows_as_groups(x), np.repeat(shares, 3, axis=1), PRIOR)
+    np.testing.assert_allclose(grouped, by_rows, rtol=1e-12)
+    bound = share_groups(groups, grouped, PRIOR)[1]
+    assert bound <= share_groups(rows_as_groups(x), by_rows, PRIOR)[1]
