@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calibration._kernels.types import Float64Array
 from calibration._validation import check_weights
+from calibration.auto import AutoCalibrator
 from calibration.base import ScoreCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.folds import (
@@ -60,8 +61,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         `sklearn.frozen.FrozenEstimator` it is not fitted again: only the calibrator
         is, on all rows given, and `cv` and `ensemble` are not used. Default:
         `LinearSVC`, which has no probabilities of its own.
-    calibrator : ScoreCalibrator, optional
-        Cloned and fitted on held-out scores; default `LogisticCalibrator()`.
+    calibrator : ScoreCalibrator or "auto", optional
+        Cloned and fitted on held-out scores; default `LogisticCalibrator()`. "auto":
+        `AutoCalibrator()`, which may do nothing.
     cv : int, splitter or iterable of (train, test), optional
         Folds that yield the held-out scores. Default: 5 stratified folds, fewer
         (with a `CalibrationWarning`) if a class has fewer rows. An integer is never
@@ -146,7 +148,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any = None,
-        calibrator: ScoreCalibrator | None = None,
+        calibrator: ScoreCalibrator | Literal["auto"] | None = None,
         *,
         cv: Any = None,
         ensemble: bool = False,
@@ -293,10 +295,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         calibrator = self.calibrator
         if calibrator is None:
             calibrator = LogisticCalibrator()
+        elif calibrator == "auto":
+            calibrator = AutoCalibrator()
         if not isinstance(calibrator, ScoreCalibrator):
             msg = (
                 "`calibrator` must be a ScoreCalibrator, for instance "
-                f"IsotonicCalibrator(), got {calibrator!r}."
+                f'IsotonicCalibrator(), or "auto", got {calibrator!r}.'
             )
             raise TypeError(msg)
         return adapt_calibrator(calibrator, response)
