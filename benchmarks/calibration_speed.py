@@ -25,6 +25,8 @@ from sklearn.isotonic import IsotonicRegression
 import calibration as cal
 
 MEMORY_BAR = 10.0
+# Scores for peers that cannot do more.
+SLOW_N = 5000
 BARS = {
     "summary": 0.4,
     "IsotonicCalibrator": 0.03,
@@ -107,6 +109,41 @@ def peers() -> dict[str, tuple[str, Fit]]:
     return found
 
 
+def slow_peers() -> dict[str, tuple[str, Fit]]:
+    """Peers whose time grows with the square of n or worse, if they are installed."""
+    found: dict[str, tuple[str, Fit]] = {}
+    if importlib.util.find_spec("netcal"):
+        from netcal import binning
+
+        found["netcal BBQ"] = "BBQCalibrator", lambda x, y: binning.BBQ().fit(x, y)
+        found["netcal ENIR"] = "ENIRCalibrator", lambda x, y: binning.ENIR().fit(x, y)
+    if importlib.util.find_spec("probcal"):
+        import probcal
+
+        for name in ("BBQCalibrator", "ENIRCalibrator"):
+            method = getattr(probcal, name)
+            found[f"probcal {name}"] = (
+                name,
+                lambda x, y, method=method: method().fit(x, y),
+            )
+    return found
+
+
+def measure_slow_peers(records: Records) -> None:
+    """Time them and their counterparts on few scores, all from the raw arrays."""
+    scores, y = make_scores(SLOW_N)
+    for name, (ours, fit) in slow_peers().items():
+        OURS[ours]().fit(scores, y)
+        with contextlib.redirect_stdout(io.StringIO()):
+            records.measure(
+                f"{name}, {SLOW_N}",
+                lambda fit=fit, ours=ours: {
+                    "s": median_seconds(lambda: fit(scores, y), 3),
+                    "ours": median_seconds(lambda: OURS[ours]().fit(scores, y), 3),
+                },
+            )
+
+
 def _sklearn_sigmoid(x: np.ndarray, y: np.ndarray) -> object:
     # The public class cross-validates an estimator; this is the fit inside it.
     from sklearn.calibration import _SigmoidCalibration
@@ -184,6 +221,10 @@ def print_tables(records: Records, n: int) -> None:
         total = rows["summary"]["s"] + rows[ours]["s"]
         ratio = rows[name]["s"] / total
         print(f"{name:24s} {rows[name]['s']:9.3f}  {ours:28s} {ratio:11.1f}")
+    for name, (ours, _) in slow_peers().items():
+        row = rows[f"{name}, {SLOW_N}"]
+        ratio = row["s"] / row["ours"]
+        print(f"{name:24s} {row['s']:9.3f}  {ours:28s} {ratio:11.1f} ({SLOW_N} scores)")
 
 
 def main() -> None:
@@ -197,6 +238,7 @@ def main() -> None:
     records = Records("calibration_speed", f"{options.run}-{n}", fresh=options.fresh)
     measure_ours(records, n)
     measure_peers(records, n)
+    measure_slow_peers(records)
     print_tables(records, n)
 
 

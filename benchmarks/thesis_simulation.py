@@ -1,0 +1,135 @@
+"""The simulated parts of thesis.py: three kernels, calibration sizes, histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from records import Records
+from thesis_designs import (
+    DESIGNS,
+    KERNELS,
+    KINDS,
+    calibrate,
+    draw_circular,
+    fit_svm,
+    measure,
+    svm_scores,
+)
+
+import calibration as cal
+
+Row = dict[str, Any]
+
+ROWS = 1000
+SIZES = (10, 20, 50, 100, 500, 1000, 2000, 5000)
+BINNED_SIZES = (10**2, 10**3, 10**4, 10**5, 10**6)
+TEST_ROWS = 10_000
+# Enough for the noise of a measured error to be far below the error.
+MANY_TEST_ROWS = 10**6
+SHAPES = ("linear", "quadratic")
+
+
+def simulate(design: str, kernel: str, draw: int) -> Row:
+    """Fit SVM and calibrators on the same rows of a design, measure on as many new.
+
+    The data of a draw do not depend on the kernel.
+    """
+    rng = np.random.default_rng([40, list(DESIGNS).index(design), draw])
+    X, y = DESIGNS[design](rng, ROWS)
+    X_test, y_test = DESIGNS[design](rng, ROWS)
+    model = fit_svm(kernel, X, y)
+    found = calibrate(
+        KINDS, (svm_scores(model, X), y), (svm_scores(model, X_test), y_test)
+    )
+    row = {"design": design, "kernel": kernel, "draw": draw, "methods": found}
+    if kernel == "linear":
+        # All that the linear machine can choose; the axes are at 0 and 90 degrees.
+        slope = np.degrees(np.arctan2(*model.coef_[0][::-1])) % 180.0
+        row["degrees"] = round(float(slope), 1)
+    return row
+
+
+def try_sizes(kernel: str, draw: int, *, same: bool) -> Row:
+    """Measure on the circular design while the calibration rows grow.
+
+    With `same`, the machine is trained on the calibration rows; else on 5000 others.
+    """
+    rng = np.random.default_rng([41, draw])
+    X_train, y_train = draw_circular(rng, SIZES[-1])
+    X, y = draw_circular(rng, SIZES[-1])
+    X_test, y_test = draw_circular(rng, TEST_ROWS)
+    model = None if same else fit_svm(kernel, X_train, y_train)
+    found = {}
+    for n in SIZES:
+        # The first rows of each class: ten may not be all of one.
+        rows = np.flatnonzero(
+            np.cumsum(y == 1) * y + np.cumsum(y == 0) * (1 - y) <= n / 2
+        )
+        used = model or fit_svm(kernel, X[rows], y[rows])
+        found[str(n)] = calibrate(
+            KINDS,
+            (svm_scores(used, X[rows]), y[rows]),
+            (svm_scores(used, X_test), y_test),
+        )
+    return {"kernel": kernel, "draw": draw, "same": same, "sizes": found}
+
+
+def try_histograms(kernel: str, draw: int) -> Row:
+    """Measure histogram binning with n^(1/3) bins while n grows (circular design).
+
+    Test errors are those of 10 000 rows, as in the thesis, and of 10^6.
+    """
+    rng = np.random.default_rng([42, draw])
+    model = fit_svm(kernel, *draw_circular(rng, ROWS))
+    X, y = draw_circular(rng, BINNED_SIZES[-1])
+    X_test, y_test = draw_circular(rng, MANY_TEST_ROWS)
+    scores, test_scores = svm_scores(model, X), svm_scores(model, X_test)
+    found = {"raw": _errors(y_test, test_scores, ROWS)}
+    for n in BINNED_SIZES:
+        histogram = cal.HistogramCalibrator("auto").fit(scores[:n], y[:n])
+        found[str(n)] = _errors(y_test, histogram.predict(test_scores), n)
+    return {"kernel": kernel, "draw": draw, "sizes": found}
+
+
+def _errors(y: np.ndarray, p: np.ndarray, n: int) -> Row:
+    few = slice(TEST_ROWS)
+    return {"few": measure(y[few], p[few], n), "many": measure(y, p, n)}
+
+
+def run_simulation(records: Records, draws: int) -> list[Row]:
+    """Return the rows of the first part, tables 5, 7, 14 and 15."""
+    return [
+        records.measure(
+            f"simulation-{design}-{kernel}-{draw}",
+            lambda key=(design, kernel, draw): simulate(*key),
+        )
+        for design in DESIGNS
+        for kernel in KERNELS
+        for draw in range(draws)
+    ]
+
+
+def run_sizes(records: Records, draws: int) -> list[Row]:
+    """Return the rows of figures 16 to 19."""
+    return [
+        records.measure(
+            f"sizes-{'same' if same else 'separate'}-{kernel}-{draw}",
+            lambda key=(kernel, draw), same=same: try_sizes(*key, same=same),
+        )
+        for same in (False, True)
+        for kernel in SHAPES
+        for draw in range(draws)
+    ]
+
+
+def run_histograms(records: Records, draws: int) -> list[Row]:
+    """Return the rows of table 26."""
+    return [
+        records.measure(
+            f"histogram-{kernel}-{draw}",
+            lambda key=(kernel, draw): try_histograms(*key),
+        )
+        for kernel in SHAPES
+        for draw in range(draws)
+    ]
