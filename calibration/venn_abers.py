@@ -85,7 +85,7 @@ class VennAbersCalibrator(ScoreCalibrator):
         Returns
         -------
         ndarray of shape (n, 2)
-            p0 < p1.
+            Columns p0 and p1, p0 < p1.
         """
         check_is_fitted(self)
         values = check_vector(scores, "scores")

@@ -156,7 +156,13 @@ class ConformalRecalibration(Recalibration):
         return self
 
     def choices(self) -> dict[str, Any]:
-        """Return the bound on the error of coverage."""
+        """Return the bound on the error of coverage.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         return {"kind": "conformal", "bound": self.bound_}
 
     def _gap(self, total: float) -> int:

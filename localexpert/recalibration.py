@@ -64,7 +64,13 @@ class Recalibration(ABC):
 
     @abstractmethod
     def choices(self) -> dict[str, Any]:
-        """Return what was chosen, ready for JSON."""
+        """Return what was chosen.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
 
     def apply(self, law: Law) -> Law:
         """Return the law with CDF G(F), for new rows.
@@ -202,7 +208,13 @@ class PitRecalibration(Recalibration):
         return self
 
     def choices(self) -> dict[str, Any]:
-        """Return the strength, and what the others scored."""
+        """Return the strength, and what the others scored.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         losses = {str(s): float(loss) for s, loss in self.losses_.items()}
         return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
 
