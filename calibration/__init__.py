@@ -8,12 +8,15 @@ from importlib.metadata import version
 
 from calibration.acp import ACPCalibrator
 from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
+from calibration.auto import AutoCalibrator
+from calibration.auto_report import AutoReport, CandidateScore
 from calibration.bagging import BaggedIsotonicCalibrator
 from calibration.base import ScoreCalibrator
 from calibration.bbq import BBQCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.binnings import ABBCalibrator, SBBCalibrator
 from calibration.classifier import CalibratedClassifier
+from calibration.compare import CalibratorComparison, compare_calibrators
 from calibration.dpm import DPMCalibrator
 from calibration.elite import ELiTECalibrator
 from calibration.enir import ENIRCalibrator, NearIsotonicPath
@@ -62,6 +65,8 @@ __all__ = [
     "ABBCalibrator",
     "ACPCalibrator",
     "AsymmetricLaplaceCalibrator",
+    "AutoCalibrator",
+    "AutoReport",
     "BBQCalibrator",
     "BaggedIsotonicCalibrator",
     "BetaCalibrator",
@@ -69,6 +74,8 @@ __all__ = [
     "CalibratedClassifier",
     "CalibrationMap",
     "CalibrationWarning",
+    "CalibratorComparison",
+    "CandidateScore",
     "CenteredIsotonicCalibrator",
     "CorpDecomposition",
     "DPMCalibrator",
@@ -97,6 +104,7 @@ __all__ = [
     "auc_loss_bound",
     "brier_decomposition",
     "brier_score",
+    "compare_calibrators",
     "compare_methods",
     "corp_decomposition",
     "ece_bound",

@@ -73,6 +73,19 @@ ARROWS: dict[str, str] = {
         )
         for name in CALIBRATORS
     },
+    # Choosing among calibrators: a layer above them.
+    "calibration.auto_report": "",
+    "calibration.auto_trials": f"scipy sklearn {_KERNELS} {_DATA} {_BASES}",
+    "calibration.auto": (
+        f"sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.auto_report "
+        "calibration.auto_trials "
+        + " ".join(f"calibration.{name}" for name in CALIBRATORS)
+    ),
+    "calibration.compare": (
+        f"matplotlib scipy sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES} "
+        "calibration.auto calibration.auto_trials calibration.measures "
+        "calibration.plots " + " ".join(f"calibration.{name}" for name in CALIBRATORS)
+    ),
     "calibration.class_densities": (
         f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES}"
     ),
@@ -127,7 +140,7 @@ ARROWS: dict[str, str] = {
     "calibration.classifier": (
         f"scipy sklearn joblib {_KERNELS} {_CHECKS} {_DATA} {_BASES} "
         "calibration.logistic calibration.folds calibration.responses "
-        "calibration.venn_abers"
+        "calibration.auto calibration.venn_abers"
     ),
     "calibration.plots": (
         f"matplotlib scipy {_KERNELS} {_CHECKS} {_DATA} calibration.base "

@@ -14,6 +14,12 @@ PACKAGES = ("calibration", "localexpert")
 # Functions and classes without an underscore that files of a package share among
 # themselves and do not offer to users. All others must be in the package's `__all__`.
 SHARED: dict[str, set[str]] = {
+    "calibration.auto_trials": {
+        "HeldOut",
+        "deal_folds",
+        "hold_trials",
+        "read_log_odds",
+    },
     "calibration.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.kernel_density": {
         "KernelDensity",
