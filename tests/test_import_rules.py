@@ -84,7 +84,7 @@ ARROWS: dict[str, str] = {
     "calibration.compare": (
         f"matplotlib scipy sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES} "
         "calibration.auto calibration.auto_trials calibration.measures "
-        "calibration.plots " + " ".join(f"calibration.{name}" for name in CALIBRATORS)
+        + " ".join(f"calibration.{name}" for name in CALIBRATORS)
     ),
     "calibration.class_densities": (
         f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} {_BASES}"
