@@ -58,13 +58,25 @@ SINGLE: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "BBQ": cal.BBQCalibrator,
     "ENIR": cal.ENIRCalibrator,
     "ELiTE": cal.ELiTECalibrator,
+    "VennAbers": cal.VennAbersCalibrator,
 }
 AUTOS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     AUTO: AutoCalibrator,
     "Auto, select": lambda: AutoCalibrator("select"),
 }
-# The protocol of beta's paper is about few methods.
-FEW = ("Platt", "Quadratic", "Beta", "PiecewiseLogistic", "ELiTE", AUTO)
+# Elsewhere: the candidates of the default menu, and two of another kind.
+FEW = (
+    "Temperature",
+    "Platt",
+    "Quadratic",
+    "Beta",
+    "PiecewiseLogistic",
+    "ELiTE",
+    "VennAbers",
+    "ABB",
+    "Isotonic",
+    AUTO,
+)
 
 
 def ours(make: Callable[[], cal.ScoreCalibrator]) -> Method:
@@ -146,7 +158,7 @@ def _venn_abers(
 def methods_of(protocol: str) -> dict[str, Method]:
     """Return the methods that a protocol compares."""
     made = {**SINGLE, **AUTOS}
-    if protocol == "folds":
+    if protocol != "halves":
         made = {name: made[name] for name in FEW}
     mine = {name: ours(make) for name, make in made.items()}
     return {"nothing": nothing, **mine, **peers()}

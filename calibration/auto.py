@@ -17,7 +17,6 @@ from calibration.base import Scale, ScoreCalibrator
 from calibration.beta import BetaCalibrator
 from calibration.elite import ELiTECalibrator
 from calibration.identity import IdentityCalibrator
-from calibration.isotonic import CenteredIsotonicCalibrator
 from calibration.log_odds import LogOddsCalibrator
 from calibration.logistic import (
     PlattCalibrator,
@@ -26,10 +25,10 @@ from calibration.logistic import (
 )
 from calibration.piecewise import PiecewiseLogisticCalibrator
 from calibration.summary import ScoreSummary
+from calibration.venn_abers import VennAbersCalibrator
 
-# From so many rows on the menu grows: by curves of more parameters, then by steps.
+# From so many rows on the menu holds the formulas that extrapolate badly from fewer.
 _ROWS_FOR_CURVES = 1_000
-_ROWS_FOR_STEPS = 10_000
 # Weights of a stack are held to doing nothing as if by this many squared log-odds.
 _STACK_RIDGE = 10.0
 
@@ -73,9 +72,9 @@ class AutoCalibrator(LogOddsCalibrator):
 
     Notes
     -----
-    Default menu: doing nothing, temperature, Platt, quadratic, ELiTE; from 1000 rows
-    on also beta and three-piece logistic; from 10 000 on centred isotonic as well. On
-    real scores without those that need a probability, and Platt comes first.
+    Default menu: doing nothing, temperature, Platt, quadratic, ELiTE, Venn-Abers
+    (isotonic regression with honest ends); from 1000 rows on also beta and three-piece
+    logistic. On real scores without those that need a probability, and Platt first.
 
     All candidates work in the log-odds x of the scores; a score of exactly 0 or 1
     counts as half of the least positive one, and likewise, so that doing nothing has
@@ -224,7 +223,7 @@ def _default_menu(
     n: float, real: bool, random_state: int | None
 ) -> dict[str, ScoreCalibrator]:
     """Return the candidates besides doing nothing, the simplest first."""
-    curves, steps = n >= _ROWS_FOR_CURVES, n >= _ROWS_FOR_STEPS
+    curves = n >= _ROWS_FOR_CURVES
     menu: dict[str, ScoreCalibrator] = {}
     if not real:
         menu["temperature"] = TemperatureCalibrator()
@@ -235,8 +234,7 @@ def _default_menu(
     if curves:
         menu["piecewise"] = PiecewiseLogisticCalibrator(random_state=random_state)
     menu["elite"] = ELiTECalibrator()
-    if steps:
-        menu["isotonic"] = CenteredIsotonicCalibrator()
+    menu["venn_abers"] = VennAbersCalibrator()
     return menu
 
 
