@@ -65,8 +65,8 @@ class AutoCalibrator(LogOddsCalibrator):
     calibrators_ : dict of str to ScoreCalibrator
         The candidates in the answer, fitted on all rows, in log-odds (or in real
         scores).
-    weights_ : ndarray of shape (len(calibrators_),)
-        Weights of their log-odds.
+    weights_ : ndarray of shape (k,)
+        Weights of the log-odds of these k.
     bound_ : float
         The answer's log-odds lie within -+ `bound_`; inf for the reference.
 

@@ -155,7 +155,7 @@ class BaseCDF:
         0.7 n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
         where Q is straight, as it is for normal values. dQ/dt is kept above 1e-3 of
         its mean between the tails, 1e-6 of its mean everywhere and 1e-12 of the
-        greatest |r| (1e-12 if all are 0): the floor on the spread of ties.
+        greatest size of r (1e-12 if all are 0): the floor on the spread of ties.
 
         A tail maximises the likelihood of the values beyond its join times priors
         that pull its shape to 0 (normal, spread 0.15) and hold its scale near the
