@@ -14,13 +14,14 @@ from pathlib import Path
 
 from numpydoc.validate import get_validation_checks, validate
 
-PACKAGES = ("calibration", "localexpert")
+# Where public names live; tests/test_public_api.py has the same list.
+NAMESPACES = ("calibration", "localexpert", "localexpert.risk")
 ROOT = Path(__file__).parents[1]
 
 
 def find_public_names() -> Iterator[str]:
     """Yield the full name of every public function, class and method, once."""
-    for package in PACKAGES:
+    for package in NAMESPACES:
         root = importlib.import_module(package)
         for name in root.__all__:
             value = getattr(root, name)

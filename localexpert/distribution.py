@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.laws.law import Law, over_rows
-from localexpert.risk import RiskMeasures
+from localexpert.risk_measures import RiskMeasures
 
 
 @dataclass(frozen=True, eq=False, repr=False)

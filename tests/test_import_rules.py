@@ -162,11 +162,14 @@ ARROWS: dict[str, str] = {
         f"scipy {_GROUND} localexpert.laws.law localexpert.base_cdf"
     ),
     "localexpert.laws": "localexpert.laws.*",
-    "localexpert.risk": f"{_GROUND} localexpert.laws.law",
-    "localexpert.distribution": (f"{_GROUND} localexpert.laws.law localexpert.risk"),
+    "localexpert.risk_measures": f"{_GROUND} localexpert.laws.law",
+    "localexpert.distribution": (
+        f"{_GROUND} localexpert.laws.law localexpert.risk_measures"
+    ),
     "localexpert.metrics": (
         f"scipy {_KERNELS} calibration._validation localexpert.distribution"
     ),
+    "localexpert.risk": "localexpert.risk.*",
     # How one is learned: stages that know nothing of each other.
     "localexpert.thresholds": _GROUND,
     "localexpert.folds": f"sklearn {_GROUND}",
@@ -198,7 +201,8 @@ ARROWS: dict[str, str] = {
         f"scipy {_GROUND} localexpert.folds localexpert.laws localexpert.laws.* "
         "localexpert.recalibration"
     ),
-    "localexpert.plots": f"matplotlib {_GROUND} localexpert.expert_report",
+    "localexpert.plots.experts": f"matplotlib {_GROUND} localexpert.expert_report",
+    "localexpert.plots": "localexpert.plots.*",
     "localexpert.expert_report": f"scipy calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (

@@ -1,0 +1,3 @@
+"""Risk of forecasts and the decisions that follow from it."""
+
+__all__: list[str] = []
