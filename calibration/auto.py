@@ -68,7 +68,7 @@ class AutoCalibrator(LogOddsCalibrator):
     weights_ : ndarray of shape (k,)
         Weights of the log-odds of these k.
     bound_ : float
-        The answer's log-odds lie within -+ `bound_`; inf for the reference.
+        The answer's log-odds lie within -+ `bound_`.
 
     Notes
     -----
@@ -87,8 +87,9 @@ class AutoCalibrator(LogOddsCalibrator):
         + \frac{10}{2} \|w - e_1\|^2, \qquad w \ge 0,
 
     :math:`e_1` being the reference alone: few rows stay close to it. The answer's
-    probabilities are clipped to :math:`[1/(2n+2), 1 - 1/(2n+2)]`, unless it is the
-    reference. The probability of harm is the smaller of
+    probabilities are clipped to :math:`[1/(2n+2), 1 - 1/(2n+2)]`; those of the
+    reference at twice these log-odds, for n rows without a surprise are no grounds
+    to trust a probability of 1e-16. The probability of harm is the smaller of
     :math:`\Phi(\bar d / se(\bar d))` and :math:`\exp(n \bar d)`, d being the paired
     differences of held-out losses to those of the reference. The second bounds the
     chance of such a likelihood ratio if the reference were right, and decides where a
@@ -157,7 +158,7 @@ class AutoCalibrator(LogOddsCalibrator):
         trials = hold_trials(menu, cells, self.n_folds, self.random_state)
         bound = float(np.log(2.0 * cells.n + 1.0))
         weights, self.report_ = self._decide(list(menu), trials, bound)
-        self.bound_ = bound if self.report_.accepted else np.inf
+        self.bound_ = bound if self.report_.accepted else 2.0 * bound
         self.weights_ = weights[weights > 0.0]
         self.calibrators_ = {
             name: clone(menu[name]).fit_summary(cells) for name in self.report_.chosen

@@ -18,8 +18,11 @@ from calibration.base import ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 
-# The gap between 1 and the float below it: no probability is resolved beyond.
+# The gap between 1 and the float below it: no probability near 1 is resolved beyond.
 _RESOLUTION = 2.0**-53
+# Near 0 floats resolve far more. Log-odds beyond this keep their order, not their size.
+_STRAIGHT = 53.0 * np.log(2.0)
+_LEAST = float(np.finfo(np.float64).tiny)
 # Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
 # estimate alone, strong enough to keep it finite where a threshold separates classes.
 WEAK_RIDGE = 1e-3
@@ -32,8 +35,10 @@ class LogOddsScale:
     """Turns scores into the coordinate x of parametric maps.
 
     On the probability scale x = logit(s), where s is first clipped to
-    [lower, upper] so that 0 and 1 have finite log-odds. On the other two scales
-    x = s.
+    [lower, upper] so that 0 and 1 have finite log-odds. Log-odds below those of
+    2^-53, the least that 1 - s resolves too, enter as that bound minus
+    log(1 + excess): they keep their order and lose their leverage. On the other two
+    scales x = s.
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ class LogOddsScale:
     """
 
     scale: Literal["probability", "logit", "real"]
-    lower: float = _RESOLUTION
+    lower: float = _LEAST
     upper: float = 1.0 - _RESOLUTION
 
     @classmethod
@@ -55,7 +60,7 @@ class LogOddsScale:
         A classifier that says exactly 0 (a forest, say) means "less than my least
         positive score", not log-odds of -37, which would have all the leverage in a
         fit: scores of 0 count as half of the least positive score, and scores of 1
-        likewise. Without exact zeros and ones the bound is the float resolution.
+        likewise. Without exact zeros and ones the bound is what floats resolve.
         """
         if scale != "probability":
             return cls(scale)
@@ -67,7 +72,7 @@ class LogOddsScale:
         has_zero, has_one = summary.scores[0] == 0.0, summary.scores[-1] == 1.0
         return cls(
             scale,
-            max(float(low), _RESOLUTION) if has_zero else _RESOLUTION,
+            max(float(low), _LEAST) if has_zero else _LEAST,
             1.0 - (max(float(high), _RESOLUTION) if has_one else _RESOLUTION),
         )
 
@@ -76,7 +81,8 @@ class LogOddsScale:
         if self.scale != "probability":
             return scores
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
-        return x
+        excess = np.maximum(-_STRAIGHT - x, 0.0)
+        return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
 
 
 class LogOddsCalibrator(ScoreCalibrator):

@@ -15,6 +15,7 @@ from calibration._kernels.types import Float64Array
 from localexpert._kernels.law_mesh import mesh_crps, mesh_moments
 from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert.laws.beside_atoms import MapBesideAtoms
+from localexpert.laws.composed_map import ComposedMap
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
@@ -193,7 +194,7 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, DiscreteLaw or MixedLaw
+    law : SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw
     scores : ProbitMap
         G, one for all rows or one for each.
 
@@ -204,15 +205,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
     """
     del scores
     msg = (
-        "`law` must be a SplineLaw, a DiscreteLaw or a MixedLaw, "
+        "`law` must be a SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw, "
         f"got {type(law).__name__}."
     )
     raise TypeError(msg)
 
 
-@recalibrate_law.register
-def _(law: SplineLaw, scores: ProbitMap) -> RecalibratedLaw:
-    return RecalibratedLaw(law, scores)
+@recalibrate_law.register(SplineLaw)
+@recalibrate_law.register(RecalibratedLaw)
+def _(law: Law, scores: ProbitMap) -> RecalibratedLaw:
+    return _map_smooth(law, scores)
 
 
 @recalibrate_law.register
@@ -229,12 +231,19 @@ def _(law: DiscreteLaw, scores: ProbitMap) -> DiscreteLaw:
 
 @recalibrate_law.register
 def _(law: MixedLaw, scores: ProbitMap) -> MixedLaw:
-    if not isinstance(law.continuous, SplineLaw):
-        msg = f"`law` must have a SplineLaw, got {type(law.continuous).__name__}."
-        raise TypeError(msg)
     beside = MapBesideAtoms.of(law, scores)
-    smooth = RecalibratedLaw(law.continuous, beside)
+    smooth = _map_smooth(law.continuous, beside)
     return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
+
+
+def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw:
+    """Return a smooth law mapped, after the map it has if it has one."""
+    if isinstance(law, RecalibratedLaw):
+        return RecalibratedLaw(law.law, ComposedMap(law.scores, scores))
+    if isinstance(law, SplineLaw):
+        return RecalibratedLaw(law, scores)
+    msg = f"`law` must be made of a SplineLaw, got {type(law).__name__}."
+    raise TypeError(msg)
 
 
 def _log_rate(

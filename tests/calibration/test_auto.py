@@ -34,8 +34,23 @@ def test_calibrated_scores_are_left_as_they_are(rng, method):
     auto = AutoCalibrator(method).fit(scores, y)
     assert auto.report_.chosen == ("identity",)
     assert not auto.report_.accepted
-    np.testing.assert_allclose(auto.predict(scores), scores, rtol=1e-14)
-    assert auto.bound_ == np.inf
+    bound = 1.0 / 4001.0**2
+    expected = expit(np.clip(logit(scores), logit(bound), -logit(bound)))
+    np.testing.assert_allclose(auto.predict(scores), expected, rtol=1e-6)
+
+
+def test_order_of_the_least_probabilities_is_kept(rng):
+    x = rng.uniform(-500.0, -400.0, size=800)
+    y = rng.uniform(size=800) < expit((x + 450.0) / 5.0)
+    p = AutoCalibrator().fit(np.exp(x), y).predict(np.exp([-490.0, -450.0, -410.0]))
+    np.testing.assert_allclose(p, [0.0, 0.5, 1.0], atol=0.1)
+
+
+def test_doing_nothing_ends_where_no_row_could_tell(rng):
+    y = np.arange(20) % 2
+    auto = AutoCalibrator().fit(np.where(y, 1.0 - 1e-12, 1e-12), y)
+    assert auto.report_.chosen == ("identity",)
+    np.testing.assert_allclose(auto.predict_log_odds([1e-12]), -2.0 * np.log(41.0))
 
 
 @METHODS
@@ -175,7 +190,7 @@ def test_rows_too_few_to_hold_out_are_left_alone():
 
 
 def test_probabilities_closer_than_log_odds_can_tell_are_one_score():
-    tiny = AutoCalibrator().fit([1e-300, 1e-290, 1e-280], [0, 1, 1])
+    tiny = AutoCalibrator().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
     np.testing.assert_allclose(tiny.predict([0.0, 0.5]), 0.6)
     assert not hasattr(tiny, "report_")
 

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from localexpert.base_cdf import BaseCDF
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
+from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap
 
 INF = np.inf
@@ -353,12 +353,8 @@ def test_maps_that_are_refused(knots, values, slopes, message):
 
 
 def test_laws_that_are_refused():
-    law = spline_law("gaussian")
-    with pytest.raises(TypeError, match="`law` must be a SplineLaw, a Discrete"):
-        recalibrate_law(recalibrate_law(law, MAPS["bent"]), MAPS["bent"])
-    twice = MixedLaw([0.0], [[0.1]] * 4, RecalibratedLaw(law, MAPS["bent"]), [1.0])
-    with pytest.raises(TypeError, match="`law` must have a SplineLaw, got Recalib"):
-        recalibrate_law(twice, MAPS["bent"])
+    with pytest.raises(TypeError, match="`law` must be a SplineLaw, Recal"):
+        recalibrate_law("law", MAPS["bent"])
     rows = ProbitMap.by_row([bent_map()], np.zeros(3, dtype=int))
     with pytest.raises(ValueError, match="`p` must be as long as the map, got 2 and 3"):
         rows(np.array([0.1, 0.2]))
