@@ -53,6 +53,7 @@ from calibration.measures import (
 from calibration.piecewise import PiecewiseLogisticCalibrator
 from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
 from calibration.sba import SBACalibrator
+from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
 from calibration.theory import auc_loss_bound, ece_bound, mce_bound
 from calibration.three_values import ThreeValueCalibrator
@@ -97,6 +98,7 @@ __all__ = [
     "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
+    "StorageError",
     "TemperatureCalibrator",
     "ThreeValueCalibrator",
     "TrimmedCalibrator",
@@ -109,6 +111,7 @@ __all__ = [
     "corp_decomposition",
     "ece_bound",
     "expected_calibration_error",
+    "load",
     "log_loss",
     "logistic_intervals",
     "maximum_calibration_error",

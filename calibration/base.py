@@ -14,6 +14,7 @@ from calibration._kernels.types import Float64Array
 from calibration._validation import check_choice, check_in_unit, check_vector
 from calibration.exceptions import CalibrationWarning
 from calibration.maps import CalibrationMap, constant_map
+from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 
 Scale: TypeAlias = Literal["probability", "logit", "real"]
@@ -21,7 +22,7 @@ Scale: TypeAlias = Literal["probability", "logit", "real"]
 SCALES: tuple[str, ...] = ("probability", "logit", "real")
 
 
-class ScoreCalibrator(BaseEstimator, metaclass=ABCMeta):
+class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
     """Base of calibrators fitted on scores alone.
 
     Conventions, stated once for all of them:

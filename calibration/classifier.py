@@ -41,6 +41,7 @@ from calibration.responses import (
     choose_response,
     read_scores,
 )
+from calibration.storage import Saved
 from calibration.venn_abers import VennAbersCalibrator, merge_intervals
 
 
@@ -51,7 +52,7 @@ class CalibratedPair(NamedTuple):
     calibrator: ScoreCalibrator
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""A classifier of two classes whose probabilities are calibrated.
 
     Parameters

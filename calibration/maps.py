@@ -19,13 +19,14 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
+from calibration.storage import Saved
 
 _SCHEMA = "calibration.CalibrationMap/1"
 _ARRAYS = ("knots", "left", "at", "right", "weight0", "weight1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationMap:
+class CalibrationMap(Saved):
     """A function from score to probability as arrays of knots and values.
 
     Below the first knot the map is left[0], on knot k it is at[k], above the last

@@ -16,10 +16,11 @@ from calibration._validation import (
 )
 from calibration.base import SCALES, Scale, _degenerate
 from calibration.exceptions import CalibrationWarning
+from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 
 
-class SideInformationCalibrator(BaseEstimator):
+class SideInformationCalibrator(Saved, BaseEstimator):
     """Base of calibrators whose `predict` needs something beside the score.
 
     They are not `ScoreCalibrator`s, which predict from a score alone, but keep to

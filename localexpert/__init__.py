@@ -5,14 +5,25 @@ May import the public names of `calibration` (and its kernels), never the revers
 
 from importlib.metadata import version
 
+from localexpert import risk
 from localexpert.base_cdf import BaseCDF
 from localexpert.conformal import ConformalRecalibration
 from localexpert.distribution import PredictiveDistribution
+from localexpert.ensemble import DistributionEnsemble
 from localexpert.expert_calibration import ExpertCalibration
 from localexpert.expert_report import ExpertReport
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.explain import (
+    Explanation,
+    PermutationImportance,
+    explain_boosting,
+    explain_forecast,
+    permutation_importance,
+    plot_explanation,
+)
 from localexpert.folds import make_folds
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.laws.pooled import PooledLaw
 from localexpert.laws.recalibrated import RecalibratedLaw
 from localexpert.laws.score_map import ProbitMap
 from localexpert.metrics import (
@@ -27,10 +38,23 @@ from localexpert.metrics import (
     pit_test,
     threshold_weighted_crps,
 )
-from localexpert.plots import plot_expert_report
+from localexpert.plots import (
+    plot_coverage,
+    plot_expert_report,
+    plot_fan,
+    plot_forecast,
+    plot_forecasts,
+    plot_importance,
+    plot_pit,
+    plot_quantile_reliability,
+    plot_sharpness,
+    plot_threshold_reliability,
+)
 from localexpert.recalibration import PitRecalibration
 from localexpert.regressor import LocalExpertRegressor
 from localexpert.spline import ProbitSpline, RawSpline
+from localexpert.stacking import Stacker
+from localexpert.storage import load
 from localexpert.thresholds import find_atoms, is_discrete, place_thresholds
 
 __version__ = version("localexpert")
@@ -39,14 +63,18 @@ __all__ = [
     "BaseCDF",
     "ConformalRecalibration",
     "DiscreteLaw",
+    "DistributionEnsemble",
     "DistributionScorer",
     "ExpertCalibration",
     "ExpertReport",
+    "Explanation",
     "IndependentExperts",
     "JointForest",
     "LocalExpertRegressor",
     "MixedLaw",
+    "PermutationImportance",
     "PitRecalibration",
+    "PooledLaw",
     "PredictiveDistribution",
     "ProbitMap",
     "ProbitSpline",
@@ -54,18 +82,34 @@ __all__ = [
     "RecalibratedLaw",
     "SharedBoosting",
     "SplineLaw",
+    "Stacker",
     "crps_score",
     "crps_scorer",
+    "explain_boosting",
+    "explain_forecast",
     "find_atoms",
     "interval_coverage",
     "interval_score",
     "is_discrete",
+    "load",
     "log_score",
     "log_scorer",
     "make_folds",
+    "permutation_importance",
     "pinball_loss",
     "pit_test",
     "place_thresholds",
+    "plot_coverage",
     "plot_expert_report",
+    "plot_explanation",
+    "plot_fan",
+    "plot_forecast",
+    "plot_forecasts",
+    "plot_importance",
+    "plot_pit",
+    "plot_quantile_reliability",
+    "plot_sharpness",
+    "plot_threshold_reliability",
+    "risk",
     "threshold_weighted_crps",
 ]

@@ -8,13 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from calibration import CalibrationWarning
 from calibration._kernels.types import Float64Array
-from localexpert._validation import check_integer, check_levels, check_weights
+from localexpert._validation import check_integer, check_weights
+from localexpert.base import DistributionRegressor
 from localexpert.conformal import make_recalibration, set_aside
 from localexpert.distribution import PredictiveDistribution
 from localexpert.expert_report import ExpertReport
@@ -23,10 +22,16 @@ from localexpert.folds import Fold, Rows, make_folds
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.continuous import fold_numbers
 from localexpert.forecasters.plan import FitReport, Forecaster, Plan
+from localexpert.laws import Law
+from localexpert.laws.recentred import recentre
+from localexpert.progress import show_progress
 from localexpert.recalibration import Recalibration
+from localexpert.stacking.meta_features import MetaFeatures
+from localexpert.stacking.stacker import Stacker, make_stacker
+from localexpert.stacking.transform import MetaFeatureTransformer
 
 
-class LocalExpertRegressor(RegressorMixin, BaseEstimator):
+class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
 
     Parameters
@@ -62,10 +67,15 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         `ConformalRecalibration`.
     bounds : (float, float), optional
         Least and greatest possible y.
+    stacker : "auto", regressor, Stacker or None
+        Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
+        "auto" keeps the mean where stacking does not help.
     n_jobs : int, optional
         Threads or processes; results do not depend on it.
     random_state : int, optional
         Seed of everything random.
+    verbose : int
+        0: silent; 1: one bar over experts and folds with time left, on stderr.
 
     Attributes
     ----------
@@ -75,6 +85,9 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         Calibrated, each row by models and calibrators that have not seen it.
     oof_distribution_ : PredictiveDistribution
         Of the training rows, honest in the same way.
+    oof_prediction_ : ndarray of shape (n,)
+        What `predict` says of them, honest too.
+    stacker_ : Stacker or None
     expert_report_ : ExpertReport
         Figures of each threshold's expert.
     report_ : FitReport
@@ -112,6 +125,8 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
     expert_report_: ExpertReport
     report_: FitReport
     fitted_rows_: Rows
+    oof_prediction_: Float64Array
+    stacker_: Stacker | None
     forecaster_: Forecaster | ConstantForecaster
     recalibration_: Recalibration | None
 
@@ -129,8 +144,10 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         smoothing: float | Literal["auto", "pchip", "smoothing_spline"] = "auto",
         recalibrate: Any = None,
         bounds: tuple[float, float] | None = None,
+        stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        verbose: int = 0,
     ):
         self.expert = expert
         self.n_thresholds = n_thresholds
@@ -143,8 +160,10 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         self.smoothing = smoothing
         self.recalibrate = recalibrate
         self.bounds = bounds
+        self.stacker = stacker
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,
@@ -175,26 +194,35 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         seed = self.random_state
         if seed is not None:
             seed = check_integer(seed, "random_state", 0)
+        verbose = check_integer(self.verbose, "verbose", 0)
         recalibration = make_recalibration(self.recalibrate, seed)
-        self.recalibration_ = None
+        stacker = make_stacker(self.stacker)
+        self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_ = np.arange(n)
-        if np.ptp(target[weight > 0.0]) == 0.0:
-            return self._fit_constant(target, weight)
-        if recalibration is None or not recalibration.holds_out:
-            folds = self._fit_forecaster(table, target, weight, groups, seed)
-            if recalibration is not None:
-                law = self.forecaster_.oof_law_
-                recalibration.fit(law, target, weight, folds)
-        else:
-            rows, aside = set_aside(weight, self.cv, groups, seed)
-            self.fitted_rows_ = rows
+        aside = self.fitted_rows_[:0]
+        with show_progress(verbose, type(self).__name__) as progress:
+            if np.ptp(target[weight > 0.0]) == 0.0:
+                return self._fit_constant(target, weight)
+            if recalibration is not None and recalibration.holds_out:
+                self.fitted_rows_, aside = set_aside(weight, self.cv, groups, seed)
+            rows = self.fitted_rows_
+            train = take_rows(table, rows) if len(aside) else table
             parts = None if groups is None else np.asarray(groups)[rows]
-            self._fit_forecaster(
-                take_rows(table, rows), target[rows], weight[rows], parts, seed
-            )
-            law = self.forecaster_.law(take_rows(table, aside))
-            recalibration.fit(law, target[aside], weight[aside])
-        self._use(recalibration)
+            y_train, w_train = target[rows], weight[rows]
+            progress.plan({"laws": 1.0, "stacker": 0.1 * (stacker is not None)})
+            with progress.stage("laws"):
+                folds = self._fit_forecaster(train, y_train, w_train, parts, seed)
+            law = self.forecaster_.oof_law_
+            if stacker is not None:
+                with progress.stage("stacker"):
+                    law = self._fit_stacker(stacker, train, y_train, w_train, folds)
+            if recalibration is not None:
+                if len(aside):
+                    held = self._law(take_rows(table, aside))
+                    recalibration.fit(held, target[aside], weight[aside])
+                else:
+                    recalibration.fit(law, y_train, w_train, folds)
+            self._use(recalibration, law)
         return self
 
     def _fit_forecaster(
@@ -213,10 +241,13 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         forecaster.fit(table, target, folds, weight)
         self.forecaster_ = forecaster
         self.report_ = plan.report(forecaster)
+        n_thresholds = check_integer(self.n_thresholds, "n_thresholds", 1)
+        self.meta_features_ = MetaFeatures.place(
+            target, weight, self.thresholds, n_thresholds
+        )
         tasks = forecaster.tasks_
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = tasks.calibrated
-        self.oof_distribution_ = PredictiveDistribution(forecaster.oof_law_)
         self.expert_report_ = ExpertReport.of(
             tasks.thresholds,
             tasks.raw,
@@ -227,34 +258,65 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         )
         return folds
 
-    def _use(self, recalibration: Recalibration | None) -> None:
-        """Correct what was kept, and from now on every forecast."""
-        if recalibration is None:
-            return
-        law = recalibration.apply_oof(self.forecaster_.oof_law_)
-        self.oof_distribution_ = PredictiveDistribution(law)
-        self.recalibration_ = recalibration
-        self.report_ = self.report_.add("recalibration", recalibration.choices())
+    def _fit_stacker(
+        self,
+        stacker: Stacker,
+        table: Any,
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+    ) -> Law:
+        """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
+        law = self.forecaster_.oof_law_
+        features = self.meta_features_.of(PredictiveDistribution(law))
+        stacker.fit(
+            features,
+            table,
+            y,
+            weight,
+            folds,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state or 0,
+        )
+        self.report_ = self.report_.add("stacker", stacker.report_)
+        self.stacker_ = stacker
+        if stacker.keeps_mean:
+            return law
+        self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
+        return recentre(law, self.oof_prediction_)
 
-    def predict_dist(self, X: Any) -> PredictiveDistribution:
+    def _use(self, recalibration: Recalibration | None, law: Law) -> None:
+        """Keep the out-of-fold laws, corrected as every forecast is from now on."""
+        if recalibration is not None:
+            law = recalibration.apply_oof(law)
+            self.recalibration_ = recalibration
+            self.report_ = self.report_.add("recalibration", recalibration.choices())
+        self.oof_distribution_ = PredictiveDistribution(law)
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            self.oof_prediction_ = self.oof_distribution_.mean()
+
+    def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
 
         Parameters
         ----------
         X : array or data frame of shape (n, p)
+        recentre : bool
+            With a `stacker`, whether the distributions are moved so that their means
+            (before any recalibration) are its forecasts.
 
         Returns
         -------
         PredictiveDistribution
         """
         check_is_fitted(self)
-        law = self.forecaster_.law(self._check_table(X))
+        law = self._law(self._check_table(X), recentred=recentre)
         if self.recalibration_ is not None:
             law = self.recalibration_.apply(law)
         return PredictiveDistribution(law)
 
     def predict(self, X: Any) -> Float64Array:
-        """Return the mean of every row's distribution.
+        """Return the stacker's forecast of every row, or the distribution's mean.
 
         Parameters
         ----------
@@ -264,37 +326,29 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        return self.predict_dist(X).mean()
+        check_is_fitted(self)
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            return self.predict_dist(X).mean()
+        table = self._check_table(X)
+        return self._stacked(table, self.forecaster_.law(table), self.stacker_)
 
-    def predict_quantiles(self, X: Any, q: ArrayLike) -> Float64Array:
-        """Return quantiles of every row's distribution.
+    def _law(self, table: Any, *, recentred: bool = True) -> Law:
+        """Return the laws of new rows as a recalibration sees them."""
+        law = self.forecaster_.law(table)
+        stacker = self.stacker_
+        if stacker is None or stacker.keeps_mean or not recentred:
+            return law
+        return recentre(law, self._stacked(table, law, stacker))
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n, p)
-        q : array-like of shape (k,)
-            Levels in (0, 1).
+    def _stacked(self, table: Any, law: Law, stacker: Stacker) -> Float64Array:
+        features = self.meta_features_.of(PredictiveDistribution(law))
+        return np.clip(stacker.predict(features, table), *law.support)
 
-        Returns
-        -------
-        ndarray of shape (n, k)
-        """
-        return self.predict_dist(X).quantiles(check_levels(q, "q"))
+    def _unstacked(self, X: Any) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.law(self._check_table(X)))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Float64Array:
-        """Return the central interval of every row's distribution.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, p)
-        coverage : float
-            In (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-        """
-        return self.predict_dist(X).interval(coverage)
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.oof_law_)
 
     def _fit_constant(self, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""
@@ -302,39 +356,6 @@ class LocalExpertRegressor(RegressorMixin, BaseEstimator):
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
         self.forecaster_ = ConstantForecaster(value, len(y))
-        self.oof_distribution_ = PredictiveDistribution(self.forecaster_.oof_law_)
+        self.meta_features_ = MetaFeatures(np.array([value]))
+        self._use(None, self.forecaster_.oof_law_)
         return self
-
-    def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
-        """Return features as an array or data frame, and the target."""
-        if hasattr(X, "columns"):
-            validate_data(self, X, skip_check_array=True)
-            target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-            target = column_or_1d(target, warn=True)
-            check_consistent_length(X, target)
-            table = X
-        else:
-            table, target = validate_data(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2,
-                y_numeric=True,
-            )
-        return table, np.asarray(target, dtype=np.float64)
-
-    def _check_table(self, X: Any) -> Any:
-        """Return features to predict for, in the columns of `fit`."""
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        return validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

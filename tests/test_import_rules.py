@@ -23,6 +23,7 @@ _DATA = "calibration.summary calibration.maps"
 _BASES = "calibration.base calibration.log_odds"
 
 _GROUND = f"{_KERNELS} localexpert._kernels.* localexpert._validation"
+_PROGRESS = "localexpert.progress localexpert.jobs"
 _STAGES = (
     "localexpert.base_cdf localexpert.coordinate localexpert.expert_calibration "
     "localexpert.experts localexpert.folds localexpert.laws localexpert.laws.* "
@@ -62,8 +63,13 @@ ARROWS: dict[str, str] = {
     "calibration.exceptions": "",
     "calibration._validation": f"sklearn calibration.exceptions {_KERNELS}",
     "calibration.summary": f"scipy {_KERNELS} {_CHECKS}",
-    "calibration.maps": f"scipy {_KERNELS} {_CHECKS}",
-    "calibration.base": f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA}",
+    # One file for whatever was fitted; knows the packages by walking them.
+    "calibration.storage.*": "skops sklearn pandas calibration.storage.*",
+    "calibration.storage": "calibration.storage.*",
+    "calibration.maps": f"scipy {_KERNELS} {_CHECKS} calibration.storage",
+    "calibration.base": (
+        f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.storage"
+    ),
     "calibration.log_odds": (
         f"scipy sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
     ),
@@ -99,7 +105,7 @@ ARROWS: dict[str, str] = {
         f"{_KERNELS} {_CHECKS} {_DATA} {_BASES} calibration.class_densities"
     ),
     "calibration.side_information": (
-        f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base"
+        f"sklearn {_KERNELS} {_CHECKS} {_DATA} calibration.base calibration.storage"
     ),
     **{
         f"calibration.{name}": (
@@ -140,7 +146,7 @@ ARROWS: dict[str, str] = {
     "calibration.classifier": (
         f"scipy sklearn joblib {_KERNELS} {_CHECKS} {_DATA} {_BASES} "
         "calibration.logistic calibration.folds calibration.responses "
-        "calibration.auto calibration.venn_abers"
+        "calibration.auto calibration.venn_abers calibration.storage"
     ),
     "calibration.plots": (
         f"matplotlib scipy {_KERNELS} {_CHECKS} {_DATA} calibration.base "
@@ -170,23 +176,52 @@ ARROWS: dict[str, str] = {
         f"scipy {_KERNELS} calibration._validation localexpert.distribution"
     ),
     "localexpert.risk": "localexpert.risk.*",
+    "localexpert.risk._validation": f"{_GROUND} localexpert.distribution",
+    "localexpert.risk.expectations": (
+        f"{_GROUND} localexpert.distribution localexpert.laws.law "
+        "localexpert.laws.discrete"
+    ),
+    "localexpert.risk.measures": (
+        f"{_GROUND} localexpert.distribution localexpert.laws.law "
+        "localexpert.risk._validation localexpert.risk.expectations"
+    ),
+    "localexpert.risk.decisions": (
+        f"{_GROUND} localexpert.distribution localexpert.risk._validation "
+        "localexpert.risk.expectations"
+    ),
+    "localexpert.risk.policy": (
+        f"{_GROUND} localexpert.distribution localexpert.risk._validation"
+    ),
+    "localexpert.risk.cost_matrix": _GROUND,
+    "localexpert.risk.table": (
+        f"pandas {_GROUND} localexpert.distribution localexpert.risk._validation "
+        "localexpert.risk.measures"
+    ),
+    # Where a fit stands, told by the stages to whoever listens.
+    "localexpert.progress_line": "",
+    "localexpert.progress": "localexpert.progress_line",
+    "localexpert.jobs": "sklearn localexpert.progress",
     # How one is learned: stages that know nothing of each other.
     "localexpert.thresholds": _GROUND,
     "localexpert.folds": f"sklearn {_GROUND}",
     "localexpert.experts.*": (
         "scipy sklearn joblib lightgbm xgboost threadpoolctl calibration "
-        f"{_GROUND} localexpert.folds localexpert.experts.*"
+        f"{_GROUND} {_PROGRESS} localexpert.folds localexpert.experts.*"
     ),
     "localexpert.experts": "localexpert.experts.*",
     "localexpert.coordinate.*": (
-        f"scipy sklearn lightgbm threadpoolctl {_GROUND} localexpert.folds "
+        f"scipy sklearn lightgbm threadpoolctl {_GROUND} {_PROGRESS} localexpert.folds "
         "localexpert.experts.inputs localexpert.experts.tables "
         "localexpert.coordinate.*"
     ),
     "localexpert.coordinate": "localexpert.coordinate.*",
     "localexpert.spline": f"scipy {_GROUND}",
-    "localexpert.expert_calibration": f"sklearn calibration {_GROUND}",
+    "localexpert.expert_calibration": (
+        f"sklearn calibration {_GROUND} localexpert.progress"
+    ),
     "localexpert.laws.score_map": f"scipy {_GROUND}",
+    "localexpert.laws.composed_map": f"{_GROUND} localexpert.laws.score_map",
+    "localexpert.laws.recentred": f"{_GROUND} localexpert.laws.*",
     "localexpert.laws.beside_atoms": (
         f"scipy {_GROUND} localexpert.laws.law localexpert.laws.mixed "
         "localexpert.laws.score_map"
@@ -202,19 +237,98 @@ ARROWS: dict[str, str] = {
         "localexpert.recalibration"
     ),
     "localexpert.plots.experts": f"matplotlib {_GROUND} localexpert.expert_report",
+    "localexpert.plots.canvas": f"matplotlib {_GROUND} localexpert.distribution",
+    "localexpert.plots.shape": f"{_GROUND} localexpert.distribution",
+    "localexpert.plots.importance": f"matplotlib {_GROUND} localexpert.plots.canvas",
+    "localexpert.plots.thresholds": (
+        f"matplotlib calibration {_GROUND} localexpert.forecasters.tasks "
+        "localexpert.plots.canvas"
+    ),
+    **{
+        f"localexpert.plots.{name}": (
+            f"matplotlib {_GROUND} localexpert.distribution "
+            "localexpert.plots.canvas localexpert.plots.shape"
+        )
+        for name in ("forecast", "ridge")
+    },
+    **{
+        f"localexpert.plots.{name}": (
+            f"matplotlib scipy {_GROUND} localexpert.distribution "
+            "localexpert.plots.canvas"
+        )
+        for name in ("calibration", "coverage", "fan", "sharpness")
+    },
     "localexpert.plots": "localexpert.plots.*",
+    "localexpert.explain.*": (
+        f"pandas matplotlib calibration {_GROUND} localexpert.distribution "
+        "localexpert.metrics localexpert.experts.tables localexpert.explain.*"
+    ),
+    "localexpert.explain.boosting": (
+        f"sklearn {_GROUND} localexpert.coordinate localexpert.experts.draws "
+        "localexpert.experts.shared localexpert.experts.tables "
+        "localexpert.experts.trees localexpert.explain.*"
+    ),
+    "localexpert.explain": "localexpert.explain.*",
     "localexpert.expert_report": f"scipy calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (
         f"scipy sklearn {_GROUND} {_STAGES} localexpert.experts.tables "
-        "localexpert.forecasters.*"
+        "localexpert.progress localexpert.forecasters.*"
     ),
     "localexpert.forecasters": "localexpert.forecasters.*",
+    # Above the roads: a point forecast learned from what they said out of fold.
+    "localexpert.stacking.*": (
+        f"pandas scipy sklearn {_GROUND} localexpert.distribution localexpert.folds "
+        "localexpert.thresholds localexpert.experts.tables "
+        "localexpert.coordinate.boosting localexpert.coordinate.families "
+        "localexpert.coordinate.views localexpert.stacking.*"
+    ),
+    "localexpert.stacking": "localexpert.stacking.*",
+    "localexpert.storage.*": (
+        "lightgbm xgboost calibration.storage localexpert.storage.*"
+    ),
+    "localexpert.storage": "localexpert.storage.*",
+    "localexpert.base": (
+        f"sklearn {_GROUND} localexpert.distribution localexpert.storage"
+    ),
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.distribution "
         "localexpert.expert_report localexpert.folds localexpert.forecasters.* "
-        "localexpert.experts.tables localexpert.recalibration localexpert.conformal"
+        "localexpert.experts.tables localexpert.recalibration localexpert.conformal "
+        "localexpert.laws localexpert.laws.recentred localexpert.base "
+        "localexpert.stacking.* localexpert.progress"
     ),
+    # Several regressors, pooled.
+    "localexpert.laws.pooled_mesh": f"{_GROUND} localexpert.laws.law",
+    "localexpert.laws.pooled": (
+        f"scipy {_GROUND} localexpert.laws.law localexpert.laws.pooled_mesh "
+        "localexpert.laws.score_map"
+    ),
+    "localexpert.laws.pooling": f"scipy {_GROUND} localexpert.laws.*",
+    "localexpert.ensemble.weights": f"scipy {_GROUND} localexpert.laws.*",
+    "localexpert.ensemble.learned": (
+        f"{_GROUND} localexpert.folds localexpert.laws localexpert.laws.pooling "
+        "localexpert.recalibration localexpert.ensemble.weights"
+    ),
+    "localexpert.ensemble.members": (
+        f"sklearn {_GROUND} localexpert.folds localexpert.regressor"
+    ),
+    "localexpert.ensemble.ensemble": (
+        f"sklearn {_GROUND} localexpert.base localexpert.conformal "
+        "localexpert.distribution localexpert.folds localexpert.laws "
+        "localexpert.laws.pooling localexpert.recalibration "
+        "localexpert.ensemble.learned localexpert.ensemble.members "
+        "localexpert.ensemble.weights"
+    ),
+    "localexpert.ensemble": "localexpert.ensemble.*",
+    # What a shell runs.
+    "localexpert.cli.*": (
+        f"sklearn calibration calibration.storage {_KERNELS} localexpert.base_cdf "
+        "localexpert.distribution localexpert.laws localexpert.metrics "
+        "localexpert.regressor localexpert.storage.load localexpert.cli.*"
+    ),
+    "localexpert.cli": "",
+    "localexpert.__main__": "localexpert.cli.main",
     "localexpert": "localexpert.*",
 }
 

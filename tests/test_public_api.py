@@ -9,161 +9,11 @@ from types import ModuleType
 
 import pytest
 
+from tests.shared_names import SHARED
+
 PACKAGES = ("calibration", "localexpert")
 # Where users find public names: packages, and rooms that are namespaces.
 NAMESPACES = (*PACKAGES, "localexpert.risk")
-
-# Functions and classes without an underscore that files of a package share among
-# themselves and do not offer to users. All others must be in the package's `__all__`.
-SHARED: dict[str, set[str]] = {
-    "calibration.auto_trials": {
-        "HeldOut",
-        "deal_folds",
-        "hold_trials",
-        "read_log_odds",
-    },
-    "calibration.class_densities": {"DensityCalibrator", "robust_spread"},
-    "calibration.kernel_density": {
-        "KernelDensity",
-        "KernelShape",
-        "silverman_bandwidth",
-        "tabulate_kernel",
-    },
-    "calibration.kernel_selection": {"LeaveOneOut"},
-    "calibration.side_information": {"SideInformationCalibrator"},
-    "calibration.venn_abers": {"merge_intervals"},
-    "calibration.all_binnings": {"AllBinnings", "BinCells", "law_of_binnings"},
-    "calibration.bbq": {"select_by_elbow"},
-    "calibration.beta_bins": {"AveragedBinsCalibrator", "edge_rates", "settle_moments"},
-    "calibration.base": {"MapCalibrator"},
-    "calibration.classifier": {"CalibratedPair"},
-    "calibration.folds": {
-        "TrainingData",
-        "choose_splitter",
-        "cross_fit",
-        "split_rows",
-        "take_rows",
-    },
-    "calibration.log_odds": {
-        "LogOddsCalibrator",
-        "LogOddsScale",
-        "fit_coefficients",
-        "solve_logistic",
-    },
-    "calibration.maps": {"constant_map", "edges_between"},
-    "calibration.measures.bins": {"bin_starts", "summarise_forecasts"},
-    "calibration.measures.rank_tests": {
-        "friedman",
-        "holm",
-        "pairwise_wilcoxon",
-        "rank_error",
-    },
-    "calibration.responses": {
-        "adapt_calibrator",
-        "check_known_classes",
-        "check_two_classes",
-        "choose_response",
-        "read_scores",
-    },
-    "localexpert.conformal": {
-        "make_recalibration",
-        "set_aside",
-        "split_calibration_rows",
-    },
-    "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
-    "localexpert.laws.recalibrated": {"recalibrate_law"},
-    "localexpert.laws.score_map": {"ScoreMap", "scores_of"},
-    "localexpert.pit_curves": {"PitCells", "fit_curve"},
-    "localexpert.recalibration": {"Recalibration", "check_rows", "pit_scores"},
-    "localexpert.coordinate.additive": {"AdditiveRidge"},
-    "localexpert.coordinate.boosting": {"BoostedFold", "FoldBoosters"},
-    "localexpert.coordinate.centre": {"CentreStack"},
-    "localexpert.coordinate.families": {"BoostedTrees", "Family", "Fitted", "Trial"},
-    "localexpert.coordinate.forest": {"Forest"},
-    "localexpert.coordinate.frame": {"Frame"},
-    "localexpert.experts.inputs": {"DenseInputs"},
-    "localexpert.coordinate.network": {
-        "SmallNets",
-        "draw_start",
-        "plan_training",
-        "run_network",
-        "step_lengths",
-    },
-    "localexpert.coordinate.scale": {"ScaleModel"},
-    "localexpert.coordinate.views": {"Views"},
-    "localexpert.expert_calibration": {"CalibrationReport"},
-    "localexpert.experts.binned": {"BoosterSettings", "fit_binned", "read_booster"},
-    "localexpert.experts.bins": {
-        "Bins",
-        "BoosterModel",
-        "LightGBMBins",
-        "XGBoostBins",
-        "XGBoostModel",
-    },
-    "localexpert.experts.boosting": {
-        "Boosted",
-        "BrierSum",
-        "HeldOutBooster",
-        "find_rounds",
-        "freeze_booster",
-        "predict_booster",
-        "thread_pool",
-    },
-    "localexpert.experts.classifiers": {
-        "ConstantModel",
-        "DecisionModel",
-        "Model",
-        "ProbabilityModel",
-        "asks_out_of_bag",
-        "check_classifier",
-        "fit_classifiers",
-        "fit_out_of_bag",
-    },
-    "localexpert.experts.experts": {"Experts"},
-    "localexpert.experts.networks": {"JointMLP"},
-    "localexpert.experts.vector_leaf": {"JointXGBoost"},
-    "localexpert.experts.tables": {"Columns", "TableEncoder", "take_rows"},
-    "localexpert.experts.draws": {
-        "all_places",
-        "count_draws",
-        "draw_places",
-        "grid_knots",
-        "repeat_rows",
-        "start_scores",
-    },
-    "localexpert.experts.feature_codes": {"FeatureCodes"},
-    "localexpert.experts.leaf_tree": {"LeafTree"},
-    "localexpert.experts.tasks": {"Tasks"},
-    "localexpert.experts.trees": {"ThresholdTrees"},
-    "localexpert.forecasters.constant": {"ConstantForecaster"},
-    "localexpert.forecasters.continuous": {"ContinuousForecaster", "fold_numbers"},
-    "localexpert.forecasters.discrete": {"DiscreteForecaster"},
-    "localexpert.forecasters.mixed": {"MixedForecaster"},
-    "localexpert.forecasters.plan": {"FitReport", "Forecaster", "Plan"},
-    "localexpert.forecasters.pool": {"PooledExperts", "pool_weights", "spacing"},
-    "localexpert.forecasters.tasks": {"TaskRecord"},
-    "localexpert.laws.discrete": {"densest_values"},
-    "localexpert.laws.law": {"Law", "log_or_minus_inf", "over_rows", "pick_counts"},
-    "localexpert.marginal": {
-        "distinct_values",
-        "fit_tail",
-        "smooth_quantiles",
-        "steepest_slopes",
-    },
-    "localexpert.metrics": {"DistributionPredictor"},
-    "localexpert.risk_measures": {"RiskMeasures"},
-    "localexpert.spline": {
-        "CurveBuilder",
-        "Curves",
-        "clip_bound",
-        "curvature_matrix",
-        "extend_tails",
-        "increase_probabilities",
-        "probit_precision",
-        "smooth_rows",
-        "smoother_matrix",
-    },
-}
 
 
 def public_objects(package: str) -> list[tuple[str, object]]:
@@ -215,7 +65,7 @@ def test_what_is_defined_in_public_is_exported(package: str) -> None:
         stray = defined_names(module) - exported - SHARED.get(module.__name__, set())
         assert not stray, (
             f"{module.__name__} defines {sorted(stray)}: add them to "
-            f"{package}.__all__, or to SHARED in tests/test_public_api.py if only "
+            f"{package}.__all__, or to SHARED in tests/shared_names.py if only "
             "other files of the package use them, or give them an underscore"
         )
 

@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration._kernels.types import Float64Array
 from localexpert.folds import Fold
+from localexpert.jobs import run_jobs
 
 # A share of fewer rows may be none, which LightGBM refuses.
 _LEAST_ROWS_TO_BAG = 10
@@ -70,11 +71,11 @@ class FoldBoosters:
         `first` is the first fold's booster, where there is one already.
         """
         first = first or self.boost(table, target, folds[0], w)
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        rest = pool(
+        jobs = [
             delayed(self.boost)(table, target, fold, w, len(first.curve))
             for fold in folds[1:]
-        )
+        ]
+        rest = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         fits = [first, *rest]
         self.models_ = [fit.booster for fit in fits]
         # A booster that can split no more stays as it is.

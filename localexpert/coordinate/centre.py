@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration._kernels.types import Float64Array
@@ -20,6 +20,8 @@ from localexpert.coordinate.network import SmallNets
 from localexpert.coordinate.views import View, Views
 from localexpert.experts.tables import TableEncoder
 from localexpert.folds import Fold
+from localexpert.jobs import run_jobs
+from localexpert.progress import current_progress
 
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
@@ -34,6 +36,16 @@ _FORESTS: dict[str, Any] = {
     "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
 }
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
+# Rough relative times, to tell progress by.
+_TRIAL_COSTS = {
+    "boosting": 4.0,
+    "boosting of the logarithm": 4.0,
+    "extra trees": 1.0,
+    "forest": 3.0,
+    "net": 10.0,
+    "net, strong decay": 8.0,
+    "additive": 0.5,
+}
 
 Result = TypeVar("Result")
 
@@ -90,15 +102,14 @@ class CentreStack:
         ]
         groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
+        progress = current_progress()
+        progress.plan({"trial": 1.0, "families": 0.6 * (len(folds) - 1)})
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
-            kept = self._screen(groups, y, folds[0], w)
-            for name, (family, trial) in kept.items():
-                data = getattr(self.views_, family.view)
-                _, seconds = _time(family.fit, data, y, folds, w, trial)
-                self.report_.setdefault(name, {"seconds": 0.0})["seconds"] += seconds
-                self._note_error(name, family.oof_ - y, w)
-                self.fitted_[name] = family
+            with progress.stage("trial"):
+                kept = self._screen(groups, y, folds[0], w)
+            with progress.stage("families"):
+                self._fit_families(kept, y, folds, w)
         answers = {n: f.oof_ for n, f in self.fitted_.items()}
         self.weights_ = _weights(answers, y, w)
         self.oof_ = self._join(answers)
@@ -110,6 +121,27 @@ class CentreStack:
         # Only how rows are read is kept, not the rows.
         self.views_ = self.views_.of_rows(None)
         return self
+
+    def _fit_families(
+        self,
+        kept: dict[str, tuple[Family, Trial | None]],
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+    ) -> None:
+        """Fit families to all folds, and note their seconds and errors."""
+        for name in kept:
+            self.report_.setdefault(name, {"seconds": 0.0})
+        progress = current_progress()
+        # What a family took for one fold says what it will for the others.
+        progress.plan({name: self.report_[name]["seconds"] or 1.0 for name in kept})
+        for name, (family, trial) in kept.items():
+            data = getattr(self.views_, family.view)
+            with progress.stage(name):
+                _, seconds = _time(family.fit, data, y, folds, w, trial)
+            self.report_[name]["seconds"] += seconds
+            self._note_error(name, family.oof_ - y, w)
+            self.fitted_[name] = family
 
     def predict(self, X: Any) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
@@ -194,13 +226,14 @@ class CentreStack:
     ) -> dict[str, Trial]:
         """Fit every family on a fold and note its seconds and error."""
         families = {n: family for group in groups for n, family in group.items()}
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        results = pool(
+        jobs = [
             delayed(_time)(
                 family.attempt, getattr(self.views_, family.view), y, fold, w
             )
             for family in families.values()
-        )
+        ]
+        costs = [_TRIAL_COSTS.get(name, 1.0) for name in families]
+        results = run_jobs(jobs, costs, n_jobs=self.n_jobs, prefer="threads")
         trials = {}
         for name, (trial, seconds) in zip(families, results, strict=True):
             self.report_[name] = {"seconds": seconds}

@@ -15,6 +15,7 @@ from calibration._kernels.types import Float64Array
 from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.views import View
 from localexpert.folds import Fold, Rows
+from localexpert.jobs import run_jobs
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000
@@ -174,10 +175,8 @@ class Fitted(Family):
     ) -> Fitted:
         """Fit a clone on the training part of every fold."""
         done = [] if first is None else [first]
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        trials = done + pool(
-            delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]
-        )
+        jobs = [delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]]
+        trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
         self.oof_ = np.empty(len(y))
         for trial, (_, test) in zip(trials, folds, strict=True):

@@ -18,6 +18,8 @@ from localexpert.experts.classifiers import ConstantModel, Model
 from localexpert.experts.tables import TableEncoder
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import Fold, Rows
+from localexpert.jobs import run_jobs
+from localexpert.progress import current_progress
 
 # The default learner, chosen by the log loss out of fold summed over thresholds on
 # the sets concrete, airfoil, kin8nm, abalone, insurance and seoul_bike.
@@ -112,21 +114,33 @@ def fit_binned(
             )
             for train, _ in parts
         )
+        progress = current_progress()
+        # Pilots go on for about as long as they were worth it.
+        pilots = 2 * len(_pilot_thresholds(tasks.n_thresholds))
+        progress.plan(
+            {
+                "rounds": float(pilots if settings.n_rounds is None else 0),
+                "thresholds": float(tasks.n_thresholds),
+            }
+        )
         n_rounds = settings.n_rounds
         if n_rounds is None:
-            n_rounds = _choose_rounds(bins, encoded, tasks, seeds, pool)
+            with progress.stage("rounds"):
+                n_rounds = _choose_rounds(bins, encoded, tasks, seeds, pool)
         group = settings.most_in_group
         jobs = [
             (number, range(first, min(first + group, tasks.n_thresholds)))
             for number in range(len(parts))
             for first in range(0, tasks.n_thresholds, group)
         ]
-        groups = pool(
+        calls = [
             delayed(_fit_group)(
                 bins[number], encoded, tasks, parts[number], number, ks, seeds, n_rounds
             )
             for number, ks in jobs
-        )
+        ]
+        with progress.stage("thresholds"):
+            groups = run_jobs(calls, n_jobs=n_jobs, require="sharedmem")
     results: list[list[tuple[Model, Float64Array]]] = [[] for _ in parts]
     for (number, _), fitted in zip(jobs, groups, strict=True):
         results[number].extend(fitted)

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from calibration._kernels.types import Float64Array
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import Rows
+from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
 _STEP = 0.1
@@ -24,6 +25,8 @@ _LEAST_GAIN = 5e-4
 # Boosting goes on until the best number of rounds is passed by so much.
 _PATIENCE = 0.25
 _LEAST_PATIENCE = 30
+# Share of the most rounds that is often enough.
+_USUAL_SHARE = 0.15
 
 
 class Boosted(Protocol):
@@ -120,6 +123,7 @@ def find_rounds(
         At least 1; the models have been boosted so far or farther.
     """
     rounds, best_rounds, best_loss = 0, 0, np.inf
+    progress = current_progress()
     while rounds < min(max_rounds, _reach(best_rounds)):
         step = int(np.clip(_STEP * rounds, _LEAST_STEP, _MOST_STEP))
         step = min(step, max_rounds - rounds)
@@ -128,6 +132,8 @@ def find_rounds(
         loss = float(np.average(losses, weights=weights))
         if not loss >= best_loss * (1.0 - _LEAST_GAIN):
             best_rounds, best_loss = rounds, loss
+        last = min(max_rounds, max(_reach(best_rounds), _USUAL_SHARE * max_rounds))
+        progress.reach(rounds / last)
     return best_rounds
 
 

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
@@ -21,6 +21,7 @@ from calibration._kernels.types import Float64Array
 from localexpert.experts.tables import take_rows
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import Fold
+from localexpert.jobs import run_jobs
 
 # Libraries whose estimators take all cores where they are not told a number.
 _GREEDY = ("catboost", "lightgbm", "xgboost")
@@ -120,7 +121,7 @@ def fit_classifiers(
         warnings.warn(msg, CalibrationWarning, stacklevel=5)
     seeds = rng.integers(2**31, size=(len(parts), tasks.n_thresholds))
     parallel = effective_n_jobs(n_jobs) > 1
-    jobs = (
+    jobs = [
         delayed(_attempt)(
             _prepare(classifier, int(seeds[number, k]), parallel=parallel),
             tasks,
@@ -130,9 +131,9 @@ def fit_classifiers(
         )
         for number, part in enumerate(parts)
         for k in range(tasks.n_thresholds)
-    )
+    ]
     with _one_thread_each(parallel):
-        results = iter(Parallel(n_jobs=n_jobs)(jobs))
+        results = iter(run_jobs(jobs, n_jobs=n_jobs))
     return [
         [_unwrap(next(results), tasks, k, number) for k in range(tasks.n_thresholds)]
         for number in range(len(parts))
@@ -153,14 +154,14 @@ def fit_out_of_bag(
     parallel = effective_n_jobs(n_jobs) > 1
     part: Fold = (tasks.present, np.flatnonzero(tasks.weights == 0.0))
     weight_name = "sample_weight" if tasks.weighted else None
-    jobs = (
+    jobs = [
         delayed(_attempt)(
             _prepare(classifier, seed, parallel=parallel), tasks, part, k, weight_name
         )
         for k, seed in enumerate(seeds)
-    )
+    ]
     with _one_thread_each(parallel):
-        results = Parallel(n_jobs=n_jobs)(jobs)
+        results = run_jobs(jobs, n_jobs=n_jobs)
     rates = tasks.base_rates(tasks.present)
     fitted = []
     for k, result in enumerate(results):

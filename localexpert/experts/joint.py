@@ -19,6 +19,8 @@ from localexpert.experts.leaf_tree import LeafTree
 from localexpert.experts.tables import TableEncoder
 from localexpert.experts.tasks import Tasks
 from localexpert.folds import Rows
+from localexpert.jobs import run_jobs
+from localexpert.progress import current_progress
 
 # Most rows of a bootstrap sample where `max_samples` is "auto".
 _MOST_SAMPLES = 20_000
@@ -33,6 +35,8 @@ _SEARCHED, _SEARCHED_PER_LEAF_ROW = 512, 64
 _OOB_TREES = 80
 # Rows predicted in one piece of work.
 _CHUNK = 5_000
+# Growing the trees takes so many times as long as asking them out of bag.
+_GROWING_TO_ASKING = 12.0
 
 
 class JointForest(Experts):
@@ -134,6 +138,11 @@ class JointForest(Experts):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @property
+    def relative_time(self) -> float:
+        """Trees that no loss is watched for are soon grown."""
+        return 0.6
+
     def _check_parameters(self) -> None:
         if self.n_estimators != "auto":
             check_integer(self.n_estimators, "n_estimators", 1)
@@ -155,11 +164,15 @@ class JointForest(Experts):
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
         below = tasks.count_below(np.arange(tasks.n))
+        jobs = [
+            delayed(self._grow)(tasks, features, below, number, seed, len(seeds))
+            for number, seed in enumerate(seeds)
+        ]
+        progress = current_progress()
+        progress.plan({"trees": _GROWING_TO_ASKING, "out of bag": 1.0})
         with thread_pool(self.n_jobs) as pool:
-            grown = pool(
-                delayed(self._grow)(tasks, features, below, number, seed, len(seeds))
-                for number, seed in enumerate(seeds)
-            )
+            with progress.stage("trees"):
+                grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
             parts = pool(
                 delayed(_predict_judged)(grown, X, rows)
                 for rows in _chunk_rows(tasks.n)

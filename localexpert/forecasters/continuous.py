@@ -17,6 +17,7 @@ from localexpert.folds import Fold
 from localexpert.forecasters.pool import PooledExperts
 from localexpert.forecasters.tasks import TaskRecord
 from localexpert.laws import SplineLaw
+from localexpert.progress import current_progress
 from localexpert.spline import CurveBuilder
 from localexpert.thresholds import place_thresholds
 
@@ -71,22 +72,28 @@ class ContinuousForecaster:
         -------
         self
         """
-        self.frame.fit(X, y, folds, weight)
+        self.experts_ = PooledExperts(self.members)
+        progress = current_progress()
+        progress.plan(self._seconds(len(y)))
+        with progress.stage("frame"):
+            self.frame.fit(X, y, folds, weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
             r, self.n_thresholds, self.thresholds, weight
         )
         table = self.frame.add_oof_features(X)
-        self.experts_ = PooledExperts(self.members)
-        self.experts_.fit(table, r, self.thresholds_, folds, weight, scale)
+        with progress.stage("experts"):
+            self.experts_.fit(table, r, self.thresholds_, folds, weight, scale)
         below = r[:, None] <= self.thresholds_
         p = self.experts_.oof_probabilities_
-        self.calibration.fit(p, below, fold_numbers(folds, len(y)), weight)
+        with progress.stage("calibration"):
+            self.calibration.fit(p, below, fold_numbers(folds, len(y)), weight)
         calibrated = self.calibration.calibrated_
         self.tasks_ = TaskRecord(self.thresholds_, p, calibrated, below, folds, weight)
         self.base_ = BaseCDF.fit(r, weight)
         self.n_ = float(weight.sum())
-        self._choose_builder(y, weight)
+        with progress.stage("spline"):
+            self._choose_builder(y, weight)
         self.oof_law_ = self._law(
             self.frame.oof_center_, scale, calibrated, self.builder_
         )
@@ -115,6 +122,16 @@ class ContinuousForecaster:
             },
             "calibration": self.calibration.report_.summary(),
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
+        }
+
+    def _seconds(self, n: int) -> dict[str, float]:
+        """Return roughly how long every stage takes, to tell progress by."""
+        laws = min(n, _ROWS_TO_COMPARE) * (len(self.builders) - 1)
+        return {
+            "frame": self.frame.seconds(n),
+            "experts": self.experts_.seconds(n),
+            "calibration": self.calibration.seconds(n),
+            "spline": 0.02 + 5e-5 * laws,
         }
 
     def _place(self, X: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
@@ -149,7 +166,8 @@ class ContinuousForecaster:
             return
         rng = np.random.default_rng(self.random_state)
         rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
-        for builder in self.builders:
+        costs = [1.0] * len(self.builders)
+        for builder in current_progress().track(self.builders, costs):
             law = self._law(
                 self.frame.oof_center_[rows],
                 self.frame.oof_scale_[rows],

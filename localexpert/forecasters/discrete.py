@@ -15,6 +15,7 @@ from localexpert.forecasters.continuous import fold_numbers
 from localexpert.forecasters.pool import PooledExperts
 from localexpert.forecasters.tasks import TaskRecord
 from localexpert.laws import DiscreteLaw
+from localexpert.progress import current_progress
 from localexpert.spline import increase_probabilities
 
 
@@ -52,10 +53,20 @@ class DiscreteForecaster:
         self.values_ = np.unique(y[weight > 0.0])
         self.thresholds_ = 0.5 * (self.values_[:-1] + self.values_[1:])
         self.experts_ = PooledExperts(self.members)
-        self.experts_.fit(X, y, self.thresholds_, folds, weight, np.ones(len(y)))
+        progress = current_progress()
+        n = len(y)
+        progress.plan(
+            {
+                "experts": self.experts_.seconds(n),
+                "calibration": self.calibration.seconds(n),
+            }
+        )
+        with progress.stage("experts"):
+            self.experts_.fit(X, y, self.thresholds_, folds, weight, np.ones(n))
         below = y[:, None] <= self.thresholds_
         p = self.experts_.oof_probabilities_
-        self.calibration.fit(p, below, fold_numbers(folds, len(y)), weight)
+        with progress.stage("calibration"):
+            self.calibration.fit(p, below, fold_numbers(folds, n), weight)
         calibrated = self.calibration.calibrated_
         self.tasks_ = TaskRecord(self.thresholds_, p, calibrated, below, folds, weight)
         self.n_ = float(weight.sum())

@@ -14,10 +14,13 @@ from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.spline import SplineLaw
+from localexpert.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
 # so that a hit is worth what a forecast of that sharpness would earn.
 _CELL_SHARE = 0.01
+# The rest takes so many times as long as the choice among the atoms.
+_REST_TO_ATOMS = 4.0
 
 
 @dataclass
@@ -57,12 +60,15 @@ class MixedForecaster:
         self
         """
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
-        self.choice.fit(X, number, folds, weight)
+        progress = current_progress()
+        progress.plan({"atoms": 1.0, "rest": _REST_TO_ATOMS})
+        with progress.stage("atoms"):
+            self.choice.fit(X, number, folds, weight)
         rest = number == 0.0
         rows = np.flatnonzero(rest)
-        self.continuous.fit(
-            take_rows(X, rows), y[rows], _folds_of(rows, folds, len(y)), weight[rows]
-        )
+        part = take_rows(X, rows), y[rows], _folds_of(rows, folds, len(y)), weight[rows]
+        with progress.stage("rest"):
+            self.continuous.fit(*part)
         low, high = np.quantile(y[rows], [0.25, 0.75])
         spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)

@@ -46,7 +46,7 @@ def test_order_of_the_least_probabilities_is_kept(rng):
     np.testing.assert_allclose(p, [0.0, 0.5, 1.0], atol=0.1)
 
 
-def test_doing_nothing_ends_where_no_row_could_tell(rng):
+def test_doing_nothing_ends_where_no_row_could_tell():
     y = np.arange(20) % 2
     auto = AutoCalibrator().fit(np.where(y, 1.0 - 1e-12, 1e-12), y)
     assert auto.report_.chosen == ("identity",)

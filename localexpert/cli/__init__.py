@@ -1,0 +1,1 @@
+"""The command line: tables in files, models in files, one-line errors."""

@@ -1,0 +1,282 @@
+"""`localexpert calibrate`: scores and labels in, probabilities out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+import calibration
+from calibration import ScoreCalibrator
+from calibration._kernels.types import Float64Array
+from localexpert.cli.cells import Dialect, as_texts
+from localexpert.cli.console import UserError, count, list_names, note
+from localexpert.cli.model_files import save_object
+from localexpert.cli.options import (
+    HelpFormatter,
+    add_quiet,
+    add_table_options,
+    read_count,
+    read_with,
+)
+from localexpert.cli.output import (
+    STDOUT,
+    check_writable,
+    format_numbers,
+    write_csv,
+)
+from localexpert.cli.raw_table import RawTable
+from localexpert.cli.table import read_column_of_numbers
+
+_METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
+    "auto": calibration.AutoCalibrator,
+    "abb": calibration.ABBCalibrator,
+    "bagged_isotonic": calibration.BaggedIsotonicCalibrator,
+    "bbq": calibration.BBQCalibrator,
+    "beta": calibration.BetaCalibrator,
+    "centered_isotonic": calibration.CenteredIsotonicCalibrator,
+    "elite": calibration.ELiTECalibrator,
+    "enir": calibration.ENIRCalibrator,
+    "histogram": calibration.HistogramCalibrator,
+    "isotonic": calibration.IsotonicCalibrator,
+    "logistic": calibration.LogisticCalibrator,
+    "piecewise": calibration.PiecewiseLogisticCalibrator,
+    "platt": calibration.PlattCalibrator,
+    "quadratic": calibration.QuadraticCalibrator,
+    "temperature": calibration.TemperatureCalibrator,
+    "venn_abers": calibration.VennAbersCalibrator,
+}
+_SCALES = ("probability", "logit", "real")
+_NAME = "calibrated"
+_EPILOG = f"""\
+Learns from scores and labels of rows how often each score comes true. With --new the
+scores of other rows are calibrated; without it those of the same rows, each by a
+calibrator fitted on other rows (out of fold), so that they may be judged fairly.
+The output is the table with one column more, {_NAME!r}.
+
+methods: {textwrap.fill(", ".join(_METHODS), 78, subsequent_indent="  ")}
+
+examples:
+  localexpert calibrate scores.csv --score s --label y --out calibrated.csv
+  localexpert calibrate scores.csv --score s --label sick --positive yes \\
+      --new new_scores.csv --method isotonic --out new_probabilities.csv
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "calibrate",
+        help="turn a classifier's scores into probabilities",
+        description="Turn scores of a two-class classifier into probabilities.",
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("table", help="rows with a score and a label")
+    parser.add_argument(
+        "--score", required=True, metavar="COLUMN", help="greater means likelier"
+    )
+    parser.add_argument(
+        "--label", required=True, metavar="COLUMN", help="two different values"
+    )
+    parser.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="the class whose probability is meant (default: the greater of the two)",
+    )
+    parser.add_argument("--new", metavar="TABLE", help="rows to calibrate instead")
+    parser.add_argument(
+        "--method",
+        choices=tuple(_METHODS),
+        default="auto",
+        metavar="METHOD",
+        help="see below (default: auto, which tries several and may do nothing)",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=_SCALES,
+        default="probability",
+        help="what a score is (default: probability)",
+    )
+    parser.add_argument(
+        "--out", default=STDOUT, metavar="CALIBRATED.csv", help="default: stdout"
+    )
+    parser.add_argument(
+        "--save", metavar="CALIBRATOR.zip", help="keep it, for `calibration` in Python"
+    )
+    parser.add_argument(
+        "--folds",
+        type=read_count(2),
+        default=10,
+        metavar="N",
+        help="parts of the rows without --new (default: 10)",
+    )
+    parser.add_argument(
+        "--seed", type=read_count(0), metavar="N", help="same seed, same answer"
+    )
+    add_quiet(parser)
+    add_table_options(parser)
+
+
+def run(options: Any) -> None:
+    """Read scores and labels, fit, and write calibrated scores."""
+    inputs = [name for name in (options.table, options.new) if name is not None]
+    check_writable(options.out, "--out", inputs)
+    if options.save is not None:
+        check_writable(options.save, "--save", [*inputs, options.out])
+    table = read_with(options, options.table)
+    scores = _read_scores(table, options)
+    y = _read_labels(table, options)
+    new = None if options.new is None else read_with(options, options.new)
+    _check_name(table if new is None else new)
+    calibrator = _make_calibrator(options)
+    fitted = _fit(clone(calibrator), scores, y, options.table)
+    if new is None:
+        n_folds = _count_folds(y, options.folds, options.table)
+        answers = _out_of_fold(calibrator, scores, y, n_folds, options)
+        note(
+            f"{_NAME!r} is out of fold: each row by a calibrator fitted on the other "
+            f"{n_folds - 1} of {n_folds} parts of {options.table}"
+        )
+        _print_scores(options, scores, answers, y)
+        _write(options.out, table, answers)
+    else:
+        answers = _predict(fitted, _read_scores(new, options), options.new)
+        _write(options.out, new, answers)
+    if options.save is not None:
+        save_object(fitted, options.save, "--save")
+        note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
+
+
+def _read_scores(table: RawTable, options: Any) -> Float64Array:
+    scores = read_column_of_numbers(
+        table, options.score, "score", Dialect(options.decimal)
+    )
+    wrong = np.isnan(scores)
+    rule = "must not have gaps"
+    if not wrong.any() and options.scale == "probability":
+        wrong = (scores < 0.0) | (scores > 1.0)
+        rule = "must lie in [0, 1] unless --scale says logit or real"
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = (
+            f"score {options.score!r} {rule}, got {table.show(options.score, row)} "
+            f"in {table.where(row)}"
+        )
+        raise UserError(msg)
+    return scores
+
+
+def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
+    """Return 1 for the positive class and 0 for the other, shape (n,)."""
+    texts = as_texts(table.column(options.label, "label"))
+    dialect = Dialect(options.decimal)
+    for row, text in enumerate(texts):
+        if dialect.is_missing(text):
+            msg = f"label {options.label!r} has a gap in {table.where(row)}"
+            raise UserError(msg)
+    classes = sorted(set(texts))
+    if len(classes) != 2:
+        msg = (
+            f"label {options.label!r} of {table.path} must hold two different values, "
+            f"got {len(classes)}: {list_names(classes)}"
+        )
+        raise UserError(msg)
+    positive = options.positive or _greater(classes)
+    if positive not in classes:
+        msg = f"--positive must be one of {list_names(classes)}, got {positive!r}"
+        raise UserError(msg)
+    return np.array([text == positive for text in texts], dtype=np.intp)
+
+
+def _greater(classes: list[str]) -> str:
+    """Return the greater number, or the later word."""
+    try:
+        return max(classes, key=float)
+    except ValueError:
+        return classes[-1]
+
+
+def _check_name(table: RawTable) -> None:
+    if _NAME in table.columns:
+        msg = f"{table.path} has a column {_NAME!r} already; rename it"
+        raise UserError(msg)
+
+
+def _make_calibrator(options: Any) -> ScoreCalibrator:
+    calibrator = _METHODS[options.method](scale=options.scale)
+    if "random_state" in calibrator.get_params():
+        calibrator.set_params(random_state=options.seed)
+    return calibrator
+
+
+def _fit(
+    calibrator: ScoreCalibrator, scores: Float64Array, y: NDArray[np.intp], path: str
+) -> ScoreCalibrator:
+    try:
+        return calibrator.fit(scores, y)
+    except (TypeError, ValueError) as error:
+        msg = f"cannot calibrate by {path}: {error}"
+        raise UserError(msg) from error
+
+
+def _predict(
+    calibrator: ScoreCalibrator, scores: Float64Array, path: str
+) -> Float64Array:
+    try:
+        return calibrator.predict(scores)
+    except (TypeError, ValueError) as error:
+        msg = f"cannot calibrate the scores of {path}: {error}"
+        raise UserError(msg) from error
+
+
+def _count_folds(y: NDArray[np.intp], wanted: int, path: str) -> int:
+    rarer = int(min(y.sum(), len(y) - y.sum()))
+    if rarer < 2:
+        msg = f"{path} must hold each label at least twice to be calibrated out of fold"
+        raise UserError(msg)
+    return min(wanted, rarer)
+
+
+def _out_of_fold(
+    calibrator: ScoreCalibrator,
+    scores: Float64Array,
+    y: NDArray[np.intp],
+    n_folds: int,
+    options: Any,
+) -> Float64Array:
+    """Return probabilities by calibrators that have not seen the row, shape (n,)."""
+    answers = np.empty(len(y))
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.seed)
+    for train, test in folds.split(scores, y):
+        fitted = _fit(clone(calibrator), scores[train], y[train], options.table)
+        answers[test] = _predict(fitted, scores[test], options.table)
+    return answers
+
+
+def _print_scores(
+    options: Any, scores: Float64Array, answers: Float64Array, y: NDArray[np.intp]
+) -> None:
+    """Say on stderr what calibration changed, where scores can be scored."""
+    if options.scale != "probability":
+        return
+    for name, loss in (
+        ("log loss", calibration.log_loss),
+        ("Brier score", calibration.brier_score),
+    ):
+        note(f"{name} {loss(y, scores):.5f} before, {loss(y, answers):.5f} after")
+
+
+def _write(path: str, table: RawTable, answers: Float64Array) -> None:
+    columns: dict[str, Sequence[str]] = {
+        name: as_texts(cells) for name, cells in table.columns.items()
+    }
+    write_csv(path, {**columns, _NAME: format_numbers(answers)})
+    if path != STDOUT:
+        note(f"wrote {count(len(table), 'row')} to {path}")

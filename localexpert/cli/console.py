@@ -1,0 +1,52 @@
+"""What the command line says beside its results, a line each on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+# Most names that one message lists.
+_MOST_NAMES = 8
+
+
+class UserError(Exception):
+    """A mistake of the user's; its message is the one line that is printed."""
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    _print(f"localexpert: warning: {message}")
+
+
+def note(message: str) -> None:
+    """Print what was done without being asked for."""
+    _print(f"localexpert: {message}")
+
+
+def complain(message: str) -> None:
+    """Print the error that ends a command."""
+    _print(f"localexpert: error: {message}")
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Return names in quotes, the first few of many."""
+    return join_few([repr(name) for name in names])
+
+
+def join_few(texts: list[str]) -> str:
+    """Return texts with commas, the first few of many."""
+    shown = ", ".join(texts[:_MOST_NAMES])
+    more = len(texts) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def count(n: int, noun: str) -> str:
+    """Return "1 row" or "2 rows"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _print(message: str) -> None:
+    # Names out of a file may hold line breaks, and what no terminal can show.
+    line = " ".join(message.split())
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)

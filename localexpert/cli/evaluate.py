@@ -1,0 +1,133 @@
+"""`localexpert evaluate`: scores of forecasts beside those of climatology."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert.cli.cells import Dialect
+from localexpert.cli.console import UserError, count, warn
+from localexpert.cli.model_files import load_table_model
+from localexpert.cli.options import (
+    HelpFormatter,
+    add_quiet,
+    add_table_options,
+    read_with,
+)
+from localexpert.cli.output import write_out
+from localexpert.cli.table import TableModel, read_column_of_numbers
+from localexpert.distribution import PredictiveDistribution
+from localexpert.metrics import crps_score, interval_coverage, log_score
+
+_EPILOG = """\
+Prints scores on rows that the model has not seen, beside those of climatology: the
+training target's own distribution as the forecast of every row. Smaller is better
+for all but coverage, the share of targets in the central 50 and 90 % intervals.
+CRPS is the error of a whole forecast in the units of the target, and the absolute
+error if forecasts are single numbers. RMSE is that of the mean, MAE of the median.
+
+examples:
+  localexpert evaluate houses.zip test.csv
+  localexpert evaluate houses.zip test.csv --target sold_for --json > scores.json
+"""
+_LABELS = {
+    "crps": "CRPS",
+    "log_score": "log score",
+    "coverage_50": "coverage of 50 %",
+    "coverage_90": "coverage of 90 %",
+    "rmse": "RMSE",
+    "mae": "MAE",
+}
+
+
+def add_command(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="score a model on rows it has not seen",
+        description="Score the forecasts of a model on a table with known targets.",
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add_test_arguments(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object; null is not finite"
+    )
+    add_quiet(parser)
+    add_table_options(parser)
+
+
+def add_test_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add a model and a table with known targets."""
+    parser.add_argument("model", help="a file that `localexpert fit` saved")
+    parser.add_argument("table", help="rows with known targets, not used in training")
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="its name here, if not as in training"
+    )
+
+
+def run(options: Any) -> None:
+    """Load the model, read the table, print the scores of both forecasts."""
+    model, frame, y = read_test_rows(options)
+    scores = {
+        "model": _score(y, model.predict_dist(frame)),
+        "climatology": _score(y, model.climatology.dist(len(y))),
+    }
+    if options.json:
+        text = json.dumps({"rows": len(y), **_without_infinities(scores)})
+    else:
+        title = f"{count(len(y), 'row')} of {options.table}"
+        text = f"{title}\n\n{_lay_out(scores)}"
+    write_out(f"{text}\n")
+
+
+def _lay_out(scores: dict[str, dict[str, float]]) -> str:
+    lines = [f"{'':18}{'model':>12}{'climatology':>14}"]
+    for name, label in _LABELS.items():
+        ours, theirs = scores["model"][name], scores["climatology"][name]
+        lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
+    return "\n".join(lines)
+
+
+def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
+    """Return the model, features and targets of the rows that have one."""
+    model = load_table_model(options.model)
+    table = read_with(options, options.table)
+    target = options.target or model.reader.target
+    dialect = Dialect(options.decimal, model.reader.missing)
+    y = read_column_of_numbers(table, target, "target", dialect)
+    rows = np.flatnonzero(~np.isnan(y))
+    if not len(rows):
+        msg = f"{table.path} has no row with a target {target!r}"
+        raise UserError(msg)
+    if len(rows) < len(y):
+        warn(f"left out {count(len(y) - len(rows), 'row')} without a target {target!r}")
+    frame = model.reader.frame(table.take(rows), options.decimal, known=[target])
+    return model, frame, y[rows]
+
+
+def _score(y: Float64Array, dist: PredictiveDistribution) -> dict[str, float]:
+    return {
+        "crps": crps_score(y, dist),
+        "log_score": log_score(y, dist),
+        "coverage_50": interval_coverage(y, dist, coverage=0.5),
+        "coverage_90": interval_coverage(y, dist, coverage=0.9),
+        "rmse": math.sqrt(np.mean((y - dist.mean()) ** 2)),
+        "mae": float(np.mean(np.abs(y - dist.median()))),
+    }
+
+
+def _without_infinities(
+    scores: dict[str, dict[str, float]],
+) -> dict[str, dict[str, float | None]]:
+    """Return scores that JSON can hold."""
+    return {
+        who: {name: v if math.isfinite(v) else None for name, v in row.items()}
+        for who, row in scores.items()
+    }

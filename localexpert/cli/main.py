@@ -1,0 +1,106 @@
+"""`main`: the command `localexpert`, its exit codes and its one-line errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from importlib.metadata import version
+from typing import Any
+
+from localexpert.cli import calibrate, evaluate, fit, predict, report
+from localexpert.cli.console import UserError, complain, warn
+from localexpert.cli.options import HelpFormatter, Parser
+
+_MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+
+_EPILOG = """\
+a first session:
+  localexpert fit houses.csv --target price --out houses.zip
+  localexpert evaluate houses.zip test.csv
+  localexpert predict houses.zip new.csv --out forecasts.csv --quantiles .05,.5,.95
+  localexpert report houses.zip test.csv --out report.html
+
+`localexpert COMMAND --help` tells more. Exit codes: 0 done, 2 a mistake in the
+options or files (one line on stderr says which), 130 interrupted.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the name of the program; None takes those of the process.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from localexpert.cli.main import main
+    >>> main(["predict", "--no-such-option"])
+    2
+    """
+    try:
+        options = make_parser().parse_args(argv)
+        return _run(options)
+    except UserError as error:
+        complain(str(error))
+    except MemoryError:
+        complain("not enough memory for this table; use fewer rows or columns")
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone; closing it must not complain again.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return _BROKEN_PIPE
+    except SystemExit as end:  # --help and --version
+        return end.code if isinstance(end.code, int) else 0
+    return _MISTAKE
+
+
+def make_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(
+        prog="localexpert",
+        description="Forecast whole distributions of a column of a table.",
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version("localexpert"))
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Parser
+    )
+    for command in (fit, predict, evaluate, report, calibrate):
+        command.add_command(commands)
+    return parser
+
+
+def _run(options: Any) -> int:
+    """Run the chosen command with warnings of all kinds as lines."""
+    with warnings.catch_warnings():
+        # What libraries are going to change is nothing a user of files can act on.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _show_warning
+        if not getattr(options, "quiet", False):
+            options.run(options)
+        else:
+            _run_quietly(options)
+        sys.stdout.flush()
+    return 0
+
+
+def _run_quietly(options: Any) -> None:
+    """Run a command without what it says on stderr; errors are raised past it."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        options.run(options)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    warn(str(message))

@@ -1,0 +1,125 @@
+"""`localexpert predict`: forecasts of the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from localexpert.cli.cells import as_texts
+from localexpert.cli.console import UserError, count, note
+from localexpert.cli.model_files import load_table_model
+from localexpert.cli.options import (
+    HelpFormatter,
+    add_quiet,
+    add_table_options,
+    read_finite,
+    read_levels,
+    read_names,
+    read_share,
+    read_with,
+)
+from localexpert.cli.output import (
+    STDOUT,
+    check_writable,
+    format_numbers,
+    write_csv,
+)
+from localexpert.cli.raw_table import RawTable
+from localexpert.distribution import PredictiveDistribution
+
+_EPILOG = """\
+One line per row of the table, in its order: mean, std, and a column for each thing
+asked for: q0.05 (quantile), low_0.9 and high_0.9 (interval), p_above_100 (the
+probability of a greater value). Categories not met in training count as missing.
+
+examples:
+  localexpert predict houses.zip new.csv --out forecasts.csv
+  localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \\
+      --interval .9 --exceed 100 200 --out forecasts.csv
+  localexpert predict houses.zip new.csv | head
+"""
+_DEFAULT_LEVELS = (0.05, 0.5, 0.95)
+
+
+def add_command(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "predict",
+        help="forecast the rows of a table",
+        description="Forecast the target of every row of a table.",
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("model", help="a file that `localexpert fit` saved")
+    parser.add_argument("table", help="rows with the columns of the training file")
+    parser.add_argument(
+        "--out", default=STDOUT, metavar="FORECASTS.csv", help="default: stdout"
+    )
+    parser.add_argument(
+        "--quantiles",
+        type=read_levels,
+        metavar="P,P",
+        help="levels between 0 and 1 (default, if nothing else is asked for: "
+        f"{','.join(map(str, _DEFAULT_LEVELS))})",
+    )
+    parser.add_argument(
+        "--interval", type=read_share, metavar="P", help="central interval of mass P"
+    )
+    parser.add_argument(
+        "--exceed",
+        type=read_finite,
+        nargs="+",
+        default=[],
+        metavar="V",
+        help="probabilities of more than these values",
+    )
+    parser.add_argument(
+        "--keep", type=read_names, default=[], metavar="A,B", help="columns to copy"
+    )
+    add_quiet(parser)
+    add_table_options(parser)
+
+
+def run(options: Any) -> None:
+    """Load the model, read the table, write its forecasts."""
+    check_writable(options.out, "--out", [options.model, options.table])
+    model = load_table_model(options.model)
+    table = read_with(options, options.table)
+    kept = _kept_columns(table, options.keep)
+    dist = model.predict_dist(model.reader.frame(table, options.decimal))
+    forecasts = _forecast_columns(dist, options)
+    clash = sorted(set(kept) & set(forecasts))
+    if clash:
+        msg = f"--keep {clash[0]!r} has the name of a column of forecasts"
+        raise UserError(msg)
+    write_csv(options.out, {**kept, **forecasts})
+    if options.out != STDOUT:
+        note(f"wrote {count(len(table), 'forecast')} to {options.out}")
+
+
+def _kept_columns(table: RawTable, names: Sequence[str]) -> dict[str, Sequence[str]]:
+    return {name: as_texts(table.column(name, "column to keep")) for name in names}
+
+
+def _forecast_columns(
+    dist: PredictiveDistribution, options: Any
+) -> dict[str, Sequence[str]]:
+    """Return the forecasts that were asked for as texts, by their names."""
+    columns = {"mean": dist.mean(), "std": dist.std()}
+    levels = options.quantiles
+    if levels is None and options.interval is None and not options.exceed:
+        levels = _DEFAULT_LEVELS
+    if levels:
+        quantiles = dist.quantiles(np.array(levels))
+        for j, level in enumerate(levels):
+            columns[f"q{level:.10g}"] = quantiles[:, j]
+    if options.interval is not None:
+        ends = dist.interval(options.interval)
+        columns[f"low_{options.interval:.10g}"] = ends[:, 0]
+        columns[f"high_{options.interval:.10g}"] = ends[:, 1]
+    for value in options.exceed:
+        columns[f"p_above_{value:.10g}"] = dist.sf(value)
+    return {name: format_numbers(values) for name, values in columns.items()}

@@ -1,0 +1,50 @@
+"""`localexpert report`: a page on a model and its forecasts."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from localexpert.cli.console import UserError, note
+from localexpert.cli.evaluate import add_test_arguments, read_test_rows
+from localexpert.cli.options import HelpFormatter, add_quiet, add_table_options
+from localexpert.cli.output import STDOUT, check_writable, replacing
+
+_EPILOG = """\
+The page is one HTML file that needs no network: scores beside climatology and a
+boosted baseline, calibration, coverage, risks, examples of forecasts, importance of
+the columns, and warnings where the rows differ from those of training.
+
+example:
+  localexpert report houses.zip test.csv --out report.html
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "report",
+        help="write a page on a model and its forecasts",
+        description="Write a report on a model's forecasts of rows with known targets.",
+        epilog=_EPILOG,
+        formatter_class=HelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add_test_arguments(parser)
+    parser.add_argument("--out", required=True, metavar="REPORT.html")
+    add_quiet(parser)
+    add_table_options(parser)
+
+
+def run(options: Any) -> None:
+    """Load the model, read the table, write the report."""
+    if options.out == STDOUT:
+        msg = "--out of report must be a file"
+        raise UserError(msg)
+    check_writable(options.out, "--out", [options.model, options.table])
+    # Drawing is slow to load, so only this command does.
+    write_report = importlib.import_module("localexpert.report").report
+    model, frame, y = read_test_rows(options)
+    with replacing(options.out) as temporary:
+        write_report(model.model, frame, y, temporary)
+    note(f"wrote {options.out}")

@@ -1,0 +1,298 @@
+"""`DistributionEnsemble`: regressors whose distributions are pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_choice,
+    check_integer,
+    check_same_length,
+    check_vector,
+    check_weights,
+)
+from localexpert.base import DistributionRegressor
+from localexpert.conformal import make_recalibration
+from localexpert.distribution import PredictiveDistribution
+from localexpert.ensemble.learned import LearnedPool
+from localexpert.ensemble.members import (
+    common_rows,
+    named_members,
+    seeded_clones,
+)
+from localexpert.ensemble.weights import crps_matrices
+from localexpert.folds import Rows, make_folds
+from localexpert.laws import Law
+from localexpert.laws.pooling import PoolKind, can_pool_scores
+from localexpert.recalibration import Recalibration
+
+
+class DistributionEnsemble(DistributionRegressor):
+    """Pool the distributions of several regressors.
+
+    Parameters
+    ----------
+    members : list of (str, LocalExpertRegressor), optional
+        Names and unfitted regressors. None: six that differ in folds, seeds,
+        strategy and frame.
+    pool : {"auto", "linear", "probit"}
+        Average CDFs, or their normal scores (sharper where members err alike; for
+        laws without jumps, or with jumps only). "auto" takes what has the less
+        out-of-fold CRPS after recalibration.
+    recalibrate : {"pit"}, Recalibration or None
+        Correction of the pool by its out-of-fold PIT values: a linear pool of
+        calibrated laws is too wide.
+    n_jobs : int, optional
+        Of members that name none; results do not depend on it.
+    random_state : int, optional
+        Seeds members that name none.
+
+    Attributes
+    ----------
+    members_ : dict of str to LocalExpertRegressor
+        Fitted.
+    weights_ : dict of str to float
+        Non-negative, of sum 1.
+    pool_ : {"linear", "probit"}
+        The kind taken.
+    losses_ : dict of str to float
+        Mean out-of-fold CRPS of every member and of every pool that was compared, by
+        its kind, each row pooled with weights of other folds.
+    oof_distribution_ : PredictiveDistribution
+        Of the training rows, members, weights and recalibration all out of fold.
+    recalibration_ : Recalibration or None
+        Fitted.
+    fitted_rows_ : ndarray of int
+        Rows that `oof_distribution_` speaks of.
+
+    Notes
+    -----
+    The CRPS of a linear pool is a quadratic form in the weights (`crps_matrices`),
+    minimised exactly; that of the probit pool is minimised numerically. Both are
+    pulled towards equal weights, as hard as held-out CRPS asks for. Members have
+    their own folds: each one's out-of-fold forecasts are honest for every row, so
+    those of the pool are.
+
+    References
+    ----------
+    Gneiting & Ranjan (2013), Combining predictive distributions; Hall & Mitchell
+    (2007), Combining density forecasts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from localexpert import LocalExpertRegressor
+    >>> from localexpert.ensemble import DistributionEnsemble
+    >>> from localexpert.experts import JointForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 2))
+    >>> y = 3 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=200)
+    >>> quick = {"center": LinearRegression(), "n_thresholds": 5, "cv": 2}
+    >>> forest = JointForest(20, random_state=0)
+    >>> members = [
+    ...     (frame, LocalExpertRegressor(frame=frame, strategy=forest, **quick))
+    ...     for frame in ("center", "standardize")
+    ... ]
+    >>> model = DistributionEnsemble(members, random_state=0).fit(X, y)
+    >>> dist = model.predict_dist([[0.5, 0.1], [0.5, 0.9]])
+    >>> bool(dist.std()[0] < dist.std()[1])
+    True
+    >>> sorted(model.losses_)
+    ['center', 'linear', 'probit', 'standardize']
+    """
+
+    members_: dict[str, Any]
+    weights_: dict[str, float]
+    pool_: PoolKind
+    losses_: dict[str, float]
+    oof_distribution_: PredictiveDistribution
+    recalibration_: Recalibration | None
+    fitted_rows_: Rows
+
+    def __init__(
+        self,
+        members: Sequence[tuple[str, Any]] | None = None,
+        *,
+        pool: Literal["auto", "linear", "probit"] = "auto",
+        recalibrate: Any = "pit",
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ):
+        self.members = members
+        self.pool = pool
+        self.recalibrate = recalibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit every member, and learn how to pool them.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            As `LocalExpertRegressor.fit` takes it.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        groups : array-like of shape (n,), optional
+            Rows of one group stay in one fold.
+
+        Returns
+        -------
+        self
+        """
+        table, target = self._check_data(X, y)
+        n = len(target)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, n)
+        seed = self._seed()
+        self._check_parameters(seed)
+        fitted = {}
+        for name, member in seeded_clones(
+            named_members(self.members), seed, self.n_jobs
+        ):
+            fitted[name] = member.fit(table, target, sample_weight, groups)
+        return self._learn(fitted, target, sample_weight, groups, seed)
+
+    @classmethod
+    def of_fitted(
+        cls,
+        members: Mapping[str, Any],
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Return the ensemble of regressors that are fitted, on the same rows.
+
+        Parameters
+        ----------
+        members : mapping of str to LocalExpertRegressor
+            Fitted; kept as they are.
+        y : array-like of shape (n,)
+            What they were fitted to.
+        sample_weight, groups : array-like of shape (n,), optional
+        **parameters
+            Of the ensemble.
+
+        Returns
+        -------
+        DistributionEnsemble
+            Fitted.
+        """
+        self = cls(list(members.items()), **parameters)
+        fitted = dict(named_members(self.members))
+        for member in fitted.values():
+            check_is_fitted(member)
+        seed = self._seed()
+        self._check_parameters(seed)
+        first = next(iter(fitted.values()))
+        self.n_features_in_ = first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+        target = check_vector(y, "y")
+        return self._learn(fitted, target, sample_weight, groups, seed)
+
+    def _learn(
+        self,
+        fitted: dict[str, Any],
+        y: Float64Array,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        seed: int,
+    ) -> Self:
+        """Weight fitted members by what they said out of fold."""
+        rows = common_rows(fitted, y)
+        target = y[rows]
+        weight = np.ones(len(y))
+        if sample_weight is not None:
+            weight = check_weights(sample_weight, len(y))
+        weight = weight[rows]
+        parts = None
+        if groups is not None:
+            check_same_length(len(y), "`y`", len(np.asarray(groups)), "groups")
+            parts = np.asarray(groups)[rows]
+        laws = [member.oof_distribution_.law for member in fitted.values()]
+        folds = make_folds(len(target), "auto", groups=parts, random_state=seed)
+        matrices = crps_matrices(laws, target)
+        pools = {}
+        for kind in self._kinds(laws):
+            recalibration = make_recalibration(self.recalibrate, seed)
+            pool = LearnedPool(kind, recalibration, random_state=seed)
+            pools[kind] = pool.fit(laws, target, weight, folds, matrices)
+        self.pool_ = min(pools, key=lambda kind: pools[kind].loss_)
+        self.learned_ = pools[self.pool_]
+        own = np.average(matrices, axis=0, weights=weight).diagonal()
+        self.losses_ = {
+            **dict(zip(fitted, map(float, own), strict=True)),
+            **{str(kind): pool.loss_ for kind, pool in pools.items()},
+        }
+        self.weights_ = dict(
+            zip(fitted, map(float, self.learned_.weights_), strict=True)
+        )
+        self.members_, self.fitted_rows_ = fitted, rows
+        self.recalibration_ = self.learned_.recalibration
+        self.oof_distribution_ = PredictiveDistribution(self.learned_.oof_law_)
+        return self
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Return the predictive distribution of every row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        check_is_fitted(self)
+        table = self._check_table(X)
+        laws = [
+            self.members_[name].predict_dist(table).law
+            for name, weight in self.weights_.items()
+            if weight > 0.0
+        ]
+        return PredictiveDistribution(self.learned_.pool(laws))
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return int(np.random.default_rng().integers(2**31))
+        return check_integer(self.random_state, "random_state", 0)
+
+    def _check_parameters(self, seed: int) -> None:
+        """Refuse what would only be noticed after the members are fitted."""
+        check_choice(self.pool, "pool", ("auto", "linear", "probit"))
+        recalibration = make_recalibration(self.recalibrate, seed)
+        if recalibration is not None and recalibration.holds_out:
+            msg = (
+                "`recalibrate` must hold no rows out of the members, "
+                f"got {self.recalibrate!r}."
+            )
+            raise ValueError(msg)
+
+    def _kinds(self, laws: list[Law]) -> list[PoolKind]:
+        """Return the kinds of pools to compare."""
+        if self.pool == "linear" or (self.pool == "auto" and len(laws) == 1):
+            return ["linear"]
+        if can_pool_scores(laws):
+            return ["probit"] if self.pool == "probit" else ["linear", "probit"]
+        if self.pool == "probit":
+            msg = (
+                '`pool` must be "linear" or "auto" where values of y have probability '
+                'beside a smooth rest, got "probit".'
+            )
+            raise ValueError(msg)
+        return ["linear"]

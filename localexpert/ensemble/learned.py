@@ -1,0 +1,148 @@
+"""`LearnedPool`: weights of a pool and its recalibration, learned out of fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
+from localexpert.folds import Fold
+from localexpert.laws import Law
+from localexpert.laws.pooling import PoolKind, pool_laws, recalibrate_pool
+from localexpert.recalibration import Recalibration
+
+# Pulls towards equal weights to choose from; inf is equal weights.
+RIDGES = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
+# Rows that the weights of a probit pool are fitted on at most.
+_ROWS_TO_FIT = 1000
+
+
+class LearnedPool:
+    """The pool of some laws with weights that minimise out-of-fold CRPS.
+
+    Parameters
+    ----------
+    kind : {"linear", "probit"}
+    recalibration : Recalibration, optional
+        Unfitted; it becomes the pool's own.
+    random_state : int
+        Draws the rows that the weights of a probit pool are fitted on.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (M,)
+    ridge_ : float
+        The pull towards equal weights with the least held-out CRPS.
+    oof_law_ : Law
+        Of the training rows, each pooled and recalibrated without its fold.
+    loss_ : float
+        Mean CRPS of `oof_law_`.
+    """
+
+    def __init__(
+        self,
+        kind: PoolKind,
+        recalibration: Recalibration | None = None,
+        *,
+        random_state: int = 0,
+    ):
+        self.kind = kind
+        self.recalibration = recalibration
+        self.random_state = random_state
+
+    def fit(
+        self,
+        laws: Sequence[Law],
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+        matrices: Float64Array | None = None,
+    ) -> Self:
+        """Learn from laws that never saw their rows' y.
+
+        Parameters
+        ----------
+        laws : sequence of M laws
+            Of n rows each.
+        y, weight : ndarray of shape (n,)
+        folds : list of (train, test)
+            By which rows are weighted without themselves.
+        matrices : ndarray of shape (n, M, M), optional
+            What `crps_matrices` returns, if at hand.
+
+        Returns
+        -------
+        self
+        """
+        if matrices is None:
+            matrices = crps_matrices(laws, y)
+        weighted = weight[:, None, None] * matrices
+        sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
+        self.ridge_ = _choose_ridge(sums)
+        total = sums.sum(axis=0)
+        w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
+        if self.kind == "probit":
+            w = self._refine(w, laws, y, weight, folds)
+        self.weights_ = w[0]
+        own = np.empty((len(y), len(laws)))
+        for (_, test), fold_weights in zip(folds, w[1:], strict=True):
+            own[test] = fold_weights
+        law = pool_laws(laws, own, self.kind)
+        if self.recalibration is not None:
+            self.recalibration.fit(law, y, weight, folds)
+            law = recalibrate_pool(law, self.recalibration.oof_map_)
+        self.oof_law_ = law
+        self.loss_ = float(np.average(law.crps(y), weights=weight))
+        return self
+
+    def pool(self, laws: Sequence[Law]) -> Law:
+        """Return the pool of the members' laws of new rows.
+
+        Parameters
+        ----------
+        laws : sequence of laws
+            Of the members with weight, in order.
+
+        Returns
+        -------
+        Law
+        """
+        law = pool_laws(laws, self.weights_[self.weights_ > 0.0], self.kind)
+        if self.recalibration is not None:
+            law = recalibrate_pool(law, self.recalibration.map_)
+        return law
+
+    def _refine(
+        self,
+        w: list[Float64Array],
+        laws: Sequence[Law],
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+    ) -> list[Float64Array]:
+        """Return weights of the probit pool: of all rows, and without each fold."""
+        rng = np.random.default_rng(self.random_state)
+        rows = np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_FIT])
+        scores = ProbitScores([law.take(rows) for law in laws], y[rows])
+        out = [scores.weights(weight[rows], w[0], self.ridge_)]
+        for _, test in folds:
+            rest = np.where(np.isin(rows, test), 0.0, weight[rows])
+            # Without any row there is nothing to learn but what all rows say.
+            known = rest.any()
+            out.append(scores.weights(rest, out[0], self.ridge_) if known else out[0])
+        return out
+
+
+def _choose_ridge(sums: Float64Array) -> float:
+    """Return the pull with the least held-out CRPS, given sums by fold (F, M, M)."""
+    total = sums.sum(axis=0)
+
+    def held_out(ridge: float) -> float:
+        w = [linear_weights(total - part, ridge) for part in sums]
+        return sum(float(one @ part @ one) for one, part in zip(w, sums, strict=True))
+
+    losses = [held_out(ridge) for ridge in RIDGES]
+    return RIDGES[int(np.argmin(losses))]

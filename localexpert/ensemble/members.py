@@ -1,0 +1,143 @@
+"""Members of an ensemble: the standard ones, and what is asked of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from calibration._kernels.types import Float64Array
+from localexpert.folds import Rows
+from localexpert.regressor import LocalExpertRegressor
+
+# What sets each apart; every one has folds and seeds of its own. Other folds average
+# out the noise of cross-fitting, single strategies and a frame of none differ in kind.
+STANDARD: Mapping[str, Mapping[str, Any]] = {
+    "auto": {},
+    "auto, other folds": {},
+    "auto, ten folds": {"cv": 10},
+    "joint": {"strategy": "joint"},
+    "shared": {"strategy": "shared"},
+    "thresholds on y": {"frame": None},
+}
+
+
+def standard_members() -> list[tuple[str, LocalExpertRegressor]]:
+    """Return unfitted regressors that err differently.
+
+    Returns
+    -------
+    list of (name, LocalExpertRegressor)
+    """
+    return [(name, LocalExpertRegressor(**p)) for name, p in STANDARD.items()]
+
+
+def named_members(
+    members: Sequence[tuple[str, Any]] | None,
+) -> list[tuple[str, Any]]:
+    """Return names and regressors, the standard ones for None.
+
+    Parameters
+    ----------
+    members : list of (name, regressor), optional
+
+    Returns
+    -------
+    list of (name, regressor)
+    """
+    if members is None:
+        return list(standard_members())
+    named = [(name, member) for name, member in members]
+    if len(named) == 0:
+        msg = "`members` must hold at least one regressor, got none."
+        raise ValueError(msg)
+    names = [name for name, _ in named]
+    for name, member in named:
+        if names.count(name) > 1 or name in ("linear", "probit"):
+            msg = (
+                '`members` must have names of their own, none "linear" or "probit", '
+                f"got {name!r}."
+            )
+            raise ValueError(msg)
+        if not hasattr(member, "predict_dist"):
+            msg = (
+                "`members` must be regressors with `predict_dist`, "
+                f"got {type(member).__name__} as {name!r}."
+            )
+            raise TypeError(msg)
+    return named
+
+
+def seeded_clones(
+    members: list[tuple[str, Any]], seed: int, n_jobs: int | None
+) -> list[tuple[str, Any]]:
+    """Return clones; those without a seed or a number of jobs get one.
+
+    Parameters
+    ----------
+    members : list of (name, regressor)
+    seed : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of (name, regressor)
+    """
+    rng = np.random.default_rng(seed)
+    out = []
+    for name, member in members:
+        own, draw = clone(member), int(rng.integers(2**31))
+        parameters = own.get_params(deep=False)
+        for key, value in (("random_state", draw), ("n_jobs", n_jobs)):
+            if key in parameters and parameters[key] is None:
+                own.set_params(**{key: value})
+        out.append((name, own))
+    return out
+
+
+def common_rows(fitted: Mapping[str, Any], y: Float64Array) -> Rows:
+    """Return the rows that all members speak of; refuse members that differ.
+
+    Parameters
+    ----------
+    fitted : mapping of str to regressor
+    y : ndarray
+        What they are said to be fitted to.
+
+    Returns
+    -------
+    ndarray of int
+    """
+    first_name, first = next(iter(fitted.items()))
+    rows: Rows = first.fitted_rows_
+    for name, member in fitted.items():
+        if not np.array_equal(member.fitted_rows_, rows):
+            msg = (
+                "`members` must be fitted on the same rows, got "
+                f"{len(rows)} for {first_name!r} and others, or "
+                f"{len(member.fitted_rows_)}, for {name!r}."
+            )
+            raise ValueError(msg)
+        if _features(first) != _features(member):
+            msg = (
+                "`members` must be fitted on the same features, got "
+                f"{_features(first)} for {first_name!r} and "
+                f"{_features(member)} for {name!r}."
+            )
+            raise ValueError(msg)
+    known = np.array_equal(rows, np.arange(len(rows)))
+    if (known and len(y) != len(rows)) or rows.max() >= len(y):
+        msg = (
+            "`y` must be what the members were fitted to, "
+            f"got {len(y)} values for {rows.max() + 1} rows."
+        )
+        raise ValueError(msg)
+    return rows
+
+
+def _features(member: Any) -> list[str] | int:
+    """Return the names of features if there are any, else their number."""
+    names = getattr(member, "feature_names_in_", None)
+    return int(member.n_features_in_) if names is None else [str(n) for n in names]

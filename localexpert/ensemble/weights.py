@@ -1,0 +1,188 @@
+"""Weights of a pool: those that minimise its out-of-fold CRPS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.optimize import LinearConstraint, minimize, nnls
+from scipy.special import ndtr
+
+from calibration._kernels.types import Float64Array
+from localexpert.laws.law import Law
+from localexpert.laws.pooled_mesh import Mesh, levels_of
+from localexpert.laws.pooling import jump_values, smooth_parts
+from localexpert.laws.score_map import scores_of
+
+# Rows whose meshes are in memory at a time.
+_ROWS = 512
+# A touch of the identity, so that equal members have a solution: equal weights.
+_TOUCH = 1e-10
+# Scores of probabilities that vanish altogether, as in pools of scores.
+_FURTHEST = 37.5
+_SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
+
+
+def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
+    r"""Return the quadratic forms of linear pools: CRPS = w' A w for w of sum 1.
+
+    A_kl is the integral of (F_k - 1{y <= x}) (F_l - 1{y <= x}), which is
+
+    .. math:: (CRPS_k + CRPS_l - \int (F_k - F_l)^2 dx) / 2:
+
+    the tails, where all members agree, cancel from the integral, and the members'
+    own scores are exact.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    y : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (n, M, M)
+    """
+    scores = np.stack([law.crps(y) for law in laws], axis=1)
+    out = 0.5 * (scores[:, :, None] + scores[:, None, :])
+    for rows, mesh, part in _meshes(laws, None):
+        cdf = np.stack([law.cdf(mesh.y) for law in part])
+        for k in range(len(laws)):
+            for j in range(k):
+                apart = 0.5 * (mesh.dy * (cdf[k] - cdf[j]) ** 2).sum(axis=1)
+                out[rows, k, j] -= apart
+                out[rows, j, k] -= apart
+    return out
+
+
+def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
+    """Return the w >= 0 of sum 1 with the least w' A w, pulled to equal weights.
+
+    The w of sum 1 is u / sum(u) for the u >= 0 that minimises u' A u / 2 - sum(u):
+    both have the same conditions of optimality (Kuhn & Tucker) up to that factor.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (M, M)
+        Symmetric, positive semidefinite.
+    ridge : float
+        Weight of M sum_k (w_k - 1 / M)^2, relative to the mean of the diagonal; inf
+        gives equal weights.
+
+    Returns
+    -------
+    ndarray of shape (M,)
+    """
+    m = len(matrix)
+    size = np.trace(matrix) / m
+    if np.isinf(ridge) or size <= 0.0:
+        return np.full(m, 1.0 / m)
+    # Of sum 1, w' w is the squared distance from equal weights up to a constant.
+    bent = matrix / size + (ridge * m + _TOUCH) * np.eye(m)
+    values, vectors = np.linalg.eigh(bent)
+    root = np.sqrt(np.maximum(values, _TOUCH))
+    square = root[:, None] * vectors.T
+    goal = (vectors.T @ np.ones(m)) / root
+    found = np.asarray(nnls(square, goal)[0])
+    return np.asarray(found / found.sum())
+
+
+class ProbitScores:
+    """What the CRPS of probit pools with any weights is computed from.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    y : ndarray of shape (n,)
+    """
+
+    def __init__(self, laws: Sequence[Law], y: Float64Array):
+        parts = []
+        for rows, mesh, part in _meshes(laws, y):
+            z = [scores_of(*levels_of(law, mesh.y)) for law in part]
+            clipped = np.clip(np.stack(z), -_FURTHEST, _FURTHEST)
+            parts.append((clipped, mesh.dy, mesh.y >= y[rows, None]))
+        self.scores = np.concatenate([part[0] for part in parts], axis=1)
+        self.dy = np.concatenate([part[1] for part in parts])
+        self.above = np.concatenate([part[2] for part in parts])
+
+    def loss(
+        self, w: Float64Array, weight: Float64Array, ridge: float
+    ) -> tuple[float, Float64Array]:
+        """Return the weighted mean CRPS with its pull to equal weights, and gradient.
+
+        Parameters
+        ----------
+        w : ndarray of shape (M,)
+        weight : ndarray of shape (n,)
+            Of the rows.
+        ridge : float
+            Weight of sum_k (w_k - 1 / M)^2.
+
+        Returns
+        -------
+        loss : float
+        gradient : ndarray of shape (M,)
+        """
+        pooled = np.tensordot(w, self.scores, axes=1)
+        miss = ndtr(pooled) - self.above
+        share = (weight / weight.sum())[:, None] * self.dy
+        slope = 2.0 * share * miss * np.exp(-0.5 * pooled**2) / _SQRT_TWO_PI
+        away = w - 1.0 / len(w)
+        loss = float((share * miss**2).sum() + ridge * away @ away)
+        gradient = np.tensordot(self.scores, slope, axes=2) + 2.0 * ridge * away
+        return loss, gradient
+
+    def weights(
+        self, weight: Float64Array, start: Float64Array, ridge: float = 0.0
+    ) -> Float64Array:
+        """Return the w >= 0 of sum 1 with the least loss, found from a start.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n,)
+        start : ndarray of shape (M,)
+        ridge : float
+            As that of `linear_weights`, relative to the loss at the start.
+
+        Returns
+        -------
+        ndarray of shape (M,)
+        """
+        m = len(start)
+        size = self.loss(start, weight, 0.0)[0]
+        if np.isinf(ridge) or size <= 0.0 or m == 1:
+            return np.full(m, 1.0 / m)
+
+        def relative(w: Float64Array) -> tuple[float, Float64Array]:
+            loss, gradient = self.loss(w, weight, ridge * m * size)
+            return loss / size, gradient / size
+
+        found = minimize(
+            relative,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * m,
+            constraints=LinearConstraint(np.ones((1, m)), 1.0, 1.0),
+            options={"ftol": 1e-9, "maxiter": 100},
+        )
+        w = np.clip(found.x, 0.0, 1.0)
+        # What the solver leaves of a weight that is zero.
+        w[w < 1e-6] = 0.0
+        return np.asarray(w / w.sum())
+
+
+def _meshes(
+    laws: Sequence[Law], y: Float64Array | None
+) -> Iterator[tuple[slice, Mesh, list[Law]]]:
+    """Yield rows with their mesh, cut at jumps of the laws and at y, and their laws."""
+    jumps = jump_values(laws)
+    for start in range(0, len(laws[0]), _ROWS):
+        rows = slice(start, start + _ROWS)
+        part = [law.take(rows) for law in laws]
+        cuts = np.tile(jumps, (len(part[0]), 1))
+        if y is not None:
+            cuts = np.hstack([cuts, y[rows, None]])
+        yield rows, Mesh.of(smooth_parts(part), cuts=cuts), part

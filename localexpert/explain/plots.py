@@ -1,0 +1,137 @@
+"""Picture of an explanation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_integer
+from localexpert.explain.explanation import Explanation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_UP, _DOWN, _GREY = "C3", "C0", "0.45"
+# Room beside the bars for their numbers, as a share of the bars' range.
+_MARGIN = 0.18
+
+
+def plot_explanation(
+    explanation: Explanation,
+    row: int = 0,
+    *,
+    max_features: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the contributions lead from the base to one row's forecast.
+
+    Bars from below: each starts where the one under it ended, the smallest first.
+    Black lines: one standard error either side, where contributions are sampled.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int
+    max_features : int
+        Bars; the other features are one bar more.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.explain import Explanation, plot_explanation
+    >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
+    >>> values, errors = np.array([[-1.0, 3.0]]), np.zeros((1, 2))
+    >>> told = Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs)
+    >>> [label.get_text() for label in plot_explanation(told).get_yticklabels()]
+    ['age = 61', 'dose = 2.5']
+    """
+    if not isinstance(explanation, Explanation):
+        msg = f"`explanation` must be an Explanation, got {type(explanation).__name__}."
+        raise TypeError(msg)
+    n = len(explanation)
+    if check_integer(row, "row", 0) >= n:
+        msg = f"`row` must be less than the {n} rows explained, got {row}."
+        raise ValueError(msg)
+    parts = explanation.largest(row, max_features)[::-1]
+    labels = [label for label, _, _ in parts]
+    values = np.array([value for _, value, _ in parts])
+    errors = np.array([error for _, _, error in parts])
+    starts = explanation.base + np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    if ax is None:
+        ax = _new_axes(len(parts))
+    _draw_bars(ax, starts, values, errors)
+    ax.set_yticks(np.arange(len(parts)), labels)
+    _mark_ends(ax, explanation.base, float(explanation.total[row]), len(parts))
+    ax.set_xlabel(explanation.of)
+    return ax
+
+
+def _new_axes(n_bars: int) -> Axes:
+    """Return the axes of a new figure with room for so many bars."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(6.5, 1.4 + 0.38 * n_bars), layout="constrained")
+    return ax
+
+
+def _draw_bars(
+    ax: Axes, starts: Float64Array, values: Float64Array, errors: Float64Array
+) -> None:
+    """Draw the bars, lines from each end to the next bar, and numbers beside them."""
+    heights, ends = np.arange(len(values)), starts + values
+    colours = [_UP if value > 0.0 else _DOWN for value in values]
+    ax.barh(heights, values, left=starts, height=0.62, color=colours, alpha=0.85)
+    if (errors > 0.0).any():
+        ax.errorbar(ends, heights, xerr=errors, fmt="none", ecolor="k", elinewidth=1.2)
+    ax.vlines(ends[:-1], heights[:-1], heights[1:], color=_GREY, lw=0.8, zorder=0)
+    for height, value, end, error in zip(heights, values, ends, errors, strict=True):
+        side = 1.0 if value > 0.0 else -1.0
+        ax.annotate(
+            f"{value:+.3g}",
+            (end + side * error, height),
+            xytext=(4.0 * side, 0.0),
+            textcoords="offset points",
+            ha="left" if value > 0.0 else "right",
+            va="center",
+            fontsize="small",
+        )
+    edges = np.concatenate([starts, ends - errors, ends + errors])
+    room = _MARGIN * (np.ptp(edges) or 1.0)
+    ax.set_xlim(edges.min() - room, edges.max() + room)
+
+
+def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
+    """Draw and name where the bars begin and where they lead."""
+    ax.vlines(base, -0.6, 0.0, color=_GREY, ls="--", lw=1, zorder=0)
+    ax.vlines(total, n_bars - 1, n_bars - 0.4, color="k", ls="--", lw=1, zorder=0)
+    ax.set_ylim(-0.6, n_bars - 0.4)
+    low = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    ax.annotate(
+        f"forecast {total:.3g}",
+        (total, 1.0),
+        xytext=(0.0, 3.0),
+        ha="center",
+        va="bottom",
+        fontsize="small",
+        **low,  # type: ignore[arg-type]
+    )
+    ax.annotate(
+        f"base {base:.3g}",
+        (base, 0.0),
+        xytext=(4.0, 3.0),
+        ha="left",
+        va="bottom",
+        color=_GREY,
+        fontsize="small",
+        **low,  # type: ignore[arg-type]
+    )
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)

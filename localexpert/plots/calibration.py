@@ -1,0 +1,242 @@
+"""Pictures of the calibration of whole forecasts: PIT values and quantiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_level,
+    check_vector,
+)
+from localexpert.distribution import PredictiveDistribution
+from localexpert.plots.canvas import (
+    GREY,
+    check_outcomes,
+    format_percent,
+    new_axes,
+    own_stream,
+    put_legend_above,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEVELS = np.linspace(0.05, 0.95, 19)
+
+
+def plot_pit(
+    y: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    bins: int = 20,
+    coverage: float = 0.95,
+    band: Literal["simultaneous", "pointwise"] = "simultaneous",
+    random_state: int | np.random.Generator | None = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw the histogram of PIT values, flat for a calibrated forecast.
+
+    A hump says that forecasts are too wide, a trough that they are too narrow, a
+    slope that they are too low (rising) or too high (falling).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes.
+    dist : PredictiveDistribution
+        Of n rows.
+    bins : int
+        Number of bins of equal width.
+    coverage : float
+        Probability of the band, in (0, 1).
+    band : {"simultaneous", "pointwise"}
+        Whether a calibrated forecast keeps all bars in the band with at least this
+        probability, or each of them.
+    random_state : int or Generator, optional
+        Of the draws where an outcome has probability of its own; None takes the
+        middle of the jump instead, which is not uniform even for a true forecast.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    The number of PIT values in one of B bins is binomial with n trials of probability
+    1/B if outcomes are independent. The band goes from quantile :math:`a/2` to
+    quantile :math:`1 - a/2`; pointwise a is one minus the coverage, simultaneously
+    that over B (Bonferroni).
+
+    References
+    ----------
+    Gneiting, Balabdaoui & Raftery (2007), Probabilistic forecasts, calibration and
+    sharpness. Czado, Gneiting & Held (2009), Predictive model assessment for count
+    data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.calibration import plot_pit
+    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
+    >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), PredictiveDistribution(law))
+    >>> ax.get_xlabel()
+    'PIT value'
+    """
+    outcomes = check_outcomes(y, dist)
+    bins = check_integer(bins, "bins", 2)
+    coverage = check_level(coverage, "coverage")
+    check_choice(band, "band", ("simultaneous", "pointwise"))
+    n = len(outcomes)
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    counts, _ = np.histogram(_pit(outcomes, dist, random_state), edges)
+    tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
+    low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
+    if ax is None:
+        ax = new_axes()
+    ax.bar(
+        edges[:-1],
+        counts * bins / n,
+        width=1.0 / bins,
+        align="edge",
+        color="C0",
+        alpha=0.75,
+        ec="white",
+        lw=0.6,
+    )
+    label = f"{format_percent(coverage)} {band} band"
+    ax.axhspan(low, high, color=GREY, alpha=0.2, lw=0, zorder=2.5, label=label)
+    ax.axhline(1.0, color=GREY, ls="--", lw=1, zorder=2.6, label="calibrated")
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.25 * max(float(high), float(counts.max()) * bins / n))
+    ax.set_xlabel("PIT value")
+    ax.set_ylabel("Relative frequency")
+    ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper left")
+    return ax
+
+
+def plot_quantile_reliability(
+    y: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    levels: ArrayLike | None = None,
+    coverage: float = 0.9,
+    difference: bool = False,
+    random_state: int | np.random.Generator | None = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how many outcomes lie below quantiles against how many should.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes.
+    dist : PredictiveDistribution
+        Of n rows.
+    levels : array-like of shape (q,), optional
+        Increasing levels of the quantiles in (0, 1); default .05, .10, ..., .95.
+    coverage : float
+        Probability of the band at each level, in (0, 1).
+    difference : bool
+        Draw the difference of both shares, in which small departures are seen.
+    random_state : int or Generator, optional
+        See `plot_pit`.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    An outcome counts as below the quantile if its PIT value is at most the level,
+    which is the same where the forecast has no jump; an outcome at a jump counts with
+    the probability that makes true forecasts calibrated. The band holds the share at
+    each level by itself with the given probability if the forecast is calibrated and
+    outcomes are independent (quantiles of the binomial law): consistency, pointwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.calibration import plot_quantile_reliability
+    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
+    >>> y = np.repeat([0.0, 1.0], [12, 28])
+    >>> plot_quantile_reliability(y, PredictiveDistribution(law)).get_xlabel()
+    'Level of the quantile'
+    """
+    outcomes = check_outcomes(y, dist)
+    coverage = check_level(coverage, "coverage")
+    nominal = _LEVELS if levels is None else _check_levels(levels)
+    n = len(outcomes)
+    pit = np.sort(_pit(outcomes, dist, random_state))
+    share = np.searchsorted(pit, nominal, "right") / n
+    ends = np.concatenate([[0.0], nominal, [1.0]])
+    tail = 0.5 * (1.0 - coverage)
+    low, high = (binom.ppf(q, n, ends) / n for q in (tail, 1.0 - tail))
+    if ax is None:
+        ax = new_axes() if difference else new_axes((4.6, 4.6))
+    # With nothing to subtract both curves are what they are.
+    from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
+    label = f"{format_percent(coverage)} consistency band"
+    ax.fill_between(
+        ends,
+        low - from_ends,
+        high - from_ends,
+        color=GREY,
+        alpha=0.25,
+        lw=0,
+        label=label,
+    )
+    ax.plot(ends, ends - from_ends, "--", color=GREY, lw=1, label="calibrated")
+    ax.plot(
+        nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4, label="forecast"
+    )
+    ax.set_xlim(-0.01, 1.01)
+    ax.set_xlabel("Level of the quantile")
+    if difference:
+        ax.set_ylabel("Share of outcomes below, less the level")
+        put_legend_above(ax)
+    else:
+        ax.set_ylabel("Share of outcomes below it")
+        ax.set_ylim(-0.01, 1.01)
+        ax.set_aspect("equal")
+        ax.legend(frameon=False, fontsize="small", loc="upper left")
+    return ax
+
+
+def _pit(
+    outcomes: Float64Array,
+    dist: PredictiveDistribution,
+    random_state: int | np.random.Generator | None,
+) -> Float64Array:
+    """Return PIT values (n,), drawn or in the middle where the CDF jumps."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return dist.pit(outcomes, random_state)
+    return dist.pit(
+        outcomes, own_stream(check_integer(random_state, "random_state", 0))
+    )
+
+
+def _check_levels(levels: ArrayLike) -> Float64Array:
+    """Return increasing levels inside (0, 1)."""
+    vector = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
+    check_increasing(vector, "levels")
+    for end in (float(vector[0]), float(vector[-1])):
+        check_level(end, "levels")
+    return vector

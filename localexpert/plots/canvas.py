@@ -1,0 +1,119 @@
+"""What the pictures share: new axes, checks of their arguments, samples of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_integer, check_same_length, check_vector
+from localexpert.distribution import PredictiveDistribution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GREY = "0.45"
+# Width and height in inches that fit a notebook.
+SIZE = (6.5, 4.0)
+# Single outcomes that a cloud shows; more of them are a blot, and slow.
+MOST_DOTS = 3000
+_STREAM = 54_881
+
+
+def new_axes(size: tuple[float, float] = SIZE) -> Axes:
+    """Return the axes of a new figure of that size in inches."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
+    """Return n axes as a vector."""
+    array = np.asarray(axes, dtype=object)
+    if array.size != n:
+        msg = f"`{name}` must hold {n} Axes, got {array.size}."
+        raise ValueError(msg)
+    return array.ravel()
+
+
+def check_dist(dist: Any) -> None:
+    """Refuse what is no forecast, or one of no rows."""
+    if not isinstance(dist, PredictiveDistribution):
+        msg = f"`dist` must be a PredictiveDistribution, got {type(dist).__name__}."
+        raise TypeError(msg)
+    if len(dist) == 0:
+        msg = "`dist` must have at least one row, got none."
+        raise ValueError(msg)
+
+
+def check_outcomes(y: ArrayLike, dist: PredictiveDistribution) -> Float64Array:
+    """Return outcomes, one for each row of a forecast."""
+    check_dist(dist)
+    outcomes = check_vector(y, "y")
+    check_same_length(len(dist), "`dist`", len(outcomes), "y")
+    return outcomes
+
+
+def check_row(row: Any, name: str, n: int) -> int:
+    """Return the number of a row, counted from the start."""
+    number = check_integer(row, name, -n)
+    if number >= n:
+        msg = f"`{name}` must be less than the {n} rows of `dist`, got {number}."
+        raise ValueError(msg)
+    return number % n
+
+
+def check_labels(
+    labels: Sequence[Any] | None, n: int, name: str, other: str
+) -> list[str] | None:
+    """Return n labels as text, or None where none are given."""
+    if labels is None:
+        return None
+    texts = [format_number(label, 3) for label in labels]
+    check_same_length(n, f"`{other}`", len(texts), name)
+    return texts
+
+
+def format_number(value: Any, digits: int = 4) -> str:
+    """Return a short text of a number, or the text of anything else."""
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return f"{value:.{digits}g}"
+    return str(value)
+
+
+def format_percent(share: float) -> str:
+    """Return a share as a percentage without superfluous digits."""
+    return f"{100.0 * share:.3g}%"
+
+
+def own_stream(seed: int) -> np.random.Generator:
+    """Return a generator that is not the one the seed by itself makes.
+
+    Outcomes are often drawn from `default_rng(0)`. Draws at jumps from the same
+    stream would follow the outcomes, and PIT values of a true forecast not be uniform.
+    """
+    return np.random.default_rng([seed, _STREAM])
+
+
+def sample_rows(n: int, most: int = MOST_DOTS) -> NDArray[np.intp]:
+    """Return all of n rows in order, or of more than `most` always the same sample."""
+    if n <= most:
+        return np.arange(n)
+    chosen = own_stream(0).choice(n, most, replace=False)
+    return np.sort(chosen)
+
+
+def put_legend_above(ax: Axes) -> None:
+    """Put the legend in one line above the picture, where nothing is drawn."""
+    ax.legend(
+        frameon=False,
+        fontsize="small",
+        ncols=len(ax.get_legend_handles_labels()[1]),
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,231 @@
+"""Fan charts: forecasts over an ordered variable or over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_integer,
+    check_level,
+    check_same_length,
+    check_vector,
+)
+from localexpert.distribution import PredictiveDistribution
+from localexpert.plots.canvas import (
+    check_dist,
+    check_outcomes,
+    format_percent,
+    new_axes,
+    put_legend_above,
+    sample_rows,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# From more different values of x than this on, neighbours are joined.
+_MOST_VALUES = 2000
+_N_GROUPS = 500
+# How much of the colour the widest and the narrowest band have.
+_FAINT, _STRONG = 0.2, 0.55
+_FEW_DOTS = 200
+
+
+def plot_fan(
+    dist: PredictiveDistribution,
+    x: ArrayLike,
+    *,
+    coverages: Sequence[float] = (0.5, 0.8, 0.95),
+    y: ArrayLike | None = None,
+    n_groups: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw medians and central intervals over a variable or over time.
+
+    Rows are put in the order of x. Of rows with the same x, and of those joined to a
+    group, the means of their quantiles are drawn at their mean x.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    x : array-like of shape (n,)
+        Numbers, or dates of any kind that NumPy, pandas or the standard library
+        know; with a time zone they are drawn in UTC.
+    coverages : sequence of float
+        Probabilities of the intervals, in (0, 1).
+    y : array-like of shape (n,), optional
+        Outcomes, drawn as dots; of more than 3000 a sample, always the same.
+    n_groups : int, optional
+        Join neighbouring rows to this many groups of about equal size: to see how
+        forecasts change with a variable among others. Default: each value of x by
+        itself up to 2000 of them, and 500 groups beyond.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.fan import plot_fan
+    >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    >>> days = np.arange("2024-01-01", "2024-01-04", dtype="datetime64[D]")
+    >>> ax = plot_fan(PredictiveDistribution(law), days, coverages=[0.5, 0.9])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['median', '50%', '90%']
+    """
+    check_dist(dist)
+    shares = _check_coverages(coverages)
+    values = _check_positions(x, len(dist))
+    outcomes = None if y is None else check_outcomes(y, dist)
+    order, starts = _neighbours(values, n_groups)
+    tails = 0.5 * (1.0 - np.array(shares))
+    quantiles = dist.quantiles(np.concatenate([tails, [0.5], 1.0 - tails]))[order]
+    size = np.diff(starts, append=len(values))
+    bands = np.add.reduceat(quantiles, starts, axis=0) / size[:, None]
+    at = _mean_positions(values[order], starts, size)
+    if ax is None:
+        ax = new_axes()
+    k = len(shares)
+    ax.plot(at, bands[:, k], color="C0", lw=1.5, zorder=3, label="median")
+    for j, (share, color) in enumerate(zip(shares, _band_colors(k), strict=True)):
+        low, high = bands[:, j], bands[:, k + 1 + j]
+        # Narrow bands lie on wide ones; below 2 are no lines.
+        layer = 1.5 - 0.4 * j / k
+        label = format_percent(share)
+        ax.fill_between(at, low, high, color=color, lw=0, zorder=layer, label=label)
+    if outcomes is not None:
+        _draw_outcomes(ax, values, outcomes)
+    _dress(ax, x, values)
+    return ax
+
+
+def _check_coverages(coverages: Sequence[float]) -> list[float]:
+    """Return the probabilities of the intervals, least first."""
+    shares = sorted(check_level(share, "coverages") for share in coverages)
+    if not shares:
+        msg = "`coverages` must hold at least one value, got none."
+        raise ValueError(msg)
+    return shares
+
+
+def _check_positions(x: ArrayLike, n: int) -> NDArray[Any]:
+    """Return n numbers or times, at least two of them different."""
+    array = np.asarray(x)
+    if array.dtype == object and array.size and isinstance(array.flat[0], date):
+        array = np.array([_naive(time) for time in array.flat], "datetime64[us]")
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            place = int(np.argmax(np.isnat(array)))
+            msg = f"`x` must not be missing, got NaT at position {place}."
+            raise ValueError(msg)
+        values = array.astype("datetime64[us]").ravel()
+    else:
+        values = check_vector(array, "x")
+    check_same_length(n, "`dist`", len(values), "x")
+    if len(np.unique(values)) < 2:
+        msg = f"`x` must hold at least two different values, got {values[0]} only."
+        raise ValueError(msg)
+    return values
+
+
+def _naive(time: Any) -> Any:
+    """Return a time without its zone, in UTC."""
+    zoned = isinstance(time, datetime) and time.tzinfo is not None
+    return time.astimezone(UTC).replace(tzinfo=None) if zoned else time
+
+
+def _neighbours(
+    values: NDArray[Any], n_groups: int | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the order of x, and where in it groups of neighbours start.
+
+    Rows of one value are never parted.
+    """
+    distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    if n_groups is None:
+        group = np.arange(len(distinct))
+        n_groups = _N_GROUPS if len(distinct) > _MOST_VALUES else 0
+    else:
+        n_groups = check_integer(n_groups, "n_groups", 2)
+    if n_groups:
+        middle = np.cumsum(count) - 0.5 * count
+        group = np.floor(middle / len(values) * n_groups).astype(np.intp)
+    order = np.argsort(values, kind="stable")
+    of_row = group[place[order]]
+    starts = np.flatnonzero(np.diff(of_row, prepend=of_row[0] - 1))
+    return order, starts
+
+
+def _band_colors(k: int) -> list[tuple[float, float, float]]:
+    """Return colours of k bands, the narrowest first, so that a legend can tell them.
+
+    Opaque: colours that shine through would be other ones in the picture.
+    """
+    from matplotlib.colors import to_rgb
+
+    strengths = np.linspace(_STRONG, _FAINT, k)
+    red, green, blue = to_rgb("C0")
+    return [
+        (1.0 - s * (1.0 - red), 1.0 - s * (1.0 - green), 1.0 - s * (1.0 - blue))
+        for s in strengths.tolist()
+    ]
+
+
+def _mean_positions(
+    values: NDArray[Any], starts: NDArray[np.intp], size: NDArray[np.intp]
+) -> NDArray[Any]:
+    """Return the mean of the sorted values of each group."""
+    offset = np.asarray(values - values[0]).astype(np.float64)
+    mean = np.add.reduceat(offset, starts) / size
+    if values.dtype.kind == "M":
+        times: NDArray[Any] = values[0] + np.rint(mean).astype("timedelta64[us]")
+        return times
+    single = size == 1
+    numbers: Float64Array = np.where(single, values[starts], values[0] + mean)
+    return numbers
+
+
+def _draw_outcomes(ax: Axes, values: NDArray[Any], outcomes: Float64Array) -> None:
+    """Draw a dot for each outcome."""
+    shown = sample_rows(len(outcomes))
+    few = len(shown) <= _FEW_DOTS
+    ax.plot(
+        values[shown],
+        outcomes[shown],
+        "o",
+        color="black",
+        ms=3.4 if few else 2.2,
+        mew=0,
+        alpha=0.8 if few else 0.4,
+        zorder=4,
+        label="outcome",
+    )
+
+
+def _dress(ax: Axes, x: Any, values: NDArray[Any]) -> None:
+    """Name the axes, with dates no longer than they must be, and add the legend."""
+    if values.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_formatter(short)
+    name = getattr(x, "name", None)
+    ax.set_xlabel("x" if name is None else str(name))
+    ax.set_ylabel("y")
+    ax.margins(x=0.01)
+    put_legend_above(ax)

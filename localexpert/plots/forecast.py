@@ -1,0 +1,246 @@
+"""Pictures of one forecast: its density and its CDF."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_choice,
+    check_in_unit,
+    check_level,
+    check_number,
+    check_same_length,
+    check_vector,
+)
+from localexpert.distribution import PredictiveDistribution
+from localexpert.plots.canvas import (
+    check_axes,
+    check_dist,
+    check_row,
+    format_number,
+    format_percent,
+    new_axes,
+)
+from localexpert.plots.shape import ForecastShape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SMOOTH, _SPIKE, _OUTCOME, _PREDICTION = "C0", "C1", "black", "C3"
+# Room for the legend above the highest point.
+_HEADROOM = 1.12
+
+
+def plot_forecast(
+    dist: PredictiveDistribution,
+    row: int = 0,
+    *,
+    what: Literal["both", "density", "cdf"] = "both",
+    coverage: float = 0.8,
+    y: float | None = None,
+    prediction: float | None = None,
+    expert_points: tuple[ArrayLike, ArrayLike] | None = None,
+    ax: Any = None,
+) -> Any:
+    r"""Draw one forecast: its density, its CDF, and where the outcome fell.
+
+    The region of highest density, a union of intervals, is shaded. Values that have
+    probability of their own are stems with a head, filled if they are in the region;
+    beside a density they have an axis of their own on the right.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+    row : int
+        Which of its rows.
+    what : {"both", "density", "cdf"}
+        "both": the density above the CDF.
+    coverage : float
+        Probability of the shaded region, in (0, 1).
+    y : float, optional
+        The outcome.
+    prediction : float, optional
+        A point forecast to mark beside the mean, that of a stacker for instance.
+    expert_points : (thresholds, probabilities), optional
+        Two array-likes of shape (N,): what the experts said, P(Y <= threshold),
+        thresholds in units of y. Drawn on the CDF as far as they are in sight.
+    ax : matplotlib Axes, or two of them for "both", optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes, or for "both" an ndarray of two of them
+        The axes that were drawn on.
+
+    Notes
+    -----
+    The picture reaches over the central 99 % of the probability, or less far where
+    the tails are longer than three times the central 80 %.
+
+    Examples
+    --------
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.forecast import plot_forecast
+    >>> dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]]))
+    >>> density, cdf = plot_forecast(dist, y=1.0)
+    >>> density.get_ylabel(), cdf.get_ylabel()
+    ('Probability', '$P(Y \\leq y)$')
+    """
+    check_choice(what, "what", ("both", "density", "cdf"))
+    check_dist(dist)
+    coverage = check_level(coverage, "coverage")
+    points = None if expert_points is None else _check_points(expert_points)
+    marks = {"outcome": y, "prediction": prediction}
+    marks = {k: v if v is None else _check_mark(v, k) for k, v in marks.items()}
+    shape = ForecastShape.of(dist, check_row(row, "row", len(dist)))
+    panels = _panels(what, ax)
+    low, high = shape.window(marks.values())
+    x = shape.grid(low, high)
+    regions = shape.dist.hdi_regions(coverage)[0]
+    best = "most probable" if shape.is_discrete else "highest density"
+    label = f"{format_percent(coverage)} {best}"
+    if what != "cdf":
+        _draw_density(panels[0], shape, x, regions, label)
+    if what != "density":
+        # Beyond the support a CDF is flat, but it is there.
+        whole = np.unique(np.concatenate([[low], x, [high]]))
+        _draw_cdf(panels[-1], shape, whole, regions, label if what == "cdf" else "")
+        if points is not None:
+            _draw_points(panels[-1], points, low, high)
+    for place, panel in enumerate(panels):
+        _draw_marks(panel, shape, marks, named=place == 0)
+        panel.set_xlim(low, high)
+        _legend(panel)
+    panels[-1].set_xlabel("y")
+    return panels if what == "both" else panels[0]
+
+
+def _draw_density(
+    ax: Axes,
+    shape: ForecastShape,
+    x: Float64Array,
+    regions: Float64Array,
+    label: str,
+) -> None:
+    """Draw a density over x with regions (m, 2) shaded, and its spikes."""
+    ax.set_ylabel("Probability" if shape.is_discrete else "Density")
+    if not shape.is_discrete:
+        line = shape.density(x)
+        ax.plot(x, line, color=_SMOOTH, lw=1.6)
+        for low, high in regions[regions[:, 0] < regions[:, 1]]:
+            inner = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
+            heights = shape.density(inner)
+            ax.fill_between(
+                inner, heights, color=_SMOOTH, alpha=0.25, lw=0, label=label
+            )
+            label = ""
+        ax.set_ylim(0.0, _HEADROOM * float(line.max()))
+    if shape.is_discrete:
+        _draw_spikes(ax, shape, regions, _SMOOTH, label)
+    elif len(shape.spikes):
+        side = ax.twinx()
+        _draw_spikes(side, shape, regions, _SPIKE, "")
+        side.set_ylabel("Probability of a value", color=_SPIKE)
+        side.tick_params(axis="y", colors=_SPIKE)
+
+
+def _check_points(points: Any) -> tuple[Float64Array, Float64Array]:
+    """Return thresholds and probabilities of equal length."""
+    if not isinstance(points, tuple | list) or len(points) != 2:
+        msg = "`expert_points` must be a pair (thresholds, probabilities), got "
+        msg += f"{len(points)} items." if hasattr(points, "__len__") else f"{points!r}."
+        raise ValueError(msg)
+    names = "expert_points[0]", "expert_points[1]"
+    thresholds, p = (
+        check_vector(part, name) for part, name in zip(points, names, strict=True)
+    )
+    check_same_length(len(thresholds), f"`{names[0]}`", len(p), names[1])
+    check_in_unit(float(p.min()), float(p.max()), names[1])
+    return thresholds, p
+
+
+def _check_mark(value: Any, mark: str) -> float:
+    """Return a finite number."""
+    name = "y" if mark == "outcome" else mark
+    return check_number(value, name, -np.finfo(float).max, np.finfo(float).max)
+
+
+def _panels(what: str, ax: Any) -> NDArray[np.object_]:
+    """Return the one or two axes to draw on, as a vector."""
+    n = 2 if what == "both" else 1
+    if ax is not None:
+        return check_axes(ax, n, "ax")
+    if n == 1:
+        return check_axes(new_axes(), 1, "ax")
+    import matplotlib.pyplot as plt
+
+    panels = plt.subplots(2, 1, figsize=(6.5, 5.2), sharex=True, layout="constrained")
+    return check_axes(panels[1], 2, "ax")
+
+
+def _draw_spikes(
+    ax: Axes, shape: ForecastShape, regions: Float64Array, color: str, label: str
+) -> None:
+    """Draw stems as high as probabilities; those of the region have filled heads."""
+    y, mass = shape.spikes[:, None], shape.masses
+    inside = ((y >= regions[:, 0]) & (y <= regions[:, 1])).any(axis=1)
+    ax.vlines(shape.spikes, 0.0, mass, color=color, lw=1.6)
+    for kept, fill in ((inside, color), (~inside, "white")):
+        ax.plot(
+            shape.spikes[kept],
+            mass[kept],
+            "o",
+            color=color,
+            mfc=fill,
+            ms=5,
+            label=label if fill == color else "",
+        )
+    ax.set_ylim(0.0, _HEADROOM * float(mass.max()))
+
+
+def _draw_cdf(
+    ax: Axes, shape: ForecastShape, x: Float64Array, regions: Float64Array, label: str
+) -> None:
+    """Draw a CDF over x, upright where it jumps, with regions (m, 2) shaded."""
+    for low, high in regions[regions[:, 0] < regions[:, 1]]:
+        ax.axvspan(low, high, color=_SMOOTH, alpha=0.12, lw=0, label=label)
+        label = ""
+    ax.plot(*shape.steps(x), color=_SMOOTH, lw=1.6)
+    ax.set_ylim(-0.03, 1.03)
+    ax.set_ylabel(r"$P(Y \leq y)$")
+
+
+def _draw_points(
+    ax: Axes, points: tuple[Float64Array, Float64Array], low: float, high: float
+) -> None:
+    """Draw what the experts said of thresholds that are in sight."""
+    thresholds, p = points
+    seen = (thresholds >= low) & (thresholds <= high)
+    ax.plot(thresholds[seen], p[seen], "o", color=_SPIKE, ms=4.5, label="experts")
+
+
+def _draw_marks(
+    ax: Axes, shape: ForecastShape, marks: dict[str, float | None], *, named: bool
+) -> None:
+    """Draw upright lines at the mean, the point forecast and the outcome."""
+    values = {"mean": float(shape.dist.mean()[0]), **marks}
+    looks = {
+        "mean": (_SMOOTH, "--"),
+        "prediction": (_PREDICTION, "-."),
+        "outcome": (_OUTCOME, "-"),
+    }
+    for name, (color, style) in looks.items():
+        value = values[name]
+        if value is not None and np.isfinite(value):
+            label = f"{name} {format_number(value)}" if named else ""
+            ax.axvline(value, color=color, ls=style, lw=1.3, label=label, zorder=1.8)
+
+
+def _legend(ax: Axes) -> None:
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize="small")

@@ -1,0 +1,241 @@
+"""Pictures of several forecasts side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_choice
+from localexpert.distribution import PredictiveDistribution
+from localexpert.plots.canvas import (
+    SIZE,
+    check_dist,
+    check_labels,
+    check_outcomes,
+    check_row,
+    new_axes,
+    put_legend_above,
+)
+from localexpert.plots.shape import ForecastShape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# More densities than this in one place cannot be told apart.
+_MOST_OVERLAID = 5
+# A row of a ridge reaches this far up into the rows above it.
+_OVERLAP = 1.6
+# Stems that did would be taken for stems of the next row.
+_STEM = 0.8
+# Stems of several rows at one value stand apart by this share of the picture at most.
+_STEP = 0.012
+_LEAST_ROOM, _MOST_HEIGHT = 0.34, 14.0
+
+
+def plot_forecasts(
+    dist: PredictiveDistribution,
+    rows: ArrayLike,
+    *,
+    labels: Sequence[Any] | None = None,
+    y: ArrayLike | None = None,
+    layout: Literal["auto", "overlay", "ridge"] = "auto",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the densities of several forecasts in one picture.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    rows : array-like of k int
+        Rows to draw, the first on top.
+    labels : sequence of length k, optional
+        Names of the rows; default their numbers.
+    y : array-like of shape (n,), optional
+        Outcomes of all rows of the forecast; those of `rows` are marked.
+    layout : {"auto", "overlay", "ridge"}
+        "overlay": on one another, heights are densities. "ridge": each on a line of
+        its own and all equally high, so that widths compare but heights do not.
+        "auto" is a ridge for more than five rows.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    Values of positive probability are stems. In an overlay those of several rows stand
+    beside one another, and where there are densities too a probability of 1 is as high
+    as the highest of them; else heights are probabilities. In a ridge a probability of
+    1 is .8 of the distance between two rows, and so is the likeliest value of a row
+    without a density.
+
+    Examples
+    --------
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.ridge import plot_forecasts
+    >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    >>> ax = plot_forecasts(PredictiveDistribution(law), [0, 2], labels=["a", "b"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['a', 'b']
+    """
+    check_choice(layout, "layout", ("auto", "overlay", "ridge"))
+    check_dist(dist)
+    picked = _check_rows(rows, len(dist))
+    names = check_labels(labels, len(picked), "labels", "rows")
+    names = [f"row {row}" for row in picked] if names is None else names
+    outcomes = None if y is None else check_outcomes(y, dist)[picked]
+    shapes = [ForecastShape.of(dist, row) for row in picked]
+    ridge = layout == "ridge" or (layout == "auto" and len(picked) > _MOST_OVERLAID)
+    if ax is None:
+        height = min(max(SIZE[1], 0.8 + _LEAST_ROOM * len(picked)), _MOST_HEIGHT)
+        ax = new_axes((SIZE[0], height) if ridge else SIZE)
+    low, high = _common_window(shapes, outcomes)
+    curves = [_curve(shape, low, high) for shape in shapes]
+    ax.set_xlim(low, high)
+    if ridge:
+        _draw_ridge(ax, shapes, curves, names, outcomes)
+    else:
+        _draw_overlay(ax, shapes, curves, names, outcomes)
+    ax.set_xlabel("y")
+    return ax
+
+
+def _check_rows(rows: ArrayLike, n: int) -> list[int]:
+    """Return the numbers of the rows, counted from the start."""
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu":
+        msg = (
+            "`rows` must be a vector of at least one integer, "
+            f"got {numbers.dtype} of shape {numbers.shape}."
+        )
+        raise ValueError(msg)
+    return [check_row(row, "rows", n) for row in numbers]
+
+
+def _common_window(
+    shapes: list[ForecastShape], outcomes: Float64Array | None
+) -> tuple[float, float]:
+    """Return the range of y that shows every forecast and outcome."""
+    marks = [None] * len(shapes) if outcomes is None else outcomes.tolist()
+    ends = [shape.window([y]) for shape, y in zip(shapes, marks, strict=True)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _curve(
+    shape: ForecastShape, low: float, high: float
+) -> tuple[Float64Array, Float64Array]:
+    """Return values and density to draw, nothing of a discrete law."""
+    if shape.is_discrete:
+        return np.empty(0), np.empty(0)
+    x = shape.grid(low, high)
+    return x, shape.density(x)
+
+
+def _draw_overlay(
+    ax: Axes,
+    shapes: list[ForecastShape],
+    curves: list[tuple[Float64Array, Float64Array]],
+    names: list[str],
+    outcomes: Float64Array | None,
+) -> None:
+    """Draw all forecasts from one line; outcomes are bars below it."""
+    discrete = all(shape.is_discrete for shape in shapes)
+    # What a probability of 1 is as high as.
+    unit = 1.0 if discrete else max(float(z.max()) for _, z in curves if len(z))
+    step = _stem_step(shapes, ax.get_xlim())
+    for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
+        color = f"C{j % 10}"
+        if len(x):
+            ax.plot(x, line, color=color, lw=1.6, label=names[j])
+            ax.fill_between(x, line, color=color, alpha=0.12, lw=0)
+        shift = step * (j - 0.5 * (len(shapes) - 1))
+        label = "" if len(x) else names[j]
+        _draw_stems(ax, shape.spikes + shift, unit * shape.masses, 0.0, color, label)
+    ax.set_ylim(bottom=0.0)
+    if outcomes is not None:
+        _draw_bars(ax, outcomes, step)
+    ax.set_ylabel("Probability" if discrete else "Density")
+    title = None if outcomes is None else "bar: outcome"
+    ax.legend(frameon=False, fontsize="small", title=title, title_fontsize="small")
+
+
+def _draw_bars(ax: Axes, outcomes: Float64Array, step: float) -> None:
+    """Make room below the forecasts for a bar at each outcome."""
+    room = 0.06 * ax.get_ylim()[1]
+    ax.set_ylim(bottom=-1.2 * room)
+    ax.axhline(0.0, color="0.7", lw=0.8, zorder=1)
+    place = outcomes + step * (np.arange(len(outcomes)) - 0.5 * (len(outcomes) - 1))
+    colors = [f"C{j % 10}" for j in range(len(outcomes))]
+    ax.vlines(place, -room, -0.1 * room, colors=colors, lw=2.2)
+
+
+def _draw_ridge(
+    ax: Axes,
+    shapes: list[ForecastShape],
+    curves: list[tuple[Float64Array, Float64Array]],
+    names: list[str],
+    outcomes: Float64Array | None,
+) -> None:
+    """Draw each forecast from a line of its own, the first on top and behind."""
+    k = len(shapes)
+    for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
+        base, layer = float(k - 1 - j), 2.0 + j / k
+        ax.axhline(base, color="0.85", lw=0.8, zorder=layer)
+        unit, color = _STEM / float(max(shape.masses, default=1.0)), "C0"
+        if len(x):
+            top = base + _OVERLAP * line / line.max()
+            ax.fill_between(x, base, top, color="C0", alpha=0.35, lw=0, zorder=layer)
+            ax.plot(x, top, color="C0", lw=1.1, zorder=layer)
+            unit, color = _STEM, "C1"
+        _draw_stems(ax, shape.spikes, unit * shape.masses, base, color, "", layer)
+    if outcomes is not None:
+        lines = np.arange(k)[::-1]
+        ax.plot(
+            outcomes,
+            lines,
+            "|",
+            color="black",
+            ms=9,
+            mew=1.6,
+            zorder=4,
+            label="outcome",
+        )
+        put_legend_above(ax)
+    ax.set_yticks(np.arange(k)[::-1], names)
+    ax.tick_params(axis="y", length=0)
+    highest = _OVERLAP if any(len(x) for x, _ in curves) else 1.0
+    ax.set_ylim(-0.3, k - 1 + highest + 0.1)
+
+
+def _draw_stems(
+    ax: Axes,
+    values: Float64Array,
+    heights: Float64Array,
+    base: float,
+    color: str,
+    label: str,
+    layer: float = 2.0,
+) -> None:
+    """Draw upright lines with heads from a base, if there are any."""
+    if len(values):
+        tops = base + heights
+        ax.vlines(values, base, tops, color=color, lw=1.6, zorder=layer)
+        ax.plot(values, tops, "o", color=color, ms=4, zorder=layer, label=label)
+
+
+def _stem_step(shapes: list[ForecastShape], ends: tuple[float, float]) -> float:
+    """Return by how much to move the stems of each row so that none hides another."""
+    values = np.unique(np.concatenate([shape.spikes for shape in shapes]))
+    if not len(values):
+        return 0.0
+    gap = float(np.diff(values).min(initial=np.inf))
+    return min(_STEP * (ends[1] - ends[0]), 0.5 * gap / len(shapes))

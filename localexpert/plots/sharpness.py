@@ -1,0 +1,146 @@
+"""Pictures of sharpness: whether a narrow forecast deserves to be one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_choice, check_integer, check_level
+from localexpert.distribution import PredictiveDistribution
+from localexpert.plots.canvas import (
+    GREY,
+    check_outcomes,
+    format_percent,
+    new_axes,
+    sample_rows,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Rows that a mean of errors needs before its interval means something.
+_LEAST_ROWS = 10
+# Rows whose spreads are worked out; more of them make no better picture.
+_MOST_ROWS = 20_000
+# Single errors beyond this share of them may lie above the picture.
+_SEEN = 0.99
+
+
+def plot_sharpness(
+    y: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    spread: Literal["std", "interval"] = "std",
+    coverage: float = 0.8,
+    n_bins: int = 10,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw the error that came against the spread that was forecast.
+
+    Means of the errors in bins of equally many rows, from the sharpest forecasts to
+    the widest, and what the forecasts themselves expected of these errors.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes.
+    dist : PredictiveDistribution
+        Of n rows.
+    spread : {"std", "interval"}
+        Standard deviation, or width of the central interval of `coverage`.
+    coverage : float
+        In (0, 1).
+    n_bins : int
+        At most this many bins, with at least ten rows each.
+    level : float
+        Confidence of the bars, in (0, 1).
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    An error is :math:`|y_i - m_i|` with the forecast's median :math:`m_i`; a
+    calibrated forecast has errors of mean :math:`E|Y_i - m_i|`, whatever its shape,
+    and its bars, a mean with a normal interval, lie on that line. Single errors are
+    drawn faintly: of more than 3000 a sample, and without the greatest 1 % if they
+    would press the others down. Of more than 20 000 rows a sample of so many stands
+    for all. Samples are always the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert.plots.sharpness import plot_sharpness
+    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
+    >>> y = np.repeat([0.0, 1.0], [12, 28])
+    >>> plot_sharpness(y, PredictiveDistribution(law)).get_ylabel()
+    'Absolute error of the median'
+    """
+    outcomes = check_outcomes(y, dist)
+    check_choice(spread, "spread", ("std", "interval"))
+    bins = check_integer(n_bins, "n_bins", 1)
+    rows = sample_rows(len(outcomes), _MOST_ROWS)
+    outcomes, dist = outcomes[rows], dist[rows]
+    z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
+    width, name = _spread_of(dist, spread, check_level(coverage, "coverage"))
+    median = dist.median()
+    error = np.abs(outcomes - median)
+    expected = np.add(*dist.law.partial_means(median))
+    group = _bin_rows(width, bins)
+    size = np.bincount(group)
+    at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))
+    variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
+    half = z * np.sqrt(variance / size)
+    if ax is None:
+        ax = new_axes()
+    shown = sample_rows(len(error))
+    ax.plot(width[shown], error[shown], "o", color=GREY, ms=2, mew=0, alpha=0.3)
+    ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")
+    label = f"mean and {format_percent(level)} interval"
+    ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
+    _dress(ax, width, error, np.concatenate([own, mean + half]))
+    ax.set_xlabel(name)
+    return ax
+
+
+def _spread_of(
+    dist: PredictiveDistribution, spread: str, coverage: float
+) -> tuple[Float64Array, str]:
+    """Return the spread of each row, and what it is called."""
+    if spread == "std":
+        return dist.std(), "Standard deviation of the forecast"
+    low, high = dist.interval(coverage).T
+    return high - low, f"Width of the {format_percent(coverage)} interval"
+
+
+def _bin_rows(width: Float64Array, n_bins: int) -> NDArray[np.intp]:
+    """Return the bin of each row, numbered without gaps; equal rows share one."""
+    bins = max(1, min(n_bins, len(width) // _LEAST_ROWS))
+    edges = np.quantile(width, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+    group = np.searchsorted(edges, width, "right")
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _dress(
+    ax: Axes, width: Float64Array, error: Float64Array, drawn: Float64Array
+) -> None:
+    """Leave the longest tails of both out of sight, but nothing of the bins."""
+    top = max(float(np.quantile(error, _SEEN)), float(drawn.max()))
+    low, high = width.min(), np.quantile(width, 0.995)
+    margin = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
+    ax.set_xlim(low - margin, high + margin)
+    top = 1.05 * top or 1.0
+    ax.set_ylim(-0.02 * top, top)
+    ax.set_ylabel("Absolute error of the median")
+    ax.legend(frameon=False, fontsize="small", loc="upper left")

@@ -1,0 +1,56 @@
+"""Checks of what is asked of a forecast; a message names parameter, rule and value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_targets
+from localexpert.distribution import PredictiveDistribution
+
+
+def check_distribution(dist: Any, name: str = "dist") -> PredictiveDistribution:
+    """Refuse what is not a `PredictiveDistribution`."""
+    if not isinstance(dist, PredictiveDistribution):
+        msg = f"`{name}` must be a PredictiveDistribution, got {type(dist).__name__}."
+        raise TypeError(msg)
+    return dist
+
+
+def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
+    """Return finite values of shape (n,); a number stands for all rows."""
+    array = check_targets(values, name, n)
+    if array.ndim > 1:
+        msg = (
+            f"`{name}` must be a number or have shape ({n},), got shape {array.shape}."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def check_costs(
+    values: ArrayLike, name: str, n: int, *, positive: bool = False
+) -> Float64Array:
+    """Return costs of shape (n,), none negative, or all above 0 if `positive`."""
+    costs = check_rows(values, name, n)
+    wrong = costs <= 0.0 if positive else costs < 0.0
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        rule = "be positive" if positive else "not be negative"
+        msg = f"`{name}` must {rule}, got {costs[i]:g} in row {i}."
+        raise ValueError(msg)
+    return costs
+
+
+def check_confidence(level: ArrayLike, name: str, n: int) -> Float64Array:
+    """Return levels in (0, 1) broadcast against (n,)."""
+    levels = check_targets(level, name, n)
+    outside = (levels <= 0.0) | (levels >= 1.0)
+    if outside.any():
+        value = levels[outside].flat[0]
+        msg = f"`{name}` must lie in (0, 1), got {value:g}."
+        raise ValueError(msg)
+    return levels

@@ -1,0 +1,190 @@
+"""The best thing to do: order quantities, and the best of some actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_targets
+from localexpert.distribution import PredictiveDistribution
+from localexpert.risk._validation import check_costs, check_distribution
+from localexpert.risk.expectations import Loss, expected_losses
+
+
+@dataclass(frozen=True, eq=False)
+class NewsvendorDecision:
+    """Decisions of least expected cost where over and under cost differently.
+
+    Parameters
+    ----------
+    action : ndarray of shape (n,)
+        The decisions.
+    expected_cost : ndarray of shape (n,)
+        What they cost in the mean.
+    fractile : ndarray of shape (n,)
+        Level of the quantiles that the decisions are.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.risk import newsvendor
+    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]])
+    >>> newsvendor(PredictiveDistribution(demand), underage=3.0, overage=1.0).fractile
+    array([0.75])
+    """
+
+    action: Float64Array
+    expected_cost: Float64Array
+    fractile: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class BestAction:
+    """For every row the action of least expected loss.
+
+    Parameters
+    ----------
+    action : ndarray of shape (n,)
+        The actions chosen.
+    expected_loss : ndarray of shape (n,)
+        Their expected losses.
+    chosen : ndarray of shape (n,)
+        Their places among the row's actions.
+    table : ndarray of shape (n, A) or None
+        Expected losses of all actions, if they were asked for.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.risk import best_action
+    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]])
+    >>> forecast = PredictiveDistribution(demand)
+    >>> best = best_action(forecast, lambda y, a: (y - a) ** 2, [0.0, 1.0, 2.0])
+    >>> best.action, best.chosen
+    (array([1.]), array([1]))
+    """
+
+    action: Float64Array
+    expected_loss: Float64Array
+    chosen: NDArray[np.int64]
+    table: Float64Array | None = None
+
+
+def newsvendor(
+    dist: PredictiveDistribution, *, underage: ArrayLike, overage: ArrayLike
+) -> NewsvendorDecision:
+    r"""Return the decisions of least expected cost for linear costs on both sides.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows: demand, price, or whatever is to be met.
+    underage : float or array-like of shape (n,)
+        Cost of each unit that the decision is too small by, positive.
+    overage : float or array-like of shape (n,)
+        Cost of each unit that the decision is too large by, positive.
+
+    Returns
+    -------
+    NewsvendorDecision
+
+    Notes
+    -----
+    With u the underage and o the overage, the cost of the decision a is
+
+    .. math:: u \max(Y - a, 0) + o \max(a - Y, 0),
+
+    least in the mean at the quantile of level u / (u + o), the critical fractile.
+    Of several best decisions it is the smallest.
+
+    References
+    ----------
+    Arrow, Harris & Marschak (1951), Optimal inventory policy.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.risk import newsvendor
+    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    >>> order = newsvendor(PredictiveDistribution(demand), underage=1.0, overage=1.0)
+    >>> order.action, order.expected_cost
+    (array([1., 2.]), array([0.5, 0.1]))
+    """
+    check_distribution(dist)
+    under = check_costs(underage, "underage", len(dist), positive=True)
+    over = check_costs(overage, "overage", len(dist), positive=True)
+    fractile = under / (under + over)
+    action = dist.ppf(fractile)
+    too_large, too_small = dist.law.partial_means(action)
+    return NewsvendorDecision(action, under * too_small + over * too_large, fractile)
+
+
+def best_action(
+    dist: PredictiveDistribution,
+    loss: Loss,
+    actions: ArrayLike,
+    *,
+    breaks: ArrayLike | None = None,
+    keep_table: bool = False,
+) -> BestAction:
+    """Return for every row the action of least expected loss.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    loss : callable
+        ``loss(y, action)`` as for `expected_loss`.
+    actions : array-like of shape (A,) or (n, A)
+        What may be done: the same for all rows, or each row's own.
+    breaks : array-like of shape (b,) or (n, b), optional
+        As for `expected_loss`.
+    keep_table : bool
+        Whether to return the expected losses of all actions, too.
+
+    Returns
+    -------
+    BestAction
+        Of several best actions the first.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.risk import best_action
+    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    >>> import numpy as np
+    >>> def loss(y, action):  # a unit costs 1, a sale earns 3, a customer lost 1
+    ...     sold = np.minimum(y, action)
+    ...     return action - 3.0 * sold + (y - sold)
+    >>> best = best_action(PredictiveDistribution(demand), loss, [0.0, 1.0, 2.0])
+    >>> best.action, best.expected_loss
+    (array([2., 2.]), array([-1.3, -3.7]))
+    """
+    check_distribution(dist)
+    grid = _check_actions(actions, len(dist))
+    table = expected_losses(dist, loss, grid, breaks)
+    chosen = np.argmin(table, axis=1)
+    rows = np.arange(len(dist))
+    return BestAction(
+        grid[rows, chosen],
+        table[rows, chosen],
+        chosen,
+        table if keep_table else None,
+    )
+
+
+def _check_actions(actions: ArrayLike, n: int) -> Float64Array:
+    """Return the actions of every row, (n, A)."""
+    shape = np.shape(actions)
+    fits = len(shape) == 1 or (len(shape) == 2 and shape[0] == n)
+    if not fits or shape[-1] == 0:
+        msg = (
+            f"`actions` must have shape (A,) or ({n}, A) with A >= 1, "
+            f"got shape {shape}."
+        )
+        raise ValueError(msg)
+    columns = np.transpose(actions) if len(shape) == 2 else np.asarray(actions)[:, None]
+    return check_targets(columns, "actions", n).T

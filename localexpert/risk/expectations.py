@@ -1,0 +1,203 @@
+"""Expected losses of actions: integrals over losses that bend at the action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_array, check_targets
+from localexpert.distribution import PredictiveDistribution
+from localexpert.laws.discrete import DiscreteLaw
+from localexpert.laws.law import Law
+
+# A loss takes values y (m, k) and actions (m, 1) and returns losses (m, k).
+Loss: TypeAlias = Callable[[Float64Array, Float64Array], Float64Array]
+
+# Rows whose nodes are held in memory at a time.
+_CHUNK = 2048
+# How far from an action its loss is looked at, in widths of the forecast.
+_STEP = 1e-4
+# At least this many units of the last place, so that differences have digits.
+_LEAST_ULPS = 1024.0
+# Levels between which the width of a forecast is measured, and its middle.
+_MIDDLE = (0.005, 0.5, 0.995)
+# Where the loss is looked at, in steps: three places on either side and between.
+_AROUND = np.arange(-3.0, 4.0)
+# Value and slope at 0 of the parabola through values at 1, 2 and 3.
+_VALUE_AT_0 = np.array([3.0, -3.0, 1.0])
+_SLOPE_AT_0 = np.array([-2.5, 4.0, -1.5])
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """A law's rows with what every integral over them needs.
+
+    Nodes `y` and `weights` are (n, m); `width` and `median` are (n,).
+    """
+
+    law: Law
+    y: Float64Array
+    weights: Float64Array
+    width: Float64Array
+    median: Float64Array
+
+    @classmethod
+    def of(cls, law: Law) -> _Chunk:
+        low, median, high = law.ppf(np.tile(_MIDDLE, (len(law), 1))).T
+        return cls(law, *law.nodes(), high - low, median)
+
+
+def expected_losses(
+    dist: PredictiveDistribution,
+    loss: Loss,
+    actions: Float64Array,
+    breaks: ArrayLike | None = None,
+) -> Float64Array:
+    """Return E loss(Y, a) for every row's actions.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    loss : callable
+        See `expected_loss`.
+    actions : ndarray of shape (n, A)
+    breaks : array-like of shape (b,) or (n, b), optional
+        Values of y besides the action at which the loss jumps or bends.
+
+    Returns
+    -------
+    ndarray of shape (n, A)
+
+    Notes
+    -----
+    The nodes of a law do not know where the loss bends. Let the loss jump by J at
+    the value v and its slope by K. Then L(y) - K max(y - v, 0) - J 1{y > v} is
+    smooth there and is summed over the nodes; the expectations of what was taken
+    away, K E max(Y - v, 0) + J P(Y > v), are exact. J and K are read off the loss on
+    both sides of v; an error e in them costs e times the error of the nodes.
+    """
+    fixed = _check_breaks(breaks, len(dist))
+    out = np.empty(actions.shape)
+    for start in range(0, len(dist), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        chunk = _Chunk.of(dist.law.take(rows))
+        for j in range(actions.shape[1]):
+            action = np.ascontiguousarray(actions[rows, j])
+            places = [action, *np.ascontiguousarray(fixed[rows].T)]
+            out[rows, j] = _expect_loss(chunk, loss, action, places)
+    return out
+
+
+def _check_breaks(breaks: ArrayLike | None, n: int) -> Float64Array:
+    """Return the breaks of every row, (n, b)."""
+    if breaks is None:
+        return np.empty((n, 0))
+    shape = np.shape(breaks)
+    if len(shape) == 1:
+        return check_targets(np.asarray(breaks)[:, None], "breaks", n).T
+    return check_array(breaks, "breaks", (n, None))
+
+
+def _expect_loss(
+    chunk: _Chunk, loss: Loss, action: Float64Array, places: list[Float64Array]
+) -> Float64Array:
+    """Return E loss(Y, action) where the loss may break at the places, (n,) each."""
+    losses = _evaluate(loss, chunk.y, action, chunk.weights > 0.0)
+    total = np.zeros(len(action))
+    # Sums over a few values are exact, and a table of losses knows no others.
+    if not isinstance(chunk.law, DiscreteLaw):
+        found: list[_Break] = []
+        for place in places:
+            part = _find_break(chunk, loss, action, place, found)
+            losses = losses - part.at(chunk.y)
+            total += part.expectation(chunk.law)
+            found.append(part)
+    return np.asarray(total + (losses * chunk.weights).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Break:
+    """jump 1{y > place} + bend max(y - place, 0), (n,) each.
+
+    Where `reached`, the jump is in 1{y >= place}.
+    """
+
+    place: Float64Array
+    jump: Float64Array
+    bend: Float64Array
+    reached: NDArray[np.bool_]
+
+    def at(self, y: Float64Array) -> Float64Array:
+        """Return the values at y (n, k)."""
+        excess = y - self.place[:, None]
+        beyond = (excess > 0.0) | ((excess == 0.0) & self.reached[:, None])
+        ramp = self.jump[:, None] + self.bend[:, None] * excess
+        return np.where(beyond, ramp, 0.0)
+
+    def expectation(self, law: Law) -> Float64Array:
+        """Return the exact expectation (n,)."""
+        _, above = law.partial_means(self.place)
+        there = law.cdf(self.place) - law.cdf_left(self.place)
+        chance = law.sf(self.place) + np.where(self.reached, there, 0.0)
+        return self.jump * chance + self.bend * above
+
+
+def _find_break(
+    chunk: _Chunk,
+    loss: Loss,
+    action: Float64Array,
+    place: Float64Array,
+    found: list[_Break],
+) -> _Break:
+    """Return by how much the loss and its slope jump at the place, less those found.
+
+    From parabolas through three values on either side. 0 at places that the forecast
+    lies on one side of: there is nothing to see.
+    """
+    low, high = chunk.law.support
+    inside = (place > low) & (place < high)
+    inside &= (chunk.law.cdf(place) > 0.0) & (chunk.law.sf(place) > 0.0)
+    step = np.maximum(_STEP * chunk.width, _LEAST_ULPS * np.spacing(np.abs(place)))
+    # Never out of the support, where a loss may have no meaning.
+    step = np.minimum(step, np.minimum(place - low, high - place) / 4.0)
+    inside &= place + step > place
+    step = np.where(inside, step, 1.0)
+    y = place[:, None] + step[:, None] * _AROUND
+    y = np.where(inside[:, None], y, chunk.median[:, None])
+    values = _evaluate(loss, y, action, np.ones(y.shape, dtype=np.bool_))
+    values = values - sum(part.at(y) for part in found)
+    left, there, right = values[:, 2::-1], values[:, 3], values[:, 4:]
+    before, after = left @ _VALUE_AT_0, right @ _VALUE_AT_0
+    jump = np.where(inside, after - before, 0.0)
+    bend = (right @ _SLOPE_AT_0 + left @ _SLOPE_AT_0) / step
+    # A node may happen to lie there.
+    reached = np.abs(there - after) < np.abs(there - before)
+    return _Break(place, jump, np.where(inside, bend, 0.0), reached)
+
+
+def _evaluate(
+    loss: Loss, y: Float64Array, action: Float64Array, held: NDArray[np.bool_]
+) -> Float64Array:
+    """Return the losses at y, 0 where no probability is held; refuse what is none."""
+    values = np.asarray(loss(y, action[:, None]), dtype=np.float64)
+    if values.shape != y.shape:
+        msg = (
+            "`loss` must return an array of the shape of its first argument, "
+            f"{y.shape}, got shape {values.shape}."
+        )
+        raise ValueError(msg)
+    wrong = held & ~np.isfinite(values)
+    if wrong.any():
+        i, k = np.argwhere(wrong)[0]
+        msg = (
+            "`loss` must be finite, "
+            f"got {values[i, k]} for y = {y[i, k]:g} and action = {action[i]:g}."
+        )
+        raise ValueError(msg)
+    return np.where(held, values, 0.0)

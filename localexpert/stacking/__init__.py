@@ -1,0 +1,5 @@
+"""Meta-regressors on honest out-of-fold distributions."""
+
+from localexpert.stacking.stacker import Stacker
+
+__all__ = ["Stacker"]

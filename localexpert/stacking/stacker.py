@@ -1,0 +1,185 @@
+"""`Stacker`: a regressor trained on honest out-of-fold distributions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import has_fit_parameter
+
+from calibration._kernels.types import Float64Array
+from localexpert.coordinate.families import Fitted
+from localexpert.coordinate.views import Views
+from localexpert.experts.tables import TableEncoder
+from localexpert.folds import Fold
+from localexpert.stacking.candidates import Corrections
+
+
+class Stacker(BaseEstimator):
+    """Meta-regression: a point forecast learned from out-of-fold distributions.
+
+    Parameters
+    ----------
+    estimator : "auto" or regressor
+        What learns y from the meta-features. "auto": ridge regression and small
+        boosted trees correct the mean, as far as that lowers the out-of-fold squared
+        error by more than its standard error; else the mean stays.
+    passthrough : bool
+        Whether a regressor sees the rows' own features too: numbers on one scale,
+        indicators of categories and of gaps. "auto" always does.
+
+    Attributes
+    ----------
+    oof_ : ndarray of shape (n,)
+        Forecast of each training row by a regressor trained on the other folds' rows.
+    estimator_ : regressor
+        Trained on all rows; with "auto" a sum of corrections.
+    report_ : dict
+        Root mean squared error out of fold, of the mean and of the stacked forecast;
+        with "auto" also the weights of the corrections.
+
+    References
+    ----------
+    Wolpert (1992), Stacked generalization.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression, RidgeCV
+    >>> from localexpert import LocalExpertRegressor, Stacker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 2))
+    >>> y = 3 * X[:, 0] + rng.normal(size=200)
+    >>> model = LocalExpertRegressor(
+    ...     center=LinearRegression(),
+    ...     strategy="shared",
+    ...     stacker=Stacker(RidgeCV(), passthrough=True),
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> sorted(model.stacker_.report_)
+    ['rmse', 'rmse_of_mean']
+    """
+
+    oof_: Float64Array
+    estimator_: Any
+    report_: dict[str, Any]
+
+    def __init__(self, estimator: Any = "auto", *, passthrough: bool = False):
+        self.estimator = estimator
+        self.passthrough = passthrough
+
+    def fit(
+        self,
+        features: Float64Array,
+        table: Any,
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+        *,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> Self:
+        """Learn from meta-features that have not seen their rows' y.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, q)
+            Of `MetaFeatures`: the first column is the mean.
+        table : array or data frame of shape (n, p)
+        y, weight : ndarrays of shape (n,)
+        folds : list of (train, test)
+        n_jobs : int, optional
+        random_state : int
+
+        Returns
+        -------
+        self
+        """
+        self.views_ = Views(table, TableEncoder.learn(table))
+        if isinstance(self.estimator, str):
+            self.estimator_ = Corrections(n_jobs=n_jobs, random_state=random_state)
+            inputs = np.column_stack([features, self.views_.inputs])
+            self.estimator_.fit(features, inputs, y, weight, folds)
+            self.oof_ = self.estimator_.oof_
+        else:
+            inputs = self._inputs(features, self.views_)
+            family = Fitted(self.estimator, view="raw", n_jobs=n_jobs)
+            self.oof_ = family.fit(inputs, y, folds, weight).oof_
+            self.estimator_ = clone(self.estimator)
+            if has_fit_parameter(self.estimator_, "sample_weight"):
+                self.estimator_.fit(inputs, y, sample_weight=weight)
+            else:
+                self.estimator_.fit(inputs, y)
+        # Only how rows are read is kept, not the rows.
+        self.views_ = self.views_.of_rows(None)
+        self.report_ = {
+            "rmse": _rmse(self.oof_ - y, weight),
+            "rmse_of_mean": _rmse(features[:, 0] - y, weight),
+        }
+        if isinstance(self.estimator_, Corrections):
+            self.report_["weights"] = self.estimator_.weights_
+        return self
+
+    @property
+    def keeps_mean(self) -> bool:
+        """Whether "auto" found nothing that is better than the mean."""
+        inner = self.estimator_
+        return isinstance(inner, Corrections) and not any(inner.weights_.values())
+
+    def predict(self, features: Float64Array, table: Any) -> Float64Array:
+        """Return the forecasts of new rows.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, q)
+        table : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        views = self.views_.of_rows(table)
+        if isinstance(self.estimator_, Corrections):
+            inputs = np.column_stack([features, views.inputs])
+            return self.estimator_.predict(features, inputs)
+        answer = self.estimator_.predict(self._inputs(features, views))
+        return np.asarray(answer, dtype=np.float64)
+
+    def _inputs(self, features: Float64Array, views: Views) -> Float64Array:
+        if not self.passthrough:
+            return features
+        return np.column_stack([features, views.inputs])
+
+
+def make_stacker(given: Any) -> Stacker | None:
+    """Return the stacker that a regressor's parameter asks for, unfitted.
+
+    Parameters
+    ----------
+    given : "auto", regressor, Stacker or None
+
+    Returns
+    -------
+    Stacker or None
+    """
+    if given is None:
+        return None
+    stacker = clone(given) if isinstance(given, Stacker) else Stacker(given)
+    inner = stacker.estimator
+    if isinstance(inner, str) and inner == "auto":
+        return stacker
+    rule = '`stacker` must be "auto", a regressor, a Stacker or None'
+    if isinstance(inner, str):
+        msg = f"{rule}, got {inner!r}."
+        raise ValueError(msg)
+    if isinstance(inner, type) or not (
+        hasattr(inner, "fit") and hasattr(inner, "predict")
+    ):
+        msg = f"{rule}, got {inner!r}."
+        raise TypeError(msg)
+    return stacker
+
+
+def _rmse(error: Float64Array, weight: Float64Array) -> float:
+    return float(np.sqrt(weight @ error**2 / weight.sum()))

@@ -1,0 +1,128 @@
+"""`MetaFeatureTransformer`: a fitted regressor's distributions as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils import TransformerTags
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._kernels.types import Float64Array
+from localexpert.distribution import PredictiveDistribution
+from localexpert.stacking.meta_features import MetaFeatures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class MetaFeatureTransformer:
+    """Methods that turn forecasts into features, for those who stack by hand.
+
+    The columns are those that a `stacker` gets: mean, standard deviation and skewness
+    of every row's distribution, quantiles, and calibrated probabilities of being at or
+    below thresholds in units of y.
+    """
+
+    meta_features_: MetaFeatures
+    oof_distribution_: PredictiveDistribution
+    fitted_rows_: Any
+
+    def oof_features(self) -> pd.DataFrame:
+        """Return the meta-features of the training rows, out of fold.
+
+        Every row is described by models and calibrators that have not seen its y, so
+        a regressor trained on these columns meets the same kind of features on new
+        rows.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            Of the rows `fitted_rows_`, which are its index.
+        """
+        check_is_fitted(self)
+        return self._frame(self._unstacked_oof(), self.fitted_rows_)
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        """Return the meta-features of new rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            With the index of `X`, if it has one.
+        """
+        check_is_fitted(self)
+        return self._frame(self._unstacked(X), getattr(X, "index", None))
+
+    def fit_transform(self, X: Any, y: Any, **fit_parameters: Any) -> pd.DataFrame:
+        """Fit, and return the out-of-fold meta-features of these rows.
+
+        Unlike ``fit(X, y).transform(X)``, which would describe rows by models that
+        have seen them; a regressor that follows in a pipeline learns from honest
+        features.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        y : array-like of shape (n,)
+        **fit_parameters : dict
+            Of `fit`.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            Rows that a recalibration held out are described like new ones.
+        """
+        self.fit(X, y, **fit_parameters)  # type: ignore[attr-defined]
+        index = getattr(X, "index", None)
+        features = self.meta_features_.of(self._unstacked_oof())
+        if len(features) < len(X):
+            every = self.meta_features_.of(self._unstacked(X))
+            every[self.fitted_rows_] = features
+            features = every
+        return self._named(features, index)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the meta-features.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        del input_features
+        check_is_fitted(self)
+        return np.array(self.meta_features_.names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
+
+    def _unstacked(self, X: Any) -> PredictiveDistribution:
+        """Return the distributions that a stacker is told of, of new rows."""
+        raise NotImplementedError
+
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        """Return the same of the training rows, out of fold."""
+        raise NotImplementedError
+
+    def _frame(self, dist: PredictiveDistribution, index: Any) -> pd.DataFrame:
+        return self._named(self.meta_features_.of(dist), index)
+
+    def _named(self, features: Float64Array, index: Any) -> pd.DataFrame:
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = 'meta-features are a data frame: pip install "localexpert[io]"'
+            raise ImportError(msg) from error
+        names = self.meta_features_.names
+        return pd.DataFrame(features, columns=names, index=index)

@@ -1,0 +1,70 @@
+"""Saving what `localexpert` adds to `calibration`, and loading it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from calibration.storage import load_model, save_model
+from localexpert.storage.boosters import LightGBMParts, XGBoostParts
+
+_PACKAGES = ("calibration", "localexpert")
+_KINDS = (LightGBMParts(), XGBoostParts())
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a regressor to a file, all of it or nothing.
+
+    Parameters
+    ----------
+    model : object
+        Of a class of `localexpert` or `calibration`.
+    path : path-like
+        Replaced if it is there.
+    """
+    save_model(model, path, packages=_PACKAGES, kinds=_KINDS)
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
+    """Return the regressor that its method `save` wrote to a file.
+
+    Reads the files of `calibration` as well.
+
+    Parameters
+    ----------
+    path : path-like
+        Of the file.
+    trusted : sequence of str or type, optional
+        Types that the file may hold besides ours and those of scikit-learn, LightGBM
+        and XGBoost; see `calibration.load`, also on what a file cannot do.
+
+    Returns
+    -------
+    object
+        Its forecasts are those of the model saved, to the last bit, and so are all
+        its attributes.
+
+    Raises
+    ------
+    StorageError
+        If the file is no saved model, is damaged, truncated, of a newer format, or
+        holds types that are not trusted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from localexpert import LocalExpertRegressor
+    >>> from localexpert.storage import load
+    >>> x = np.linspace(0.0, 1.0, 90)[:, None]
+    >>> y = np.round(4.0 * x[:, 0] ** 2)
+    >>> model = LocalExpertRegressor(strategy="shared", cv=2, random_state=0).fit(x, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model.zip")
+    ...     again = load(Path(folder) / "model.zip")
+    >>> bool((again.predict(x) == model.predict(x)).all())
+    True
+    """
+    return load_model(path, trusted=trusted, packages=_PACKAGES, kinds=_KINDS)

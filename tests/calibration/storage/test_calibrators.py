@@ -1,0 +1,227 @@
+"""Every calibrator, saved and loaded, is what it was to the last bit."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import calibration
+from calibration import (
+    ACPCalibrator,
+    AutoCalibrator,
+    CalibratedClassifier,
+    CalibrationMap,
+    IsotonicCalibrator,
+    KDECalibrator,
+    LogisticCalibrator,
+    SBACalibrator,
+    ScoreCalibrator,
+    TrimmedCalibrator,
+    VennAbersCalibrator,
+)
+from calibration.storage import load
+
+ESTIMATORS = {
+    name: cls
+    for name in calibration.__all__
+    if isinstance(cls := getattr(calibration, name), type)
+    and issubclass(cls, BaseEstimator)
+    and cls is not ScoreCalibrator
+}
+CALIBRATORS = [c for c in ESTIMATORS.values() if issubclass(c, ScoreCalibrator)]
+# Those that are fitted on more than scores have tests of their own below.
+OTHERS = {ACPCalibrator, CalibratedClassifier, SBACalibrator}
+
+
+@pytest.fixture
+def data(rng):
+    scores = np.round(rng.uniform(size=400), 3)
+    return scores, (rng.uniform(size=400) < scores**2).astype(int)
+
+
+@pytest.fixture
+def reload(tmp_path):
+    """Save and load a model."""
+
+    def save_and_load(model, **options):
+        model.save(tmp_path / "model.zip")
+        return load(tmp_path / "model.zip", **options)
+
+    return save_and_load
+
+
+def make(cls):
+    """An instance that is quick and repeatable."""
+    quick = {"n_bags": 20, "random_state": 0}
+    known = cls().get_params()
+    return cls(**{name: value for name, value in quick.items() if name in known})
+
+
+def assert_same(first, second):
+    """Compare whatever they hold, arrays bit for bit, at any depth."""
+    assert type(first) is type(second)
+    if isinstance(first, np.ndarray):
+        assert first.dtype == second.dtype
+        assert first.shape == second.shape
+        assert first.flags.writeable == second.flags.writeable
+        if first.dtype == object:
+            for one, other in zip(first.ravel(), second.ravel(), strict=True):
+                assert_same(one, other)
+        else:
+            assert first.tobytes() == second.tobytes()
+    elif isinstance(first, dict):
+        assert list(first) == list(second)
+        for key in first:
+            assert_same(first[key], second[key])
+    elif isinstance(first, list | tuple):
+        assert len(first) == len(second)
+        for one, other in zip(first, second, strict=True):
+            assert_same(one, other)
+    elif type(first).__module__.startswith(("calibration", "localexpert")):
+        assert_same(vars(first), vars(second))
+    elif isinstance(first, bool | int | float | str | np.generic | None):
+        assert repr(first) == repr(second)
+
+
+def test_no_estimator_is_forgotten():
+    assert set(ESTIMATORS.values()) == {*CALIBRATORS, *OTHERS}
+    for cls in ESTIMATORS.values():
+        assert callable(cls.save)
+
+
+@pytest.mark.parametrize("cls", CALIBRATORS)
+def test_calibrators(cls, data, reload):
+    scores, y = data
+    model = make(cls).fit(scores, y)
+    again = reload(model)
+    assert_same(model, again)
+    grid = np.linspace(0.0, 1.0, 1001)
+    assert model.predict(grid).tobytes() == again.predict(grid).tobytes()
+    # It is as alive as before.
+    again.fit(scores, 1 - y)
+    assert again.predict(grid).tobytes() != model.predict(grid).tobytes() or (
+        not cls._learns
+    )
+
+
+@pytest.mark.parametrize("cls", CALIBRATORS)
+def test_calibrators_of_one_class_and_unfitted(cls, data, reload):
+    scores, _ = data
+    assert_same(make(cls), reload(make(cls)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make(cls).fit(scores, np.ones(400))
+    assert_same(model, reload(model))
+
+
+def test_calibrators_with_side_information(data, rng, reload):
+    scores, y = data
+    features = rng.normal(size=(400, 2))
+    near = SBACalibrator().fit(features, scores, y)
+    again = reload(near)
+    np.testing.assert_array_equal(
+        near.predict(features, scores), again.predict(features, scores)
+    )
+    ends = np.column_stack([scores - 0.1, scores + 0.1]).clip(0.0, 1.0)
+    intervals = ACPCalibrator().fit(scores, y)
+    again = reload(intervals)
+    np.testing.assert_array_equal(
+        intervals.predict(scores, ends), again.predict(scores, ends)
+    )
+
+
+def test_reports_and_what_is_inside(data, reload):
+    scores, y = data
+    auto = AutoCalibrator().fit(scores, y)
+    again = reload(auto)
+    assert repr(again.report_) == repr(auto.report_)
+    trimmed = TrimmedCalibrator(KDECalibrator()).fit(scores, y)
+    assert_same(trimmed, reload(trimmed))
+    venn = VennAbersCalibrator().fit(scores, y)
+    np.testing.assert_array_equal(
+        venn.predict_interval(scores), reload(venn).predict_interval(scores)
+    )
+
+
+def test_maps(data, reload):
+    scores, y = data
+    steps = IsotonicCalibrator().fit(scores, y).map_
+    again = reload(steps)
+    assert isinstance(again, CalibrationMap)
+    assert_same(steps, again)
+    np.testing.assert_array_equal(steps.interval(scores), again.interval(scores))
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(200, 3))
+    return X, np.where(rng.normal(size=200) < X[:, 0], "yes", "no")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"calibrator": "auto", "estimator": LogisticRegression()},
+        {"calibrator": VennAbersCalibrator(), "ensemble": True, "cv": 3},
+        {"cv": StratifiedKFold(3, shuffle=True, random_state=0)},
+        {"estimator": RandomForestClassifier(5, random_state=0), "n_jobs": 1},
+        {"estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0)},
+        {"estimator": make_pipeline(StandardScaler(), SVC()), "cv": 2},
+        {
+            "estimator": SVC(),
+            "response": "decision_function",
+            "calibrator": LogisticCalibrator(scale="real"),
+        },
+    ],
+    ids=lambda options: "-".join(options) or "default",
+)
+def test_classifiers(options, rows, reload):
+    X, y = rows
+    model = CalibratedClassifier(**options).fit(X, y)
+    again = reload(model)
+    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    np.testing.assert_array_equal(model.oof_scores_, again.oof_scores_)
+    assert repr(again) == repr(model)
+    # One object in two places stays one.
+    if not options.get("ensemble"):
+        assert again.estimator_ is again.calibrated_pairs_[0].estimator
+
+
+def test_a_frozen_classifier(rows, reload):
+    X, y = rows
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    model = CalibratedClassifier(frozen).fit(X, y)
+    again = reload(model)
+    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
+    assert again.estimator is again.estimator_
+
+
+def test_a_calibrated_classifier_inside_another_library(rows, reload):
+    X, y = rows
+    inner = CalibratedClassifier(LogisticRegression(), IsotonicCalibrator())
+    model = CalibratedClassifier(make_pipeline(StandardScaler(), inner)).fit(X, y)
+    again = reload(model)
+    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosters_of_other_libraries(library, rows, reload):
+    module = pytest.importorskip(library)
+    X, y = rows
+    if library == "lightgbm":
+        booster = module.LGBMClassifier(n_estimators=10, verbosity=-1, n_jobs=1)
+    else:
+        booster, y = module.XGBClassifier(n_estimators=10, n_jobs=1), y == "yes"
+    model = CalibratedClassifier(booster, cv=3).fit(X, y)
+    again = reload(model)
+    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()

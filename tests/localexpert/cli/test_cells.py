@@ -1,0 +1,70 @@
+"""Cells: what is a number, what is missing, what is a word."""
+
+import math
+
+import numpy as np
+import pytest
+
+from localexpert.cli.cells import (
+    Dialect,
+    as_texts,
+    parse_number,
+    read_booleans,
+    read_numbers,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [
+        ("12", ".", 12.0),
+        ("-1.5e3", ".", -1500.0),
+        ("+.5", ".", 0.5),
+        ("1,5", ",", 1.5),
+        ("1.234.567,5", ",", 1234567.5),
+        ("-1.234", ",", -1234.0),
+        ("1.23", ",", 1.23),
+        ("-inf", ".", -math.inf),
+        ("1,5", ".", None),
+        ("1_000", ".", None),
+        ("1,234.5", ",", None),
+        ("nan", ".", None),
+        ("0x1f", ".", None),
+        ("12 m", ".", None),
+    ],
+)
+def test_numbers(text, decimal, number):
+    assert parse_number(text, decimal) == number
+
+
+def test_gaps_and_words_of_a_column():
+    cells = ["1", " 2.5 ", "", "NA", "n/a", "?", "-", "None", "gone", "word"]
+    numbers = read_numbers(cells, Dialect(missing=("Gone",)))
+    np.testing.assert_array_equal(numbers.values, [1.0, 2.5, *[np.nan] * 8])
+    assert numbers.is_word.tolist() == [False] * 9 + [True]
+    assert numbers.first_word == 9
+
+
+def test_numbers_of_a_typed_file_are_taken_as_they_are(frozen):
+    values = frozen([1.0, np.nan])
+    assert read_numbers(values, Dialect()).values is values
+
+
+def test_booleans():
+    read = read_booleans(["TRUE", "false", "", "yes"], Dialect())
+    np.testing.assert_array_equal(read.values, [1.0, 0.0, np.nan, np.nan])
+    assert read.is_word.tolist() == [False, False, False, True]
+
+
+def test_texts_of_numbers_are_what_a_csv_would_hold():
+    assert as_texts(np.array([3.0, 0.1, np.nan, -2.0])) == ["3", "0.1", "", "-2"]
+    assert as_texts([" a ", ""]) == ["a", ""]
+    assert as_texts(np.array([np.inf])) == ["inf"]
+
+
+def test_columns_that_only_python_reads_as_numbers():
+    read = read_numbers(["1_000", "2"], Dialect())
+    assert read.is_word.tolist() == [True, False]
+    read = read_numbers(["inf", "2", "nan"], Dialect())
+    np.testing.assert_array_equal(read.values, [np.inf, 2.0, np.nan])
+    assert not read.is_word.any()

@@ -1,0 +1,111 @@
+"""Columns: what each is taken for, and how new cells are read by its rule."""
+
+import numpy as np
+import pytest
+
+from localexpert.cli.cells import Dialect
+from localexpert.cli.columns import ColumnRule, learn_rule, read_column
+from localexpert.cli.raw_table import RawTable
+
+
+def learn(cells, order=None, name="c", missing=()):
+    """The rule of a column of a file whose first row is line 2."""
+    table = RawTable("t.csv", {name: cells}, list(range(2, len(cells) + 2)))
+    return learn_rule(table, name, Dialect(missing=missing), order)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "2", ""], "number"),
+        (["1", "1", ""], "number"),  # whether it is there may tell something
+        (["inf", "1", "2"], "number"),
+        (["True", "false", "NA"], "boolean"),
+        (["a", "b", "a"], "category"),
+        (["a", "a", ""], "category"),
+        (["2024-01-01", "", "2024-01-02"], "date"),
+        (["13/01/2024", "01/02/2024"], "date"),
+        (["2024-01-01", "soon"], "category"),
+        ([f"n{i}" for i in range(19)], "category"),
+        (np.array([1.0, np.nan, 2.0]), "number"),
+    ],
+)
+def test_kinds(cells, kind, capsys):
+    assert learn(cells).kind == kind
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        (["", "NA", "-"], "holds no value"),
+        (["inf", "", ""], "holds no value"),
+        (["7", "7.0", "7"], "constant"),
+        (["a", "a"], "constant"),
+        (["2024-01-01", "2024-01-01"], "constant"),
+        (["True", "true"], "constant"),
+        ([f"n{i}" for i in range(20)], "a different text in each row"),
+        (np.full(3, np.nan), "holds no value"),
+    ],
+)
+def test_dropped(cells, reason):
+    assert learn(cells) == ColumnRule("c", "dropped", reason=reason)
+
+
+def test_the_index_of_a_saved_data_frame_is_dropped():
+    assert learn(["0", "1", "2"], name="column 1").kind == "dropped"
+    assert learn(["7", "1", "3"], name="column 1").kind == "dropped"
+    assert learn(["0", "1", "1"], name="column 1").kind == "number"
+    assert learn(["0", "1", "1.5"], name="column 1").kind == "number"
+    assert learn(["0", "1", "2"], name="c").kind == "number"
+
+
+def test_mixed_types_are_a_category_and_said(capsys):
+    rule = learn(["1", "", "many", "2", "few"])
+    assert rule == ColumnRule("c", "category", categories=("1", "2", "few", "many"))
+    assert capsys.readouterr().err == (
+        "localexpert: warning: column 'c' holds 2 numbers and 2 words, first 'many' in "
+        "line 4 of t.csv; it is taken as a category (--missing 'many' would take that "
+        "word as a gap)\n"
+    )
+    assert learn(["1", "", "many", "2"], missing=("many",)).kind == "number"
+
+
+def test_dates_that_may_be_of_either_order(capsys):
+    cells = ["03/04/2025", "05/06/2025"]
+    assert learn(cells).kind == "category"
+    assert "day first and month first" in capsys.readouterr().err
+    assert learn(cells, "dmy").date_format == "day/month/year"
+    assert learn(cells, "mdy").date_format == "month/day/year"
+    assert learn([*cells, "31/12/2025"], "mdy").date_format == "day/month/year"
+    assert capsys.readouterr().err == ""
+
+
+def test_parts_of_dates_are_those_that_vary():
+    days = [f"2024-03-{day:02d}" for day in range(1, 20)]
+    assert learn(days).parts == ("weekday",)
+    hours = [f"2024-03-04 {hour:02d}:00" for hour in range(5)]
+    assert learn(hours).parts == ("hour",)
+    years = [f"{year}-07-01" for year in range(2000, 2010)]
+    assert learn(years).parts == ("year", "weekday")
+
+
+def test_new_cells_of_a_category():
+    rule = ColumnRule("c", "category", categories=("1", "a"))
+    read = read_column(rule, ["a", "", " 1 ", "b"], Dialect())
+    assert read.features["c"].tolist() == [1, -1, 0, -1]
+    assert read.unread.tolist() == [False, False, False, True]
+    typed = read_column(rule, np.array([1.0, 2.0, np.nan]), Dialect())
+    assert typed.features["c"].tolist() == [0, -1, -1]
+    assert typed.unread.tolist() == [False, True, False]
+
+
+def test_new_cells_of_numbers_and_dates():
+    read = read_column(ColumnRule("c", "number"), ["1", "x", "", "inf"], Dialect())
+    np.testing.assert_array_equal(read.features["c"], [1.0, np.nan, np.nan, np.nan])
+    assert read.unread.tolist() == [False, True, False, True]
+    rule = ColumnRule("c", "date", date_format="year-month-day", parts=("month",))
+    read = read_column(rule, ["1970-02-01", "1/2/1970", ""], Dialect())
+    np.testing.assert_array_equal(read.features["c.days"], [31.0, np.nan, np.nan])
+    np.testing.assert_array_equal(read.features["c.month"], [2.0, np.nan, np.nan])
+    assert read.unread.tolist() == [False, True, False]

@@ -1,0 +1,305 @@
+"""fit, predict, evaluate and report on sound input, from file to file."""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert.cli.read_file import read_table
+from localexpert.metrics import crps_score
+from localexpert.storage import load
+
+
+def read_csv(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    return {name: [row[j] for row in rows] for j, name in enumerate(header)}
+
+
+def numbers(columns, name):
+    return np.array(columns[name], dtype=float)
+
+
+@pytest.fixture
+def forecasts(run, houses, tmp_path):
+    """Return a function that predicts test.csv with further options."""
+
+    def predict(*options, table=None):
+        out = tmp_path / "forecasts.csv"
+        table = houses / "test.csv" if table is None else table
+        code, _, lines = run(
+            "predict", houses / "model.zip", table, "--out", out, *options
+        )
+        assert code == 0
+        assert os.listdir(tmp_path).count("forecasts.csv") == 1
+        return read_csv(out), lines
+
+    return predict
+
+
+class TestFit:
+    def test_says_what_it_did_with_columns(self, run, houses, tmp_path):
+        words = ["--target", "price", "--fast", "--out", tmp_path / "m.zip"]
+        code, out, lines = run("fit", houses / "train.csv", *words)
+        assert (code, out) == (0, "")
+        assert lines == [
+            "localexpert: warning: dropped (a different text in each row): 'id'",
+            "localexpert: warning: dropped (holds no value): 'empty'",
+            "localexpert: warning: dropped (constant): 'const'",
+            "localexpert: fitting 200 rows, 7 features",
+            f"localexpert: saved {tmp_path / 'm.zip'}",
+        ]
+        assert os.listdir(tmp_path) == ["m.zip"]
+
+    def test_quiet_says_nothing_and_fits_the_same(self, run, houses, tmp_path):
+        words = ["--target", "price", "--fast", "--seed", "0", "--quiet"]
+        path = tmp_path / "m.zip"
+        assert run("fit", houses / "train.csv", *words, "--out", path) == (0, "", [])
+        assert path.read_bytes() == (houses / "model.zip").read_bytes()
+
+    def test_parameters_reach_the_regressor(self, run, houses, tmp_path):
+        words = """--target price --thresholds-count 5 --thresholds uniform --folds 2
+            --frame none --strategy joint --calibrator none --smoothing 1.5 --seed 3
+            --recalibrate pit --bounds 0 inf --jobs 1 --quiet"""
+        path = tmp_path / "m.zip"
+        got = run("fit", houses / "train.csv", *words.split(), "--out", path)
+        assert got == (0, "", [])
+        model = load(path).model
+        got = {name: getattr(model, name) for name in PARAMETERS}
+        assert got == PARAMETERS
+
+    def test_rows_without_target_weights_groups_and_drops(self, run, write, tmp_path):
+        rng = np.random.default_rng(0)
+        rows = [["x", "junk", "w", "g", "y"]]
+        rows += [
+            [f"{x:.3f}", f"{x * 3:.3f}", str(i % 3), f"g{i % 9}", f"{x + i % 4:.3f}"]
+            for i, x in enumerate(rng.uniform(size=60))
+        ]
+        rows[5][-1] = rows[9][-1] = ""
+        path, out = write(rows), tmp_path / "m.zip"
+        words = ["--target", "y", "--weight", "w", "--group", "g", "--drop", "junk"]
+        code, _, lines = run("fit", path, *words, "--fast", "--out", out)
+        assert code == 0
+        assert "warning: left out 2 rows without a target 'y'" in "\n".join(lines)
+        saved = load(out)
+        assert [rule.name for rule in saved.reader.used] == ["x"]
+        assert saved.reader.others == ("w", "g", "junk")
+        kept = [i for i in range(60) if i not in (4, 8)]
+        assert saved.climatology.weights.sum() == sum(i % 3 for i in kept)
+        parts = np.array([i % 9 for i in kept])
+        for train, test in saved.model.forecaster_.tasks_.folds:
+            assert not set(parts[train]) & set(parts[test])
+
+    def test_decimal_commas_semicolons_and_gzip(self, run, tmp_path):
+        lines = [f"{i};{i % 7},5;{i % 5},25" for i in range(60)]
+        path = tmp_path / "t.csv.gz"
+        text = "\n".join(["row;x;y", *lines])
+        path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
+        words = ["--target", "y", "--decimal", ",", "--fast", "--quiet"]
+        out = tmp_path / "m.zip"
+        assert run("fit", path, *words, "--out", out) == (0, "", [])
+        assert load(out).climatology.values.tolist() == [0.25, 1.25, 2.25, 3.25, 4.25]
+
+    def test_a_target_that_never_changes(self, run, write, tmp_path):
+        rows = [["x", "y"], *([str(i), "4"] for i in range(20))]
+        path, out = write(rows), tmp_path / "m.zip"
+        words = ["--target", "y", "--fast", "--out", out]
+        code, _, lines = run("fit", path, *words)
+        assert code == 0
+        assert any("`y` is 4 in every row" in line for line in lines)
+        code, text, _ = run("evaluate", out, path, "--json")
+        assert json.loads(text)["model"]["crps"] == 0.0
+        assert json.loads(text)["climatology"]["crps"] == 0.0
+
+    def test_three_hundred_columns(self, run, write, tmp_path):
+        rng = np.random.default_rng(0)
+        names = [f"c{j}" for j in range(300)]
+        table = rng.normal(size=(80, 300)).round(3)
+        rows = [[*names, "y"], *([*map(str, row), str(row[0])] for row in table)]
+        out = tmp_path / "m.zip"
+        words = ["--target", "y", "--fast", "--quiet", "--out", out]
+        assert run("fit", write(rows), *words) == (0, "", [])
+        assert load(out).model.n_features_in_ == 300
+
+
+PARAMETERS = {
+    "n_thresholds": 5,
+    "thresholds": "uniform",
+    "frame": None,
+    "strategy": "joint",
+    "calibrator": None,
+    "cv": 2,
+    "smoothing": 1.5,
+    "recalibrate": "pit",
+    "bounds": (0.0, float("inf")),
+    "n_jobs": 1,
+    "random_state": 3,
+    "verbose": 0,
+}
+
+
+def table_of(houses, name="test.csv"):
+    return read_table(str(houses / name))
+
+
+class TestPredict:
+    def test_is_what_the_model_says(self, forecasts, houses):
+        columns, _ = forecasts(
+            *("--quantiles", ".95,.05,.5", "--interval", ".8"),
+            *("--exceed", "700", "-5", "--keep", "id"),
+        )
+        assert list(columns) == [
+            *("id", "mean", "std", "q0.05", "q0.5", "q0.95", "low_0.8", "high_0.8"),
+            *("p_above_700", "p_above_-5"),
+        ]
+        saved = load(houses / "model.zip")
+        dist = saved.predict_dist(saved.reader.frame(table_of(houses)))
+        assert columns["id"] == [f"A{i}" for i in range(80)]
+        for name, want in (
+            ("mean", dist.mean()),
+            ("std", dist.std()),
+            ("q0.95", dist.ppf(0.95)),
+            ("low_0.8", dist.interval(0.8)[:, 0]),
+            ("p_above_700", dist.sf(700.0)),
+        ):
+            np.testing.assert_array_equal(numbers(columns, name), want)
+
+    def test_defaults(self, forecasts):
+        columns, lines = forecasts()
+        assert list(columns) == ["mean", "std", "q0.05", "q0.5", "q0.95"]
+        assert lines[-1].startswith("localexpert: wrote 80 forecasts to ")
+        assert list(forecasts("--exceed", "1")[0]) == ["mean", "std", "p_above_1"]
+
+    def test_rows_without_target_in_another_order(self, forecasts, write):
+        rows = [["kind", "garden", "sold", "area"], ["hut", "true", "2024-01-01", "90"]]
+        rows.append(["castle", "", "", ""])
+        columns, lines = forecasts(table=write(rows))
+        assert len(columns["mean"]) == 2
+        assert any("categories not met" in line for line in lines)
+
+    def test_other_process_and_standard_output_agree(self, forecasts, houses):
+        columns, _ = forecasts()
+        done = subprocess.run(
+            [sys.executable, "-m", "localexpert", "predict"]
+            + [str(houses / "model.zip"), str(houses / "test.csv")],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        header, *rows = done.stdout.splitlines()
+        assert header.split(",") == list(columns)
+        assert [row.split(",")[0] for row in rows] == columns["mean"]
+        assert done.stderr == ""
+
+    def test_a_reader_that_goes_away(self, houses):
+        words = f"{sys.executable} -m localexpert predict {houses}/model.zip"
+        line = f"{words} {houses}/test.csv | head -n 0; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False
+        )
+        assert done.returncode in (0, 141)
+        assert done.stderr == ""
+
+
+class TestEvaluate:
+    def test_json_is_the_scores(self, run, houses):
+        code, out, lines = run(
+            "evaluate", houses / "model.zip", houses / "test.csv", "--json"
+        )
+        assert (code, lines) == (0, [])
+        scores = json.loads(out)
+        saved = load(houses / "model.zip")
+        table = table_of(houses)
+        y = np.array(table.columns["price"], dtype=float)
+        dist = saved.predict_dist(saved.reader.frame(table))
+        ours, theirs = scores["model"], scores["climatology"]
+        assert scores["rows"] == 80
+        assert ours["crps"] == crps_score(y, dist)
+        assert ours["rmse"] == pytest.approx(np.sqrt(np.mean((y - dist.mean()) ** 2)))
+        assert ours["mae"] == pytest.approx(np.abs(y - dist.median()).mean())
+        low, high = dist.interval(0.9).T
+        assert ours["coverage_90"] == pytest.approx(np.mean((low <= y) & (y <= high)))
+        train = np.array(table_of(houses, "train.csv").columns["price"], dtype=float)
+        spread = np.abs(train[:, None] - train).mean() / 2
+        climate = np.abs(y[:, None] - train).mean() - spread
+        assert theirs["crps"] == pytest.approx(climate, rel=0.02)
+        assert ours["crps"] < 0.7 * theirs["crps"]
+
+    def test_table_for_people(self, run, houses):
+        code, out, _ = run("evaluate", houses / "model.zip", houses / "test.csv")
+        assert code == 0
+        names = [line[:18].strip() for line in out.splitlines()[3:]]
+        assert names == [
+            *("CRPS", "log score", "coverage of 50 %", "coverage of 90 %"),
+            *("RMSE", "MAE"),
+        ]
+
+    def test_another_name_of_the_target_and_gaps(self, run, houses, tmp_path):
+        frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+        frame = frame.rename(columns={"price": "paid"})
+        frame.loc[[3, 7], "paid"] = ""
+        path = tmp_path / "t.csv"
+        frame.to_csv(path, index=False)
+        words = [houses / "model.zip", path, "--target", "paid", "--json"]
+        code, out, lines = run("evaluate", *words)
+        assert code == 0
+        assert json.loads(out)["rows"] == 78
+        assert lines == [
+            "localexpert: warning: left out 2 rows without a target 'paid'"
+        ]
+
+    def test_scores_that_are_infinite_are_null(self, run, write, tmp_path):
+        rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
+        model = tmp_path / "m.zip"
+        words = ["--target", "y", "--fast", "--quiet", "--out", model]
+        assert run("fit", write(rows), *words) == (0, "", [])
+        table = write([["x", "y"], ["3", "17"]], "new.csv")
+        code, out, _ = run("evaluate", model, table, "--json")
+        assert code == 0
+        assert json.loads(out)["climatology"]["log_score"] is None
+
+
+class TestReport:
+    @pytest.fixture
+    def write_report(self, monkeypatch):
+        calls = []
+
+        def stand_in(model, X, y, path):
+            calls.append((model, X, y))
+            path.write_text("<html>")
+
+        module = SimpleNamespace(report=stand_in)
+        monkeypatch.setitem(sys.modules, "localexpert.report", module)
+        return calls
+
+    def test_is_given_model_and_rows(self, run, houses, tmp_path, write_report):
+        out = tmp_path / "r.html"
+        words = [houses / "model.zip", houses / "test.csv", "--out", out]
+        code, _, lines = run("report", *words)
+        assert (code, lines) == (0, [f"localexpert: wrote {out}"])
+        assert out.read_text() == "<html>"
+        ((model, X, y),) = write_report
+        assert X.shape == (80, model.n_features_in_)
+        assert y.shape == (80,)
+
+
+class TestParquet:
+    def test_columns_with_types(self, run, houses, tmp_path):
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+        frame = pd.read_csv(houses / "test.csv", parse_dates=["sold"])
+        frame["garden"] = frame["garden"].astype("boolean")
+        frame["kind"] = frame["kind"].astype("category")
+        path = tmp_path / "t.parquet"
+        frame.to_parquet(path)
+        outs = [
+            run("predict", houses / "model.zip", table, "--quiet")[1]
+            for table in (path, houses / "test.csv")
+        ]
+        assert outs[0] == outs[1] != ""

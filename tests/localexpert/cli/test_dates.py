@@ -1,0 +1,73 @@
+"""Dates: only what can mean one day is read as one."""
+
+import datetime as dt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localexpert.cli.dates import PARTS, date_parts, find_formats, parse_date
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-02-29", dt.datetime(2024, 2, 29)),
+        ("2024/2/9", dt.datetime(2024, 2, 9)),
+        ("2024-02-29T18:30", dt.datetime(2024, 2, 29, 18, 30)),
+        ("2024-02-29 18:30:15.5", dt.datetime(2024, 2, 29, 18, 30, 15, 500_000)),
+        ("2024-02-29T18:30:00Z", dt.datetime(2024, 2, 29, 18, 30)),
+        ("2024-02-29T18:30:00+02:00", dt.datetime(2024, 2, 29, 16, 30)),
+        ("2024-02-29T18:30:00-0330", dt.datetime(2024, 2, 29, 22, 0)),
+        ("2024-02-29 12:05 AM", dt.datetime(2024, 2, 29, 0, 5)),
+        ("2024-02", dt.datetime(2024, 2, 1)),
+        ("29.2.2024", dt.datetime(2024, 2, 29)),
+        ("29/02/2024", dt.datetime(2024, 2, 29)),
+        ("2/29/2024 1:30 pm", dt.datetime(2024, 2, 29, 13, 30)),
+        ("29 Feb 2024", dt.datetime(2024, 2, 29)),
+        ("29-September-2024", dt.datetime(2024, 9, 29)),
+        ("Feb. 29, 2024", dt.datetime(2024, 2, 29)),
+    ],
+)
+def test_formats(text, moment):
+    formats = find_formats([text])
+    assert len(formats) == 1
+    days = (moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1)
+    assert parse_date(text, formats[0]) == pytest.approx(days, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("20240229", "2023-02-29", "2024-13-01", "1/2/24", "3.5.24", "0000-01-01"),
+        *("12.5", "2024", "10:30", "2024-02-29T25:00", "2024-02-29 13:00 pm"),
+        *("2024-02/29", "29 Foo 2024", "", "yesterday", "2024-00", "2024-02-29T10:99"),
+    ],
+)
+def test_what_is_no_date(text):
+    assert find_formats([text]) == []
+
+
+def test_the_order_of_day_and_month_comes_from_all_rows():
+    assert find_formats(["03/04/2025", "05/06/2025"]) == [
+        "day/month/year",
+        "month/day/year",
+    ]
+    assert find_formats(["03/04/2025", "13/06/2025"]) == ["day/month/year"]
+    assert find_formats(["03/04/2025", "03/31/2025"]) == ["month/day/year"]
+    assert find_formats(["13/04/2025", "03/31/2025"]) == []
+    assert find_formats([]) == []
+
+
+@given(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)))
+def test_parts_are_those_of_the_calendar(moment):
+    moment = moment.replace(microsecond=0)
+    days = parse_date(moment.isoformat(sep=" "), "year-month-day")
+    parts = date_parts(np.array([days, np.nan]))
+    assert tuple(parts) == PARTS
+    got = [values[0] for values in parts.values()]
+    hour = moment.hour + moment.minute / 60 + moment.second / 3600
+    assert got[:3] == [moment.year, moment.month, moment.weekday()]
+    assert got[3] == pytest.approx(hour, abs=1e-5)
+    assert all(np.isnan(values[1]) for values in parts.values())

@@ -1,0 +1,281 @@
+"""The user's mistakes: one line that names the thing, code 2, nothing half-written."""
+
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from localexpert.cli import fit, read_file
+from localexpert.cli.main import main
+from localexpert.regressor import LocalExpertRegressor
+
+GOOD = [["x", "y"], *([str(i), str(i * i % 17)] for i in range(30))]
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    """Whoever fits before the mistake is found fails."""
+
+    def fail(*_, **__):
+        pytest.fail("fitted before the mistake was found")
+
+    monkeypatch.setattr(LocalExpertRegressor, "fit", fail)
+
+
+@pytest.fixture
+def refuse_fit(write, refused, tmp_path, no_fit):  # noqa: ARG001
+    """Return a function that fits rows and returns the error."""
+
+    def refuse(rows, *options):
+        path = write(rows)
+        before = sorted(os.listdir(tmp_path))
+        message = refused("fit", path, *options, "--out", tmp_path / "m.zip")
+        assert sorted(os.listdir(tmp_path)) == before
+        return message.replace(path, "T")
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("", "T is empty"),
+        ("x,y\n", "T has a header but no rows"),
+        ("x,y\n1,2\n", "T must have at least 2 rows with a target 'y', got 1"),
+        ("x,y\n1,\n2,NA\n", "T must have at least 2 rows with a target 'y', got 0"),
+        ("x,Y\n1,2\n3,4\n", "T has no target 'y'; its columns are 'x', 'Y'"),
+        (
+            "x,y\n1,2\n\n3,cheap\n",
+            "target 'y' must hold finite numbers, got 'cheap' in line 4 of T",
+        ),
+        (
+            "x,y\n1,2024-01-01\n3,2024-01-02\n",
+            "target 'y' must hold finite numbers, got '2024-01-01' in line 2 of T",
+        ),
+        ("y\n1\n2\n", "T has no column to learn 'y' from"),
+        ("x,y\n1,2,3\n", "line 2 of T has 3 fields, its header has 2"),
+        ("x,y,y\n1,2,3\n1,a,3\n", "T has several columns 'y'; the target must be one"),
+    ],
+)
+def test_training_tables(refuse_fit, rows, message):
+    assert message in refuse_fit(rows, "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--weight", "w"], "T has no weight 'w'"),
+        (["--group", "g"], "T has no group 'g'"),
+        (["--drop", "x,z"], "T has no column to drop 'z'"),
+        (["--drop", "y"], "target 'y' cannot be weight, group or dropped as well"),
+        (["--weight", "neg"], "weight 'neg' must hold numbers from 0 on, got '-1' in"),
+        (["--weight", "zero"], "weight 'zero' must not be 0 in every row"),
+        (["--weight", "gap"], "numbers from 0 on, got '' in line 2 of T"),
+        (["--group", "gap"], "group 'gap' has a gap in line 2 of T"),
+    ],
+)
+def test_named_columns(refuse_fit, options, message):
+    rows = [["x", "neg", "zero", "gap", "y"]]
+    rows += [[str(i), "-1", "0", "", str(i * i % 5)] for i in range(9)]
+    assert message in refuse_fit(rows, "--target", "y", *options)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["fi"], "invalid choice: 'fi'"),
+        (["fit", "t.csv"], "required: --target, --out (see localexpert fit --help)"),
+        (["fit", "t.csv", "--target", "y", "--out", "-"], "--out of fit must be a"),
+        (["fit", "t", "--folds", "1"], "--folds: must be a whole number from 2 on"),
+        (["fit", "t", "--seed", "x"], "--seed: must be a whole number from 0 on"),
+        (["fit", "t", "--jobs", "0"], "--jobs: must not be 0"),
+        (["fit", "t", "--smoothing", "x"], "--smoothing: must be a number, auto,"),
+        (
+            ["fit", "t", "--target", "y", "--out", "m", "--bounds", "5", "2"],
+            "--bounds must be LOW HIGH with LOW < HIGH, got 5 2",
+        ),
+        (["fit", "t", "--delimiter", "::"], "--delimiter: must be one character"),
+        (["predict", "m", "t", "--quantiles", ".5,2"], "must lie between 0 and 1"),
+        (["predict", "m", "t", "--interval", "90"], "must lie between 0 and 1"),
+        (["predict", "m", "t", "--exceed", "inf"], "must be a number, got 'inf'"),
+        (["predict", "none.zip", "t.csv"], "cannot read 'none.zip': No such file"),
+    ],
+)
+def test_options(refused, words, message):
+    assert message in refused(*words)
+
+
+def test_what_the_regressor_refuses(write, refused, tmp_path):
+    words = ["--target", "y", "--folds", "31", "--fast", "--out", tmp_path / "m.zip"]
+    message = refused("fit", write(GOOD), *words)
+    assert "`cv` must not be greater than the number of rows" in message
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("out", "message"),
+        [
+            ("no/such/m.zip", "No such file or directory"),
+            (".", "is a directory"),
+            ("table.csv", "is the file that is read"),
+            ("table.csv/m.zip", "Not a directory"),
+            ("x" * 300, "File name too long"),
+        ],
+    )
+    @pytest.mark.usefixtures("no_fit")
+    def test_are_tried_before_the_fit(self, write, refused, tmp_path, out, message):
+        path = write(GOOD)
+        got = refused("fit", path, "--target", "y", "--out", tmp_path / out)
+        assert message in got
+        assert os.listdir(tmp_path) == ["table.csv"]
+
+    @pytest.mark.usefixtures("no_fit")
+    def test_folder_without_leave(self, write, refused, tmp_path):
+        folder = tmp_path / "locked"
+        folder.mkdir(mode=0o500)
+        if os.access(folder, os.W_OK):
+            pytest.skip("the superuser may write anywhere")
+        words = ["--target", "y", "--out", folder / "m.zip"]
+        assert "Permission denied" in refused("fit", write(GOOD), *words)
+
+    @pytest.mark.usefixtures("no_fit")
+    def test_devices_are_not_replaced(self, write, refused, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        words = ["--target", "y", "--out", tmp_path / "pipe"]
+        assert "is no ordinary file" in refused("fit", write(GOOD), *words)
+
+    def test_a_disk_that_fills_up(self, write, refused, tmp_path, monkeypatch):
+        def fail(_, path):
+            path.write_bytes(b"half")
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("localexpert.cli.model_files.save", fail)
+        words = ["--target", "y", "--fast", "--out", tmp_path / "m.zip"]
+        assert "No space left on device" in refused("fit", write(GOOD), *words)
+        assert os.listdir(tmp_path) == ["table.csv"]
+
+
+class TestModels:
+    @pytest.fixture
+    def refuse_model(self, houses, refused, tmp_path):
+        def refuse(data):
+            path = tmp_path / "m.zip"
+            path.write_bytes(data)
+            message = refused("predict", path, houses / "test.csv")
+            assert str(path) in message
+            return message
+
+        return refuse
+
+    def test_zip_from_elsewhere(self, refuse_model, tmp_path):
+        with zipfile.ZipFile(tmp_path / "z.zip", "w") as file:
+            file.writestr("hello.txt", "hello")
+        message = refuse_model((tmp_path / "z.zip").read_bytes())
+        assert "is no sound model of `localexpert fit`" in message
+
+    def test_damaged(self, refuse_model, houses):
+        data = (houses / "model.zip").read_bytes()
+        assert "is no sound model" in refuse_model(data[: len(data) // 2])
+        assert "is no sound model" in refuse_model(b"")
+        middle = len(data) // 2
+        damaged = data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
+        assert "is no sound model" in refuse_model(damaged)
+
+    def test_model_of_another_kind(self, houses, refused, run, write, tmp_path):
+        rows = [
+            ["s", "y"],
+            *([f"{i / 40}", str(int(i > 9 + i % 20))] for i in range(40)),
+        ]
+        path = tmp_path / "c.zip"
+        words = ["--score", "s", "--label", "y", "--method", "platt", "--save", path]
+        assert run("calibrate", write(rows), *words)[0] == 0
+        message = refused("evaluate", path, houses / "test.csv")
+        assert "holds a PlattCalibrator, not a model of `localexpert fit`" in message
+
+    def test_wrong_columns_at_predict(self, houses, refused, write, tmp_path):
+        path, out = write([["area", "kind"], ["80", "hut"]]), tmp_path / "f.csv"
+        message = refused("predict", houses / "model.zip", path, "--out", out)
+        assert message == (
+            f"{path} lacks 2 columns that the model was trained on: 'sold', 'garden'"
+        )
+        assert not out.exists()
+
+    def test_evaluate_without_targets(self, houses, refused, write):
+        rows = [["area", "kind", "sold", "garden"], ["80", "hut", "", ""]]
+        message = refused("evaluate", houses / "model.zip", write(rows))
+        assert "has no target 'price'; its columns are" in message
+        rows = [[*rows[0], "price"], [*rows[1], "NA"]]
+        message = refused("evaluate", houses / "model.zip", write(rows))
+        assert "has no row with a target 'price'" in message
+
+    def test_keep(self, houses, refused):
+        words = [houses / "model.zip", houses / "test.csv", "--keep", "name"]
+        assert "has no column to keep 'name'" in refused("predict", *words)
+
+
+def test_without_pandas(refused, write, monkeypatch, tmp_path):
+    def no_module(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(read_file.importlib, "import_module", no_module)
+    words = ["--target", "y", "--out", tmp_path / "m.zip"]
+    message = 'tables need pandas: pip install "localexpert[io]"'
+    assert refused("fit", write(GOOD), *words) == message
+
+
+def test_parquet_without_pyarrow(refused, write, monkeypatch, tmp_path):
+    def no_pyarrow(name):
+        if name == "pyarrow":
+            raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(read_file.importlib, "import_module", no_pyarrow)
+    words = ["--target", "y", "--out", tmp_path / "m.zip"]
+    message = refused("fit", write("PAR1 and so on"), *words)
+    assert 'is a Parquet file, which needs: pip install "localexpert[io]"' in message
+
+
+def test_interruption_is_quiet(write, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalExpertRegressor, "fit", interrupt)
+    words = ["fit", write(GOOD), "--target", "y", "--quiet"]
+    assert main([*words, "--out", str(tmp_path / "m.zip")]) == 130
+    assert capsys.readouterr() == ("", "")
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_memory_that_runs_out(write, tmp_path, refused, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(fit, "read_with", fail)
+    words = ["--target", "y", "--out", tmp_path / "m.zip"]
+    assert "not enough memory" in refused("fit", write(GOOD), *words)
+
+
+def test_help_and_version_end_well(capsys):
+    for command in ([], ["fit"], ["predict"], ["evaluate"], ["report"], ["calibrate"]):
+        assert main([*command, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert "  localexpert " in out  # an example
+        assert max(map(len, out.splitlines())) <= 88
+    assert main(["--version"]) == 0
+
+
+def test_as_a_process(tmp_path):
+    """No traceback, the code, and one line; also for a name that is no UTF-8."""
+    done = subprocess.run(
+        [sys.executable, "-m", "localexpert", "fit", b"no\xff.csv"]
+        + ["--target", "y", "--out", str(tmp_path / "m.zip")],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.startswith(b"localexpert: error: cannot read ")
+    assert done.stderr.count(b"\n") == 1

@@ -1,0 +1,119 @@
+"""Reading a second file as the first one was."""
+
+import numpy as np
+import pytest
+
+from localexpert.cli.cells import Dialect
+from localexpert.cli.console import UserError
+from localexpert.cli.raw_table import RawTable
+from localexpert.cli.table import TableReader, read_column_of_numbers
+from localexpert.storage import load, save
+
+TRAINING = {
+    "x": ["1", "2.5", "NA"],
+    "kind": ["a", "b", "a"],
+    "day": ["2024-01-01", "2024-02-01", ""],
+    "flat": ["yes", "yes", "yes"],
+    "w": ["1", "2", "3"],
+    "y": ["1", "2", "3"],
+}
+
+
+def raw(columns, path="t.csv"):
+    n = len(next(iter(columns.values())))
+    return RawTable(path, columns, list(range(2, n + 2)))
+
+
+@pytest.fixture
+def reader():
+    return TableReader.learn(raw(TRAINING), "y", ["w"], Dialect())
+
+
+def test_features_of_the_training_file(reader, capsys):
+    frame = reader.frame(raw(TRAINING))
+    assert list(frame.columns) == [
+        *("x", "kind", "day.days", "day.month", "day.weekday")
+    ]
+    np.testing.assert_array_equal(frame["x"], [1.0, 2.5, np.nan])
+    assert frame["kind"].tolist() == ["a", "b", "a"]
+    assert frame["day.month"].tolist()[:2] == [1.0, 2.0]
+    assert capsys.readouterr().err == ""
+
+
+def test_it_is_saved_whole(reader, tmp_path):
+    save(reader, tmp_path / "reader.zip")
+    assert load(tmp_path / "reader.zip") == reader
+
+
+def test_another_order_and_other_columns(reader, capsys):
+    columns = {"new": ["1", "2"], "kind": ["b", "c"], "day": ["", ""], "x": ["1", "u"]}
+    frame = reader.frame(raw(columns, "n.csv"))
+    assert list(frame.columns)[:2] == ["x", "kind"]
+    assert frame["kind"].cat.codes.tolist() == [1, -1]
+    assert frame["kind"].cat.categories.tolist() == ["a", "b"]
+    assert capsys.readouterr().err.splitlines() == [
+        "localexpert: ignored 1 column of n.csv that the model does not know: 'new'",
+        "localexpert: warning: values that are not finite numbers or dates as in "
+        "training, taken as missing: 'x' (1 row)",
+        "localexpert: warning: categories not met in training, taken as missing: "
+        "'kind' (1 row)",
+    ]
+
+
+def test_lacking_columns(reader):
+    message = "n.csv lacks 2 columns that the model was trained on: 'kind', 'day'"
+    with pytest.raises(UserError, match=message):
+        reader.frame(raw({"x": ["1"]}, "n.csv"))
+
+
+def test_a_column_of_another_kind(reader):
+    columns = {**TRAINING, "x": ["", "one", "two"]}
+    message = "column 'x' must hold numbers as in training, got 'one' in line 3 of"
+    with pytest.raises(UserError, match=message):
+        reader.frame(raw(columns))
+    columns = {**TRAINING, "day": ["1.2.2024", "", ""]}
+    message = r"must hold dates \(year-month-day\) as in training, got '1.2.2024' in"
+    with pytest.raises(UserError, match=message):
+        reader.frame(raw(columns))
+
+
+def test_another_decimal_mark(reader):
+    columns = {**TRAINING, "x": ["1", "2,5", "NA"]}
+    frame = reader.frame(raw(columns), decimal=",")
+    np.testing.assert_array_equal(frame["x"], [1.0, 2.5, np.nan])
+
+
+def test_names_of_parts_that_are_taken():
+    columns = {**TRAINING, "day.days": ["4", "5", "6"]}
+    reader = TableReader.learn(raw(columns), "y", [], Dialect())
+    frame = reader.frame(raw(columns))
+    assert frame.columns.is_unique
+    assert frame["day.days'"].tolist() == [4.0, 5.0, 6.0]
+
+
+def test_no_column_to_learn_from(capsys):
+    columns = {"flat": ["1", "1"], "y": ["1", "2"]}
+    with pytest.raises(UserError, match=r"t.csv has no column to learn 'y' from"):
+        TableReader.learn(raw(columns), "y", [], Dialect())
+    assert "dropped (constant): 'flat'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1", "one"], "target 'y' must hold finite numbers, got 'one' in line 3 of"),
+        (["inf", "1"], "got 'inf' in line 2 of"),
+        (["1,5", "2"], "got '1,5' in line 2 .* say --decimal ,"),
+        (["True", "2"], "got 'True' in line 2"),
+        (["x" * 99, "2"], r"got 'x{37}\.\.\.' in line 2"),
+    ],
+)
+def test_targets_that_are_no_numbers(cells, message):
+    with pytest.raises(UserError, match=message):
+        read_column_of_numbers(raw({"y": cells}), "y", "target", Dialect())
+
+
+def test_many_columns_are_not_all_listed():
+    table = raw({f"c{j}": ["1"] for j in range(300)})
+    with pytest.raises(UserError, match=r"no target 'y'; .*'c7' and 292 more$"):
+        table.column("y", "target")

@@ -1,0 +1,96 @@
+"""Forecasts of every kind for the pictures, and a clean desk after each test."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from localexpert import (
+    BaseCDF,
+    DiscreteLaw,
+    MixedLaw,
+    PredictiveDistribution,
+    SplineLaw,
+)
+
+N = 60
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close the figures of a test."""
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    return plt.subplots()[1]
+
+
+@pytest.fixture(scope="session")
+def bell():
+    """Return a function that makes nearly normal laws of centres and scales (n,)."""
+    base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
+
+    def make(center, scale):
+        n = len(center)
+        knots = np.array([0.0])
+        return SplineLaw(center, scale, knots, np.zeros((n, 1)), np.ones((n, 1)), base)
+
+    return make
+
+
+@pytest.fixture
+def smooth(bell):
+    """60 forecasts of growing centre and spread."""
+    return PredictiveDistribution(
+        bell(np.linspace(0.0, 5.0, N), np.linspace(0.5, 2.0, N))
+    )
+
+
+@pytest.fixture
+def discrete():
+    """60 forecasts of the values 0, 1, 3."""
+    p = np.linspace(0.1, 0.6, N)
+    rows = np.column_stack([p, 0.2 * np.ones(N), 0.8 - p])
+    return PredictiveDistribution(DiscreteLaw([0.0, 1.0, 3.0], rows))
+
+
+@pytest.fixture
+def mixed(bell):
+    """60 forecasts with zeros beside a density."""
+    law = bell(np.linspace(2.0, 5.0, N), np.full(N, 0.7))
+    zeros = np.linspace(0.1, 0.6, N)[:, None]
+    return PredictiveDistribution(MixedLaw([0.0], zeros, law, [0.01]))
+
+
+@pytest.fixture
+def many(bell):
+    """Return a function that makes n forecasts."""
+
+    def make(n):
+        return PredictiveDistribution(bell(np.linspace(0.0, 5.0, n), np.ones(n)))
+
+    return make
+
+
+@pytest.fixture
+def legend():
+    """Return a function that reads the legend of an Axes."""
+
+    def read(ax):
+        return [text.get_text() for text in ax.get_legend().get_texts()]
+
+    return read
+
+
+@pytest.fixture
+def labelled():
+    """Return a function that finds the one artist of an Axes with a label."""
+
+    def find(ax, label):
+        artists = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+        (found,) = [artist for artist in artists if artist.get_label() == label]
+        return found
+
+    return find

@@ -1,0 +1,158 @@
+"""What is drawn of forecasts over a variable, read back from the artists."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.dates import date2num
+
+from localexpert.plots import plot_fan
+
+DAYS = np.datetime64("2024-01-01") + np.arange(60)
+
+
+def edges(band):
+    """Return x, lower and upper edge (k,) of a shaded band."""
+    corners = band.get_paths()[0].vertices
+    k = (len(corners) - 3) // 2
+    return corners[1 : k + 1, 0], corners[1 : k + 1, 1], corners[k + 2 : -1, 1][::-1]
+
+
+def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
+    x = rng.permutation(np.arange(60.0))
+    order = np.argsort(x)
+    ax = plot_fan(smooth, x, coverages=[0.9, 0.5])
+    median = labelled(ax, "median")
+    np.testing.assert_array_equal(median.get_xdata(), x[order])
+    np.testing.assert_array_equal(median.get_ydata(), smooth.median()[order])
+    for coverage, label in ((0.5, "50%"), (0.9, "90%")):
+        at, low, high = edges(labelled(ax, label))
+        np.testing.assert_array_equal(at, x[order])
+        expected = smooth.interval(coverage)[order]
+        np.testing.assert_allclose(np.column_stack([low, high]), expected)
+    assert legend(ax) == ["median", "50%", "90%"]
+
+
+def test_narrow_bands_are_darker_and_on_top(smooth, labelled):
+    ax = plot_fan(smooth, np.arange(60))
+    bands = [labelled(ax, label) for label in ("50%", "80%", "95%")]
+    brightness = [band.get_facecolor()[0, :3].sum() for band in bands]
+    assert brightness == sorted(brightness)
+    layers = [band.get_zorder() for band in bands]
+    assert layers == sorted(layers, reverse=True)
+    assert len(set(layers)) == len(set(brightness)) == 3
+
+
+def test_ties_are_averaged(smooth, labelled, rng):
+    x = rng.permutation(np.repeat([1.0, 2.0, 5.0], 20))
+    ax = plot_fan(smooth, x)
+    drawn = labelled(ax, "median").get_xydata()
+    means = [smooth.median()[x == value].mean() for value in (1.0, 2.0, 5.0)]
+    np.testing.assert_allclose(drawn, np.column_stack([[1.0, 2.0, 5.0], means]))
+
+
+def test_groups_of_neighbours(smooth, labelled, rng):
+    x = rng.normal(size=60)
+    ax = plot_fan(smooth, x, n_groups=6)
+    parts = np.argsort(x).reshape(6, 10)
+    expected = np.column_stack(
+        [x[parts].mean(axis=1), smooth.median()[parts].mean(axis=1)]
+    )
+    np.testing.assert_allclose(labelled(ax, "median").get_xydata(), expected)
+
+
+def test_groups_never_part_equal_values(smooth, labelled):
+    x = np.repeat([1.0, 2.0], [50, 10])
+    drawn = labelled(plot_fan(smooth, x, n_groups=5), "median").get_xdata()
+    assert drawn.tolist() == [1.0, 2.0]
+
+
+def test_very_many_values_are_joined(many, labelled):
+    x = np.linspace(0.0, 1.0, 2001)
+    assert len(labelled(plot_fan(many(2000), x[:2000]), "median").get_xdata()) == 2000
+    dist = many(2001)
+    drawn = labelled(plot_fan(dist, x), "median").get_xydata()
+    assert len(drawn) == 500
+    assert (np.diff(drawn[:, 0]) > 0.0).all()
+    # Of 2001 rows the first 500th holds those whose middle is below 4.002: four.
+    np.testing.assert_allclose(drawn[0, 1], dist.median()[:4].mean())
+
+
+def test_outcomes_are_dots(smooth, many, labelled):
+    x, y = np.arange(60.0), np.sin(np.arange(60.0))
+    dots = labelled(plot_fan(smooth, x, y=y), "outcome")
+    np.testing.assert_array_equal(dots.get_xydata(), np.column_stack([x, y]))
+    x = np.linspace(0.0, 1.0, 4000)
+    first, again = (
+        labelled(plot_fan(many(4000), x, y=2.0 * x), "outcome").get_xydata()
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert first.shape == (3000, 2)
+    np.testing.assert_array_equal(first[:, 1], 2.0 * first[:, 0])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+        pd.to_datetime(DAYS),
+        pd.Series(DAYS, name="day"),
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        [date(2024, 1, 1) + timedelta(days=i) for i in range(60)],
+        [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=i) for i in range(60)],
+    ],
+    ids=["days", "ns", "index", "series", "zoned", "date", "datetime"],
+)
+def test_times_of_every_kind(smooth, labelled, x):
+    ax = plot_fan(smooth, x, y=np.ones(60))
+    drawn = labelled(ax, "median").get_xydata()
+    np.testing.assert_allclose(drawn[:, 0], date2num(DAYS))
+    np.testing.assert_array_equal(drawn[:, 1], smooth.median())
+    ax.figure.canvas.draw()
+    ticks = [text.get_text() for text in ax.get_xticklabels()]
+    assert "Feb" in ticks
+    assert ax.get_xlabel() == (getattr(x, "name", None) or "x")
+
+
+def test_zones_are_drawn_in_utc(smooth, labelled):
+    zone = timezone(timedelta(hours=12))
+    x = [datetime(2024, 1, 1, 12, tzinfo=zone) + timedelta(days=i) for i in range(60)]
+    drawn = labelled(plot_fan(smooth, x), "median").get_xydata()
+    np.testing.assert_allclose(drawn[:, 0], date2num(DAYS))
+
+
+def test_times_are_joined_at_their_mean(smooth, labelled):
+    drawn = labelled(plot_fan(smooth, DAYS, n_groups=30), "median").get_xydata()
+    np.testing.assert_allclose(drawn[:, 0], date2num(DAYS).reshape(30, 2).mean(axis=1))
+
+
+def test_axes_given(smooth, ax):
+    assert plot_fan(smooth, np.arange(60), ax=ax) is ax
+    assert len(plt.get_fignums()) == 1
+
+
+def test_bad_input_is_named(smooth):
+    x = np.arange(60.0)
+    with pytest.raises(ValueError, match="`x` must be as long as dist, got 3 and 60"):
+        plot_fan(smooth, [1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match="`x` must be numeric, got dtype <U1"):
+        plot_fan(smooth, ["a"] * 60)
+    with pytest.raises(
+        ValueError, match=r"`x` must not be missing, got NaT at posi.* 1"
+    ):
+        plot_fan(smooth, np.where(x == 1.0, np.datetime64("NaT"), DAYS))
+    with pytest.raises(ValueError, match="`x` must hold at least two different values"):
+        plot_fan(smooth, np.ones(60))
+    with pytest.raises(ValueError, match="`y` must be as long as dist, got 59 and 60"):
+        plot_fan(smooth, x, y=x[1:])
+    with pytest.raises(ValueError, match=r"`coverages` must lie in \(0, 1\), got 95"):
+        plot_fan(smooth, x, coverages=[0.5, 95])
+    with pytest.raises(ValueError, match="`coverages` must hold at least one value"):
+        plot_fan(smooth, x, coverages=[])
+    with pytest.raises(ValueError, match="`n_groups` must be at least 2, got 1"):
+        plot_fan(smooth, x, n_groups=1)
+    assert not plt.get_fignums()

@@ -1,0 +1,144 @@
+"""What is drawn of one forecast, read back from the artists."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from localexpert import DiscreteLaw, PredictiveDistribution, SplineLaw
+from localexpert.plots import plot_forecast
+
+
+def curve(ax):
+    """Return the curve of an Axes: its only line of many points."""
+    (line,) = [line for line in ax.lines if len(line.get_xdata()) > 50]
+    return line.get_xydata().T
+
+
+def marks(ax):
+    """Return where upright lines stand, by the first word of their labels."""
+    upright = [line for line in ax.lines if tuple(line.get_ydata()) == (0, 1)]
+    return {line.get_label().split()[0]: line.get_xdata()[0] for line in upright}
+
+
+def corners(band):
+    """Return the least and the greatest x of a shaded region."""
+    x = band.get_paths()[0].vertices[:, 0]
+    return x.min(), x.max()
+
+
+class TestSmooth:
+    def test_lines_are_density_and_cdf(self, smooth):
+        density, cdf = plot_forecast(smooth, 7)
+        x, height = curve(density)
+        np.testing.assert_array_equal(height, smooth[7].pdf(x[:, None])[:, 0])
+        x, level = curve(cdf)
+        np.testing.assert_array_equal(level, smooth.cdf_at(x)[7])
+        assert len(plt.get_fignums()) == 1
+        assert density.get_xlim() == cdf.get_xlim()
+
+    def test_each_by_itself_on_axes_given(self, smooth, ax):
+        assert plot_forecast(smooth, what="cdf", ax=ax) is ax
+        assert ax.get_ylabel() == r"$P(Y \leq y)$"
+        other = plt.subplots()[1]
+        assert plot_forecast(smooth, what="density", ax=other) is other
+        assert other.get_ylabel() == "Density"
+        assert len(plt.get_fignums()) == 2
+
+    def test_the_region_is_that_of_highest_density(self, smooth, labelled):
+        ax = plot_forecast(smooth, 4, what="density", coverage=0.6)
+        region = corners(labelled(ax, "60% highest density"))
+        np.testing.assert_allclose(region, smooth.hdi_regions(0.6)[4][0])
+
+    def test_every_part_of_the_region_is_shaded(self, bell):
+        # The CDF is flat in the middle of probit space: a density of two humps.
+        knots = np.array([-1.0, -0.5, 0.5, 1.0])
+        levels = np.array([[-1.2, -0.1, 0.1, 1.2]])
+        slopes = np.array([[2.2, 0.2, 0.2, 2.2]])
+        base = bell([0.0], [1.0]).base
+        law = SplineLaw([0.0], [1.0], knots, levels, slopes, base)
+        dist = PredictiveDistribution(law)
+        ax = plot_forecast(dist, what="density", coverage=0.5)
+        regions = dist.hdi_regions(0.5)[0]
+        assert len(regions) == 2
+        np.testing.assert_allclose([corners(c) for c in ax.collections], regions)
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names.count("50% highest density") == 1
+
+    def test_marks(self, smooth):
+        density, cdf = plot_forecast(smooth, -1, y=9.0, prediction=4.0)
+        expected = {"mean": smooth.mean()[-1], "outcome": 9.0, "prediction": 4.0}
+        assert marks(density) == pytest.approx(expected)
+        upright = [ln for ln in cdf.lines if len(ln.get_xdata()) == 2]
+        assert len(upright) == 3
+        assert density.get_xlim()[1] > 9.0
+
+    def test_experts(self, smooth, labelled):
+        thresholds, p = [0.0, 1.0, 2.0, 900.0], [0.1, 0.4, 0.7, 1.0]
+        _, cdf = plot_forecast(smooth, 20, expert_points=(thresholds, p))
+        drawn = labelled(cdf, "experts").get_xydata()
+        np.testing.assert_array_equal(drawn, np.column_stack([thresholds, p])[:3])
+
+
+class TestValues:
+    def test_a_discrete_forecast_is_stems(self, discrete, labelled):
+        density, cdf = plot_forecast(discrete, 30, coverage=0.7)
+        assert density.get_ylabel() == "Probability"
+        heads = labelled(density, "70% most probable")
+        p = discrete.law.probabilities[30]
+        np.testing.assert_allclose(heads.get_xydata(), [[0.0, p[0]], [3.0, p[2]]])
+        tops = [stem[1] for stem in density.collections[0].get_segments()]
+        np.testing.assert_allclose(tops, np.column_stack([[0.0, 1.0, 3.0], p]))
+        x, level = curve(cdf)
+        assert level[0] == 0.0
+        assert level[-1] == 1.0
+        assert x[-1] == cdf.get_xlim()[1]
+
+    def test_spikes_beside_a_density_have_their_own_axis(self, mixed):
+        ax = plot_forecast(mixed, 30, what="density")
+        (side,) = [other for other in ax.figure.axes if other is not ax]
+        assert side.get_ylabel() == "Probability of a value"
+        (stem,) = side.collections[0].get_segments()
+        mass = mixed.law.masses[30, 0]
+        np.testing.assert_allclose(stem, [[0.0, 0.0], [0.0, mass]])
+        x, height = curve(ax)
+        assert height.max() < 1.0
+        np.testing.assert_allclose(
+            height, (1 - mass) * mixed[30].law.continuous.pdf(x[None, :])[0]
+        )
+
+    def test_one_value(self):
+        axes = plot_forecast(PredictiveDistribution(DiscreteLaw([2.0], [[1.0]])))
+        axes[0].figure.canvas.draw()
+        np.testing.assert_array_equal(
+            axes[0].collections[0].get_segments()[0][1], [2, 1]
+        )
+
+
+def test_bad_input_is_named(smooth, ax):
+    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution, got"):
+        plot_forecast([1.0])
+    with pytest.raises(ValueError, match="`dist` must have at least one row"):
+        plot_forecast(smooth[:0])
+    with pytest.raises(ValueError, match=r"`row` must be less than the 60 rows .* 60"):
+        plot_forecast(smooth, 60)
+    with pytest.raises(ValueError, match="`row` must be at least -60, got -61"):
+        plot_forecast(smooth, -61)
+    with pytest.raises(ValueError, match="`what` must be one of 'both', 'density'"):
+        plot_forecast(smooth, what="pdf")
+    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1.0"):
+        plot_forecast(smooth, coverage=1.0)
+    with pytest.raises(ValueError, match=r"`y` must lie in .* got nan"):
+        plot_forecast(smooth, y=np.nan)
+    with pytest.raises(TypeError, match="`prediction` must be a real number, got 'a'"):
+        plot_forecast(smooth, prediction="a")
+    with pytest.raises(ValueError, match="`ax` must hold 2 Axes, got 1"):
+        plot_forecast(smooth, ax=ax)
+    with pytest.raises(ValueError, match=r"`expert_points` must be a pair .* 3 items"):
+        plot_forecast(smooth, expert_points=([1.0], [0.5], [1.0]))
+    with pytest.raises(
+        ValueError, match=r"`expert_points\[1\]` must be as long as expert"
+    ):
+        plot_forecast(smooth, expert_points=([1.0, 2.0], [0.5]))
+    with pytest.raises(ValueError, match=r"`expert_points\[1\]` must lie in \[0, 1\]"):
+        plot_forecast(smooth, expert_points=([1.0], [1.5]))
+    assert plt.get_fignums() == [1]

@@ -1,0 +1,83 @@
+"""How a forecast is split into density, spikes and steps."""
+
+import numpy as np
+import pytest
+from scipy.integrate import trapezoid
+
+from localexpert import BaseCDF, DiscreteLaw, PredictiveDistribution, SplineLaw
+from localexpert.plots.shape import ForecastShape
+
+
+def test_spikes_are_the_jumps_of_the_law(smooth, discrete, mixed):
+    assert len(ForecastShape.of(smooth, 3).spikes) == 0
+    shape = ForecastShape.of(discrete, 59)
+    np.testing.assert_array_equal(shape.spikes, [0.0, 1.0, 3.0])
+    np.testing.assert_allclose(shape.masses, [0.6, 0.2, 0.2])
+    assert shape.is_discrete
+    shape = ForecastShape.of(mixed, 0)
+    np.testing.assert_array_equal(shape.spikes, [0.0])
+    np.testing.assert_allclose(shape.masses, [0.1])
+    assert not shape.is_discrete
+
+
+def test_a_value_without_probability_is_no_spike():
+    law = DiscreteLaw([0.0, 1.0, 2.0], [[0.5, 0.0, 0.5]])
+    shape = ForecastShape.of(PredictiveDistribution(law), 0)
+    np.testing.assert_array_equal(shape.spikes, [0.0, 2.0])
+
+
+def test_the_density_leaves_out_the_spikes(mixed):
+    shape = ForecastShape.of(mixed, 20)
+    beside = mixed[20].law.continuous.pdf(np.array([0.0]))[0]
+    at_zero = shape.density(np.array([0.0]))[0]
+    assert at_zero == pytest.approx((1 - shape.masses[0]) * beside, rel=1e-9)
+    x = shape.grid(-3.0, 9.0)
+    area = trapezoid(shape.density(x), x)
+    assert area == pytest.approx(1.0 - shape.masses[0], abs=1e-3)
+
+
+def test_the_window_holds_99_percent_and_what_it_must(smooth):
+    shape = ForecastShape.of(smooth, 10)
+    low, high = shape.window()
+    assert smooth.cdf(low)[10] < 0.005
+    assert smooth.cdf(high)[10] > 0.995
+    assert shape.window([None, 50.0])[1] > 50.0
+    assert shape.window([None, 50.0])[0] < low
+
+
+def test_the_window_of_one_value():
+    one = PredictiveDistribution(DiscreteLaw([7.0], [[1.0]]))
+    shape = ForecastShape.of(one, 0)
+    low, high = shape.window()
+    assert low < 7.0 < high
+    assert shape.grid(low, high).tolist() == [7.0]
+
+
+def test_long_tails_are_cut(rng):
+    base = BaseCDF.fit(rng.standard_t(2, size=4000) ** 3)
+    one = np.ones((1, 1))
+    law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
+    dist = PredictiveDistribution(law)
+    low, high = ForecastShape.of(dist, 0).window()
+    q = dist.quantiles([0.005, 0.1, 0.9, 0.995])[0]
+    assert q[3] - q[0] > 7.0 * (q[2] - q[1])
+    assert high - low == pytest.approx(1.1 * 7.0 * (q[2] - q[1]))
+
+
+def test_the_grid_stays_in_the_support(discrete):
+    x = ForecastShape.of(discrete, 0).grid(-1.0, 2.0)
+    assert x[0] == 0.0
+    assert x[-1] == 2.0
+    assert (np.diff(x) > 0.0).all()
+
+
+def test_steps_jump_where_the_cdf_does(smooth, mixed):
+    x = np.linspace(-1.0, 4.0, 7)
+    at, level = ForecastShape.of(smooth, 5).steps(x)
+    np.testing.assert_array_equal(at, x)
+    np.testing.assert_array_equal(level, smooth.cdf_at(x)[5])
+    at, level = ForecastShape.of(mixed, 59).steps(x)
+    (here,) = np.nonzero(at == 0.0)
+    assert len(here) == 2
+    assert np.diff(level[here])[0] == pytest.approx(0.6)
+    np.testing.assert_array_equal(level[1::2], mixed.cdf_at(at[1::2])[59])
