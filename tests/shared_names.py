@@ -261,6 +261,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.laws.recalibrated": {"recalibrate_law"},
     "localexpert.laws.recentred": {"recentre"},
+    "localexpert.laws.scanned": {"ScannedLaw"},
     "localexpert.laws.score_map": {"ScoreMap", "scores_of"},
     "localexpert.marginal": {
         "distinct_values",

@@ -220,6 +220,7 @@ ARROWS: dict[str, str] = {
         f"sklearn calibration {_GROUND} localexpert.progress"
     ),
     "localexpert.laws.score_map": f"scipy {_GROUND}",
+    "localexpert.laws.scanned": f"{_GROUND} localexpert.laws.law",
     "localexpert.laws.composed_map": f"{_GROUND} localexpert.laws.score_map",
     "localexpert.laws.recentred": f"{_GROUND} localexpert.laws.*",
     "localexpert.laws.beside_atoms": (
@@ -302,7 +303,7 @@ ARROWS: dict[str, str] = {
     "localexpert.laws.pooled_mesh": f"{_GROUND} localexpert.laws.law",
     "localexpert.laws.pooled": (
         f"scipy {_GROUND} localexpert.laws.law localexpert.laws.pooled_mesh "
-        "localexpert.laws.score_map"
+        "localexpert.laws.scanned localexpert.laws.score_map"
     ),
     "localexpert.laws.pooling": f"scipy {_GROUND} localexpert.laws.*",
     "localexpert.ensemble.weights": f"scipy {_GROUND} localexpert.laws.*",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from calibration._kernels.types import Float64Array
-from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.laws.law import Law, log_or_minus_inf
 from localexpert.laws.pooled_mesh import (
@@ -20,22 +19,19 @@ from localexpert.laws.pooled_mesh import (
     levels_of,
     mix_moments,
 )
+from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import ScoreMap, scores_of
 
 # Scores beyond this are those of probabilities that underflow. Members' are cut off
 # there: no nearer than the true ones, so that densities do not grow by it.
 _FURTHEST = 37.5
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
-# Rows whose mesh is in memory at a time.
-_ROWS = 1024
 # Steps of a search for quantiles at most; Newton needs about five.
 _MOST_STEPS = 200
-# Rounds in which the place of the greatest density is narrowed down to an eighth.
-_ROUNDS, _TRIALS = 10, 17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PooledLaw(Law):
+class PooledLaw(ScannedLaw):
     r"""Laws without jumps, joined with weights.
 
     Parameters
@@ -231,12 +227,6 @@ class PooledLaw(Law):
                 law, rows = law.take(left), rows[left]
         return out
 
-    def _parts(self) -> Iterator[tuple[slice, PooledLaw]]:
-        """Yield the law a piece at a time, with the rows of each."""
-        for start in range(0, len(self), _ROWS):
-            rows = slice(start, start + _ROWS)
-            yield rows, self.take(rows)
-
     def _crps(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
             each = self._sum([law.crps(y) for law in self.members])
@@ -294,30 +284,6 @@ class PooledLaw(Law):
         masses = mesh.masses(np.exp(log_density), self._levels)
         return np.stack([mesh.y, masses, log_density, self._cdf(mesh.y)])
 
-    def _entropy(self) -> Float64Array:
-        out = np.empty(len(self))
-        for rows, part in self._parts():
-            _, masses, log_density, _ = part._scan()
-            held = np.where(masses > 0.0, log_density, 0.0)
-            out[rows] = -(masses * held).sum(axis=1)
-        return out
-
-    def _mode(self) -> Float64Array:
-        out = np.empty(len(self))
-        for rows, part in self._parts():
-            y, _, log_density, _ = part._scan()
-            place = np.argmax(log_density, axis=1)
-            every, last = np.arange(len(part)), y.shape[1] - 1
-            low = y[every, np.maximum(place - 1, 0)]
-            high = y[every, np.minimum(place + 1, last)]
-            for _ in range(_ROUNDS):
-                trials = np.linspace(low, high, _TRIALS, axis=1)
-                place = np.argmax(part._logpdf(trials), axis=1)
-                low = trials[every, np.maximum(place - 1, 0)]
-                high = trials[every, np.minimum(place + 1, _TRIALS - 1)]
-            out[rows] = trials[every, place]
-        return out
-
     def _nodes(self) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:
             each = [law.nodes() for law in self.members]
@@ -325,17 +291,7 @@ class PooledLaw(Law):
                 w[:, None] * one[1] for w, one in zip(self.w.T, each, strict=True)
             ]
             return np.hstack([one[0] for one in each]), np.hstack(shares)
-        y, masses, _, _ = self._scan()
-        return y, masses
-
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
-        """Scan at the nodes, with lines of log density between them."""
-        y, _, log_density, cdf = self._scan()
-        goals = np.ascontiguousarray(coverage, dtype=np.float64)
-        levels = density_levels(log_density, cdf, goals)
-        return [
-            level_crossings(y[i], log_density[i], levels[i]) for i in range(len(self))
-        ]
+        return super()._nodes()
 
 
 def _log_sum(logs: Float64Array, weights: Float64Array) -> Float64Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -13,25 +12,23 @@ from scipy.special import ndtr
 
 from calibration._kernels.types import Float64Array
 from localexpert._kernels.law_mesh import mesh_crps, mesh_moments
-from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert.laws.beside_atoms import MapBesideAtoms
 from localexpert.laws.composed_map import ComposedMap
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import ProbitMap, ScoreMap, scores_of
 from localexpert.laws.spline import SplineLaw
 
 # Scores beyond this are those of probabilities that underflow.
 _FURTHEST = 37.5
-# Rows whose mesh is in memory at a time, and values of y that are cut at at a time.
-_ROWS, _CUTS = 1024, 16
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
-_GOLDEN_STEPS = 45
+# Values of y that are cut at at a time.
+_CUTS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecalibratedLaw(Law):
+class RecalibratedLaw(ScannedLaw):
     """The law with CDF Phi(h(Phi^-1(F(y)))), F that of a spline law.
 
     Its density is G'(F(y)) f(y), its quantiles are F^-1(G^-1(p)).
@@ -54,7 +51,8 @@ class RecalibratedLaw(Law):
     >>> import numpy as np
     >>> from localexpert.base_cdf import BaseCDF
     >>> from localexpert.laws.recalibrated import RecalibratedLaw
-    >>> from localexpert.laws.score_map import ProbitMap
+    >>> from localexpert.laws.scanned import ScannedLaw
+    from localexpert.laws.score_map import ProbitMap
     >>> from localexpert.laws.spline import SplineLaw
     >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
     >>> one = np.ones((1, 1))
@@ -133,12 +131,6 @@ class RecalibratedLaw(Law):
         kinks = self.scores.kinks(len(self))
         return self.law.mesh(cuts, kinks, with_density=with_density)
 
-    def _parts(self) -> Iterator[tuple[slice, RecalibratedLaw]]:
-        """Yield the law a piece at a time, with the rows of each."""
-        for start in range(0, len(self), _ROWS):
-            rows = slice(start, start + _ROWS)
-            yield rows, self.take(rows)
-
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at nodes of a mesh, (4, n, m).
 
@@ -154,38 +146,6 @@ class RecalibratedLaw(Law):
         inner = np.stack([y, masses, log_density, ndtr(mapped)])
         outer = np.stack([ends, 0.0 * ends, self._logpdf(ends), self._cdf(ends)])
         return np.concatenate([outer[:, :, :1], inner, outer[:, :, 1:]], axis=2)
-
-    def _entropy(self) -> Float64Array:
-        out = np.empty(len(self))
-        for rows, part in self._parts():
-            _, masses, log_density, _ = part._scan()
-            held = np.where(masses > 0.0, log_density, 0.0)
-            out[rows] = -(masses * held).sum(axis=1)
-        return out
-
-    def _mode(self) -> Float64Array:
-        out = np.empty(len(self))
-        for rows, part in self._parts():
-            y, _, log_density, _ = part._scan()
-            best = np.argmax(log_density, axis=1)
-            every = np.arange(len(part))
-            low = y[every, np.maximum(best - 1, 0)]
-            high = y[every, np.minimum(best + 1, y.shape[1] - 1)]
-            out[rows] = _golden_maximum(part.logpdf, low, high)
-        return out
-
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
-        y, masses, _, _ = self._scan()
-        return y, masses
-
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
-        """Scan at the nodes of the mesh, with lines of log density between them."""
-        y, _, log_density, cdf = self._scan()
-        goals = np.ascontiguousarray(coverage, dtype=np.float64)
-        levels = density_levels(log_density, cdf, goals)
-        return [
-            level_crossings(y[i], log_density[i], levels[i]) for i in range(len(self))
-        ]
 
 
 @singledispatch
@@ -251,20 +211,3 @@ def _log_rate(
 ) -> Float64Array:
     """Return log G' where scores `own` are `mapped` with slopes h'."""
     return np.asarray(log_slopes + 0.5 * (own - mapped) * (own + mapped))
-
-
-def _golden_maximum(
-    function: Callable[[Float64Array], Float64Array],
-    low: Float64Array,
-    high: Float64Array,
-) -> Float64Array:
-    """Return where in [low, high] (n,) the function is greatest, ends included."""
-    ends = low, high
-    for _ in range(_GOLDEN_STEPS):
-        gap = _GOLDEN * (high - low)
-        at = function(np.column_stack([high - gap, low + gap]))
-        left = at[:, 0] >= at[:, 1]
-        low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
-    trials = np.column_stack([0.5 * (low + high), *ends])
-    best = np.argmax(function(trials), axis=1)
-    return np.asarray(np.take_along_axis(trials, best[:, None], axis=1)[:, 0])
