@@ -83,6 +83,9 @@ class PooledExperts:
         self.weights_ = pool_weights(answers, below, cost)
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.oof_probabilities_ = self._join(answers)
+        for member in self.fitted_.values():
+            # Joined; kept twice they would be half of a large model.
+            del member.oof_probabilities_
         return self
 
     def seconds(self, n: int) -> float:

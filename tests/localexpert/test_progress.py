@@ -352,4 +352,5 @@ class TestWhoMayMoveIt:
             cheap(verbose=verbose).fit(*data)
             assert progress.share() == 0.0
         assert capsys.readouterr().err == ""
-        assert stream.getvalue() == "outer 100 % done in less than 1 s\n"
+        (line,) = stream.getvalue().splitlines()
+        assert line.startswith("outer 100 % done in ")
