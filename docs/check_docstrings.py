@@ -15,7 +15,7 @@ from pathlib import Path
 from numpydoc.validate import get_validation_checks, validate
 
 # Where public names live; tests/test_public_api.py has the same list.
-NAMESPACES = ("calibration", "localexpert", "localexpert.risk")
+NAMESPACES = ("calibration", "localexpert", "localexpert.risk", "localexpert.skpro")
 ROOT = Path(__file__).parents[1]
 
 

@@ -322,6 +322,17 @@ ARROWS: dict[str, str] = {
         "localexpert.ensemble.weights"
     ),
     "localexpert.ensemble": "localexpert.ensemble.*",
+    # For those who work with skpro; nothing of ours imports it.
+    "localexpert.skpro.bases": "skpro",
+    "localexpert.skpro.forecast": (
+        f"pandas {_GROUND} localexpert.distribution localexpert.base_cdf "
+        "localexpert.laws localexpert.laws.law localexpert.skpro.bases"
+    ),
+    "localexpert.skpro.regressor": (
+        "pandas sklearn localexpert.regressor localexpert.skpro.bases "
+        "localexpert.skpro.forecast"
+    ),
+    "localexpert.skpro": "localexpert.skpro.*",
     # What a shell runs.
     "localexpert.cli.*": (
         f"sklearn calibration calibration.storage {_KERNELS} localexpert.base_cdf "

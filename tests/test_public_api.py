@@ -13,7 +13,7 @@ from tests.shared_names import SHARED
 
 PACKAGES = ("calibration", "localexpert")
 # Where users find public names: packages, and rooms that are namespaces.
-NAMESPACES = (*PACKAGES, "localexpert.risk")
+NAMESPACES = (*PACKAGES, "localexpert.risk", "localexpert.skpro")
 
 
 def public_objects(package: str) -> list[tuple[str, object]]:

@@ -1,0 +1,292 @@
+"""`SkproForecast`: a `PredictiveDistribution` as one of skpro's distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import check_same_length
+from localexpert.distribution import PredictiveDistribution
+from localexpert.laws import DiscreteLaw, MixedLaw
+from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
+from localexpert.skpro.bases import BaseDistribution
+
+# What each kind of law answers without approximation, by skpro's names.
+_OF_ALL = ["mean", "var", "energy", "cdf", "surv", "ppf"]
+_OF_DENSITIES = ["pdf", "log_pdf"]
+_OF_MASSES = ["pmf", "log_pmf"]
+_EXACT = {
+    "continuous": _OF_ALL + _OF_DENSITIES,
+    "discrete": _OF_ALL + _OF_MASSES,
+    "mixed": _OF_ALL + _OF_DENSITIES + _OF_MASSES,
+}
+
+
+class SkproForecast(BaseDistribution):
+    """A forecast in skpro's interface, answered by the forecast's own methods.
+
+    A frame of n rows and one column. Nothing is sampled or read off a grid: `cdf`,
+    `surv`, `ppf`, `pdf`, `log_pdf`, `mean`, `var` and `energy` (hence skpro's CRPS)
+    are those of the forecast.
+
+    Parameters
+    ----------
+    forecast : PredictiveDistribution
+        Of n rows.
+    index : index-like of length n, optional
+        Labels of the rows, by default their numbers. A forecast of one row with
+        neither `index` nor `columns` is a scalar.
+    columns : index-like of length 1, optional
+        Name of the target, by default 0.
+
+    Notes
+    -----
+    `pdfnorm` is a quadrature; `sample` is skpro's own, by quantiles of draws from
+    numpy's global state, which `forecast.rvs` does not touch.
+
+    skpro keeps densities and masses apart. Of a discrete forecast `pmf` has the
+    probabilities and `pdf` is 0; of a mixed one `pdf` is the continuous part alone,
+    which integrates to less than 1, and `pmf` the atoms. The density that
+    `forecast.pdf` gives a value of positive probability, which is that probability
+    over the width of the value's cell, has no place there. So skpro's log loss, which
+    asks for `log_pdf` alone, is infinite for discrete forecasts and blind to the
+    atoms of mixed ones: take `localexpert.log_score` of `forecast`. Neither has it
+    names for modes, shortest intervals or expected shortfalls; these too are methods
+    of `forecast`.
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.skpro import SkproForecast
+    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    >>> shown = SkproForecast(
+    ...     PredictiveDistribution(law), index=["a", "b"], columns=["y"]
+    ... )  # doctest: +SKIP
+    >>> shown.pmf(1.0)  # doctest: +SKIP
+         y
+    a  0.5
+    b  0.1
+    """
+
+    index: Any  # set by skpro, as pandas indexes
+    columns: Any
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "capabilities:approx": ["pdfnorm"],
+        "capabilities:exact": _EXACT["mixed"],
+        "distr:measuretype": "mixed",  # of an object: what its law is
+        "distr:paramtype": "nonparametric",
+    }
+
+    def __init__(
+        self,
+        forecast: PredictiveDistribution,
+        index: Any = None,
+        columns: Any = None,
+    ):
+        self.forecast = forecast
+        super().__init__(index=index, columns=columns)
+        kind = _measure_type(forecast.law)
+        tags = {"distr:measuretype": kind, "capabilities:exact": _EXACT[kind]}
+        self.set_tags(**tags)
+
+    def _init_shape_bc(self, index: Any = None, columns: Any = None) -> None:
+        """Set the shape, () or (n, 1), and the labels not given."""
+        import pandas as pd
+
+        if not isinstance(self.forecast, PredictiveDistribution):
+            msg = (
+                "`forecast` must be a PredictiveDistribution, "
+                f"got {type(self.forecast).__name__}."
+            )
+            raise TypeError(msg)
+        n = len(self.forecast)
+        self._shape: tuple[int, ...] = ()
+        if n == 1 and index is None and columns is None:
+            return
+        self.index = pd.RangeIndex(n) if index is None else self.index
+        self.columns = pd.RangeIndex(1) if columns is None else self.columns
+        check_same_length(n, "`forecast`", len(self.index), "index")
+        if len(self.columns) != 1:
+            msg = f"`columns` must have one label, got {len(self.columns)}."
+            raise ValueError(msg)
+        self._shape = (n, 1)
+
+    def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
+        """Subset by whatever picks from an array: skpro's own takes positions."""
+        rows = _positions(rowidx, len(self.forecast))
+        return super()._iloc(rowidx=rows, colidx=_positions(colidx, 1))
+
+    def _get_indexer_like_pandas(self, index: Any, keys: Any) -> NDArray[np.intp]:
+        """Return the places of labels; of a row that is not there skpro says -1."""
+        places: NDArray[np.intp] = super()._get_indexer_like_pandas(index, keys)
+        if index is self.index and np.any(places < 0):
+            msg = f"labels of rows must be in the index, got {list(keys)}."
+            raise KeyError(msg)
+        return places
+
+    def _subset_param(
+        self,
+        val: PredictiveDistribution,
+        rowidx: Any,
+        colidx: Any,  # noqa: ARG002
+        coerce_scalar: bool = False,  # noqa: ARG002
+    ) -> PredictiveDistribution:
+        """Return the forecast of some rows; there is but one column."""
+        return val if rowidx is None else val[rowidx]
+
+    def _asked(
+        self, method: Callable[[Any], Float64Array], values: Any
+    ) -> Float64Array:
+        """Return a method's answers at values of the shape, in it."""
+        return method(np.reshape(values, -1)).reshape(self._shape)
+
+    def _cdf(self, x: ArrayLike) -> Float64Array:
+        return self._asked(self.forecast.cdf, x)
+
+    def _surv(self, x: ArrayLike) -> Float64Array:
+        return self._asked(self.forecast.sf, x)
+
+    def _ppf(self, p: ArrayLike) -> Float64Array:
+        return self._asked(self.forecast.ppf, p)
+
+    def _log_pdf(self, x: ArrayLike) -> Float64Array:
+        weight, smooth = _continuous_part(self.forecast)
+        return self._asked(lambda y: log_or_minus_inf(weight) + smooth.logpdf(y), x)
+
+    def _pdf(self, x: ArrayLike) -> Float64Array:
+        weight, smooth = _continuous_part(self.forecast)
+        return self._asked(lambda y: weight * smooth.pdf(y), x)
+
+    def _pmf(self, x: ArrayLike) -> Float64Array:
+        return self._asked(lambda y: _masses_at(self.forecast.law, y), x)
+
+    def _log_pmf(self, x: ArrayLike) -> Float64Array:
+        return log_or_minus_inf(self._pmf(x))
+
+    def _mean(self) -> Float64Array:
+        return self.forecast.mean().reshape(self._shape)
+
+    def _var(self) -> Float64Array:
+        return self.forecast.var().reshape(self._shape)
+
+    def _energy_x(self, x: ArrayLike) -> Any:
+        """Return E abs(Y - x), shape (n,)."""
+        y = np.asarray(x, dtype=np.float64).reshape(-1)
+        below, above = self.forecast.law.partial_means(y)
+        return below + above if self._shape else float(below[0] + above[0])
+
+    def _energy_self(self) -> Any:
+        """Return E abs(Y - Y'), which is 2 (E abs(Y - x) - crps(x)) for every x."""
+        middle = self.forecast.median()
+        energy = 2.0 * (self._energy_x(middle) - self.forecast.crps(middle))
+        return energy if self._shape else float(energy[0])
+
+    def pdfnorm(self, a: float = 2) -> Any:
+        """Return the integral of pdf(x)^a, of the continuous part where there are two.
+
+        Parameters
+        ----------
+        a : float
+            At least 1.
+
+        Returns
+        -------
+        DataFrame of the shape, or float
+        """
+        import pandas as pd
+
+        weight, smooth = _continuous_part(self.forecast)
+        norms = np.zeros(len(weight))
+        if weight.any():
+            y, shares = smooth.nodes()
+            density = np.where(shares > 0.0, smooth.pdf(y), 0.0)
+            norms = weight**a * (shares * density ** (a - 1)).sum(axis=1)
+        if not self._shape:
+            return float(norms[0])
+        return pd.DataFrame(norms[:, None], index=self.index, columns=self.columns)
+
+    def _pmf_support(
+        self, lower: float, upper: float, max_points: int = 100
+    ) -> Float64Array:
+        """Return the values that have probabilities, for skpro's plots."""
+        values, _ = _values_and_masses(self.forecast.law)
+        return values[(values >= lower) & (values <= upper)][:max_points]
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
+        """Return parameters for skpro's tests: a law of every kind, and a scalar.
+
+        Parameters
+        ----------
+        parameter_set : str
+            There is one set.
+
+        Returns
+        -------
+        list of dict
+        """
+        from localexpert.base_cdf import BaseCDF
+        from localexpert.laws import SplineLaw
+
+        base = BaseCDF.fit(np.sinh(np.linspace(-2.0, 2.5, 200)))
+        centre, scale, knot = (
+            np.array([0.0, 1.0, 5.0]),
+            np.arange(1.0, 4.0),
+            np.zeros(1),
+        )
+        smooth = SplineLaw(centre, scale, knot, np.zeros((3, 1)), np.ones((3, 1)), base)
+        atoms = np.array([[0.0], [0.3], [0.6]])
+        rows = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.0, 1.0, 0.0]])
+        laws = [
+            smooth,
+            MixedLaw(np.zeros(1), atoms, smooth, np.full(1, 0.1)),
+            DiscreteLaw(np.array([0.0, 1.0, 3.0]), rows),
+        ]
+        forecasts = [PredictiveDistribution(law) for law in laws]
+        frames = [{"forecast": each, "index": [1, 2, 5]} for each in forecasts]
+        return [*frames, *({"forecast": each[1]} for each in forecasts)]
+
+
+def _measure_type(law: Law) -> str:
+    """Return skpro's name for what the law is."""
+    if isinstance(law, DiscreteLaw):
+        return "discrete"
+    return "mixed" if law.has_jumps else "continuous"
+
+
+def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
+    """Return the positions that an index, slice or mask picks from n."""
+    if index is None or np.isscalar(index):
+        return cast("int | None", index)
+    picks = index if isinstance(index, slice) else np.asarray(index)
+    return np.arange(n)[picks]
+
+
+def _continuous_part(forecast: PredictiveDistribution) -> tuple[Float64Array, Law]:
+    """Return the weights (n,) of the continuous part, and its law."""
+    law = forecast.law
+    if isinstance(law, MixedLaw):
+        return law.rest, law.continuous
+    return np.full(len(law), 0.0 if isinstance(law, DiscreteLaw) else 1.0), law
+
+
+def _values_and_masses(law: Law) -> tuple[Float64Array, Float64Array]:
+    """Return the values (V,) that have probabilities, and these (n, V)."""
+    if isinstance(law, DiscreteLaw):
+        return law.values, law.probabilities
+    if isinstance(law, MixedLaw):
+        return law.atoms, law.masses
+    return np.empty(0), np.empty((len(law), 0))
+
+
+def _masses_at(law: Law, y: Float64Array) -> Float64Array:
+    """Return P(Y = y), y and the answer (n,)."""
+    values, masses = _values_and_masses(law)
+    place = np.searchsorted(values, y)
+    known = values[np.minimum(place, len(values) - 1)] == y
+    return pick_counts(masses, np.where(known, place + 1, 0)[:, None])[:, 0]
