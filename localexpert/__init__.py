@@ -52,6 +52,7 @@ from localexpert.plots import (
 )
 from localexpert.recalibration import PitRecalibration
 from localexpert.regressor import LocalExpertRegressor
+from localexpert.reporting import report
 from localexpert.spline import ProbitSpline, RawSpline
 from localexpert.stacking import Stacker
 from localexpert.storage import load
@@ -110,6 +111,7 @@ __all__ = [
     "plot_quantile_reliability",
     "plot_sharpness",
     "plot_threshold_reliability",
+    "report",
     "risk",
     "threshold_weighted_crps",
 ]

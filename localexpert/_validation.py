@@ -79,11 +79,16 @@ def check_increasing(values: Float64Array, name: str) -> None:
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Return (low, high) with low < high; either may be infinite."""
+    """Return (low, high) with low < high; None or an infinity is no bound."""
     try:
-        low, high = (float(bound) for bound in bounds)
+        low, high = bounds
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
     except (TypeError, ValueError) as error:
-        msg = f"`bounds` must be a pair of numbers (low, high), got {bounds!r}."
+        msg = (
+            "`bounds` must be a pair of numbers (low, high), either None where there "
+            f"is no bound, got {bounds!r}."
+        )
         raise ValueError(msg) from error
     if not low < high:
         msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
@@ -115,8 +120,9 @@ def check_targets(
         return np.broadcast_to(array, np.broadcast_shapes(array.shape, (n,)))
     except ValueError as error:
         msg = (
-            f"`{name}` must broadcast against the {n} rows, shape ({n},), "
-            f"got shape {array.shape}."
+            f"`{name}` must broadcast against the {n} rows, shape ({n},), got shape "
+            f"{array.shape}; for values that all rows share take `cdf_at` or "
+            "`quantiles`, or a column of shape (k, 1)."
         )
         raise ValueError(msg) from error
 

@@ -146,7 +146,16 @@ class ExpertCalibration(BaseEstimator):
         return self
 
     def seconds(self, n: int) -> float:
-        """Return roughly how long a fit to `n` rows takes, to tell progress by."""
+        """Return roughly how long a fit to `n` rows takes, to tell progress by.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        float
+        """
         return 0.2 + 2.5e-4 * n if self.calibrator is not None else 0.05
 
     def predict(self, probabilities: Float64Array) -> Float64Array:

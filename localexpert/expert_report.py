@@ -114,7 +114,7 @@ class ExpertReport:
             "threshold  base rate    AUC  log loss (raw)    cal. error (raw)  "
             "accuracy         kappa"
         )
-        lines = [head]
+        lines = ["thresholds in the coordinate of the frame", head]
         for k in range(len(self.thresholds)):
             lines.append(
                 f"{self.thresholds[k]:9.4g}  {self.base_rate[k]:9.3f} "
@@ -122,7 +122,8 @@ class ExpertReport:
                 f"({self.log_loss_raw[k]:.4f})  {self.calibration_error[k]:6.4f} "
                 f"({self.calibration_error_raw[k]:.4f})   "
                 f"{self.accuracy[k].mean():.3f} +- {self.accuracy[k].std():.3f}  "
-                f"{self.kappa[k].mean():.3f} +- {self.kappa[k].std():.3f}"
+                f"{round(self.kappa[k].mean(), 3) + 0.0:.3f} +- "
+                f"{self.kappa[k].std():.3f}"
             )
         return "\n".join(lines)
 

@@ -84,7 +84,8 @@ def log_score(
     Returns
     -------
     float
-        In nats; of a discrete target the density is probability / cell width.
+        In nats; of a discrete target the density is probability / cell width, and
+        infinite if a value came that training never saw.
 
     Examples
     --------
@@ -328,6 +329,12 @@ def _check(
     y_true: ArrayLike, dist: PredictiveDistribution, sample_weight: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
     """Return targets and weights of the distribution's length."""
+    if not isinstance(dist, PredictiveDistribution):
+        msg = (
+            "`dist` must be a PredictiveDistribution (y_true comes first), "
+            f"got {type(dist).__name__}."
+        )
+        raise TypeError(msg)
     y = check_vector(y_true, "y_true")
     check_same_length(len(dist), "`dist`", len(y), "y_true")
     weight = np.ones(len(y))

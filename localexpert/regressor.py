@@ -18,10 +18,11 @@ from localexpert.conformal import make_recalibration, set_aside
 from localexpert.distribution import PredictiveDistribution
 from localexpert.expert_report import ExpertReport
 from localexpert.experts.tables import take_rows
+from localexpert.fit_report import FitReport
 from localexpert.folds import Fold, Rows, make_folds
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.continuous import fold_numbers
-from localexpert.forecasters.plan import FitReport, Forecaster, Plan
+from localexpert.forecasters.plan import Forecaster, Plan
 from localexpert.laws import Law
 from localexpert.laws.recentred import recentre
 from localexpert.progress import show_progress

@@ -99,6 +99,19 @@ class RiskMeasures:
             high < low, 0.0, np.maximum(np.where(below < 0.5, lower, upper), 0.0)
         )
 
+    def pmf(self, y: ArrayLike) -> Float64Array:
+        """Return P(Y = y), 0 where the distribution is smooth.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self.prob_between(y, y)
+
     def value_at_risk(
         self, level: float, tail: Literal["upper", "lower"] = "upper"
     ) -> Float64Array:
@@ -159,7 +172,7 @@ class RiskMeasures:
         ----------
         func : callable
             Maps an array of values (m, k) to an array of the same shape, element by
-            element.
+            element: ``lambda y: np.maximum(y - 5.0, 0.0)``.
 
         Returns
         -------

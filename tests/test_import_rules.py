@@ -270,11 +270,13 @@ ARROWS: dict[str, str] = {
         "localexpert.experts.trees localexpert.explain.*"
     ),
     "localexpert.explain": "localexpert.explain.*",
+    "localexpert.fit_report": "",
     "localexpert.expert_report": f"scipy calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (
         f"scipy sklearn {_GROUND} {_STAGES} localexpert.experts.tables "
-        "localexpert.progress localexpert.forecasters.*"
+        "localexpert.experts.classifiers localexpert.fit_report localexpert.progress "
+        "localexpert.forecasters.*"
     ),
     "localexpert.forecasters": "localexpert.forecasters.*",
     # Above the roads: a point forecast learned from what they said out of fold.
@@ -294,7 +296,8 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.distribution "
-        "localexpert.expert_report localexpert.folds localexpert.forecasters.* "
+        "localexpert.expert_report localexpert.fit_report localexpert.folds "
+        "localexpert.forecasters.* "
         "localexpert.experts.tables localexpert.recalibration localexpert.conformal "
         "localexpert.laws localexpert.laws.recentred localexpert.base "
         "localexpert.stacking.* localexpert.progress"
@@ -333,11 +336,29 @@ ARROWS: dict[str, str] = {
         "localexpert.skpro.forecast"
     ),
     "localexpert.skpro": "localexpert.skpro.*",
+    # One page on a model and rows it has not seen.
+    "localexpert.climatology": (
+        f"{_GROUND} localexpert.base_cdf localexpert.distribution localexpert.laws "
+        "localexpert.regressor"
+    ),
+    "localexpert.reporting.markup": "",
+    "localexpert.reporting.style": "",
+    "localexpert.reporting.writing": "",
+    "localexpert.reporting.pictures": "matplotlib localexpert.reporting.markup",
+    "localexpert.reporting.*": (
+        f"scipy lightgbm {_GROUND} localexpert.distribution localexpert.metrics "
+        "localexpert.experts.tables localexpert.laws localexpert.regressor "
+        "localexpert.forecasters.* localexpert.expert_report localexpert.fit_report "
+        "localexpert.explain localexpert.explain.mixing localexpert.plots.* "
+        "localexpert.risk localexpert.climatology localexpert.reporting.*"
+    ),
+    "localexpert.reporting": "localexpert.reporting.*",
     # What a shell runs.
     "localexpert.cli.*": (
-        f"sklearn calibration calibration.storage {_KERNELS} localexpert.base_cdf "
+        f"sklearn calibration calibration.storage {_KERNELS} localexpert.climatology "
         "localexpert.distribution localexpert.laws localexpert.metrics "
-        "localexpert.regressor localexpert.storage.load localexpert.cli.*"
+        "localexpert.regressor localexpert.reporting localexpert.storage.load "
+        "localexpert.cli.*"
     ),
     "localexpert.cli": "",
     "localexpert.__main__": "localexpert.cli.main",

@@ -30,6 +30,7 @@ def defined_names(module: ModuleType) -> set[str]:
         if not name.startswith("_")
         and (inspect.isclass(value) or inspect.isroutine(value))
         and getattr(value, "__module__", None) == module.__name__
+        and value.__name__ == name  # no other name of a private one
     }
 
 

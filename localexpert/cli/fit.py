@@ -10,7 +10,6 @@ import numpy as np
 
 from calibration._kernels.types import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
-from localexpert.cli.climatology import Climatology
 from localexpert.cli.console import UserError, count, note, warn
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.model_files import save_object
@@ -27,6 +26,7 @@ from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.read_file import load_pandas
 from localexpert.cli.table import TableModel, TableReader, read_column_of_numbers
+from localexpert.climatology import Climatology
 from localexpert.regressor import LocalExpertRegressor
 
 _EPILOG = """\

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from localexpert.cli.console import UserError, note
 from localexpert.cli.evaluate import add_test_arguments, read_test_rows
 from localexpert.cli.options import HelpFormatter, add_quiet, add_table_options
 from localexpert.cli.output import STDOUT, check_writable, replacing
+from localexpert.reporting import report
 
 _EPILOG = """\
-The page is one HTML file that needs no network: scores beside climatology and a
-boosted baseline, calibration, coverage, risks, examples of forecasts, importance of
-the columns, and warnings where the rows differ from those of training.
+The page is one HTML file that needs no network: scores beside climatology,
+calibration, coverage, risks, examples of forecasts, importance of the columns, and
+warnings where the rows differ from those of training.
 
 example:
   localexpert report houses.zip test.csv --out report.html
@@ -42,9 +42,7 @@ def run(options: Any) -> None:
         msg = "--out of report must be a file"
         raise UserError(msg)
     check_writable(options.out, "--out", [options.model, options.table])
-    # Drawing is slow to load, so only this command does.
-    write_report = importlib.import_module("localexpert.report").report
     model, frame, y = read_test_rows(options)
     with replacing(options.out) as temporary:
-        write_report(model.model, frame, y, temporary)
+        report(model.model, frame, y, temporary)
     note(f"wrote {options.out}")

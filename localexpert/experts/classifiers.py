@@ -83,7 +83,7 @@ class _Failure(NamedTuple):
     error: Exception
 
 
-def check_classifier(classifier: Any) -> None:
+def check_classifier(classifier: Any, name: str = "classifier") -> None:
     """Refuse what cannot be fitted or yields neither probabilities nor scores."""
     answers = any(
         hasattr(classifier, name) for name in ("predict_proba", "decision_function")
@@ -92,7 +92,7 @@ def check_classifier(classifier: Any) -> None:
         answers = False
     if isinstance(classifier, type) or not answers:
         msg = (
-            "`classifier` must be a classifier with `fit` and `predict_proba` or "
+            f"`{name}` must be a classifier with `fit` and `predict_proba` or "
             f"`decision_function`, got {classifier!r}."
         )
         raise TypeError(msg)

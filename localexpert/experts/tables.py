@@ -165,6 +165,13 @@ def _read_numbers(column: Any, name: Any) -> Float64Array:
             pass
     msg = (
         "`X` must hold numbers, booleans or categories, "
-        f"got dtype {column.dtype} in column {name!r}."
+        f"got dtype {column.dtype} in column {name!r}{_remedy(column)}."
     )
     raise TypeError(msg)
+
+
+def _remedy(column: Any) -> str:
+    """Return what to do about a column of another kind, if that is clear."""
+    if str(column.dtype).lower().startswith(("datetime", "date")):
+        return "; make numbers of dates: days since one, the month, the weekday"
+    return ""

@@ -69,9 +69,15 @@ class RowMixer:
                 table[name].gather(places[:, j]) for j, name in enumerate(table.columns)
             ]
             return table[places[:, 0]].with_columns(*columns)
-        mixed = table.iloc[places[:, 0]].reset_index(drop=True)
-        for j in range(1, table.shape[1]):
-            mixed.isetitem(j, table.iloc[:, j].array.take(places[:, j]))
+        import pandas as pd
+
+        # Joined in one go: columns set one by one would leave the frame in pieces.
+        columns = [
+            pd.Series(table.iloc[:, j].array.take(places[:, j]))
+            for j in range(table.shape[1])
+        ]
+        mixed = pd.concat(columns, axis=1)
+        mixed.columns = table.columns
         return mixed
 
 

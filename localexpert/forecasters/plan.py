@@ -9,7 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibration._kernels.types import Float64Array
-from localexpert._validation import check_bounds, check_choice, check_integer
+from localexpert._validation import (
+    check_bounds,
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_vector,
+)
 from localexpert.coordinate import Frame
 from localexpert.expert_calibration import ExpertCalibration
 from localexpert.experts import (
@@ -18,6 +24,8 @@ from localexpert.experts import (
     JointForest,
     SharedBoosting,
 )
+from localexpert.experts.classifiers import check_classifier
+from localexpert.fit_report import FitReport
 from localexpert.folds import Fold
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
@@ -27,6 +35,7 @@ from localexpert.laws.law import Law
 from localexpert.spline import CurveBuilder, ProbitSpline, RawSpline
 from localexpert.thresholds import find_atoms, is_discrete
 
+FRAMES = ("auto", "standardize", "center")
 # Curvature weights to choose from: none to nearly a straight line.
 SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
 # Above this many rows the forest of "auto" costs more time than it gains score.
@@ -55,29 +64,6 @@ class Forecaster(Protocol):
     def law(self, X: Any) -> Law:
         """Return the laws of new rows."""
         ...
-
-
-@dataclass(frozen=True)
-class FitReport:
-    """What was chosen, and what the alternatives scored.
-
-    Parameters
-    ----------
-    target : {"continuous", "discrete", "mixed"}
-    choices : dict
-        By stage, numbers and names only, ready for JSON.
-    """
-
-    target: str
-    choices: dict[str, Any]
-
-    def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
-        """Return a report with one stage more."""
-        return FitReport(self.target, {**self.choices, stage: choices})
-
-    def summary(self) -> dict[str, Any]:
-        """Return everything as one dictionary."""
-        return {"target": self.target, **self.choices}
 
 
 @dataclass(frozen=True)
@@ -111,6 +97,8 @@ class Plan:
         named = isinstance(model.thresholds, str)
         if named:
             check_choice(model.thresholds, "thresholds", ("quantile", "uniform"))
+        else:
+            check_increasing(check_vector(model.thresholds, "thresholds"), "thresholds")
         members = _members(model, len(held), out_of_bag=not own_folds)
         if named and is_discrete(held):
             return cls("discrete", _discrete(model, members))
@@ -155,6 +143,8 @@ def _members(model: Any, n: int, *, out_of_bag: bool) -> dict[str, Experts]:
     """Return the strategies by name."""
     common = {"n_jobs": model.n_jobs, "random_state": _seed(model)}
     strategy = model.strategy
+    if model.expert is not None:
+        check_classifier(model.expert, "expert")
     if isinstance(strategy, Experts):
         return {type(strategy).__name__: strategy}
     check_choice(strategy, "strategy", ("auto", "shared", "joint", "independent"))
@@ -177,10 +167,11 @@ def _members(model: Any, n: int, *, out_of_bag: bool) -> dict[str, Experts]:
 
 def _frame(model: Any, *, named: bool, out_of_bag: bool) -> Frame:
     """Return the frame; thresholds given as numbers are in units of y."""
-    kinds = ("auto", "standardize", "center")
-    if model.frame is not None:
-        check_choice(model.frame, "frame", kinds)
     kind = model.frame
+    if kind is not None and kind not in FRAMES:
+        msg = f"`frame` must be None or one of {', '.join(FRAMES)}, got {kind!r}."
+        raise ValueError(msg)
+    _check_center(model.center)
     if not named:
         if kind not in (None, "auto"):
             msg = (
@@ -196,6 +187,21 @@ def _frame(model: Any, *, named: bool, out_of_bag: bool) -> Frame:
         n_jobs=model.n_jobs,
         random_state=_seed(model),
     )
+
+
+def _check_center(center: Any) -> None:
+    """Refuse what cannot predict a centre."""
+    if isinstance(center, str) and center == "stack":
+        return
+    given = center if isinstance(center, list | tuple) and center else [center]
+    for one in given:
+        fits = hasattr(one, "fit") and hasattr(one, "predict")
+        if isinstance(one, str | type) or not fits:
+            msg = (
+                '`center` must be "stack", a regressor or a list of them, '
+                f"got {one!r}; without a centre take frame=None."
+            )
+            raise (ValueError if isinstance(one, str) else TypeError)(msg)
 
 
 def _builders(smoothing: Any) -> Sequence[CurveBuilder]:

@@ -21,7 +21,7 @@ _MARGIN = 0.08
 
 
 def plot_expert_report(
-    report: ExpertReport,
+    report: Any,
     *,
     axes: Any = None,
     against: Literal["threshold", "number"] = "threshold",
@@ -34,8 +34,8 @@ def plot_expert_report(
 
     Parameters
     ----------
-    report : ExpertReport
-        The attribute `expert_report_` of a fitted `LocalExpertRegressor`.
+    report : ExpertReport or LocalExpertRegressor
+        A fitted regressor, or its attribute `expert_report_`.
     axes : array-like of 6 matplotlib Axes, optional
         Where to draw, in the order above, of any shape; default a new figure.
     against : {"threshold", "number"}
@@ -64,8 +64,12 @@ def plot_expert_report(
     ['Accuracy', 'Kappa', 'AUC']
     """
     check_choice(against, "against", ("threshold", "number"))
+    report = getattr(report, "expert_report_", report)
     if not isinstance(report, ExpertReport):
-        msg = f"`report` must be of type ExpertReport, got {type(report).__name__}."
+        msg = (
+            "`report` must be an ExpertReport or a regressor that has one, "
+            f"got {type(report).__name__}."
+        )
         raise TypeError(msg)
     panels = _new_axes() if axes is None else _check_axes(axes)
     numbers = np.arange(1.0, len(report.thresholds) + 1.0)

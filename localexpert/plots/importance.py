@@ -35,7 +35,7 @@ def plot_importance(
 
     Parameters
     ----------
-    table : array-like or data frame of shape (p, k)
+    table : PermutationImportance, array-like or data frame of shape (p, k)
         Importance of p features for k thresholds or quantiles. Where some of it is
         negative the colours are symmetric about 0.
     features : sequence of length p, optional
@@ -65,6 +65,8 @@ def plot_importance(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['income', 'age']
     """
+    if not hasattr(table, "columns") and hasattr(table, "to_frame"):
+        table = table.to_frame()
     values = check_array(table, "table", (None, None))
     if 0 in values.shape:
         msg = f"`table` must hold at least one value, got shape {values.shape}."

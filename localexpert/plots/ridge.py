@@ -33,12 +33,14 @@ _OVERLAP = 1.6
 _STEM = 0.8
 # Stems of several rows at one value stand apart by this share of the picture at most.
 _STEP = 0.012
+# Rows drawn where none are named.
+_MOST_UNASKED = 12
 _LEAST_ROOM, _MOST_HEIGHT = 0.34, 14.0
 
 
 def plot_forecasts(
     dist: PredictiveDistribution,
-    rows: ArrayLike,
+    rows: ArrayLike | None = None,
     *,
     labels: Sequence[Any] | None = None,
     y: ArrayLike | None = None,
@@ -51,8 +53,8 @@ def plot_forecasts(
     ----------
     dist : PredictiveDistribution
         Of n rows.
-    rows : array-like of k int
-        Rows to draw, the first on top.
+    rows : array-like of k int, optional
+        Rows to draw, the first on top; default all, or the first twelve.
     labels : sequence of length k, optional
         Names of the rows; default their numbers.
     y : array-like of shape (n,), optional
@@ -89,6 +91,8 @@ def plot_forecasts(
     """
     check_choice(layout, "layout", ("auto", "overlay", "ridge"))
     check_dist(dist)
+    if rows is None:
+        rows = np.arange(min(len(dist), _MOST_UNASKED))
     picked = _check_rows(rows, len(dist))
     names = check_labels(labels, len(picked), "labels", "rows")
     names = [f"row {row}" for row in picked] if names is None else names

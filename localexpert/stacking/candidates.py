@@ -29,6 +29,7 @@ _TREES: dict[str, Any] = {
 _MOST_ROUNDS, _PATIENCE = 200, 30
 # A correction is taken if it gains more than this many standard errors.
 _ERRORS = 1.0
+_LEAST_WEIGHT = 0.01
 
 
 class Corrections:
@@ -108,6 +109,7 @@ class Corrections:
             weight @ (gain - mean) ** 2 / weight.sum() / max(rows - 1.0, 1.0)
         )
         taken = solved if mean > _ERRORS * error else np.zeros(2)
+        taken = np.where(taken < _LEAST_WEIGHT, 0.0, taken)
         self.weights_ = {"ridge": float(taken[0]), "trees": float(taken[1])}
 
 

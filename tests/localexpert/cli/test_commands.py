@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -275,8 +274,7 @@ class TestReport:
             calls.append((model, X, y))
             path.write_text("<html>")
 
-        module = SimpleNamespace(report=stand_in)
-        monkeypatch.setitem(sys.modules, "localexpert.report", module)
+        monkeypatch.setattr("localexpert.cli.report.report", stand_in)
         return calls
 
     def test_is_given_model_and_rows(self, run, houses, tmp_path, write_report):

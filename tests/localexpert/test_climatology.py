@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from localexpert.cli.climatology import Climatology
+from localexpert.climatology import Climatology
 from localexpert.metrics import crps_score, log_score
 
 

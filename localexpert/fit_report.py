@@ -1,0 +1,52 @@
+"""`FitReport`: what a fit chose on its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What was chosen, and what the alternatives scored.
+
+    Parameters
+    ----------
+    target : {"continuous", "discrete", "mixed"}
+    choices : dict
+        By stage, numbers and names only, ready for JSON.
+    """
+
+    target: str
+    choices: dict[str, Any]
+
+    def add(self, stage: str, choices: dict[str, Any]) -> FitReport:
+        """Return a report with one stage more."""
+        return FitReport(self.target, {**self.choices, stage: choices})
+
+    def __str__(self) -> str:
+        """Return one line per stage, with what was chosen there."""
+        lines = [f"target       {self.target}"]
+        lines += [
+            f"{stage:12s} {_chosen(choices)}" for stage, choices in self.choices.items()
+        ]
+        return "\n".join(lines)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as one dictionary."""
+        return {"target": self.target, **self.choices}
+
+
+def _chosen(choices: Any) -> str:
+    """Return what a stage chose, with what the alternatives scored."""
+    if not isinstance(choices, dict):
+        return str(choices)
+    parts = [str(choices[key]) for key in ("kind", "chosen") if key in choices]
+    for key in ("weights", "losses", "rmse", "rmse_of_mean"):
+        value = choices.get(key)
+        if isinstance(value, dict) and value:
+            inner = ", ".join(f"{name} {x:.4g}" for name, x in value.items())
+            parts.append(f"{key}: {inner}")
+        elif value is not None and not isinstance(value, dict):
+            parts.append(f"{key} {value:.4g}")
+    return "; ".join(parts) or ", ".join(map(str, choices))

@@ -1,0 +1,124 @@
+"""The section on the model: what it chose on the way, and how its experts did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from localexpert.expert_report import ExpertReport
+from localexpert.fit_report import FitReport
+from localexpert.plots.experts import plot_expert_report
+from localexpert.plots.thresholds import plot_threshold_reliability
+from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.markup import (
+    Markup,
+    element,
+    number,
+    paragraph,
+    section,
+    table,
+)
+from localexpert.reporting.pictures import picture
+
+_TITLE = "What the model chose on the way"
+# Reliability is drawn for this many thresholds.
+_N_THRESHOLDS = 4
+_MOST_LINES = 120
+
+
+def write_choices(evidence: Evidence) -> Markup:
+    """Return the section."""
+    model = evidence.model
+    report = getattr(model, "report_", None)
+    if not isinstance(report, FitReport):
+        words = f"A {type(model).__name__} keeps no record of choices."
+        return section(_TITLE, paragraph(words))
+    lines = [
+        [": ".join(path), _show_leaf(leaf)] for path, leaf in _walk(report.summary())
+    ]
+    parts: list[object] = [
+        paragraph(
+            "Everything was chosen out of fold, on training rows that the part in "
+            "question had not seen. Losses are of the candidates; less is better."
+        ),
+        table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
+    ]
+    if len(lines) > _MOST_LINES:
+        parts.append(paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
+    return section(_TITLE, *parts, *_draw_experts(model))
+
+
+def _draw_experts(model: Any) -> list[Markup]:
+    """Return pictures of a regressor's experts, where it has some."""
+    experts = getattr(model, "expert_report_", None)
+    if not isinstance(experts, ExpertReport):
+        return []
+    n = len(experts.thresholds)
+    picked = np.unique(np.linspace(0, n - 1, _N_THRESHOLDS + 2)[1:-1].round())
+    numbers = [int(k) for k in picked] if n > 2 else list(range(n))
+    auc = experts.auc
+
+    def draw_report(axes: Any) -> None:
+        plot_expert_report(experts, axes=axes)
+
+    def draw_reliability(axes: Any) -> None:
+        plot_threshold_reliability(model, numbers=numbers, axes=axes)
+
+    ece = float(experts.calibration_error.mean())
+    before = float(experts.calibration_error_raw.mean())
+    told = (
+        f"Mean calibration error {before:.3f} before and {ece:.3f} after calibration; "
+        f"area under the curve {auc.min():.2f} to {auc.max():.2f}."
+    )
+    columns = min(len(numbers), 2)
+    shape = ((len(numbers) + columns - 1) // columns, columns)
+    reliability = (
+        "Probabilities of experts against the shares that came true, out of fold. "
+        "Calibrated ones lie on the diagonal."
+    )
+    return [
+        element("h3", "The experts"),
+        picture(
+            draw_report,
+            f"Figures of {n} experts by threshold. {told}",
+            f"Each expert answers whether y is below a threshold. {told}",
+            size=(5.6, 6.4),
+            panels=(3, 2),
+            wide=True,
+        ),
+        *(
+            [
+                picture(
+                    draw_reliability,
+                    f"Reliability of {len(numbers)} experts. {reliability}",
+                    reliability,
+                    size=(5.2, 2.7 * shape[0]),
+                    panels=shape,
+                    wide=True,
+                )
+            ]
+            if shape[0] * shape[1] == len(numbers)
+            else []
+        ),
+    ]
+
+
+def _walk(
+    tree: Mapping[Any, Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Return the leaves of nested dictionaries with the names on the way."""
+    for name, value in tree.items():
+        here = (*path, str(name))
+        if isinstance(value, Mapping):
+            yield from _walk(value, here)
+        elif name != "seconds":  # how long a part took is no choice
+            yield here, value
+
+
+def _show_leaf(value: Any) -> object:
+    """Return a number with few digits, and anything else as its text."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return number(value)

@@ -1,0 +1,54 @@
+"""`Column`: a feature as numbers or as names, whatever container it comes in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels.types import Float64Array
+from localexpert.experts.tables import TableEncoder
+from localexpert.reporting.markup import show
+
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of one feature in n rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers, NaN where missing; or numbers of the names.
+    names : list of str or None
+        Of the values of a category.
+    """
+
+    values: Float64Array
+    names: list[str] | None
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value, shape (n,)."""
+        return np.isnan(self.values)
+
+    def texts(self) -> list[str]:
+        """Return the values as texts."""
+        if self.names is None:
+            return [show(value) for value in self.values]
+        return [MISSING if np.isnan(v) else self.names[int(v)] for v in self.values]
+
+    def take(self, rows: Any) -> Column:
+        """Return some rows."""
+        return Column(self.values[rows], self.names)
+
+
+def read_columns(X: Any, encoder: TableEncoder | None = None) -> list[Column]:
+    """Return the columns of a table; categories are those of `encoder`, or its own."""
+    learned = TableEncoder.learn(X) if encoder is None else encoder
+    table = learned.encode(X)
+    names = {j: [str(value) for value in codes] for j, codes in learned.codes.items()}
+    return [Column(table[:, j], names.get(j)) for j in range(table.shape[1])]

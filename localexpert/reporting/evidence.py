@@ -1,0 +1,196 @@
+"""`Evidence`: a model, rows that it has not seen, and its forecasts of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration._kernels.types import Float64Array
+from localexpert._validation import (
+    check_integer,
+    check_level,
+    check_same_length,
+    check_vector,
+)
+from localexpert.distribution import PredictiveDistribution
+from localexpert.experts.tables import Columns
+from localexpert.explain.mixing import read_table
+from localexpert.reporting.findings import CoverageTest
+from localexpert.reporting.reference import forecast_climatology
+from localexpert.reporting.scores import Scores
+from localexpert.reporting.training import Training, recall_training
+
+# Draws of PIT values where forecasts jump; not the stream of the user's own data.
+_STREAM = 54_881
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What every section of a report is written from.
+
+    Parameters
+    ----------
+    model : fitted model with `predict_dist`
+    X : array or data frame of shape (n, p)
+    y : ndarray of shape (n,)
+    dist : PredictiveDistribution
+        Of the n rows.
+    coverage : float
+        Of the intervals.
+    training : Training or None
+    X_train : array or data frame of shape (m, p), or None
+    y_train : ndarray of shape (m,) or None
+    seed : int
+    """
+
+    model: Any
+    X: Any
+    y: Float64Array
+    dist: PredictiveDistribution
+    coverage: float
+    training: Training | None
+    X_train: Any
+    y_train: Float64Array | None
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        columns = Columns.of(self.X)
+        if columns.names is None:
+            return tuple(f"x{j}" for j in range(columns.n_columns))
+        return tuple(str(name) for name in columns.names)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Names of the rows: a data frame's own, or numbers from 0."""
+        index: Any = getattr(self.X, "index", None)
+        if index is None:
+            index = range(len(self))
+        return [str(name) for name in index]
+
+    @cached_property
+    def interval(self) -> Float64Array:
+        """Ends of the central intervals, shape (n, 2)."""
+        return self.dist.interval(self.coverage)
+
+    @cached_property
+    def inside(self) -> Any:
+        """Whether outcomes are in their intervals, shape (n,)."""
+        low, high = self.interval.T
+        return (low <= self.y) & (self.y <= high)
+
+    @cached_property
+    def own_coverage(self) -> Float64Array:
+        """Probability of every interval by the forecast itself, shape (n,)."""
+        if not self.dist.law.has_jumps:
+            return np.full(len(self), self.coverage)
+        return self.dist.prob_between(*self.interval.T)
+
+    @cached_property
+    def crps(self) -> Float64Array:
+        """CRPS of every row, shape (n,)."""
+        return self.dist.crps(self.y)
+
+    @cached_property
+    def pit(self) -> Float64Array:
+        """PIT values, drawn where forecasts jump, shape (n,)."""
+        return self.draw_pit(self.y, self.dist)
+
+    @cached_property
+    def climatology(self) -> PredictiveDistribution | None:
+        """The training target's distribution as the forecast of every row."""
+        if self.training is None:
+            return None
+        return forecast_climatology(self.model, self.training, self.dist)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Scores of the model."""
+        return Scores.of(self.y, self.dist, self.coverage)
+
+    @cached_property
+    def climatology_scores(self) -> Scores | None:
+        """Scores of climatology."""
+        if self.climatology is None:
+            return None
+        return Scores.of(self.y, self.climatology, self.coverage)
+
+    def draw_pit(self, y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
+        """Return PIT values that are uniform for a true forecast."""
+        return dist.pit(y, self.stream())
+
+    def stream(self) -> np.random.Generator:
+        """Return the draws of PIT values, from their start."""
+        return np.random.default_rng([self.seed, _STREAM])
+
+    def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
+        """Count the outcomes of some rows inside their intervals."""
+        inside = self.inside[rows]
+        expected = float(self.own_coverage[rows].mean())
+        return CoverageTest(len(inside), int(inside.sum()), expected)
+
+
+def gather_evidence(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    X_train: Any,
+    y_train: ArrayLike | None,
+    coverage: float,
+    random_state: int,
+) -> Evidence:
+    """Check the arguments of a report and make the forecasts."""
+    if not callable(getattr(model, "predict_dist", None)):
+        msg = f"`model` must have a method predict_dist, got {type(model).__name__}."
+        raise TypeError(msg)
+    coverage = check_level(coverage, "coverage")
+    seed = check_integer(random_state, "random_state", 0)
+    table, target = _check_rows(X, y, "X", "y")
+    held = None if y_train is None else check_vector(y_train, "y_train")
+    if X_train is not None:
+        if held is None:
+            msg = "`y_train` must be given with `X_train`, got None."
+            raise ValueError(msg)
+        X_train, held = _check_rows(X_train, held, "X_train", "y_train")
+        _check_columns(table, X_train)
+    dist = model.predict_dist(table)
+    if not isinstance(dist, PredictiveDistribution) or len(dist) != len(target):
+        msg = (
+            "`model` must forecast a PredictiveDistribution of as many rows as `X`, "
+            f"{len(target)}, got {dist!r}."
+        )
+        raise TypeError(msg)
+    training = recall_training(model)
+    if training is None and held is not None:
+        training = Training(held, np.ones(len(held)), None)
+    return Evidence(model, table, target, dist, coverage, training, X_train, held, seed)
+
+
+def _check_rows(
+    X: Any, y: ArrayLike, X_name: str, y_name: str
+) -> tuple[Any, Float64Array]:
+    """Return a table that is not empty, and a target for each of its rows."""
+    table = read_table(X, X_name)
+    target = check_vector(y, y_name)
+    check_same_length(len(table), f"`{X_name}`", len(target), y_name)
+    return table, target
+
+
+def _check_columns(X: Any, X_train: Any) -> None:
+    """Refuse training rows with other columns."""
+    want, got = Columns.of(X), Columns.of(X_train)
+    if got != want:
+        msg = (
+            f"`X_train` must have the columns of `X`, {want.names or want.n_columns}, "
+            f"got {got.names or got.n_columns}."
+        )
+        raise ValueError(msg)

@@ -1,0 +1,149 @@
+"""Sections on single rows: examples of forecasts, and their risks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from localexpert.plots.forecast import plot_forecast
+from localexpert.reporting.columns import read_columns
+from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.markup import (
+    Markup,
+    number,
+    paragraph,
+    percent,
+    section,
+    show,
+    table,
+)
+from localexpert.reporting.pictures import picture
+from localexpert.risk import risk_table
+
+_MOST_FEATURES = 8
+_RISK_LEVEL = 0.95
+# Share of rows whose outcomes pass the value that chances are given for.
+_HIGH = 0.9
+
+
+def choose_examples(evidence: Evidence) -> dict[str, int]:
+    """Return different rows by what they are examples of, as far as rows reach.
+
+    By the width of the interval a sure, a middling and an unsure forecast; by the
+    CRPS the best and the worst.
+    """
+    low, high = evidence.interval.T
+    by_width = np.argsort(high - low, kind="stable")
+    by_loss = np.argsort(evidence.crps, kind="stable")
+    middle = len(evidence) // 2
+    orders = {
+        "worst": by_loss[::-1],
+        "best": by_loss,
+        "sure": by_width,
+        "unsure": by_width[::-1],
+        "middling": np.concatenate([by_width[middle:], by_width[:middle]]),
+    }
+    taken: dict[str, int] = {}
+    for name, order in orders.items():
+        left = [int(row) for row in order if row not in taken.values()]
+        if left:
+            taken[name] = left[0]
+    names = ("sure", "middling", "unsure", "best", "worst")
+    return {name: taken[name] for name in names if name in taken}
+
+
+def write_examples(evidence: Evidence, ranking: Sequence[int]) -> Markup:
+    """Return the section on forecasts of single rows."""
+    chosen = choose_examples(evidence)
+    return section(
+        "Examples of forecasts",
+        paragraph(
+            "A sure, a middling and an unsure forecast by the width of their "
+            "intervals, and the ones that came closest and went farthest by the CRPS. "
+            "Shaded is where an outcome was likeliest to fall."
+        ),
+        *(_draw(evidence, name, row) for name, row in chosen.items()),
+        _tabulate(evidence, chosen, ranking),
+    )
+
+
+def write_risk(evidence: Evidence) -> Markup:
+    """Return the section on risks of a few rows, from narrow to wide forecasts."""
+    title = "Risk of some rows"
+    rows = list(choose_examples(evidence).values())
+    value = float(np.quantile(evidence.y, _HIGH, method="inverted_cdf"))
+    try:
+        risks = risk_table(
+            evidence.dist[rows],
+            levels=[_RISK_LEVEL],
+            thresholds=[value],
+            coverage=evidence.coverage,
+        )
+    except ImportError as error:
+        return section(title, paragraph(f"There is no table: {error}"))
+    heads = ["Row", *(str(name) for name in risks.columns[:-1])]
+    cells = risks.to_numpy(dtype=np.float64)
+    body = [
+        [evidence.labels[row], *(number(v) for v in line[:-1]), percent(line[-1])]
+        for row, line in zip(rows, cells, strict=True)
+    ]
+    return section(
+        title,
+        paragraph(
+            f"The value at risk (VaR) is passed with {show(100 - 100 * _RISK_LEVEL)} % "
+            "probability; the expected shortfall (ES) is the mean of what may come "
+            "beyond it. The last column is the chance to pass "
+            f"{show(value)}, which one in ten of these outcomes did."
+        ),
+        table("Risk by the forecasts", [*heads, f"P(Y > {show(value)})"], body),
+    )
+
+
+def _draw(evidence: Evidence, name: str, row: int) -> Markup:
+    """Return the picture of one forecast."""
+    y = float(evidence.y[row])
+    low, high = evidence.interval[row]
+    told = (
+        f"{name.capitalize()}, row {evidence.labels[row]}: the "
+        f"{show(100 * evidence.coverage)} % interval is {show(low)} to {show(high)}, "
+        f"the outcome {show(y)}."
+    )
+
+    def draw(ax: Any) -> None:
+        plot_forecast(
+            evidence.dist,
+            row,
+            what="density",
+            coverage=evidence.coverage,
+            y=y,
+            ax=ax,
+        )
+
+    return picture(draw, f"Density of a forecast. {told}", told, size=(5.0, 2.5))
+
+
+def _tabulate(
+    evidence: Evidence, chosen: dict[str, int], ranking: Sequence[int]
+) -> Markup:
+    """Return numbers of the examples, and what was known of them."""
+    columns = read_columns(evidence.X)
+    rows = list(chosen.values())
+    dist = evidence.dist[rows]
+    median, low, high = dist.quantiles(
+        [0.5, 0.5 - evidence.coverage / 2, 0.5 + evidence.coverage / 2]
+    ).T
+    lines: list[list[object]] = [
+        ["Row", *(evidence.labels[row] for row in rows)],
+        ["Outcome", *(number(v) for v in evidence.y[rows])],
+        ["Median", *(number(v) for v in median)],
+        ["Interval from", *(number(v) for v in low)],
+        ["Interval to", *(number(v) for v in high)],
+        ["Outcome's level (PIT)", *(number(v, 3) for v in evidence.pit[rows])],
+        ["CRPS", *(number(v) for v in evidence.crps[rows])],
+    ]
+    for j in list(ranking)[:_MOST_FEATURES]:
+        lines.append([evidence.names[j], *columns[j].take(rows).texts()])
+    heads = ["Forecast", *(name.capitalize() for name in chosen)]
+    return table("The examples, and their most important features", heads, lines)

@@ -1,0 +1,148 @@
+"""`Finding`: what the figures show, in words; and the tests behind the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import binomtest, norm
+
+from calibration._kernels.types import Float64Array
+from localexpert.reporting.markup import Markup, element, percent, show
+
+# Below this probability of as much or more by chance, a difference is spoken of.
+SIGNIFICANT = 0.01
+
+_MARKS = {"warning": "Warning", "note": "Note", "fine": "Fine"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a reader should know.
+
+    Parameters
+    ----------
+    kind : {"warning", "note", "fine"}
+    text : str
+    """
+
+    kind: Literal["warning", "note", "fine"]
+    text: str
+
+    def render(self) -> Markup:
+        """Return it as an item of a list; its kind is told by a word, not a colour."""
+        mark = element("b", f"{_MARKS[self.kind]}:")
+        return element("li", mark, " ", self.text, class_=self.kind)
+
+
+def render_findings(findings: Sequence[Finding]) -> Markup:
+    """Return findings as a list, warnings first."""
+    order = list(_MARKS)
+    ranked = sorted(findings, key=lambda finding: order.index(finding.kind))
+    items = [finding.render() for finding in ranked]
+    return element("ul", *items, class_="findings")
+
+
+@dataclass(frozen=True)
+class CoverageTest:
+    """How many of n outcomes lay in their intervals, and how many should.
+
+    Parameters
+    ----------
+    n, hits : int
+    expected : float
+        Mean probability of the intervals by the forecasts themselves: more than the
+        nominal one where single values have probability.
+    """
+
+    n: int
+    hits: int
+    expected: float
+
+    @property
+    def share(self) -> float:
+        """Share of outcomes inside."""
+        return self.hits / self.n
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a share at least as unlikely if forecasts were right.
+
+        Probabilities that differ between rows would make the count vary less than the
+        binomial law says, so the test errs on the side of silence.
+        """
+        p = min(self.expected, 1.0)
+        return float(binomtest(self.hits, self.n, p).pvalue)
+
+    @property
+    def verdict(self) -> Literal["right", "narrow", "wide"]:
+        """What the intervals are, as far as the outcomes tell."""
+        if self.p_value >= SIGNIFICANT:
+            return "right"
+        return "narrow" if self.share < self.expected else "wide"
+
+    def sentence(self, coverage: float) -> str:
+        """Return the finding in words."""
+        inside = _plain(percent(self.share))
+        nominal = _plain(percent(coverage, 0 if coverage * 100 % 1 < 1e-9 else 1))
+        told = f"{inside} of {self.n:,} outcomes fell inside the {nominal} intervals"
+        if self.expected > coverage + 1e-6:
+            told += f" ({_plain(percent(self.expected))} expected, for values repeat)"
+        chance = f"binomial test, {show_p(self.p_value)}"
+        end = {
+            "right": f"which chance alone may explain ({chance})",
+            "narrow": f"fewer than should: the intervals are too narrow ({chance})",
+            "wide": f"more than should: the intervals are too wide ({chance})",
+        }
+        return f"{told}, {end[self.verdict]}."
+
+
+def describe_pit(pit: Float64Array) -> str:
+    """Say what PIT values (n,) show of bias and spread, by their first two moments.
+
+    For uniform values, their mean has variance 1 / 12n, and the mean of squared
+    distances from 1/2 has mean 1/12 and variance 1 / 180n.
+    """
+    n = len(pit)
+    lean = (pit.mean() - 0.5) * np.sqrt(12.0 * n)
+    spread = (np.mean((pit - 0.5) ** 2) - 1.0 / 12.0) * np.sqrt(180.0 * n)
+    told = []
+    for value, low, high in (
+        (lean, "too high", "too low"),
+        (spread, "too wide", "too narrow"),
+    ):
+        p = float(2.0 * norm.sf(abs(value)))
+        if p < SIGNIFICANT:
+            told.append(f"{high if value > 0 else low} ({show_p(p)})")
+    if not told:
+        return (
+            "Here neither their mean nor their spread differs from a flat "
+            "histogram's by more than chance explains."
+        )
+    return f"Here forecasts are, on the whole, {' and '.join(told)}."
+
+
+def adjust_holm(p_values: Sequence[float]) -> Float64Array:
+    """Return p-values of m tests such that one that is true is seldom rejected.
+
+    Holm (1979): the k-th smallest is multiplied by m - k + 1, and none is less than
+    one before it.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(raised, 1.0)
+    return adjusted
+
+
+def show_p(p_value: float) -> str:
+    """Return a p-value with its sign, without digits that mean nothing."""
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {show(p_value, 2)}"
+
+
+def _plain(markup: Markup) -> str:
+    """Return the words of an element without its tags."""
+    return markup.split(">", 1)[1].rsplit("<", 1)[0]

@@ -1,0 +1,206 @@
+"""`report`: one page on a model's forecasts of rows that it has not seen."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from localexpert._validation import check_integer
+from localexpert.reporting.calibration import write_calibration
+from localexpert.reporting.choices import write_choices
+from localexpert.reporting.drift import find_drift, find_unseen
+from localexpert.reporting.evidence import Evidence, gather_evidence
+from localexpert.reporting.examples import write_examples, write_risk
+from localexpert.reporting.findings import Finding, render_findings
+from localexpert.reporting.groups import choose_groupings, write_groups
+from localexpert.reporting.importance import measure_importance, write_importance
+from localexpert.reporting.limits import find_limits
+from localexpert.reporting.markup import Markup, element, join, paragraph, section
+from localexpert.reporting.reference import score_boosting
+from localexpert.reporting.scores import Scores
+from localexpert.reporting.style import STYLE
+from localexpert.reporting.summary import write_scores, write_summary
+from localexpert.reporting.writing import check_writable, write_whole
+
+# Training rows that are needed to fit a baseline and to tell it when to stop.
+_LEAST_TO_BOOST = 10
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    path: str | os.PathLike[str],
+    *,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    groups: Any = None,
+    coverage: float = 0.9,
+    title: str = "Report on forecasts",
+    importance_rows: int = 300,
+    random_state: int = 0,
+) -> Path:
+    """Write one HTML file on how good a model's forecasts of new rows are.
+
+    The file needs no network and no scripts: scores against climatology and boosting,
+    calibration, coverage by group, risks, examples, importance of features, what the
+    model chose, and warnings where these rows differ from those of training.
+
+    Parameters
+    ----------
+    model : fitted model with `predict_dist`
+        Of a `LocalExpertRegressor` more can be told than of others.
+    X : array or data frame of shape (n, p)
+        Rows that the model has not seen.
+    y : array-like of shape (n,)
+        Their outcomes.
+    path : path-like
+        The file, replaced if it is there; after an error it is as it was.
+    X_train : array or data frame of shape (m, p), optional
+        Training rows, for a boosted baseline and the drift of features. Nothing of
+        the kind is told without them.
+    y_train : array-like of shape (m,), optional
+        Training targets. Climatology and drift of the target take what a
+        `LocalExpertRegressor` keeps of its own targets, and these for other models.
+    groups : list of column names or mapping of str to array-like, optional
+        What coverage is shown by, arrays of shape (n,); columns of an array are
+        called x0, x1, ... Default: the width of the forecasts and the three most
+        important features (the first ones if importance is left out).
+    coverage : float
+        Of the intervals, in (0, 1).
+    title : str
+        Heading of the page.
+    importance_rows : int
+        Rows that importance is measured on; fewer if features are many. It takes most
+        of the time where they are: two or three forecasts of these rows for each
+        feature. 0 leaves it out.
+    random_state : int
+        Seed of samples, permutations, and draws where forecasts have jumps.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; found out before anything is computed.
+
+    Notes
+    -----
+    Where a sentence says that chance does not explain a difference, a two-sided test
+    has a p-value below .01: binomial for coverage, Kolmogorov-Smirnov for PIT values
+    and numbers, chi-squared for categories, ranks for the CRPS. p-values of several
+    groups or features are raised by Holm's method. The tests take rows for
+    independent.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert.reporting import report
+    >>> class Coin:
+    ...     def predict_dist(self, X):
+    ...         p = 0.1 + 0.8 * X[:, 0]
+    ...         law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
+    ...         return PredictiveDistribution(law)
+    >>> X = np.array([[0.0], [1.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(Coin(), X, X[:, 0], Path(folder) / "coin.html")
+    ...     text = page.read_text(encoding="utf-8")
+    >>> text[:15], "There are only 2 rows" in text
+    ('<!DOCTYPE html>', True)
+    """
+    target = check_writable(path)
+    most_rows = check_integer(importance_rows, "importance_rows", 0)
+    evidence = gather_evidence(
+        model,
+        X,
+        y,
+        X_train=X_train,
+        y_train=y_train,
+        coverage=coverage,
+        random_state=random_state,
+    )
+    importance = measure_importance(evidence, most_rows)
+    order = range(len(evidence.names)) if importance is None else importance.ranking
+    groupings = choose_groupings(evidence, groups, order)
+    boosting, why_not = _score_boosting(evidence)
+    findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]
+    parts = [
+        write_summary(evidence, boosting),
+        _write_findings(findings),
+        write_scores(evidence, boosting, why_not),
+        write_calibration(evidence),
+        write_groups(evidence, groupings),
+        write_risk(evidence),
+        write_examples(evidence, order),
+        write_importance(evidence, importance),
+        write_choices(evidence),
+    ]
+    write_whole(target, _lay_out(title, evidence, parts))
+    return target
+
+
+def _score_boosting(evidence: Evidence) -> tuple[Scores | None, str]:
+    """Return scores of boosted quantiles, or why there are none."""
+    if evidence.X_train is None or evidence.y_train is None:
+        why = (
+            "There is no boosted baseline: it is fitted to training rows, and "
+            "none were given (X_train and y_train)."
+        )
+        return None, why
+    if len(evidence.y_train) < _LEAST_TO_BOOST:
+        return None, f"{len(evidence.y_train)} training rows are too few for boosting."
+    scores = score_boosting(
+        evidence.X_train,
+        evidence.y_train,
+        evidence.X,
+        evidence.y,
+        evidence.coverage,
+        evidence.seed,
+    )
+    return scores, ""
+
+
+def _write_findings(findings: list[Finding]) -> Markup:
+    return section(
+        "Warnings and notes",
+        paragraph("Where these rows differ from those of training, and what to doubt."),
+        render_findings(findings),
+    )
+
+
+def _lay_out(title: str, evidence: Evidence, parts: list[Markup]) -> str:
+    """Return the whole page."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", Markup(STYLE)),
+    )
+    about = (
+        f"{type(evidence.model).__name__}, {len(evidence):,} rows of "
+        f"{len(evidence.names):,} features"
+    )
+    body = element(
+        "body",
+        element("header", element("h1", title), element("p", about, class_="soft")),
+        element("main", *parts),
+        element(
+            "footer",
+            element(
+                "p", f"Written by localexpert {version('localexpert')}.", class_="soft"
+            ),
+        ),
+    )
+    page = element("html", head, body, lang="en")
+    return join([Markup("<!DOCTYPE html>\n"), page, Markup("\n")])

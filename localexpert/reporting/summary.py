@@ -1,0 +1,210 @@
+"""The head of a report: what matters most in plain words, and the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+
+from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.findings import SIGNIFICANT, show_p
+from localexpert.reporting.markup import (
+    Markup,
+    element,
+    number,
+    paragraph,
+    percent,
+    section,
+    show,
+    table,
+)
+from localexpert.reporting.scores import Scores
+
+_LABELS = {
+    "crps": "CRPS",
+    "log_score": "Log score",
+    "quantile_loss": "Quantile loss",
+    "rmse": "RMSE of the mean",
+    "mae": "MAE of the median",
+}
+_VERDICTS = {"right": "as it should be", "narrow": "too narrow", "wide": "too wide"}
+
+
+def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
+    """Return the headline in words, and its numbers on cards."""
+    scores, coverage = evidence.scores, show(100 * evidence.coverage, 3)
+    test = evidence.test_coverage()
+    cards = [
+        _card("Rows", show(len(evidence), 9), "not seen in training"),
+        _card("Typical error", show(scores.mae, 3), "mean distance from the median"),
+        _card(
+            f"In {coverage} % intervals",
+            percent(test.share),
+            _VERDICTS[test.verdict],
+        ),
+    ]
+    sentences = [
+        f"On {len(evidence):,} rows, outcomes were {show(scores.mae, 3)} from the "
+        f"median of their forecasts on average, and the {coverage} % intervals were "
+        f"{show(scores.width, 3)} wide."
+    ]
+    climatology = evidence.climatology_scores
+    if climatology is None or climatology.crps is None:
+        sentences.append(
+            "How much that is worth cannot be said, for the model keeps nothing of "
+            "its training targets and none were given (y_train)."
+        )
+    else:
+        skill = _skill(scores.crps, climatology.crps)
+        if skill is not None:
+            cards.append(
+                _card("Skill", percent(skill, 0), "by CRPS, against climatology")
+            )
+        sentences.append(_say_skill(evidence, skill))
+    sentences.append(test.sentence(evidence.coverage))
+    if boosting is not None:
+        sentences.append(_say_boosting(scores, boosting))
+    return _join(cards, sentences)
+
+
+def _join(cards: list[Markup], sentences: list[str]) -> Markup:
+    """Return the section of the cards and the sentences."""
+    return section(
+        "In short",
+        element("div", *cards, class_="cards"),
+        *(paragraph(sentence) for sentence in sentences),
+    )
+
+
+def write_scores(
+    evidence: Evidence, boosting: Scores | None, why_not: str = ""
+) -> Markup:
+    """Return the table of scores against climatology and boosting."""
+    scores, climatology = evidence.scores, evidence.climatology_scores
+    rows: list[list[object]] = [
+        _score_row(name, scores, climatology, boosting) for name in _LABELS
+    ]
+    others = [scores, climatology, boosting]
+    coverage = show(100 * evidence.coverage, 3)
+    rows.append(
+        [
+            f"Coverage of {coverage} %",
+            *_spread([None if s is None else percent(s.coverage) for s in others]),
+        ]
+    )
+    widths = [None if s is None else number(s.width) for s in others]
+    rows.append([f"Width of {coverage} %", *_spread(widths)])
+    heads = ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
+    return section(
+        "Scores",
+        table("Means over the rows; less is better", heads, rows),
+        paragraph(
+            "The CRPS is the error of a whole forecast, in units of the target: the "
+            "absolute error of a forecast that is one number. The log score is minus "
+            "the log of the density at the outcome. The quantile loss is the mean over "
+            "the ends of the interval, the quartiles and the median. Skill is the "
+            "share of the other's loss that the model saves; of the log score it is "
+            "the difference."
+        ),
+        paragraph(_say_climatology(evidence)),
+        paragraph(
+            why_not
+            or (
+                "Boosting is LightGBM, fitted here to the training rows that were "
+                "given: a model of the mean and one of each quantile. It says too "
+                "little of a distribution for a CRPS or a log score."
+            )
+        ),
+    )
+
+
+def _say_climatology(evidence: Evidence) -> str:
+    if evidence.training is None:
+        return (
+            "There is no climatology: the model keeps nothing of its training targets "
+            "and none were given (y_train)."
+        )
+    kept = evidence.training.oof is not None
+    told = (
+        "Climatology forecasts for every row how the target was distributed in "
+        f"training ({len(evidence.training.y):,} rows, "
+        f"{'kept by the model' if kept else 'given'})."
+    )
+    scores = evidence.climatology_scores
+    if scores is not None and scores.log_score == np.inf:
+        told += (
+            " Its log score is infinite because an outcome has a value that training "
+            "has not met."
+        )
+    return told
+
+
+def _say_skill(evidence: Evidence, skill: float | None) -> str:
+    """Say what the CRPS saves against climatology, and if chance explains it."""
+    if skill is None or evidence.climatology is None:
+        return "Climatology makes no error at all here: the target does not vary."
+    gain = evidence.climatology.crps(evidence.y) - evidence.crps
+    told = (
+        f"Their error as whole forecasts (CRPS {show(evidence.scores.crps or 0.0)}) is "
+        f"{show(abs(100 * skill), 3)} % {'smaller' if skill >= 0 else 'larger'} than "
+        "that of climatology, which forecasts for every row how the target was "
+        "distributed in training"
+    )
+    if len(gain) < 2 or gain.std() == 0.0:
+        return f"{told}."
+    z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
+    p = float(2.0 * norm.sf(abs(z)))
+    chance = "more than" if p < SIGNIFICANT else "no more than"
+    return f"{told}; {chance} chance explains ({show_p(p)})."
+
+
+def _say_boosting(scores: Scores, boosting: Scores) -> str:
+    skill = _skill(scores.quantile_loss, boosting.quantile_loss)
+    if skill is None:
+        return "Boosted quantiles make no error at all here."
+    return (
+        f"The loss of the quantiles is {show(abs(100 * skill), 3)} % "
+        f"{'smaller' if skill >= 0 else 'larger'} than that of boosted quantiles."
+    )
+
+
+def _score_row(
+    name: str, ours: Scores, climatology: Scores | None, boosting: Scores | None
+) -> list[object]:
+    """Return one score of all three, with the skill against each of the others."""
+    value = getattr(ours, name)
+    cells: list[object] = [_LABELS[name], number(value)]
+    for other in (climatology, boosting):
+        theirs = None if other is None else getattr(other, name)
+        cells.append(number(theirs))
+        if theirs is None or not np.isfinite(theirs):
+            cells.append(number(None))
+        elif name == "log_score":
+            cells.append(number(theirs - value, 3))
+        else:
+            skill = _skill(value, theirs)
+            cells.append(number(None) if skill is None else percent(skill))
+    return cells
+
+
+def _spread(cells: list[Markup | None]) -> list[object]:
+    """Return three cells with dashes where skill would be."""
+    dash = number(None)
+    ours, climatology, boosting = (dash if cell is None else cell for cell in cells)
+    return [ours, climatology, dash, boosting, dash]
+
+
+def _skill(ours: float | None, theirs: float | None) -> float | None:
+    """Return the share of their loss that we save; None if there is none to save."""
+    if ours is None or theirs is None or theirs <= 0.0:
+        return None
+    return 1.0 - ours / theirs
+
+
+def _card(what: str, value: object, more: str) -> Markup:
+    return element(
+        "div",
+        what,
+        element("b", value),
+        element("span", more, class_="soft"),
+        class_="card",
+    )

@@ -1,0 +1,90 @@
+"""`Training`: what is known of the rows that a model was fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration._kernels.types import Float64Array
+from localexpert.distribution import PredictiveDistribution
+from localexpert.experts.tables import TableEncoder
+from localexpert.forecasters.constant import ConstantForecaster
+from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.mixed import MixedForecaster
+from localexpert.regressor import LocalExpertRegressor
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Targets of training rows, and honest forecasts of them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+    weight : ndarray of shape (m,)
+    oof : PredictiveDistribution or None
+        Out of fold, of the same rows.
+    """
+
+    y: Float64Array
+    weight: Float64Array
+    oof: PredictiveDistribution | None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest target, wider by what rounding may have taken."""
+        held = self.y[self.weight > 0.0]
+        low, high = float(held.min()), float(held.max())
+        slack = 1e-9 * max(abs(low), abs(high), high - low)
+        return low - slack, high + slack
+
+
+def recall_training(model: Any) -> Training | None:
+    """Return what a regressor of ours keeps of its training; None for other models.
+
+    Targets are put together from centre, scale and coordinate, which miss them by
+    rounding at most.
+    """
+    if not isinstance(model, LocalExpertRegressor):
+        return None
+    y = _recall_targets(model.forecaster_)
+    weight = np.ones(len(y))
+    if not isinstance(model.forecaster_, ConstantForecaster):
+        weight = _whole_road(model.forecaster_).tasks_.weight
+    return Training(y, weight, model.oof_distribution_)
+
+
+def recall_categories(model: Any) -> TableEncoder | None:
+    """Return the categories that a regressor of ours has met in training."""
+    if not isinstance(model, LocalExpertRegressor):
+        return None
+    pool = getattr(_whole_road(model.forecaster_), "experts_", None)
+    for expert in {} if pool is None else pool.fitted_.values():
+        encoder = getattr(expert, "encoder_", None)
+        if isinstance(encoder, TableEncoder):
+            return encoder
+    return None
+
+
+def _recall_targets(road: Any) -> Float64Array:
+    """Return the targets of a fitted forecaster, shape (m,)."""
+    if isinstance(road, ConstantForecaster):
+        return np.full(road.n, road.value)
+    if isinstance(road, DiscreteForecaster):
+        values: Float64Array = road.values_[(~road.tasks_.below).sum(axis=1)]
+        return values
+    if isinstance(road, MixedForecaster):
+        number = _recall_targets(road.choice).astype(np.intp)
+        whole: Float64Array = np.concatenate([[0.0], road.atoms])[number]
+        whole[number == 0] = _recall_targets(road.continuous)
+        return whole
+    frame = road.frame
+    smooth: Float64Array = frame.oof_center_ + frame.oof_scale_ * frame.oof_coordinate_
+    return smooth
+
+
+def _whole_road(road: Any) -> Any:
+    """Return the part of a forecaster that saw all rows."""
+    return road.choice if isinstance(road, MixedForecaster) else road

@@ -1,0 +1,117 @@
+"""HTML from values: escaped without exception, numbers as people write them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localexpert.reporting import pictures
+from localexpert.reporting.markup import (
+    Markup,
+    element,
+    escape,
+    number,
+    percent,
+    show,
+    table,
+)
+from localexpert.reporting.pictures import label
+
+
+@given(st.text(), st.text())
+def test_any_text_stays_text(read_back, inside, title):
+    tags, text = read_back(element("p", inside, title=title))
+    assert [tag for tag, _ in tags] == ["p"]
+    assert set(tags[0][1]) == {"title"}
+    same = [ord(c) for c in inside if c.isprintable() and not 0xD800 <= ord(c) < 0xE000]
+    assert [ord(c) for c in text if c.isprintable() and c != "\ufffd"] == [
+        c for c in same if c != 0xFFFD
+    ]
+    element("p", inside).encode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def read_back():
+    from html.parser import HTMLParser
+
+    def read(markup):
+        tags, texts = [], []
+        parser = HTMLParser()
+        parser.handle_starttag = lambda tag, found: tags.append((tag, dict(found)))
+        parser.handle_data = texts.append
+        parser.feed(markup)
+        parser.close()
+        return tags, "".join(texts)
+
+    return read
+
+
+def test_markup_is_escaped_once():
+    inner = element("b", "a < b & c")
+    assert inner == "<b>a &lt; b &amp; c</b>"
+    assert escape(inner) is inner
+    assert element("i", inner, "<b>") == f"<i>{inner}&lt;b&gt;</i>"
+    assert element("img", src="x", alt='"q"') == '<img src="x" alt="&quot;q&quot;">'
+    assert escape("a\x00\ud800") == "a\ufffd\ufffd"
+
+
+def test_attributes_of_python_names():
+    made = element("div", class_="scroll", aria_label="of", tabindex=0)
+    assert made == '<div class="scroll" aria-label="of" tabindex="0"></div>'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234567.0, "1,234,567"),
+        (-0.012344, "\u22120.01234"),
+        (12.3456, "12.35"),
+        (100.0, "100"),
+        (1e-7, "1.000e\u221207"),
+        (2.5e12, "2.500e+12"),
+        (math.inf, "\u221e"),
+        (-math.inf, "\u2212\u221e"),
+        (math.nan, "missing"),
+    ],
+)
+def test_numbers(value, text):
+    assert show(value) == text
+
+
+def test_numbers_keep_all_digits_for_machines():
+    assert number(1.0 / 3.0) == '<data value="0.3333333333333333">0.3333</data>'
+    assert percent(-0.125) == '<data value="-0.125">\u221212.5\u00a0%</data>'
+    assert number(None) == number(math.nan) == "&ndash;"
+
+
+def test_tables_name_rows_and_columns():
+    made = table("Ages", ["Who", "Age"], [["<Ann>", number(3.0)]])
+    assert made.startswith('<div class="scroll" role="region" aria-label="Ages"')
+    assert '<th scope="col">Age</th>' in made
+    assert '<th scope="row">&lt;Ann&gt;</th>' in made
+    assert isinstance(made, Markup)
+
+
+def test_labels_are_short_and_no_formulas():
+    assert label("a$b$") == r"a\$b\$"
+    assert label("x" * 50) == "x" * 29 + "\u2026"
+
+
+def test_numbers_on_axes_do_not_run_into_each_other(monkeypatch):
+    seen = []
+    monkeypatch.setattr(pictures, "_to_address", seen.append)
+
+    def draw(axes):
+        axes[0].plot([0.0, 350_000.0], [0.0, 1.0])
+        axes[1].plot([0.0, 0.35], [0.0, 1.0])
+
+    pictures.picture(draw, "two lines", "", panels=(1, 2))
+    seen[0].draw_without_rendering()
+    long, short = (
+        [tick.get_text() for tick in ax.get_xticklabels()] for ax in seen[0].axes
+    )
+    assert "100k" in long
+    assert all(len(text) < 6 for text in long + short)
+    assert len(long) <= 8  # six and one beyond either end

@@ -1,0 +1,132 @@
+"""Mistakes are named, before the work where they can be, and leave no file behind."""
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from localexpert import DiscreteLaw, PredictiveDistribution
+from localexpert.reporting import page, report, writing
+
+
+class Coin:
+    """A model that counts how often it is asked."""
+
+    asked = 0
+
+    def predict_dist(self, X):
+        self.asked += 1
+        law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
+        return PredictiveDistribution(law)
+
+
+X = np.tile([[0.0], [1.0]], (10, 1))
+Y = X[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y[:5]}, "`y` must be as long as X, got 5 and 20"),
+        ({"y": [np.nan] * 20}, "`y` must be finite"),
+        ({"y": ["a"] * 20}, "`y` must be numeric"),
+        ({"X": X[:0], "y": []}, r"`X` must be .* not empty, got shape \(0, 1\)"),
+        ({"X": Y}, r"`X` must be .* of shape \(n, p\)"),
+        ({"coverage": 1.0}, "`coverage` must"),
+        ({"random_state": -1}, "`random_state` must"),
+        ({"importance_rows": -1}, "`importance_rows` must"),
+        ({"X_train": X}, "`y_train` must be given with `X_train`, got None"),
+        ({"X_train": X, "y_train": Y[:3]}, "`y_train` must be as long as X_train"),
+        (
+            {"X_train": np.ones((20, 2)), "y_train": Y},
+            "`X_train` must have the columns of `X`, 1, got 2",
+        ),
+        ({"groups": "x0"}, "`groups` must be a list of column names or a mapping"),
+        ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
+        ({"groups": {"a": Y[:3]}}, "`groups` must be as long as X"),
+        ({"groups": {"a": X}}, r"`groups` must hold arrays of shape \(n,\)"),
+        ({"model": object()}, "`model` must have a method predict_dist, got object"),
+    ],
+)
+def test_arguments(arguments, message, tmp_path):
+    given = {"model": Coin(), "X": X, "y": Y, **arguments}
+    with pytest.raises((ValueError, TypeError), match=message):
+        report(path=tmp_path / "r.html", **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_is_not_fitted(fast, tmp_path):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        report(fast(), X, Y, tmp_path / "r.html")
+
+
+def test_a_model_that_forecasts_too_few_rows(tmp_path):
+    class Short:
+        def predict_dist(self, X):
+            return Coin().predict_dist(X[:3])
+
+    with pytest.raises(TypeError, match=r"as many rows as `X`, 20, got .*n=3"):
+        report(Short(), X, Y, tmp_path / "r.html")
+
+
+class TestPath:
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("", "it is a directory"),
+            ("none/r.html", "there is no directory"),
+            ("x" * 300, "File name too long"),
+            ("file/r.html", "there is no directory"),
+        ],
+    )
+    def test_is_checked_before_the_work(self, name, reason, tmp_path):
+        (tmp_path / "file").touch()
+        model = Coin()
+        with pytest.raises(OSError, match=f"`path` must name a file .*{reason}"):
+            report(model, X, Y, tmp_path / name)
+        assert model.asked == 0
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+    def test_without_permission(self, tmp_path):
+        tmp_path.chmod(0o500)
+        with pytest.raises(OSError, match="Permission denied"):
+            report(Coin(), X, Y, tmp_path / "r.html")
+
+    def test_an_error_on_the_way_leaves_what_was_there(self, tmp_path, monkeypatch):
+        path = tmp_path / "r.html"
+        path.write_text("old", encoding="utf-8")
+
+        def fail(*_):
+            msg = "no choices"
+            raise RuntimeError(msg)
+
+        monkeypatch.setattr(page, "write_choices", fail)
+        with pytest.raises(RuntimeError, match="no choices"):
+            report(Coin(), X, Y, path)
+        assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+        assert path.read_text(encoding="utf-8") == "old"
+
+    def test_an_error_of_writing_leaves_what_was_there(self, tmp_path, monkeypatch):
+        path = tmp_path / "r.html"
+        path.write_text("old", encoding="utf-8")
+
+        def fail(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(writing.Path, "replace", fail)
+        with pytest.raises(OSError, match="No space left"):
+            writing.write_whole(path, "new")
+        assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+        assert path.read_text(encoding="utf-8") == "old"
+
+    def test_a_link_stays_and_its_file_is_replaced(self, tmp_path):
+        (tmp_path / "file.html").write_text("old", encoding="utf-8")
+        (tmp_path / "file.html").chmod(0o640)
+        link = tmp_path / "link.html"
+        link.symlink_to(tmp_path / "file.html")
+        writing.write_whole(writing.check_writable(link), "new")
+        assert link.is_symlink()
+        assert (tmp_path / "file.html").read_text(encoding="utf-8") == "new"
+        assert (tmp_path / "file.html").stat().st_mode & 0o777 == 0o640
+        assert len(list(tmp_path.iterdir())) == 2

@@ -1,0 +1,77 @@
+"""What is recalled of training is what the model was given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert.reporting.training import Training, recall_categories, recall_training
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(160, 2))
+    return X, np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
+
+
+@pytest.mark.parametrize("frame", [None, "center", "standardize"])
+def test_smooth_targets_up_to_rounding(frame, fast, data):
+    X, y = data
+    weight = np.where(np.arange(160) % 3, 1.0, 2.0)
+    training = recall_training(fast(frame=frame).fit(X, y, weight))
+    np.testing.assert_allclose(training.y, y, rtol=1e-12)
+    np.testing.assert_array_equal(training.weight, weight)
+    assert len(training.oof) == 160
+
+
+def test_targets_with_values_of_their_own(fast, data):
+    X, y = data
+    y = np.select([X[:, 1] > 0.8, X[:, 1] < -1.0], [0.0, 5.0], y)
+    model = fast().fit(X, y)
+    assert model.report_.target == "mixed"
+    training = recall_training(model)
+    np.testing.assert_allclose(training.y, y, rtol=1e-12)
+    np.testing.assert_array_equal(training.y[y == 5.0], 5.0)
+
+
+def test_discrete_targets(fast, data):
+    X, y = data
+    y = np.floor(np.minimum(2.0 * y, 5.0))
+    np.testing.assert_array_equal(recall_training(fast().fit(X, y)).y, y)
+
+
+def test_constant_targets(fast, data):
+    with pytest.warns(UserWarning, match="every forecast is that value"):
+        model = fast().fit(data[0], np.full(160, 2.5))
+    np.testing.assert_array_equal(recall_training(model).y, np.full(160, 2.5))
+    assert recall_categories(model) is None
+
+
+def test_rows_that_were_set_aside_are_not_of_training(fast, data):
+    X, y = data
+    model = fast(recalibrate="conformal").fit(X, y)
+    training = recall_training(model)
+    np.testing.assert_allclose(training.y, y[model.fitted_rows_], rtol=1e-12)
+
+
+def test_other_models_keep_nothing_that_is_known_of():
+    assert recall_training(object()) is None
+    assert recall_categories(object()) is None
+
+
+def test_categories(houses):
+    assert set(recall_categories(houses.model).codes[2]) == {
+        "Aa & Bb",
+        "Cc",
+        "<script>alert(1)</script>",
+    }
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    assert recall_categories(frame) is None
+
+
+def test_the_range_leaves_room_for_rounding_and_no_more():
+    y = np.array([-1e6, 3.0, 1e6])
+    low, high = Training(y, np.ones(3), None).range
+    assert low < -1e6 < 1e6 < high
+    assert high - 1e6 < 0.01
+    low, high = Training(y, np.array([1.0, 1.0, 0.0]), None).range
+    assert high == pytest.approx(3.0, abs=0.01)
