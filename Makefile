@@ -13,7 +13,8 @@ KERNELS = $(wildcard calibration/_kernels localexpert/_kernels)
 KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow test-kernels lint format bench docs clean
+.PHONY: help demo test test-fast test-slow test-kernels lint format bench docs pictures
+.PHONY: clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
@@ -22,6 +23,7 @@ help:
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make bench   speed beside other libraries (short form)"
 	@echo "make docs    HTML documentation in docs/_build"
+	@echo "make pictures  draw the pictures of the documentation anew"
 	@echo "make clean   remove the environment and all that was built"
 
 demo: $(VENV)/.installed
@@ -61,6 +63,13 @@ bench: $(VENV)/.installed-bench
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+
+# Examples write their pictures into the folder that they are run in.
+pictures: export MPLBACKEND = Agg
+pictures: $(VENV)/.installed-io
+	cd docs/images && for script in $(CURDIR)/examples/*.py; do \
+	    $(abspath $(BIN))/python $$script || exit 1; done
+	$(BIN)/python docs/figures.py docs/images
 
 clean:
 	rm -rf $(VENV) dist build docs/_build docs/generated *.png

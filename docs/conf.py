@@ -15,6 +15,7 @@ html_theme = "furo"
 html_title = f"localexpert {release}"
 
 autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": True}
 # The docstrings give the types, with shapes.
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -23,10 +24,10 @@ numpydoc_show_class_members = False
 def skip_metadata_requests(
     app: object, what: str, name: str, obj: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out the `set_*_request` methods that scikit-learn adds to estimators."""
+    """Leave out the methods for metadata that scikit-learn adds to estimators."""
     del app, what, obj, skip, options
     is_request = name.startswith("set_") and name.endswith("_request")
-    return True if is_request else None
+    return True if is_request or name == "get_metadata_routing" else None
 
 
 def setup(app: object) -> None:

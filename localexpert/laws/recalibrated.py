@@ -51,8 +51,7 @@ class RecalibratedLaw(ScannedLaw):
     >>> import numpy as np
     >>> from localexpert.base_cdf import BaseCDF
     >>> from localexpert.laws.recalibrated import RecalibratedLaw
-    >>> from localexpert.laws.scanned import ScannedLaw
-    from localexpert.laws.score_map import ProbitMap
+    >>> from localexpert.laws.score_map import ProbitMap
     >>> from localexpert.laws.spline import SplineLaw
     >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
     >>> one = np.ones((1, 1))

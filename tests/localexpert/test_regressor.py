@@ -361,7 +361,10 @@ class TestChoices:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"frame": "rotate"}, "`frame` must be one of 'auto', 'standardize', 'center'"),
+        (
+            {"frame": "rotate"},
+            "`frame` must be None or one of auto, standardize, center",
+        ),
         ({"strategy": "best"}, "`strategy` must be one of 'auto', 'shared', 'joint'"),
         ({"smoothing": -1.0}, "`smoothing` must be .* got -1"),
         ({"smoothing": "loess"}, "`smoothing` must be one of .* got 'loess'"),

@@ -1,0 +1,226 @@
+"""Figures of the guide and of the page on the method.
+
+    python docs/figures.py docs/images
+
+Writes guide_plots.png, method_frames.png, method_row.png, method_tails.png and
+method_calibration.png. `make pictures` runs it after the examples.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
+from scipy.special import ndtr, ndtri
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.isotonic import isotonic_regression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+
+from localexpert import (
+    BaseCDF,
+    LocalExpertRegressor,
+    ProbitSpline,
+    place_thresholds,
+    plot_coverage,
+    plot_fan,
+    plot_forecast,
+    plot_pit,
+    plot_threshold_reliability,
+)
+
+Array = NDArray[np.float64]
+Curve = Callable[[Array], Array]
+
+LINE, DOTS = "C1", {"color": "C0", "s": 9, "alpha": 0.45, "lw": 0}
+DPI = 110
+
+
+def draw_rows(n: int, seed: int) -> tuple[Array, Array]:
+    """Return one feature and a target whose middle and spread both grow with it."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.0, 10.0, size=n)
+    noise = (rng.gamma(4.0, size=n) - 4.0) / 2.0
+    return x, expected(x) + usual(x) * noise
+
+
+def expected(x: Array) -> Array:
+    """Return the mean of the target."""
+    return 10.0 + 3.0 * x + 6.0 * np.sin(x)
+
+
+def usual(x: Array) -> Array:
+    """Return the standard deviation of the target."""
+    return 1.0 + 0.8 * x
+
+
+def draw_frames(path: Path) -> None:
+    """Draw the same nine thresholds in the three frames, in units of y."""
+    x, y = draw_rows(500, seed=0)
+    grid = np.linspace(0.0, 10.0, 201)
+    zero, one = np.zeros_like, np.ones_like
+    frames: dict[str, tuple[Curve, Curve]] = {
+        "None: on y itself": (zero, one),
+        '"center": m(x) + v': (expected, one),
+        '"standardize": m(x) + s(x) v': (expected, usual),
+    }
+    figure, panels = plt.subplots(
+        1, 3, figsize=(9.6, 3.3), sharey=True, layout="constrained"
+    )
+    for axes, (name, (middle, spread)) in zip(panels, frames.items(), strict=True):
+        thresholds = place_thresholds((y - middle(x)) / spread(x), 9)
+        axes.scatter(x, y, **DOTS)
+        for v in thresholds:
+            axes.plot(grid, middle(grid) + spread(grid) * v, color=LINE, lw=1)
+        axes.set(title=name, xlabel="x")
+    panels[0].set_ylabel("y")
+    save(figure, path)
+
+
+def draw_row(path: Path) -> None:
+    """Draw the road of one row from its experts' answers to its density."""
+    x, y = draw_rows(400, seed=1)
+    X = np.column_stack([x, np.random.default_rng(2).uniform(size=(400, 2))])
+    forest = RandomForestClassifier(40, min_samples_leaf=10, random_state=0)
+    model = LocalExpertRegressor(
+        forest, n_thresholds=15, frame=None, calibrator=None, cv=3, random_state=0
+    ).fit(X, y)
+    v, base = model.thresholds_, BaseCDF.fit(y)
+    row = int(np.abs(x - 7.0).argmin())
+    p, law = model.oof_probabilities_[row], model.oof_distribution_[row]
+    figure, panels = plt.subplots(1, 3, figsize=(9.8, 3.4), layout="constrained")
+    draw_projection(panels[0], v, p)
+    draw_probits(panels[1], base.t(v), p, len(y))
+    low, high = law.quantiles([0.002, 0.998])[0]
+    fine = np.linspace(low, high, 400)
+    t, rate = base.t(fine), base.derivative(fine)
+    marginal = rate * np.exp(-0.5 * t**2) / np.sqrt(2.0 * np.pi)
+    panels[2].plot(fine, law.pdf(fine[:, None])[:, 0], color="C0", label="this row")
+    panels[2].plot(fine, marginal, ":", color="0.4", label="all rows")
+    panels[2].plot(y[row], 0.0, "^", color="C3", clip_on=False, label="what came")
+    panels[2].set(title="3. Density", xlabel="y", ylim=(0.0, None))
+    panels[2].legend(frameon=False, fontsize="small")
+    save(figure, path)
+
+
+def draw_projection(axes: Axes, v: Array, p: Array) -> None:
+    """Draw probabilities and their projection on increasing ones."""
+    axes.plot(v, p, "o", color=LINE, mfc="none", label="experts")
+    axes.plot(v, isotonic_regression(p), ".-", color="C0", label="increasing")
+    axes.set(title="1. Probabilities", xlabel="threshold v", ylabel="P(y ≤ v)")
+    axes.legend(frameon=False)
+
+
+def draw_probits(axes: Axes, t: Array, p: Array, n: int) -> None:
+    """Draw the same in probit space, with splines of three weights."""
+    fine = np.linspace(t[0], t[-1], 300)
+    for smoothing, colour in ((0.0, "0.7"), (0.1, "C2"), (10.0, "C4")):
+        curves = ProbitSpline(smoothing).build(p[None, :], t, n)
+        label = f"spline, weight {smoothing:g}"
+        axes.plot(fine, follow(curves, fine), color=colour, lw=1.3, label=label)
+    axes.plot(t, ndtri(isotonic_regression(p)), "o", color="C0", ms=4)
+    axes.set(title="2. Probits", xlabel="t(v)", ylabel="z, the probit of p")
+    axes.legend(frameon=False, fontsize="small")
+
+
+def follow(curves: Any, t: Array) -> Array:
+    """Return the first row's curve g at t: Hermite cubics, and lines beyond them."""
+    knots, values, slopes = curves.knots, curves.values[0], curves.slopes[0]
+    held = np.clip(t, knots[0], knots[-1])
+    inside = CubicHermiteSpline(knots, values, slopes)(held)
+    slope = np.where(t < knots[0], slopes[0], slopes[-1])
+    out: Array = inside + slope * (t - held)
+    return out
+
+
+def draw_tails(path: Path) -> None:
+    """Draw the tail of a marginal, and how three forecasts continue in it."""
+    r = np.random.default_rng(3).standard_t(4.0, size=3000)
+    base = BaseCDF.fit(r)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.5), layout="constrained")
+    ordered = np.sort(r)[::-1]
+    shown = ordered > 0.5
+    share = (np.arange(len(r)) + 0.5) / len(r)
+    fine = np.geomspace(0.5, 30.0, 200)
+    left.loglog(ordered[shown], share[shown], ".", color="C0", ms=4, label="data")
+    left.loglog(fine, ndtr(-base.t(fine)), color=LINE, label="marginal with its tail")
+    normal = ndtr(-(fine - r.mean()) / r.std())
+    left.loglog(fine, normal, "--", color="0.5", label="normal of equal variance")
+    left.set(ylim=(1e-6, 1.0), xlabel="r", ylabel="P(R > r)", title="The marginal")
+    left.legend(frameon=False)
+    draw_continued(right, base, len(r))
+    save(figure, path)
+
+
+def draw_continued(axes: Axes, base: BaseCDF, n: int) -> None:
+    """Draw curves of rows that are sharper than the marginal, like it, and wider."""
+    t = ndtri(np.arange(1, 26) / 26.0)
+    fine = np.linspace(-4.0, 4.0, 400)
+    least = base.least_slopes()
+    for slope, colour in ((1.8, "C2"), (1.0, "0.5"), (0.5, "C3")):
+        curves = ProbitSpline(0.1).build(ndtr(slope * t)[None, :], t, n, least)
+        axes.plot(fine, follow(curves, fine), color=colour)
+        axes.lines[-1].set_label(f"slope {slope:g} inside")
+        axes.plot(fine, slope * fine, ":", color=colour, lw=1)
+    axes.axvspan(float(t[0]), float(t[-1]), color="0.93", zorder=0, label="thresholds")
+    axes.set(xlabel="t", ylabel="g(t)", title="Forecasts beyond the thresholds")
+    axes.set(ylim=(-5.0, 5.0))
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
+
+
+def draw_calibration(path: Path) -> None:
+    """Draw thresholds of a naive Bayes expert, before and after calibration."""
+    x, y = draw_rows(2000, seed=4)
+    copies = x[:, None] + np.random.default_rng(5).normal(size=(len(x), 3))
+    model = LocalExpertRegressor(
+        GaussianNB(), n_thresholds=9, frame=None, random_state=0
+    ).fit(copies, y)
+    panels = plot_threshold_reliability(model, numbers=[1, 4, 7])
+    save(panels[0].figure, path)
+
+
+def draw_plots(path: Path) -> None:
+    """Draw four of the pictures that the guide names, of the guide's first model."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X_fit, X_new, y_fit, y_new = train_test_split(X, y, random_state=0)
+    dist = LocalExpertRegressor(random_state=0).fit(X_fit, y_fit).predict_dist(X_new)
+    figure, panels = plt.subplots(2, 2, figsize=(10.4, 7.4), layout="constrained")
+    one, fan, pit, groups = panels.ravel()
+    third = np.searchsorted(X["age"].quantile([1 / 3, 2 / 3]), X_new["age"])
+    plot_forecast(dist, 3, what="density", y=y_new.iloc[3], ax=one)
+    plot_fan(dist, X_new["bmi"], n_groups=20, y=y_new, ax=fan)
+    fan.set_xlabel("body mass index, standardised")
+    fan.legend(fontsize="small", ncols=2, loc="upper left", frameon=False)
+    plot_pit(y_new, dist, bins=10, ax=pit)
+    pit.set_ylim(0.0, 2.4)
+    plot_coverage(y_new, dist, np.array(["young", "middle", "old"])[third], ax=groups)
+    groups.set_ylim(-0.5, 2.8)
+    groups.legend(fontsize="small", ncols=3, loc="upper left", frameon=False)
+    save(figure, path)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure and say so."""
+    figure.savefig(path, dpi=DPI)
+    plt.close(figure)
+    print(f"Wrote {path.name}")
+
+
+def main() -> None:
+    """Draw all figures into the folder that is named."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    draw_plots(folder / "guide_plots.png")
+    draw_frames(folder / "method_frames.png")
+    draw_row(folder / "method_row.png")
+    draw_tails(folder / "method_tails.png")
+    draw_calibration(folder / "method_calibration.png")
+
+
+if __name__ == "__main__":
+    main()
