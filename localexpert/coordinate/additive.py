@@ -24,7 +24,8 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
 
         GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
 
-    Only sums over rows are held: memory does not grow with their number.
+    Only sums over rows are held: memory does not grow with their number. Of fewer
+    rows than columns the decomposition is that of the rows.
 
     References
     ----------
@@ -42,13 +43,21 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         self.knots_ = [_place_knots(column) for column in X.T]
         total = w.sum()
         mean_y = float(w @ y / total)
-        gram, cross, mean = self._sum_up(X, y - mean_y, w)
-        spread = np.sqrt(np.maximum(np.diag(gram), 0.0))
-        # What varies by rounding alone is constant.
-        used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
-        unit = np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
-        values, vectors = np.linalg.eigh(gram * unit * unit[:, None])
-        values = np.maximum(values, 0.0)
+        size = X.shape[1] + sum(map(len, self.knots_))
+        if size > len(X):
+            columns = self._expand(X)
+            mean = w @ columns / total
+            columns = np.sqrt(w / total)[:, None] * (columns - mean)
+            unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+            # Fewer rows than columns: other directions than these have no variance.
+            _, roots, rows = np.linalg.svd(columns * unit, full_matrices=False)
+            values, vectors = roots**2, rows.T
+            cross = columns.T @ (np.sqrt(w / total) * (y - mean_y))
+        else:
+            gram, cross, mean = self._sum_up(X, y - mean_y, w)
+            unit = _units(np.sqrt(np.maximum(np.diag(gram), 0.0)), mean)
+            values, vectors = np.linalg.eigh(gram * unit * unit[:, None])
+            values = np.maximum(values, 0.0)
         along = vectors.T @ (cross * unit)
         variance = float(w @ (y - mean_y) ** 2 / total)
         effective = total**2 / (w @ w)
@@ -91,6 +100,13 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         total = w.sum()
         mean /= total
         return gram / total - np.outer(mean, mean), cross / total, mean + near
+
+
+def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
+    """Return what makes columns of unit spread; 0 for constant ones."""
+    # What varies by rounding alone is constant.
+    used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
+    return np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
 
 
 def _place_knots(column: Float64Array) -> Float64Array:

@@ -214,8 +214,10 @@ class TestSmallNets:
 
 
 class TestAdditiveRidge:
-    def test_solves_the_penalised_normal_equations(self, rng):
-        X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
+    # With 12 features there are more columns than rows.
+    @pytest.mark.parametrize("n_features", [2, 12])
+    def test_solves_the_penalised_normal_equations(self, rng, n_features):
+        X, y = rng.normal(size=(90, n_features)), rng.normal(size=90)
         y += np.abs(X[:, 0])
         w = rng.uniform(0.5, 2.0, 90)
         model = AdditiveRidge().fit(X, y, w)
