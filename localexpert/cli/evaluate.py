@@ -60,7 +60,7 @@ def add_command(commands: Any) -> None:
         "--json", action="store_true", help="one JSON object; null is not finite"
     )
     add_quiet(parser)
-    add_table_options(parser)
+    add_table_options(parser, decimal=None)
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +98,7 @@ def _lay_out(scores: dict[str, dict[str, float]]) -> str:
 def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     """Return the model, features and targets of the rows that have one."""
     model = load_table_model(options.model)
+    options.decimal = options.decimal or model.reader.decimal
     table = read_with(options, options.table)
     target = options.target or model.reader.target
     dialect = Dialect(options.decimal, model.reader.missing)

@@ -30,8 +30,10 @@ class Parser(argparse.ArgumentParser):
         raise UserError(msg)
 
 
-def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how files are read."""
+def add_table_options(
+    parser: argparse.ArgumentParser, *, decimal: str | None = "."
+) -> None:
+    """Add what says how files are read; no decimal mark: that of training."""
     group = parser.add_argument_group("reading tables (CSV, gzipped CSV, Parquet)")
     group.add_argument(
         "--delimiter",
@@ -42,9 +44,9 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--decimal",
         choices=(".", ","),
-        default=".",
+        default=decimal,
         metavar="MARK",
-        help="decimal mark, . or , (default: .)",
+        help=f"decimal mark, . or , (default: {decimal or 'as in training'})",
     )
 
 

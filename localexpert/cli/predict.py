@@ -80,13 +80,14 @@ def add_command(commands: Any) -> None:
         "--keep", type=read_names, default=[], metavar="A,B", help="columns to copy"
     )
     add_quiet(parser)
-    add_table_options(parser)
+    add_table_options(parser, decimal=None)
 
 
 def run(options: Any) -> None:
     """Load the model, read the table, write its forecasts."""
     check_writable(options.out, "--out", [options.model, options.table])
     model = load_table_model(options.model)
+    options.decimal = options.decimal or model.reader.decimal
     table = read_with(options, options.table)
     kept = _kept_columns(table, options.keep)
     dist = model.predict_dist(model.reader.frame(table, options.decimal))

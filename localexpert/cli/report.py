@@ -33,7 +33,7 @@ def add_command(commands: Any) -> None:
     add_test_arguments(parser)
     parser.add_argument("--out", required=True, metavar="REPORT.html")
     add_quiet(parser)
-    add_table_options(parser)
+    add_table_options(parser, decimal=None)
 
 
 def run(options: Any) -> None:

@@ -34,12 +34,15 @@ class TableReader:
         Columns that the user kept from the features: weights, groups, left out.
     missing : tuple of str
         What stands for nothing besides the usual.
+    decimal : {".", ","}
+        Decimal mark of the training file.
     """
 
     target: str
     rules: tuple[ColumnRule, ...]
     others: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    decimal: str = "."
 
     @classmethod
     def learn(
@@ -65,7 +68,7 @@ class TableReader:
         if not any(rule.kind != "dropped" for rule in rules):
             msg = f"{table.path} has no column to learn {target!r} from"
             raise UserError(msg)
-        return cls(target, rules, tuple(others), dialect.missing)
+        return cls(target, rules, tuple(others), dialect.missing, dialect.decimal)
 
     @property
     def used(self) -> tuple[ColumnRule, ...]:

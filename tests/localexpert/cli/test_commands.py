@@ -105,6 +105,11 @@ class TestFit:
         out = tmp_path / "m.zip"
         assert run("fit", path, *words, "--out", out) == (0, "", [])
         assert load(out).climatology.values.tolist() == [0.25, 1.25, 2.25, 3.25, 4.25]
+        # Later files are read as the training file was.
+        code, text, _ = run("evaluate", out, path, "--json")
+        assert (code, json.loads(text)["rows"]) == (0, 60)
+        assert run("predict", out, path, "--quiet")[0] == 0
+        assert run("predict", out, path, "--quiet", "--decimal", ".")[0] == 2
 
     def test_a_target_that_never_changes(self, run, write, tmp_path):
         rows = [["x", "y"], *([str(i), "4"] for i in range(20))]
