@@ -20,6 +20,9 @@ from localexpert._validation import (
 from localexpert.laws.law import Law, over_rows
 from localexpert.risk_measures import RiskMeasures
 
+# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
+_PIT_STREAM = 0x504954
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictiveDistribution(RiskMeasures):
@@ -159,7 +162,8 @@ class PredictiveDistribution(RiskMeasures):
         ----------
         y : array-like that broadcasts against (n,)
         random_state : int or Generator, optional
-            Seed or source of the draws.
+            Seed or source of the draws. The draws of a seed are not those of
+            ``default_rng(seed)``, from which y itself may have been drawn.
 
         Returns
         -------
@@ -172,7 +176,10 @@ class PredictiveDistribution(RiskMeasures):
         below = over_rows(self.law.cdf_left, values)
         if random_state is None:
             return 0.5 * (below + upto)
-        share = np.random.default_rng(random_state).uniform(size=upto.shape)
+        if not isinstance(random_state, np.random.Generator):
+            seed = check_integer(random_state, "random_state", 0)
+            random_state = np.random.default_rng([seed, _PIT_STREAM])
+        share = random_state.uniform(size=upto.shape)
         return below + share * (upto - below)
 
     def crps(self, y: ArrayLike) -> Float64Array:

@@ -180,9 +180,11 @@ def test_draws_follow_the_distribution(forecast):
 
 def test_pit_is_uniform_over_draws(forecast):
     y = forecast.rvs(1500, random_state=0)
-    pit = forecast.pit(y, random_state=1)
-    assert stats.kstest(pit.ravel(), "uniform").pvalue > 1e-3
-    np.testing.assert_array_equal(pit, forecast.pit(y, np.random.default_rng(1)))
+    # The seed that y was drawn with is no trap.
+    for seed in (0, 1, np.random.default_rng(1)):
+        pit = forecast.pit(y, seed)
+        assert stats.kstest(pit.ravel(), "uniform").pvalue > 1e-3
+    np.testing.assert_array_equal(forecast.pit(y, 1), forecast.pit(y, 1))
     middle = forecast.pit(y)
     left = forecast.cdf(y) - forecast.prob_between(y, y)
     np.testing.assert_allclose(middle, 0.5 * (left + forecast.cdf(y)), atol=1e-9)
