@@ -138,6 +138,7 @@ SHARED: dict[str, set[str]] = {
         "read_names",
         "read_share",
         "read_with",
+        "show_bar",
     },
     "localexpert.cli.output": {
         "check_writable",

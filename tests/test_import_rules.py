@@ -262,7 +262,8 @@ ARROWS: dict[str, str] = {
     "localexpert.plots": "localexpert.plots.*",
     "localexpert.explain.*": (
         f"pandas matplotlib calibration {_GROUND} localexpert.distribution "
-        "localexpert.metrics localexpert.experts.tables localexpert.explain.*"
+        "localexpert.metrics localexpert.experts.tables localexpert.progress "
+        "localexpert.explain.*"
     ),
     "localexpert.explain.boosting": (
         f"sklearn {_GROUND} localexpert.coordinate localexpert.experts.draws "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from localexpert.cli.options import (
     read_jobs,
     read_names,
     read_with,
+    show_bar,
 )
 from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
@@ -263,8 +263,7 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
     for name, value in given.items():
         if value is not None:
             chosen[name] = None if value == "none" else value
-    verbose = int(not options.quiet and sys.stderr.isatty())
-    return LocalExpertRegressor(**chosen, verbose=verbose)
+    return LocalExpertRegressor(**chosen, verbose=show_bar(options))
 
 
 def _read_smoothing(text: str) -> float | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any, NoReturn
 
 from localexpert.cli.console import UserError
@@ -55,6 +56,11 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quiet", action="store_true", help="no progress and no warnings, only errors"
     )
+
+
+def show_bar(options: Any) -> int:
+    """Return 1 where progress is to be shown: to someone who sees it, if not quiet."""
+    return int(not options.quiet and sys.stderr.isatty())
 
 
 def read_with(options: Any, path: str) -> RawTable:

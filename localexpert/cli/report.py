@@ -6,7 +6,12 @@ from typing import Any
 
 from localexpert.cli.console import UserError, note
 from localexpert.cli.evaluate import add_test_arguments, read_test_rows
-from localexpert.cli.options import HelpFormatter, add_quiet, add_table_options
+from localexpert.cli.options import (
+    HelpFormatter,
+    add_quiet,
+    add_table_options,
+    show_bar,
+)
 from localexpert.cli.output import STDOUT, check_writable, replacing
 from localexpert.reporting import report
 
@@ -44,5 +49,5 @@ def run(options: Any) -> None:
     check_writable(options.out, "--out", [options.model, options.table])
     model, frame, y = read_test_rows(options)
     with replacing(options.out) as temporary:
-        report(model.model, frame, y, temporary)
+        report(model.model, frame, y, temporary, verbose=show_bar(options))
     note(f"wrote {options.out}")

@@ -26,6 +26,7 @@ from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
 from localexpert.explain.shapley import check_predicts
 from localexpert.metrics import DistributionPredictor, crps_score, pinball_loss
+from localexpert.progress import show_progress
 
 # A forecast of 0 or 1 that fails would make the log loss infinite, and differences
 # of such losses mean nothing.
@@ -44,6 +45,7 @@ def permutation_importance(
     groups: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: int | None = None,
+    verbose: int = 0,
 ) -> PermutationImportance:
     """Return how much worse forecasts get when a feature's values change rows.
 
@@ -71,6 +73,8 @@ def permutation_importance(
     sample_weight : array-like of shape (n,), optional
         Number of rows that each stands for, in the losses and as donors of values.
     random_state : int, optional
+    verbose : int
+        0: silent; 1: a progress bar on stderr.
 
     Returns
     -------
@@ -108,6 +112,7 @@ def permutation_importance(
     check_predicts(model)
     check_choice(event_loss, "event_loss", ("brier", "log_loss"))
     check_integer(n_repeats, "n_repeats", 2)
+    verbose = check_integer(verbose, "verbose", 0)
     table = read_table(X, "X")
     target = check_vector(y, "y")
     check_same_length(len(table), "`X`", len(target), "y")
@@ -121,13 +126,15 @@ def permutation_importance(
     mixer = RowMixer(table)
     own = np.arange(len(table))
     baseline = losses.measure(model.predict_dist(table))
-    increases = np.empty((len(players), n_repeats, len(baseline)))
-    for j in range(len(players)):
-        moved = players.of_column == j
-        for repeat, rows in enumerate(donors):
-            places = np.where(moved, rows[:, None], own[:, None])
-            forecast = model.predict_dist(mixer.mix(places))
-            increases[j, repeat] = losses.measure(forecast) - baseline
+    size = len(players)
+    increases = np.empty((size, n_repeats, len(baseline)))
+    with show_progress(verbose, "permutation importance") as progress:
+        for j in progress.track(range(size), np.ones(size).tolist()):
+            moved = players.of_column == j
+            for repeat, rows in enumerate(donors):
+                places = np.where(moved, rows[:, None], own[:, None])
+                forecast = model.predict_dist(mixer.mix(places))
+                increases[j, repeat] = losses.measure(forecast) - baseline
     return PermutationImportance(
         players.names,
         losses.levels,

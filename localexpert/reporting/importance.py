@@ -52,7 +52,9 @@ class Importance:
         return order
 
 
-def measure_importance(evidence: Evidence, most_rows: int) -> Importance | None:
+def measure_importance(
+    evidence: Evidence, most_rows: int, verbose: int = 0
+) -> Importance | None:
     """Permute every feature on a sample of at most so many rows; None below two."""
     p = len(evidence.names)
     repeats = _REPEATS if p <= _MANY else _FEWER_REPEATS
@@ -69,6 +71,7 @@ def measure_importance(evidence: Evidence, most_rows: int) -> Importance | None:
         levels=_LEVELS,
         n_repeats=repeats,
         random_state=evidence.seed,
+        verbose=verbose,
     )
     return Importance(told, n, repeats)
 

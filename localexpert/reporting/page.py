@@ -43,6 +43,7 @@ def report(
     title: str = "Report on forecasts",
     importance_rows: int = 300,
     random_state: int = 0,
+    verbose: int = 0,
 ) -> Path:
     """Write one HTML file on how good a model's forecasts of new rows are.
 
@@ -80,6 +81,8 @@ def report(
         feature. 0 leaves it out.
     random_state : int
         Seed of samples, permutations, and draws where forecasts have jumps.
+    verbose : int
+        0: silent; 1: a progress bar of the importance on stderr.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def report(
         coverage=coverage,
         random_state=random_state,
     )
-    importance = measure_importance(evidence, most_rows)
+    importance = measure_importance(evidence, most_rows, verbose)
     order = range(len(evidence.names)) if importance is None else importance.ranking
     groupings = choose_groupings(evidence, groups, order)
     boosting, why_not = _score_boosting(evidence)

@@ -275,7 +275,8 @@ class TestReport:
     def write_report(self, monkeypatch):
         calls = []
 
-        def stand_in(model, X, y, path):
+        def stand_in(model, X, y, path, *, verbose):
+            assert verbose == 0  # no terminal
             calls.append((model, X, y))
             path.write_text("<html>")
 

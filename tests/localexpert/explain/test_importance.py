@@ -179,6 +179,15 @@ def test_seed_decides_everything(rng):
     assert (first.increases != other.increases).any()
 
 
+def test_progress_is_shown_where_asked_for_and_changes_nothing(rng, capsys):
+    X, y = design(rng, 30)
+    silent = permutation_importance(MeanAndSpread(), X, y, random_state=0)
+    assert capsys.readouterr().err == ""
+    told = permutation_importance(MeanAndSpread(), X, y, random_state=0, verbose=1)
+    np.testing.assert_array_equal(told.increases, silent.increases)
+    assert "permutation importance 100 % done" in capsys.readouterr().err
+
+
 def test_frames_keep_their_types(rng):
     types = []
 
