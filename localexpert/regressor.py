@@ -333,6 +333,23 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         table = self._check_table(X)
         return self._stacked(table, self.forecaster_.law(table), self.stacker_)
 
+    def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return what the experts say of every row, for pictures and for curiosity.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n, N)
+            In units of y; in a frame every row has its own.
+        probabilities : ndarray of shape (n, N)
+            Calibrated P(Y <= threshold), before they are made increasing and smoothed.
+        """
+        check_is_fitted(self)
+        return self.forecaster_.points(self._check_table(X))
+
     def _law(self, table: Any, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
         law = self.forecaster_.law(table)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration._kernels.types import Float64Array
 from localexpert.laws.discrete import DiscreteLaw
 
 
@@ -40,6 +41,19 @@ class ConstantForecaster:
         DiscreteLaw
         """
         return self._law(len(X))
+
+    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return the one value, which the target never passes, (n, 1) each.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, 1)
+        """
+        return np.full((len(X), 1), self.value), np.ones((len(X), 1))
 
     def _law(self, n: int) -> DiscreteLaw:
         return DiscreteLaw(np.array([self.value]), np.ones((n, 1)))

@@ -112,6 +112,20 @@ class ContinuousForecaster:
         """
         return self._law(*self._place(X), self.builder_)
 
+    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        center, scale, p = self._place(X)
+        return center[:, None] + scale[:, None] * self.thresholds_, p
+
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return {

@@ -86,6 +86,20 @@ class DiscreteForecaster:
         """
         return self._law(self.calibration.predict(self.experts_.predict(X)))
 
+    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        p = self.calibration.predict(self.experts_.predict(X))
+        return np.tile(self.thresholds_, (len(p), 1)), p
+
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return {

@@ -92,6 +92,23 @@ class MixedForecaster:
         """
         return self._law(self.choice.law(X).probabilities, self.continuous.law(X))
 
+    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        values, p = self.continuous.points(X)
+        masses = self.choice.law(X).probabilities[:, 1:]
+        reached = self.atoms <= values[:, :, None]
+        held = (reached * masses[:, None, :]).sum(axis=2)
+        return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
+
     def choices(self) -> dict[str, Any]:
         """Return what both parts chose, and what the alternatives scored."""
         return {

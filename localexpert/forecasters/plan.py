@@ -65,6 +65,10 @@ class Forecaster(Protocol):
         """Return the laws of new rows."""
         ...
 
+    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say of new rows."""
+        ...
+
 
 @dataclass(frozen=True)
 class Plan:

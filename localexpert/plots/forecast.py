@@ -67,7 +67,8 @@ def plot_forecast(
         A point forecast to mark beside the mean, that of a stacker for instance.
     expert_points : (thresholds, probabilities), optional
         Two array-likes of shape (N,): what the experts said, P(Y <= threshold),
-        thresholds in units of y. Drawn on the CDF as far as they are in sight.
+        thresholds in units of y: a row of `LocalExpertRegressor.expert_points`. Drawn
+        on the CDF as far as they are in sight.
     ax : matplotlib Axes, or two of them for "both", optional
         Where to draw; default a new figure.
 
