@@ -88,6 +88,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.storage.trees": {"check_trees"},
     "calibration.storage.upgrades": {"complete_state"},
     "calibration.venn_abers": {"merge_intervals"},
+    "calibration.storage.whole_file": {"replacing_file"},
     "localexpert.base": {"DistributionRegressor"},
     "localexpert.cli.calibrate": {"add_command", "run"},
     "localexpert.cli.cells": {
@@ -282,7 +283,6 @@ SHARED: dict[str, set[str]] = {
         "format_number",
         "format_percent",
         "new_axes",
-        "own_stream",
         "put_legend_above",
         "sample_rows",
     },

@@ -344,7 +344,7 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.reporting.markup": "",
     "localexpert.reporting.style": "",
-    "localexpert.reporting.writing": "",
+    "localexpert.reporting.writing": "calibration.storage",
     "localexpert.reporting.pictures": "matplotlib localexpert.reporting.markup",
     "localexpert.reporting.*": (
         f"scipy lightgbm {_GROUND} localexpert.distribution localexpert.metrics "

@@ -11,6 +11,7 @@ from calibration.storage.load import load
 from calibration.storage.model import load_model, save_model
 from calibration.storage.parts import Part, PartKind
 from calibration.storage.saved import Saved
+from calibration.storage.whole_file import replacing_file
 
 __all__ = [
     "FORMAT_VERSION",
@@ -21,5 +22,6 @@ __all__ = [
     "check_booster_text",
     "load",
     "load_model",
+    "replacing_file",
     "save_model",
 ]

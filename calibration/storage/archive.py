@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import secrets
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.storage.errors import StorageError
+from calibration.storage.whole_file import replacing_file
 
 #: Version of the format that is written; all versions up to it are read.
 FORMAT_VERSION = 1
@@ -54,23 +54,14 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
         Replaced if it is there.
     members : mapping of str to bytes
     """
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            too_small = _write_zip(file, members, plain=set())
-            if too_small:
-                file.seek(0)
-                file.truncate()
-                _write_zip(file, members, plain=too_small)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing_file(path) as temporary, temporary.open("xb") as file:
+        too_small = _write_zip(file, members, plain=set())
+        if too_small:
+            file.seek(0)
+            file.truncate()
+            _write_zip(file, members, plain=too_small)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_archive(path: Path) -> dict[str, bytes]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration._kernels.types import Float64Array
+from calibration.storage import replacing_file
 from localexpert.cli.console import UserError
 
 # The name of standard output.
@@ -51,16 +52,11 @@ def check_writable(path: str, option: str, inputs: Sequence[str] = ()) -> None:
 @contextmanager
 def replacing(path: str, option: str = "--out") -> Iterator[Path]:
     """Yield a path beside the given one, which takes its place if all goes well."""
-    target = Path(os.path.realpath(path))  # a link stays, what it names is replaced
-    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
     try:
-        try:
+        with replacing_file(Path(path)) as temporary:
             yield temporary
-            os.replace(temporary, target)
-        except OSError as error:
-            raise _cannot_write(path, option, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, option, error) from error
 
 
 def write_csv(path: str, columns: dict[str, Sequence[str]]) -> None:

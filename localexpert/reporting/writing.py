@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from calibration.storage import replacing_file
+
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path names; refuse one that cannot be written."""
@@ -30,17 +32,5 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 def write_whole(target: Path, text: str) -> None:
     """Write a text to a file beside the target, which then takes its place."""
-    handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp"
-    )
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        # A temporary file is for its owner only; the report is as other new files.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~mask)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing_file(target) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
