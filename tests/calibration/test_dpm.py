@@ -5,9 +5,7 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.mixture import BayesianGaussianMixture
-from sklearn.svm import SVC
 
-from calibration import IsotonicCalibrator
 from calibration import dpm as module
 from calibration.dpm import DPMCalibrator
 
@@ -129,40 +127,6 @@ def test_concentration_is_shared_out_by_the_base_rate():
         share = 3.0 * (n + 1) / 42
         outside = 1.0 - fitted.weights_[k, 0]
         assert outside == pytest.approx(share / (1 + n + share), rel=0.01)
-
-
-def draw_circular(rng, n):
-    y = np.arange(n) % 2
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.uniform(0, 2, n) + 2 * y
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
-
-
-def draw_xor(rng, n):
-    corner = rng.choice([-1, 1], (n, 2))
-    y = (corner.prod(axis=1) > 0).astype(int)
-    return corner + 0.4 * rng.normal(size=(n, 2)), y
-
-
-@pytest.mark.parametrize(("draw", "bar"), [(draw_circular, 0.39), (draw_xor, 0.36)])
-def test_linear_svm_on_designs_that_are_not_linear(draw, bar):
-    """Thesis table 3: .39 on the circles, where isotonic regression has .46."""
-    errors = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        svm = SVC(kernel="linear").fit(*draw(rng, 1000))
-        (features, y), (fresh, truth) = draw(rng, 1000), draw(rng, 1000)
-        scores, fresh_scores = map(svm.decision_function, (features, fresh))
-        errors.append(
-            [
-                root_mean_square(
-                    cls(scale="real").fit(scores, y).predict(fresh_scores) - truth
-                )
-                for cls in (DPMCalibrator, IsotonicCalibrator)
-            ]
-        )
-    dpm, isotonic = np.mean(errors, axis=0)
-    assert dpm <= bar
-    assert isotonic > 0.43
 
 
 def test_bad_parameters_are_named():

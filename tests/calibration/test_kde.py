@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from sklearn.svm import SVC
 
 from calibration import IsotonicCalibrator, kernel_density
 from calibration.kde import KDECalibrator
@@ -171,40 +170,6 @@ def test_both_ways_of_handling_the_ends_find_the_map(rng):
         assert root_mean_square(p - truth) < 0.025
     p = IsotonicCalibrator().fit(scores, y).predict(scores)
     assert root_mean_square(p - truth) > 0.15
-
-
-def draw_circular(rng, n):
-    y = np.arange(n) % 2
-    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.uniform(0, 2, n) + 2 * y
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
-
-
-def draw_xor(rng, n):
-    corner = rng.choice([-1, 1], (n, 2))
-    y = (corner.prod(axis=1) > 0).astype(int)
-    return corner + 0.4 * rng.normal(size=(n, 2)), y
-
-
-@pytest.mark.parametrize(("draw", "bar"), [(draw_circular, 0.39), (draw_xor, 0.36)])
-def test_linear_svm_on_designs_that_are_not_linear(draw, bar):
-    """Thesis table 3: .38 on the circles, where isotonic regression has .46."""
-    errors = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        svm = SVC(kernel="linear").fit(*draw(rng, 1000))
-        (features, y), (fresh, truth) = draw(rng, 1000), draw(rng, 1000)
-        scores, fresh_scores = map(svm.decision_function, (features, fresh))
-        errors.append(
-            [
-                root_mean_square(
-                    cls(scale="real").fit(scores, y).predict(fresh_scores) - truth
-                )
-                for cls in (KDECalibrator, IsotonicCalibrator)
-            ]
-        )
-    kde, isotonic = np.mean(errors, axis=0)
-    assert kde <= bar
-    assert isotonic > 0.43
 
 
 @pytest.mark.parametrize(
