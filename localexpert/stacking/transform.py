@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,13 +108,13 @@ class MetaFeatureTransformer:
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         return tags
 
+    @abstractmethod
     def _unstacked(self, X: Any) -> PredictiveDistribution:
         """Return the distributions that a stacker is told of, of new rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unstacked_oof(self) -> PredictiveDistribution:
         """Return the same of the training rows, out of fold."""
-        raise NotImplementedError
 
     def _frame(self, dist: PredictiveDistribution, index: Any) -> pd.DataFrame:
         return self._named(self.meta_features_.of(dist), index)
