@@ -21,7 +21,7 @@ from localexpert.laws.law import Law, over_rows
 from localexpert.risk_measures import RiskMeasures
 
 # Marks the stream of PIT draws as another one than that of the same seed elsewhere.
-_PIT_STREAM = 0x504954
+_PIT_STREAM = 54_881
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,15 +170,15 @@ class PredictiveDistribution(RiskMeasures):
         ndarray of the broadcast shape
         """
         values = check_targets(y, "y", len(self))
+        if not isinstance(random_state, np.random.Generator | None):
+            seed = check_integer(random_state, "random_state", 0)
+            random_state = np.random.default_rng([seed, _PIT_STREAM])
         upto = over_rows(self.law.cdf, values)
         if not self.law.has_jumps:
             return upto
         below = over_rows(self.law.cdf_left, values)
         if random_state is None:
             return 0.5 * (below + upto)
-        if not isinstance(random_state, np.random.Generator):
-            seed = check_integer(random_state, "random_state", 0)
-            random_state = np.random.default_rng([seed, _PIT_STREAM])
         share = random_state.uniform(size=upto.shape)
         return below + share * (upto - below)
 

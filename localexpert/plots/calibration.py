@@ -22,7 +22,6 @@ from localexpert.plots.canvas import (
     check_outcomes,
     format_percent,
     new_axes,
-    own_stream,
     put_legend_above,
 )
 
@@ -101,7 +100,7 @@ def plot_pit(
     check_choice(band, "band", ("simultaneous", "pointwise"))
     n = len(outcomes)
     edges = np.linspace(0.0, 1.0, bins + 1)
-    counts, _ = np.histogram(_pit(outcomes, dist, random_state), edges)
+    counts, _ = np.histogram(dist.pit(outcomes, random_state), edges)
     tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
     low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
     if ax is None:
@@ -184,7 +183,7 @@ def plot_quantile_reliability(
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS if levels is None else _check_levels(levels)
     n = len(outcomes)
-    pit = np.sort(_pit(outcomes, dist, random_state))
+    pit = np.sort(dist.pit(outcomes, random_state))
     share = np.searchsorted(pit, nominal, "right") / n
     ends = np.concatenate([[0.0], nominal, [1.0]])
     tail = 0.5 * (1.0 - coverage)
@@ -218,19 +217,6 @@ def plot_quantile_reliability(
         ax.set_aspect("equal")
         ax.legend(frameon=False, fontsize="small", loc="upper left")
     return ax
-
-
-def _pit(
-    outcomes: Float64Array,
-    dist: PredictiveDistribution,
-    random_state: int | np.random.Generator | None,
-) -> Float64Array:
-    """Return PIT values (n,), drawn or in the middle where the CDF jumps."""
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return dist.pit(outcomes, random_state)
-    return dist.pit(
-        outcomes, own_stream(check_integer(random_state, "random_state", 0))
-    )
 
 
 def _check_levels(levels: ArrayLike) -> Float64Array:

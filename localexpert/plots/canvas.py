@@ -20,6 +20,7 @@ GREY = "0.45"
 SIZE = (6.5, 4.0)
 # Single outcomes that a cloud shows; more of them are a blot, and slow.
 MOST_DOTS = 3000
+# Draws of the rows that are shown have a stream that no outcome was drawn from.
 _STREAM = 54_881
 
 
@@ -89,20 +90,11 @@ def format_percent(share: float) -> str:
     return f"{100.0 * share:.3g}%"
 
 
-def own_stream(seed: int) -> np.random.Generator:
-    """Return a generator that is not the one the seed by itself makes.
-
-    Outcomes are often drawn from `default_rng(0)`. Draws at jumps from the same
-    stream would follow the outcomes, and PIT values of a true forecast not be uniform.
-    """
-    return np.random.default_rng([seed, _STREAM])
-
-
 def sample_rows(n: int, most: int = MOST_DOTS) -> NDArray[np.intp]:
     """Return all of n rows in order, or of more than `most` always the same sample."""
     if n <= most:
         return np.arange(n)
-    chosen = own_stream(0).choice(n, most, replace=False)
+    chosen = np.random.default_rng([0, _STREAM]).choice(n, most, replace=False)
     return np.sort(chosen)
 
 

@@ -50,7 +50,7 @@ def _draw_pit(evidence: Evidence) -> Markup:
             evidence.y,
             evidence.dist,
             bins=bins,
-            random_state=evidence.stream(),
+            random_state=evidence.seed,
             ax=ax,
         )
 
@@ -82,7 +82,7 @@ def _draw_reliability(evidence: Evidence) -> Markup:
             evidence.y,
             evidence.dist,
             difference=True,
-            random_state=evidence.stream(),
+            random_state=evidence.seed,
             ax=ax,
         )
 

@@ -24,9 +24,6 @@ from localexpert.reporting.reference import forecast_climatology
 from localexpert.reporting.scores import Scores
 from localexpert.reporting.training import Training, recall_training
 
-# Draws of PIT values where forecasts jump; not the stream of the user's own data.
-_STREAM = 54_881
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -125,11 +122,7 @@ class Evidence:
 
     def draw_pit(self, y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
         """Return PIT values that are uniform for a true forecast."""
-        return dist.pit(y, self.stream())
-
-    def stream(self) -> np.random.Generator:
-        """Return the draws of PIT values, from their start."""
-        return np.random.default_rng([self.seed, _STREAM])
+        return dist.pit(y, self.seed)
 
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
         """Count the outcomes of some rows inside their intervals."""
