@@ -85,19 +85,12 @@ class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
             raise TypeError(msg)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        problem = _degenerate(summary) if self._learns else ""
-        if problem:
-            constant = (summary.n1 + 1.0) / (summary.n + 2.0)
-            msg = (
-                f"{problem}; {type(self).__name__} predicts the constant "
-                f"(n1 + 1) / (n + 2) = {constant:.4g}."
-            )
-            warnings.warn(msg, CalibrationWarning, stacklevel=3)
-            self._fit_constant(summary, constant)
-        else:
+        forget_fit(self)
+        constant = find_constant(self, summary, stacklevel=4) if self._learns else None
+        if constant is None:
             self._fit(summary)
+        else:
+            self._fit_constant(summary, constant)
         return self
 
     def predict(self, scores: ArrayLike) -> Float64Array:
@@ -187,10 +180,44 @@ class MapCalibrator(ScoreCalibrator):
         return self.map_(values)
 
 
-def _degenerate(summary: ScoreSummary) -> str:
-    """Say why no map can be learned, or nothing if one can."""
+def forget_fit(calibrator: BaseEstimator) -> None:
+    """Drop what an earlier fit left behind.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+    """
+    for name in [name for name in vars(calibrator) if name.endswith("_")]:
+        delattr(calibrator, name)
+
+
+def find_constant(
+    calibrator: BaseEstimator, summary: ScoreSummary, *, stacklevel: int
+) -> float | None:
+    """Return the one answer to degenerate data, with a warning; None of others.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+        Named in the warning.
+    summary : ScoreSummary
+    stacklevel : int
+        Of the warning, counted from here.
+
+    Returns
+    -------
+    float or None
+    """
     if summary.n0 == 0.0 or summary.n1 == 0.0:
-        return f"`y` holds class {int(summary.n1 > 0.0)} only"
-    if summary.n_cells == 1:
-        return f"`scores` are all equal to {summary.scores[0]:g}"
-    return ""
+        problem = f"`y` holds class {int(summary.n1 > 0.0)} only"
+    elif summary.n_cells == 1:
+        problem = f"`scores` are all equal to {summary.scores[0]:g}"
+    else:
+        return None
+    constant = (summary.n1 + 1.0) / (summary.n + 2.0)
+    msg = (
+        f"{problem}; {type(calibrator).__name__} predicts the constant "
+        f"(n1 + 1) / (n + 2) = {constant:.4g}."
+    )
+    warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel)
+    return constant

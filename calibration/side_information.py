@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -14,8 +12,7 @@ from calibration._validation import (
     check_number,
     check_vector,
 )
-from calibration.base import SCALES, Scale, _degenerate
-from calibration.exceptions import CalibrationWarning
+from calibration.base import SCALES, Scale, find_constant, forget_fit
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 
@@ -51,17 +48,9 @@ class SideInformationCalibrator(Saved, BaseEstimator):
 
     def _settle(self, summary: ScoreSummary, stacklevel: int) -> None:
         """Forget, and learn the base rate, or a constant if there is no more."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        self.base_rate_, self.constant_ = summary.base_rate, None
-        problem = _degenerate(summary)
-        if problem:
-            self.constant_ = (summary.n1 + 1.0) / (summary.n + 2.0)
-            msg = (
-                f"{problem}; {type(self).__name__} predicts the constant "
-                f"(n1 + 1) / (n + 2) = {self.constant_:.4g}."
-            )
-            warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel)
+        forget_fit(self)
+        self.base_rate_ = summary.base_rate
+        self.constant_ = find_constant(self, summary, stacklevel=stacklevel + 1)
 
     def _rate(self, weight0: Float64Array, weight1: Float64Array) -> Float64Array:
         """Return the smoothed rate of ones, shape (n,)."""

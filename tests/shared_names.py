@@ -10,7 +10,7 @@ SHARED: dict[str, set[str]] = {
         "hold_trials",
         "read_log_odds",
     },
-    "calibration.base": {"MapCalibrator"},
+    "calibration.base": {"MapCalibrator", "find_constant", "forget_fit"},
     "calibration.bbq": {"select_by_elbow"},
     "calibration.beta_bins": {"AveragedBinsCalibrator", "edge_rates", "settle_moments"},
     "calibration.class_densities": {"DensityCalibrator", "robust_spread"},
