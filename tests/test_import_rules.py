@@ -272,7 +272,7 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.explain": "localexpert.explain.*",
     "localexpert.fit_report": "",
-    "localexpert.expert_report": f"scipy calibration {_GROUND}",
+    "localexpert.expert_report": f"sklearn calibration {_GROUND}",
     # The roads join the stages; the regressor takes one.
     "localexpert.forecasters.*": (
         f"scipy sklearn {_GROUND} {_STAGES} localexpert.experts.tables "

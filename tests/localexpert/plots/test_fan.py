@@ -144,7 +144,7 @@ def test_bad_input_is_named(smooth):
     with pytest.raises(
         ValueError, match=r"`x` must not be missing, got NaT at posi.* 1"
     ):
-        plot_fan(smooth, np.where(x == 1.0, np.datetime64("NaT"), DAYS))
+        plot_fan(smooth, np.where(x == 1.0, np.datetime64("NaT", "D"), DAYS))
     with pytest.raises(ValueError, match="`x` must hold at least two different values"):
         plot_fan(smooth, np.ones(60))
     with pytest.raises(ValueError, match="`y` must be as long as dist, got 59 and 60"):
