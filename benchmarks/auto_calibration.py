@@ -34,7 +34,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 import calibration as cal
-from calibration.auto import AutoCalibrator
+from calibration.selection.auto import AutoCalibrator
 
 AUTO = "Auto, stack"
 FLOOR = 2.0**-52

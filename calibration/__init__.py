@@ -6,33 +6,28 @@ never imports `localexpert`.
 
 from importlib.metadata import version
 
-from calibration.acp import ACPCalibrator
-from calibration.asymmetric_laplace import AsymmetricLaplaceCalibrator
-from calibration.auto import AutoCalibrator
-from calibration.auto_report import AutoReport, CandidateScore
-from calibration.bagging import BaggedIsotonicCalibrator
-from calibration.base import ScoreCalibrator
-from calibration.bbq import BBQCalibrator
-from calibration.beta import BetaCalibrator
-from calibration.binnings import ABBCalibrator, SBBCalibrator
-from calibration.classifier import CalibratedClassifier
-from calibration.compare import CalibratorComparison, compare_calibrators
-from calibration.dpm import DPMCalibrator
-from calibration.elite import ELiTECalibrator
-from calibration.enir import ENIRCalibrator, NearIsotonicPath
+from calibration.base.calibrators import ScoreCalibrator
+from calibration.binning.bbq import BBQCalibrator
+from calibration.binning.histogram import HistogramCalibrator
+from calibration.binning.sbb_abb import ABBCalibrator, SBBCalibrator
+from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
+from calibration.binning.three_values import ThreeValueCalibrator
+from calibration.classifier.classifier import CalibratedClassifier
+from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
+from calibration.densities.dpm import DPMCalibrator
+from calibration.densities.gaussian import GaussianCalibrator
+from calibration.densities.kde import KDECalibrator
 from calibration.exceptions import CalibrationWarning
-from calibration.gaussian import GaussianCalibrator
-from calibration.histogram import HistogramCalibrator
-from calibration.identity import IdentityCalibrator
-from calibration.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
-from calibration.kde import KDECalibrator
-from calibration.logistic import (
+from calibration.logistic.beta import BetaCalibrator
+from calibration.logistic.identity import IdentityCalibrator
+from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
+from calibration.logistic.polynomial import (
     LogisticCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
     TemperatureCalibrator,
 )
-from calibration.logistic_intervals import logistic_intervals
+from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures import (
     BrierDecomposition,
@@ -50,15 +45,20 @@ from calibration.measures import (
     reliability_curve,
     spherical_score,
 )
-from calibration.piecewise import PiecewiseLogisticCalibrator
+from calibration.monotone.bagging import BaggedIsotonicCalibrator
+from calibration.monotone.elite import ELiTECalibrator
+from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
+from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
+from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration.neighbours.acp import ACPCalibrator
+from calibration.neighbours.logistic_intervals import logistic_intervals
+from calibration.neighbours.sba import SBACalibrator
 from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
-from calibration.sba import SBACalibrator
+from calibration.selection.auto import AutoCalibrator
+from calibration.selection.compare import CalibratorComparison, compare_calibrators
+from calibration.selection.report import AutoReport, CandidateScore
 from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
-from calibration.theory import auc_loss_bound, ece_bound, mce_bound
-from calibration.three_values import ThreeValueCalibrator
-from calibration.trimming import TrimmedCalibrator
-from calibration.venn_abers import VennAbersCalibrator
 
 __version__ = version("localexpert")
 

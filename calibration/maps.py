@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from calibration._kernels.evaluate import count_below, evaluate_map
-from calibration._kernels.types import Float64Array
 from calibration._validation import (
     check_choice,
     check_level,
@@ -20,6 +19,7 @@ from calibration._validation import (
     check_weights,
 )
 from calibration.storage import Saved
+from calibration.typing import Float64Array
 
 _SCHEMA = "calibration.CalibrationMap/1"
 _ARRAYS = ("knots", "left", "at", "right", "weight0", "weight1")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import check_choice, check_probabilities, check_vector
-from calibration.base import ScoreCalibrator
+from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures.comparison import MethodComparison
 from calibration.measures.reliability import ReliabilityCurve
+from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def plot_calibration_map(
 
     Examples
     --------
-    >>> from calibration.logistic import PlattCalibrator
+    >>> from calibration.logistic.polynomial import PlattCalibrator
     >>> from calibration.plots import plot_calibration_map
     >>> platt = PlattCalibrator().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     >>> plot_calibration_map({"Platt": platt}, axis="log-odds").get_ylabel()

@@ -15,7 +15,6 @@ from calibration._kernels.cells import (
     group_starts,
     merge_cells,
 )
-from calibration._kernels.types import Float64Array
 from calibration._validation import (
     check_integer,
     check_labels,
@@ -23,6 +22,7 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
+from calibration.typing import Float64Array
 
 # Levels whose cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)

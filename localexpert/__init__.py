@@ -6,13 +6,15 @@ May import the public names of `calibration` (and its kernels), never the revers
 from importlib.metadata import version
 
 from localexpert import risk
-from localexpert.base_cdf import BaseCDF
-from localexpert.conformal import ConformalRecalibration
-from localexpert.distribution import PredictiveDistribution
+from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.spline import ProbitSpline, RawSpline
+from localexpert.data.folds import make_folds
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.expert_calibration import ExpertCalibration
-from localexpert.expert_report import ExpertReport
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.report import ExpertReport
+from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresholds
 from localexpert.explain import (
     Explanation,
     PermutationImportance,
@@ -21,9 +23,8 @@ from localexpert.explain import (
     permutation_importance,
     plot_explanation,
 )
-from localexpert.folds import make_folds
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.pooled import PooledLaw
+from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.recalibrated import RecalibratedLaw
 from localexpert.laws.score_map import ProbitMap
 from localexpert.metrics import (
@@ -50,13 +51,12 @@ from localexpert.plots import (
     plot_sharpness,
     plot_threshold_reliability,
 )
-from localexpert.recalibration import PitRecalibration
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.recalibration.conformal import ConformalRecalibration
+from localexpert.recalibration.pit import PitRecalibration
+from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
-from localexpert.spline import ProbitSpline, RawSpline
 from localexpert.stacking import Stacker
 from localexpert.storage import load
-from localexpert.thresholds import find_atoms, is_discrete, place_thresholds
 
 __version__ = version("localexpert")
 

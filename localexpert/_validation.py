@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import (
     check_choice,
     check_in_unit,
@@ -19,6 +18,7 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
+from calibration.typing import Float64Array
 
 __all__ = [
     "check_array",

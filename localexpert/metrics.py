@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import (
     check_level,
     check_same_length,
     check_vector,
     check_weights,
 )
-from localexpert.distribution import PredictiveDistribution
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
 
 
 class DistributionPredictor(Protocol):

@@ -3,54 +3,62 @@
 # Functions and classes without an underscore that files of a package share among
 # themselves and do not offer to users. All others must be in the package's `__all__`.
 SHARED: dict[str, set[str]] = {
-    "calibration.all_binnings": {"AllBinnings", "BinCells", "law_of_binnings"},
-    "calibration.auto_trials": {
+    "calibration.binning.law_of_binnings": {
+        "AllBinnings",
+        "BinCells",
+        "law_of_binnings",
+    },
+    "calibration.selection.trials": {
         "HeldOut",
         "deal_folds",
         "hold_trials",
         "read_log_odds",
     },
-    "calibration.base": {"MapCalibrator", "find_constant", "forget_fit"},
-    "calibration.bbq": {"select_by_elbow"},
-    "calibration.beta_bins": {"AveragedBinsCalibrator", "edge_rates", "settle_moments"},
-    "calibration.class_densities": {"DensityCalibrator", "robust_spread"},
-    "calibration.classifier": {"CalibratedPair"},
-    "calibration.folds": {
+    "calibration.base.calibrators": {"MapCalibrator", "find_constant", "forget_fit"},
+    "calibration.binning.bbq": {"select_by_elbow"},
+    "calibration.binning.beta_prior": {
+        "AveragedBinsCalibrator",
+        "edge_rates",
+        "settle_moments",
+    },
+    "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
+    "calibration.classifier.classifier": {"CalibratedPair"},
+    "calibration.classifier.folds": {
         "TrainingData",
         "choose_splitter",
         "cross_fit",
         "split_rows",
         "take_rows",
     },
-    "calibration.kernel_density": {
+    "calibration.densities.kernel_density": {
         "KernelDensity",
         "KernelShape",
         "silverman_bandwidth",
         "tabulate_kernel",
     },
-    "calibration.kernel_selection": {"LeaveOneOut"},
-    "calibration.log_odds": {
+    "calibration.densities.bandwidths": {"LeaveOneOut"},
+    "calibration.base.log_odds": {
         "LogOddsCalibrator",
         "LogOddsScale",
         "fit_coefficients",
         "solve_logistic",
     },
     "calibration.maps": {"constant_map", "edges_between"},
-    "calibration.measures.bins": {"bin_starts", "summarise_forecasts"},
+    "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.rank_tests": {
         "friedman",
         "holm",
         "pairwise_wilcoxon",
         "rank_error",
     },
-    "calibration.responses": {
+    "calibration.classifier.responses": {
         "adapt_calibrator",
         "check_known_classes",
         "check_two_classes",
         "choose_response",
         "read_scores",
     },
-    "calibration.side_information": {"SideInformationCalibrator"},
+    "calibration.neighbours.side_information": {"SideInformationCalibrator"},
     "calibration.storage.archive": {"read_archive", "read_json", "write_archive"},
     "calibration.storage.arrays": {
         "pack_array",
@@ -87,9 +95,9 @@ SHARED: dict[str, set[str]] = {
     },
     "calibration.storage.trees": {"check_trees"},
     "calibration.storage.upgrades": {"complete_state"},
-    "calibration.venn_abers": {"merge_intervals"},
+    "calibration.monotone.venn_abers": {"merge_intervals"},
     "calibration.storage.whole_file": {"replacing_file"},
-    "localexpert.base": {"DistributionRegressor"},
+    "localexpert.regressor.base": {"DistributionRegressor"},
     "localexpert.cli.calibrate": {"add_command", "run"},
     "localexpert.cli.cells": {
         "Dialect",
@@ -99,7 +107,7 @@ SHARED: dict[str, set[str]] = {
         "read_booleans",
         "read_numbers",
     },
-    "localexpert.climatology": {"Climatology"},
+    "localexpert.reporting.climatology": {"Climatology"},
     "localexpert.cli.columns": {
         "ColumnRule",
         "ReadColumn",
@@ -153,18 +161,18 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.read_file": {"load_pandas", "read_bytes", "read_table"},
     "localexpert.cli.report": {"add_command", "run"},
     "localexpert.cli.table": {"TableModel", "TableReader", "read_column_of_numbers"},
-    "localexpert.conformal": {
+    "localexpert.recalibration.conformal": {
         "make_recalibration",
         "set_aside",
         "split_calibration_rows",
     },
     "localexpert.coordinate.additive": {"AdditiveRidge"},
-    "localexpert.coordinate.boosting": {"BoostedFold", "FoldBoosters"},
+    "localexpert.coordinate.fold_boosters": {"BoostedFold", "FoldBoosters"},
     "localexpert.coordinate.centre": {"CentreStack"},
     "localexpert.coordinate.families": {"BoostedTrees", "Family", "Fitted", "Trial"},
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
-    "localexpert.coordinate.network": {
+    "localexpert.coordinate.small_nets": {
         "SmallNets",
         "draw_start",
         "plan_training",
@@ -172,7 +180,7 @@ SHARED: dict[str, set[str]] = {
         "step_lengths",
     },
     "localexpert.coordinate.scale": {"ScaleModel"},
-    "localexpert.coordinate.views": {"Views"},
+    "localexpert.data.views": {"Views"},
     "localexpert.ensemble.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
         "common_rows",
@@ -181,16 +189,20 @@ SHARED: dict[str, set[str]] = {
         "standard_members",
     },
     "localexpert.ensemble.weights": {"ProbitScores", "crps_matrices", "linear_weights"},
-    "localexpert.expert_calibration": {"CalibrationReport"},
-    "localexpert.experts.binned": {"BoosterSettings", "fit_binned", "read_booster"},
-    "localexpert.experts.bins": {
+    "localexpert.experts.calibration": {"CalibrationReport"},
+    "localexpert.experts.task_boosters": {
+        "BoosterSettings",
+        "fit_binned",
+        "read_booster",
+    },
+    "localexpert.experts.feature_bins": {
         "Bins",
         "BoosterModel",
         "LightGBMBins",
         "XGBoostBins",
         "XGBoostModel",
     },
-    "localexpert.experts.boosting": {
+    "localexpert.experts.common_rounds": {
         "Boosted",
         "BrierSum",
         "HeldOutBooster",
@@ -217,15 +229,15 @@ SHARED: dict[str, set[str]] = {
         "repeat_rows",
         "start_scores",
     },
-    "localexpert.experts.experts": {"Experts"},
+    "localexpert.experts.base": {"Experts"},
     "localexpert.experts.feature_codes": {"FeatureCodes"},
-    "localexpert.experts.inputs": {"DenseInputs"},
+    "localexpert.data.dense_inputs": {"DenseInputs"},
     "localexpert.experts.leaf_tree": {"LeafTree"},
-    "localexpert.experts.networks": {"JointMLP"},
-    "localexpert.experts.tables": {"Columns", "TableEncoder", "take_rows"},
+    "localexpert.experts.joint_mlp": {"JointMLP"},
+    "localexpert.data.tables": {"Columns", "TableEncoder", "take_rows"},
     "localexpert.experts.tasks": {"Tasks"},
-    "localexpert.experts.trees": {"ThresholdTrees"},
-    "localexpert.experts.vector_leaf": {"JointXGBoost"},
+    "localexpert.experts.threshold_trees": {"ThresholdTrees"},
+    "localexpert.experts.joint_xgboost": {"JointXGBoost"},
     "localexpert.explain.coalitions": {
         "AllCoalitions",
         "Coalitions",
@@ -240,22 +252,22 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.continuous": {"ContinuousForecaster", "fold_numbers"},
     "localexpert.forecasters.discrete": {"DiscreteForecaster"},
     "localexpert.forecasters.mixed": {"MixedForecaster"},
-    "localexpert.fit_report": {"FitReport"},
+    "localexpert.forecasters.fit_report": {"FitReport"},
     "localexpert.forecasters.plan": {"Forecaster", "Plan"},
-    "localexpert.forecasters.pool": {"PooledExperts", "pool_weights", "spacing"},
-    "localexpert.forecasters.tasks": {"TaskRecord"},
-    "localexpert.jobs": {"run_jobs"},
+    "localexpert.experts.pooled_experts": {"PooledExperts", "pool_weights", "spacing"},
+    "localexpert.experts.task_record": {"TaskRecord"},
+    "localexpert.progress.jobs": {"run_jobs"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.discrete": {"densest_values"},
     "localexpert.laws.law": {"Law", "log_or_minus_inf", "over_rows", "pick_counts"},
-    "localexpert.laws.pooled_mesh": {
+    "localexpert.laws.quantile_mesh": {
         "Mesh",
         "central_moments",
         "levels_of",
         "mix_moments",
     },
-    "localexpert.laws.pooling": {
+    "localexpert.laws.join_laws": {
         "can_pool_scores",
         "jump_values",
         "pool_laws",
@@ -266,14 +278,14 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.recentred": {"recentre"},
     "localexpert.laws.scanned": {"ScannedLaw"},
     "localexpert.laws.score_map": {"ScoreMap", "scores_of"},
-    "localexpert.marginal": {
+    "localexpert.curves.marginal": {
         "distinct_values",
         "fit_tail",
         "smooth_quantiles",
         "steepest_slopes",
     },
     "localexpert.metrics": {"DistributionPredictor"},
-    "localexpert.pit_curves": {"PitCells", "fit_curve"},
+    "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.plots.canvas": {
         "check_axes",
         "check_dist",
@@ -287,20 +299,21 @@ SHARED: dict[str, set[str]] = {
         "sample_rows",
     },
     "localexpert.plots.shape": {"ForecastShape"},
-    "localexpert.progress": {
+    "localexpert.progress.progress": {
         "Progress",
         "SilentProgress",
         "current_progress",
         "show_progress",
     },
-    "localexpert.progress_line": {
+    "localexpert.progress.line": {
         "DrawnLine",
         "PlainLines",
         "ProgressLine",
         "can_redraw",
         "format_seconds",
     },
-    "localexpert.recalibration": {"Recalibration", "check_rows", "pit_scores"},
+    "localexpert.recalibration.base": {"Recalibration", "check_rows"},
+    "localexpert.recalibration.pit": {"pit_scores"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.columns": {"Column", "read_columns"},
@@ -325,7 +338,7 @@ SHARED: dict[str, set[str]] = {
         "show_p",
     },
     "localexpert.reporting.groups": {"Grouping", "choose_groupings", "write_groups"},
-    "localexpert.reporting.importance": {
+    "localexpert.reporting.features": {
         "Importance",
         "measure_importance",
         "write_importance",
@@ -354,8 +367,8 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.reporting.writing": {"check_writable", "write_whole"},
     "localexpert.risk.expectations": {"expected_losses"},
-    "localexpert.risk_measures": {"RiskMeasures"},
-    "localexpert.spline": {
+    "localexpert.distribution.risk_measures": {"RiskMeasures"},
+    "localexpert.curves.spline": {
         "CurveBuilder",
         "Curves",
         "clip_bound",

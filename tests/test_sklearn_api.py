@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from calibration.classifier import CalibratedClassifier
-from calibration.isotonic import IsotonicCalibrator
+from calibration.classifier.classifier import CalibratedClassifier
+from calibration.monotone.isotonic import IsotonicCalibrator
 
 INSTANCES = [
     CalibratedClassifier(),

@@ -7,7 +7,7 @@ import numpy as np
 from calibration._kernels._jit import njit
 from calibration._kernels.hashing import mix64, next_key, normal, uniform
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
+from calibration.typing import Float64Array, Int64Array, UInt64Array
 
 # Above this mean a Poisson draw is a rounded normal: its skewness is below 0.18.
 _NORMAL_MEAN = 30.0

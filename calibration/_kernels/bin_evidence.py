@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # A bin's prior mean is the mean of the rates at its two edges, held within these.
 _LEAST_RATE, _GREATEST_RATE = 0.005, 0.995

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.bin_evidence import bin_rate
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Terms below exp(-50) of the greatest are lost in rounding, 4096 of them together.
 _NEGLIGIBLE = -50.0

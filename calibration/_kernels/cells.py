@@ -4,7 +4,7 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.hashing import mix64, next_key, normal
-from calibration._kernels.types import Float64Array, Int64Array, UInt64Array
+from calibration.typing import Float64Array, Int64Array, UInt64Array
 
 # A cell with more rows than this is dealt over folds by one draw per fold.
 _MANY_UNITS = 1000.0

@@ -1,7 +1,7 @@
 """A binary heap of keys with an item each, in arrays with room to grow."""
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 
 @njit

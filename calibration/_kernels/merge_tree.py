@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 
 class MergeTree(NamedTuple):

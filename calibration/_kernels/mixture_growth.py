@@ -10,7 +10,7 @@ from calibration._kernels.normal_mixture import (
     share_groups,
     update_components,
 )
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # Steps after which a split is judged, and the most for a mixture to settle in.
 _TRIAL_STEPS = 10

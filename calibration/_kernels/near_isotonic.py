@@ -7,7 +7,7 @@ import numpy as np
 from calibration._kernels._jit import njit
 from calibration._kernels.heap import pop_least, push
 from calibration._kernels.merge_tree import MergeTree
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Means of neighbours this close (relative to their cross products) are one mean;
 # integer weights whose products stay below 2^50 are compared exactly.

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.digamma import digamma
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # Rows of the parameters of a mixture, one column a component.
 COUNT, MEAN, PRECISION, SHAPE, RATE = range(5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.bin_evidence import bin_rate, log_bin_evidence
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Cells that are scored for all binnings before the next: their sums stay in cache.
 _BLOCK = 16384

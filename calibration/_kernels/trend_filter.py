@@ -11,7 +11,7 @@ from calibration._kernels.trend_pieces import (
     kinks_of,
 )
 from calibration._kernels.trend_steps import drop_knots, longest_step, move_values
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Excess of the dual, relative to the penalty, at which a solution is called optimal.
 # The relative duality gap is at most about this.

@@ -8,7 +8,7 @@ not suffer from cells that nearly coincide: every hat function is 1 at a cell.
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Values are about 1; smaller differences of them are rounding.
 _ROUNDING = 1e-13

@@ -1,7 +1,7 @@
 """Steps of the active set of trend filtering: how far, and which signs are lost."""
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 
 @njit

@@ -7,7 +7,7 @@ decompositions -> scores; decompositions, proper, reliability -> bins; compariso
 rank_tests.
 """
 
-from calibration.measures.bins import (
+from calibration.measures.binned_errors import (
     expected_calibration_error,
     maximum_calibration_error,
 )

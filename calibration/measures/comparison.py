@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import check_level
 from calibration.measures.rank_tests import (
     friedman,
@@ -18,6 +17,7 @@ from calibration.measures.rank_tests import (
     pairwise_wilcoxon,
     rank_error,
 )
+from calibration.typing import Float64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.types import Float64Array
-from calibration.measures.bins import bin_starts, summarise_forecasts
+from calibration.measures.binned_errors import bin_starts, summarise_forecasts
 from calibration.measures.scores import brier_score
+from calibration.typing import Float64Array
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import check_level, check_number
-from calibration.measures.bins import summarise_forecasts
+from calibration.measures.binned_errors import summarise_forecasts
+from calibration.typing import Float64Array
 
 Density: TypeAlias = Callable[[Float64Array], ArrayLike]
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 
 def rank_error(k: int, n: int) -> float:

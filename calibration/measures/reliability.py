@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._kernels.types import Float64Array, Int64Array
 from calibration._validation import check_choice, check_integer, check_level
 from calibration.maps import CalibrationMap
-from calibration.measures.bins import bin_starts, summarise_forecasts
+from calibration.measures.binned_errors import bin_starts, summarise_forecasts
 from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array, Int64Array
 
 CurveBinning: TypeAlias = Literal["frequency", "width", "isotonic"]
 Bands: TypeAlias = Literal["consistency", "confidence"]

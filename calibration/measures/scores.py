@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.types import Float64Array
 from calibration._validation import check_forecasts, check_number
+from calibration.typing import Float64Array
 
 
 def brier_score(

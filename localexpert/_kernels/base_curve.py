@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_inverse, find_segment, piece_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard, upper_point
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibration._kernels._jit import njit
 from calibration._kernels.hashing import mix64, next_key
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # The code of a missing value; those of numbers are less, and ordered as they are.
 MISSING = 255

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calibration._kernels._jit import njit
 from calibration._kernels.hashing import next_key
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.forest_split import (
     MISSING,
     N_BUCKETS,

@@ -1,7 +1,7 @@
 """Cubic Hermite pieces: one piece, and a curve with straight lines beyond its ends."""
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.law_panels import Panels, fill_nodes, row_panels
 from localexpert._kernels.law_spline import SplineRows

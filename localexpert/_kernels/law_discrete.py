@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # A touch of slack, so that a level is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14

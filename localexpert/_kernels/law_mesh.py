@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.law_moments import finite_order, mark_infinite, tail_index

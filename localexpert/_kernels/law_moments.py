@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
 from localexpert._kernels.law_panels import (

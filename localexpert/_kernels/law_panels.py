@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse, find_segment
 from localexpert._kernels.law_spline import SplineRows

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import (

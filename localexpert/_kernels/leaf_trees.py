@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 
 @njit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 
 @njit

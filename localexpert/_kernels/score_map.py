@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import (
     log_normal_cdf,

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import calibration
 from calibration import ScoreCalibrator
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
 from localexpert.cli.console import UserError, count, list_names, note
 from localexpert.cli.model_files import save_object

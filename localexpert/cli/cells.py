@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # A column of texts, or of numbers from a file that knows types (NaN is missing).
 Cells: TypeAlias = list[str] | Float64Array

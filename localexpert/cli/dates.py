@@ -8,7 +8,7 @@ from datetime import date
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 _TIME = (
     r"(?:[T ]\s?(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d{1,9})?))?"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.console import UserError, count, warn
 from localexpert.cli.model_files import load_table_model
@@ -21,7 +21,7 @@ from localexpert.cli.options import (
 )
 from localexpert.cli.output import write_out
 from localexpert.cli.table import TableModel, read_column_of_numbers
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage, log_score
 
 _EPILOG = """\

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
 from localexpert.cli.console import UserError, count, note, warn
 from localexpert.cli.dates import ORDERS
@@ -26,8 +26,8 @@ from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.read_file import load_pandas
 from localexpert.cli.table import TableModel, TableReader, read_column_of_numbers
-from localexpert.climatology import Climatology
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
 
 _EPILOG = """\
 Dates become numbers (days since 1970, and year, month, weekday, hour where they

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
 from calibration.storage import replacing_file
+from calibration.typing import Float64Array
 from localexpert.cli.console import UserError
 
 # The name of standard output.

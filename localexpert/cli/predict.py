@@ -27,7 +27,7 @@ from localexpert.cli.output import (
     write_csv,
 )
 from localexpert.cli.raw_table import RawTable
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
 One line per row of the table, in its order: mean, std, and a column for each thing

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, parse_number, read_numbers
 from localexpert.cli.columns import ColumnRule, ReadColumn, learn_rule, read_column
 from localexpert.cli.console import UserError, count, join_few, list_names, note, warn
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.read_file import load_pandas
-from localexpert.climatology import Climatology
-from localexpert.distribution import PredictiveDistribution
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 _N_KNOTS = 10
 _PENALTIES = np.logspace(-6.0, 3.0, 28)

@@ -12,16 +12,16 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
-from localexpert.coordinate.network import SmallNets
-from localexpert.coordinate.views import View, Views
-from localexpert.experts.tables import TableEncoder
-from localexpert.folds import Fold
-from localexpert.jobs import run_jobs
-from localexpert.progress import current_progress
+from localexpert.coordinate.small_nets import SmallNets
+from localexpert.data.folds import Fold
+from localexpert.data.tables import TableEncoder
+from localexpert.data.views import View, Views
+from localexpert.progress.jobs import run_jobs
+from localexpert.progress.progress import current_progress
 
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from calibration._kernels.types import Float64Array
-from localexpert.coordinate.boosting import FoldBoosters
-from localexpert.coordinate.views import View
-from localexpert.folds import Fold, Rows
-from localexpert.jobs import run_jobs
+from calibration.typing import Float64Array
+from localexpert.coordinate.fold_boosters import FoldBoosters
+from localexpert.data.folds import Fold, Rows
+from localexpert.data.views import View
+from localexpert.progress.jobs import run_jobs
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.coordinate.families import Family, Trial
-from localexpert.coordinate.views import View
-from localexpert.folds import Fold
+from localexpert.data.folds import Fold
+from localexpert.data.views import View
 
 # Trees times rows, within these bounds, and the most rows that a tree draws: with
 # fewer trees each draws so few rows that every row is out of some bag.

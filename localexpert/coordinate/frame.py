@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.scale import ScaleModel
-from localexpert.folds import Fold
-from localexpert.progress import current_progress
+from localexpert.data.folds import Fold
+from localexpert.progress.progress import current_progress
 
 # The mean of models is never credited with more than this share of the squared error.
 _MOST_GAIN = 0.5

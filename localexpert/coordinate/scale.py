@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.coordinate.boosting import FoldBoosters
-from localexpert.experts.tables import TableEncoder
-from localexpert.folds import Fold
+from calibration.typing import Float64Array
+from localexpert.coordinate.fold_boosters import FoldBoosters
+from localexpert.data.folds import Fold
+from localexpert.data.tables import TableEncoder
 
 # No row's scale is below this share of the typical one: a region without noise in
 # training must not claim certainty.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_integer,
@@ -17,9 +17,8 @@ from localexpert._validation import (
     check_vector,
     check_weights,
 )
-from localexpert.base import DistributionRegressor
-from localexpert.conformal import make_recalibration
-from localexpert.distribution import PredictiveDistribution
+from localexpert.data.folds import Rows, make_folds
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import (
     common_rows,
@@ -27,10 +26,11 @@ from localexpert.ensemble.members import (
     seeded_clones,
 )
 from localexpert.ensemble.weights import crps_matrices
-from localexpert.folds import Rows, make_folds
 from localexpert.laws import Law
-from localexpert.laws.pooling import PoolKind, can_pool_scores
-from localexpert.recalibration import Recalibration
+from localexpert.laws.join_laws import PoolKind, can_pool_scores
+from localexpert.recalibration.base import Recalibration
+from localexpert.recalibration.conformal import make_recalibration
+from localexpert.regressor.base import DistributionRegressor
 
 
 class DistributionEnsemble(DistributionRegressor):

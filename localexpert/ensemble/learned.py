@@ -7,12 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold
 from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
-from localexpert.folds import Fold
 from localexpert.laws import Law
-from localexpert.laws.pooling import PoolKind, pool_laws, recalibrate_pool
-from localexpert.recalibration import Recalibration
+from localexpert.laws.join_laws import PoolKind, pool_laws, recalibrate_pool
+from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.
 RIDGES = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from calibration._kernels.types import Float64Array
-from localexpert.folds import Rows
-from localexpert.regressor import LocalExpertRegressor
+from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
+from localexpert.regressor.regressor import LocalExpertRegressor
 
 # What sets each apart; every one has folds and seeds of its own. Other folds average
 # out the noise of cross-fitting, single strategies and a frame of none differ in kind.

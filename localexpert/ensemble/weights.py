@@ -8,10 +8,10 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize, nnls
 from scipy.special import ndtr
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
+from localexpert.laws.join_laws import jump_values, smooth_parts
 from localexpert.laws.law import Law
-from localexpert.laws.pooled_mesh import Mesh, levels_of
-from localexpert.laws.pooling import jump_values, smooth_parts
+from localexpert.laws.quantile_mesh import Mesh, levels_of
 from localexpert.laws.score_map import scores_of
 
 # Rows whose meshes are in memory at a time.

@@ -1,11 +1,11 @@
 """Experts: strategies that learn the probability of lying below each threshold."""
 
-from localexpert.experts.experts import Experts
+from localexpert.experts.base import Experts
 from localexpert.experts.independent import IndependentExperts
-from localexpert.experts.joint import JointForest
-from localexpert.experts.networks import JointMLP
-from localexpert.experts.shared import SharedBoosting
-from localexpert.experts.vector_leaf import JointXGBoost
+from localexpert.experts.joint_forest import JointForest
+from localexpert.experts.joint_mlp import JointMLP
+from localexpert.experts.joint_xgboost import JointXGBoost
+from localexpert.experts.shared_boosting import SharedBoosting
 
 __all__ = [
     "Experts",

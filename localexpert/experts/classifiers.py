@@ -17,11 +17,11 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration import CalibrationWarning
-from calibration._kernels.types import Float64Array
-from localexpert.experts.tables import take_rows
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold
+from localexpert.data.tables import take_rows
 from localexpert.experts.tasks import Tasks
-from localexpert.folds import Fold
-from localexpert.jobs import run_jobs
+from localexpert.progress.jobs import run_jobs
 
 # Libraries whose estimators take all cores where they are not told a number.
 _GREEDY = ("catboost", "lightgbm", "xgboost")

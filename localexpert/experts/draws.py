@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.experts.tasks import Tasks
-from localexpert.folds import Rows
 
 # Draws per row: _DRAWS at _DRAWS_AT training rows, falling with n^-_DRAWS_POWER.
 _DRAWS, _DRAWS_AT, _DRAWS_POWER = 9, 10_000, 0.35

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.forest_split import MISSING
-from localexpert.folds import Rows
+from localexpert.data.folds import Rows
 
 # Codes of numbers: all of a byte but the one of missing values.
 _MOST_BINS = MISSING

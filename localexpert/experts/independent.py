@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
-from calibration._kernels.types import Float64Array
-from localexpert.experts.binned import fit_binned, read_booster
-from localexpert.experts.boosting import thread_pool
+from calibration.typing import Float64Array
+from localexpert.data.tables import TableEncoder
+from localexpert.experts.base import Experts
 from localexpert.experts.classifiers import (
     Model,
     asks_out_of_bag,
@@ -18,8 +18,8 @@ from localexpert.experts.classifiers import (
     fit_classifiers,
     fit_out_of_bag,
 )
-from localexpert.experts.experts import Experts
-from localexpert.experts.tables import TableEncoder
+from localexpert.experts.common_rounds import thread_pool
+from localexpert.experts.task_boosters import fit_binned, read_booster
 from localexpert.experts.tasks import Tasks
 
 
@@ -75,7 +75,7 @@ class IndependentExperts(Experts):
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from localexpert.experts import IndependentExperts
-    >>> from localexpert.folds import make_folds
+    >>> from localexpert.data.folds import make_folds
     >>> X = np.linspace(0.0, 1.0, 200)[:, None]
     >>> folds = make_folds(200, 2, random_state=0)
     >>> experts = IndependentExperts(LogisticRegression(C=1e4))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.leaf_trees import add_leaves
-from localexpert.folds import Rows
+from localexpert.data.folds import Rows
 
 
 @dataclass(frozen=True, eq=False)

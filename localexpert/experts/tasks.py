@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_increasing,
     check_same_length,
     check_vector,
     check_weights,
 )
-from localexpert.experts.tables import Columns
-from localexpert.folds import Fold, Rows
+from localexpert.data.folds import Fold, Rows
+from localexpert.data.tables import Columns
 
 
 @dataclass(frozen=True, eq=False)

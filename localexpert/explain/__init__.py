@@ -1,9 +1,9 @@
 """Why a forecast is what it is: contributions of features, and what they are worth."""
 
-from localexpert.explain.boosting import explain_boosting
+from localexpert.explain.expert_log_odds import explain_boosting
 from localexpert.explain.explanation import Explanation
-from localexpert.explain.importance import permutation_importance
 from localexpert.explain.loss_increases import PermutationImportance
+from localexpert.explain.permutation import permutation_importance
 from localexpert.explain.plots import plot_explanation
 from localexpert.explain.shapley import explain_forecast
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Most players whose coalitions are enumerated, whatever it costs.
 MOST_ENUMERATED = 12

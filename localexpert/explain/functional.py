@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_level, check_number
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 
 Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
 Target: TypeAlias = Literal["mean", "quantile", "exceedance"] | Evaluate

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_choice
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Int64Array
-from localexpert.experts.tables import Columns
+from calibration.typing import Int64Array
+from localexpert.data.tables import Columns
 
 
 def read_table(X: Any, name: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Int64Array
-from localexpert.experts.tables import Columns
+from calibration.typing import Int64Array
+from localexpert.data.tables import Columns
 
 # Values of a group that are written out.
 _VALUES_SHOWN = 3

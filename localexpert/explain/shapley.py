@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array, Int64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._validation import check_choice, check_integer
-from localexpert.experts.tables import Columns, take_rows
+from localexpert.data.tables import Columns, take_rows
 from localexpert.explain.coalitions import Coalitions, plan_coalitions
 from localexpert.explain.explanation import Explanation
 from localexpert.explain.functional import Functional, Target

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.base_cdf import BaseCDF
+from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
-from localexpert.expert_calibration import ExpertCalibration
+from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.spline import CurveBuilder
+from localexpert.data.folds import Fold
 from localexpert.experts import Experts
-from localexpert.folds import Fold
-from localexpert.forecasters.pool import PooledExperts
-from localexpert.forecasters.tasks import TaskRecord
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.pooled_experts import PooledExperts
+from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import place_thresholds
 from localexpert.laws import SplineLaw
-from localexpert.progress import current_progress
-from localexpert.spline import CurveBuilder
-from localexpert.thresholds import place_thresholds
+from localexpert.progress.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.expert_calibration import ExpertCalibration
+from calibration.typing import Float64Array
+from localexpert.curves.spline import increase_probabilities
+from localexpert.data.folds import Fold
 from localexpert.experts import Experts
-from localexpert.folds import Fold
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.pooled_experts import PooledExperts
+from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.continuous import fold_numbers
-from localexpert.forecasters.pool import PooledExperts
-from localexpert.forecasters.tasks import TaskRecord
 from localexpert.laws import DiscreteLaw
-from localexpert.progress import current_progress
-from localexpert.spline import increase_probabilities
+from localexpert.progress.progress import current_progress
 
 
 @dataclass

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.experts.tables import take_rows
-from localexpert.folds import Fold
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold
+from localexpert.data.tables import take_rows
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.spline import SplineLaw
-from localexpert.progress import current_progress
+from localexpert.progress.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
 # so that a hit is worth what a forecast of that sharpness would earn.

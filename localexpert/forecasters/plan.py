@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_bounds,
     check_choice,
@@ -17,23 +17,23 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.coordinate import Frame
-from localexpert.expert_calibration import ExpertCalibration
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.data.folds import Fold
 from localexpert.experts import (
     Experts,
     IndependentExperts,
     JointForest,
     SharedBoosting,
 )
+from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.classifiers import check_classifier
-from localexpert.fit_report import FitReport
-from localexpert.folds import Fold
+from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import find_atoms, is_discrete
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.mixed import MixedForecaster
-from localexpert.forecasters.tasks import TaskRecord
 from localexpert.laws.law import Law
-from localexpert.spline import CurveBuilder, ProbitSpline, RawSpline
-from localexpert.thresholds import find_atoms, is_discrete
 
 FRAMES = ("auto", "standardize", "center")
 # Curvature weights to choose from: none to nearly a straight line.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.laws.law import pick_counts
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.score_map import ProbitMap, scores_of

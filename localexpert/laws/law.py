@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS = 65

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_array,
     check_increasing,
@@ -49,7 +49,7 @@ class MixedLaw(Law):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.base_cdf import BaseCDF
+    >>> from localexpert.curves.base_cdf import BaseCDF
     >>> from localexpert.laws.mixed import MixedLaw
     >>> from localexpert.laws.spline import SplineLaw
     >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))

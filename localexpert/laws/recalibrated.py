@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.law_mesh import mesh_crps, mesh_moments
 from localexpert.laws.beside_atoms import MapBesideAtoms
 from localexpert.laws.composed_map import ComposedMap
@@ -49,7 +49,7 @@ class RecalibratedLaw(ScannedLaw):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.base_cdf import BaseCDF
+    >>> from localexpert.curves.base_cdf import BaseCDF
     >>> from localexpert.laws.recalibrated import RecalibratedLaw
     >>> from localexpert.laws.score_map import ProbitMap
     >>> from localexpert.laws.spline import SplineLaw

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.laws.law import Law
 from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert.laws.law import Law
 

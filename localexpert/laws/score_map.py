@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.score_map import (
     map_levels,
     map_scores,

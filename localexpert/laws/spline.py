@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import points_at
 from localexpert._kernels.law_crps import spline_crps
 from localexpert._kernels.law_mesh import spline_mesh
@@ -30,7 +30,7 @@ from localexpert._kernels.law_spline import (
 )
 from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert._validation import check_array, check_bounds, check_increasing
-from localexpert.base_cdf import BaseCDF
+from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws.law import Law
 
 # Nodes of a panel, and the widest panel in t.
@@ -75,7 +75,7 @@ class SplineLaw(Law):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.base_cdf import BaseCDF
+    >>> from localexpert.curves.base_cdf import BaseCDF
     >>> from localexpert.laws.spline import SplineLaw
     >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
     >>> one = np.ones((2, 1))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_increasing,
@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_level,
     check_vector,
 )
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
     check_outcomes,
@@ -86,7 +86,7 @@ def plot_pit(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.calibration import plot_pit
     >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
@@ -171,7 +171,7 @@ def plot_quantile_reliability(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.calibration import plot_quantile_reliability
     >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_level, check_same_length
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
     SIZE,
@@ -87,7 +87,7 @@ def plot_coverage(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.coverage import plot_coverage
     >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (4, 1)))

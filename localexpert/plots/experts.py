@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_choice
-from localexpert.expert_report import ExpertReport
+from localexpert.experts.report import ExpertReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def plot_expert_report(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.expert_report import ExpertReport
+    >>> from localexpert.experts.report import ExpertReport
     >>> from localexpert.plots import plot_expert_report
     >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
     >>> below = np.array([[False], [True], [True], [True]])

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_integer,
     check_level,
     check_same_length,
     check_vector,
 )
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     check_dist,
     check_outcomes,
@@ -77,7 +77,7 @@ def plot_fan(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.fan import plot_fan
     >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])

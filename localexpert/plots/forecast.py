@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_in_unit,
@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
 )
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     check_axes,
     check_dist,
@@ -84,7 +84,7 @@ def plot_forecast(
 
     Examples
     --------
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.forecast import plot_forecast
     >>> dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]]))

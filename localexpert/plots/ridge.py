@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_choice
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     SIZE,
     check_dist,
@@ -81,7 +81,7 @@ def plot_forecasts(
 
     Examples
     --------
-    >>> from localexpert.distribution import PredictiveDistribution
+    >>> from localexpert.distribution.predictive import PredictiveDistribution
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.ridge import plot_forecasts
     >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])

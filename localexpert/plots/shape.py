@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.distribution import PredictiveDistribution
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
 
 # Points of a curve: evenly spaced, and as many at evenly spaced levels of the CDF,
 # which are dense where a density is high.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibration import ReliabilityCurve, reliability_curve
 from localexpert._validation import check_integer, check_level
-from localexpert.forecasters.tasks import TaskRecord
+from localexpert.experts.task_record import TaskRecord
 from localexpert.plots.canvas import GREY, check_axes, format_number, format_percent
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def plot_threshold_reliability(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.forecasters.tasks import TaskRecord
+    >>> from localexpert.experts.task_record import TaskRecord
     >>> from localexpert.plots.thresholds import plot_threshold_reliability
     >>> p = np.linspace(0.01, 0.99, 40)[:, None]
     >>> below = np.arange(40)[:, None] % 3 > 0

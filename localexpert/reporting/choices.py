@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.expert_report import ExpertReport
-from localexpert.fit_report import FitReport
+from localexpert.experts.report import ExpertReport
+from localexpert.forecasters.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
 from localexpert.plots.thresholds import plot_threshold_reliability
 from localexpert.reporting.evidence import Evidence

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels.types import Float64Array
-from localexpert.experts.tables import TableEncoder
+from calibration.typing import Float64Array
+from localexpert.data.tables import TableEncoder
 from localexpert.reporting.markup import show
 
 MISSING = "missing"

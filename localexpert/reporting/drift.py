@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2_contingency, ks_2samp, mannwhitneyu
 
-from calibration._kernels.types import Float64Array
-from localexpert.experts.tables import TableEncoder
+from calibration.typing import Float64Array
+from localexpert.data.tables import TableEncoder
 from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import (

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_integer,
     check_level,
     check_same_length,
     check_vector,
 )
-from localexpert.distribution import PredictiveDistribution
-from localexpert.experts.tables import Columns
+from localexpert.data.tables import Columns
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.explain.mixing import read_table
 from localexpert.reporting.findings import CoverageTest
 from localexpert.reporting.reference import forecast_climatology

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import binomtest, norm
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.reporting.markup import Markup, element, percent, show
 
 # Below this probability of as much or more by chance, a difference is spoken of.

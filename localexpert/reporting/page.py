@@ -15,9 +15,9 @@ from localexpert.reporting.choices import write_choices
 from localexpert.reporting.drift import find_drift, find_unseen
 from localexpert.reporting.evidence import Evidence, gather_evidence
 from localexpert.reporting.examples import write_examples, write_risk
+from localexpert.reporting.features import measure_importance, write_importance
 from localexpert.reporting.findings import Finding, render_findings
 from localexpert.reporting.groups import choose_groupings, write_groups
-from localexpert.reporting.importance import measure_importance, write_importance
 from localexpert.reporting.limits import find_limits
 from localexpert.reporting.markup import Markup, element, join, paragraph, section
 from localexpert.reporting.reference import score_boosting

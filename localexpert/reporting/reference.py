@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.climatology import Climatology
-from localexpert.distribution import PredictiveDistribution
-from localexpert.experts.tables import TableEncoder
+from calibration.typing import Float64Array
+from localexpert.data.tables import TableEncoder
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.scores import Scores, levels_for
 from localexpert.reporting.training import Training
 

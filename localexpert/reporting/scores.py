@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.distribution import PredictiveDistribution
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import (
     crps_score,
     interval_coverage,

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.distribution import PredictiveDistribution
-from localexpert.experts.tables import TableEncoder
+from calibration.typing import Float64Array
+from localexpert.data.tables import TableEncoder
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.mixed import MixedForecaster
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.regressor.regressor import LocalExpertRegressor
 
 
 @dataclass(frozen=True, eq=False)

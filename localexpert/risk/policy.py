@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import (
     check_array,
     check_in_unit,
     check_integer,
     check_level,
 )
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.risk._validation import check_costs, check_rows
 
 # Draws of the bootstrap held in memory at a time.

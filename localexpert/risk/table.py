@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localexpert._validation import check_array, check_choice, check_level
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.risk._validation import check_distribution
 from localexpert.risk.measures import expected_shortfall, value_at_risk
 

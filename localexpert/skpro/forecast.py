@@ -8,9 +8,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert._validation import check_same_length
-from localexpert.distribution import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
 from localexpert.skpro.bases import BaseDistribution
@@ -230,7 +230,7 @@ class SkproForecast(BaseDistribution):
         -------
         list of dict
         """
-        from localexpert.base_cdf import BaseCDF
+        from localexpert.curves.base_cdf import BaseCDF
         from localexpert.laws import SplineLaw
 
         base = BaseCDF.fit(np.sinh(np.linspace(-2.0, 2.5, 200)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.skpro.bases import BaseProbaRegressor
 from localexpert.skpro.forecast import SkproForecast
 

@@ -10,9 +10,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from calibration._kernels.types import Float64Array
-from localexpert.coordinate.boosting import FoldBoosters
-from localexpert.folds import Fold
+from calibration.typing import Float64Array
+from localexpert.coordinate.fold_boosters import FoldBoosters
+from localexpert.data.folds import Fold
 
 # Strengths of the pull towards the mean, in rows.
 _ALPHAS = np.logspace(0.0, 5.0, 11)

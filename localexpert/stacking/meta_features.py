@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration._kernels.types import Float64Array
-from localexpert.distribution import PredictiveDistribution
-from localexpert.thresholds import is_discrete, place_thresholds
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.experts.thresholds import is_discrete, place_thresholds
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
 _MOMENTS = ("mean", "std", "skew")

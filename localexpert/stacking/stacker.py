@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
-from calibration._kernels.types import Float64Array
+from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted
-from localexpert.coordinate.views import Views
-from localexpert.experts.tables import TableEncoder
-from localexpert.folds import Fold
+from localexpert.data.folds import Fold
+from localexpert.data.tables import TableEncoder
+from localexpert.data.views import Views
 from localexpert.stacking.candidates import Corrections
 
 

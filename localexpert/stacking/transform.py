@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._kernels.types import Float64Array
-from localexpert.distribution import PredictiveDistribution
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.stacking.meta_features import MetaFeatures
 
 if TYPE_CHECKING:

@@ -170,11 +170,20 @@ def test_json_of_bad_will(text, sound, target):
     [
         ([[0, "object", "os:system", {}]], "'os:system'"),
         ([[0, "object", "builtins:eval", {}]], "'builtins:eval'"),
-        ([[0, "made", "calibration.bbq:BBQCalibrator", [1]]], "not made by a call"),
-        ([[0, "named", "calibration.bbq:BBQCalibrator", {}]], "which is none"),
-        ([[0, "class", "localexpert.regressor:LocalExpertRegressor"]], "only models"),
+        (
+            [[0, "made", "calibration.binning.bbq:BBQCalibrator", [1]]],
+            "not made by a call",
+        ),
+        ([[0, "named", "calibration.binning.bbq:BBQCalibrator", {}]], "which is none"),
+        (
+            [[0, "class", "localexpert.regressor.regressor:LocalExpertRegressor"]],
+            "only models",
+        ),
         ([[0, "class", "calibration.nothing:Nothing"]], "does not know"),
-        ([[0, "class", "calibration.bbq:BBQCalibrator"]], "no model but an object"),
+        (
+            [[0, "class", "calibration.binning.bbq:BBQCalibrator"]],
+            "no model but an object",
+        ),
         ([[0, "list", []]], "no model but an object of list"),
         ([[0, "tuple", [{"ref": 0}]]], "makes no sense"),
         ([[0, "list", []], [0, "list", []]], "two nodes 0"),
@@ -185,7 +194,7 @@ def test_json_of_bad_will(text, sound, target):
         ([[0, "plain", "bits", ["system", {}, None]]], "makes no sense"),
         ([[0, "plain", "eval", ["1"]]], "makes no sense"),
         (
-            [[0, "object", "calibration.bbq:BBQCalibrator", {"__class__": 1}]],
+            [[0, "object", "calibration.binning.bbq:BBQCalibrator", {"__class__": 1}]],
             "sets the attribute",
         ),
     ],

@@ -13,7 +13,7 @@ from localexpert._kernels.base_curve import (
     point_at,
     points_at,
 )
-from localexpert.base_cdf import BaseCDF
+from localexpert.curves.base_cdf import BaseCDF
 
 SHAPES = [-0.5, -0.2, 0.0, 1e-12, 0.1, 0.2, 1.0]
 

@@ -11,7 +11,7 @@ from localexpert._kernels.law_mesh import (
     mesh_moments,
     truncated_score,
 )
-from localexpert.base_cdf import BaseCDF
+from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import SplineLaw
 
 NONE = np.empty((2, 0))

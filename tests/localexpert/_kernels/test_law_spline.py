@@ -20,7 +20,7 @@ from localexpert._kernels.law_spline import (
     spline_logpdf,
     spline_quantiles,
 )
-from localexpert.base_cdf import BaseCDF
+from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import SplineLaw
 
 INF = np.inf

@@ -9,7 +9,7 @@ import pytest
 
 from localexpert.cli import fit, read_file
 from localexpert.cli.main import main
-from localexpert.regressor import LocalExpertRegressor
+from localexpert.regressor.regressor import LocalExpertRegressor
 
 GOOD = [["x", "y"], *([str(i), str(i * i % 17)] for i in range(30))]
 

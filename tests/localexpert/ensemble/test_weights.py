@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
-from localexpert.base_cdf import BaseCDF
+from localexpert.curves.base_cdf import BaseCDF
 from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.pooling import pool_laws
+from localexpert.laws.join_laws import pool_laws
 
 N = 80
 

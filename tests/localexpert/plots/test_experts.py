@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from localexpert.expert_report import ExpertReport
+from localexpert.experts.report import ExpertReport
 from localexpert.plots import plot_expert_report
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])

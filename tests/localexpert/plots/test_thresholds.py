@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calibration import reliability_curve
+from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.constant import ConstantForecaster
-from localexpert.forecasters.tasks import TaskRecord
 from localexpert.plots import plot_threshold_reliability
 
 CUTS = np.linspace(-1.5, 1.5, 9)

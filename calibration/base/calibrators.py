@@ -1,0 +1,223 @@
+"""What all calibrators of scores share: the life of `fit` and `predict`."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from typing import Literal, Self, TypeAlias
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._validation import check_choice, check_in_unit, check_vector
+from calibration.exceptions import CalibrationWarning
+from calibration.maps import CalibrationMap, constant_map
+from calibration.storage import Saved
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
+
+Scale: TypeAlias = Literal["probability", "logit", "real"]
+
+SCALES: tuple[str, ...] = ("probability", "logit", "real")
+
+
+class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
+    """Base of calibrators fitted on scores alone.
+
+    Conventions, stated once for all of them:
+
+    - `scores` are float64 vectors (n,); (n, 1) is accepted. `y` holds the two
+      classes coded 0 and 1. `sample_weight` counts repetitions.
+    - `scale` says what a score is: "probability" (in [0, 1]), "logit" (log-odds) or
+      "real" (any number that grows with the chance of class 1). It is never guessed.
+    - `predict` returns P(y = 1 | score), shape (n,).
+    - One class only, or one distinct score: the fitted answer is the constant
+      (n1 + 1) / (n + 2), with a `CalibrationWarning`.
+
+    A subclass stores its parameters in the constructor and writes `_fit`,
+    `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
+    `LogOddsCalibrator` (state is a formula) write the last two for it.
+    """
+
+    scale: Scale
+    # Scales on which the method has a meaning.
+    _scales: tuple[str, ...] = SCALES
+    # Whether the map depends on the labels; if not, one class is no problem.
+    _learns: bool = True
+
+    def fit(
+        self,
+        scores: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the map from score to probability.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+            Scores on the scale that `scale` names.
+        y : array-like of shape (n,)
+            Labels coded 0 and 1.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative numbers of repetitions.
+
+        Returns
+        -------
+        self
+        """
+        return self.fit_summary(ScoreSummary.from_scores(scores, y, sample_weight))
+
+    def fit_summary(self, summary: ScoreSummary) -> Self:
+        """Fit from a summary of scores and labels; `fit` is this after summarising.
+
+        Parameters
+        ----------
+        summary : ScoreSummary
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(summary, ScoreSummary):
+            msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
+            raise TypeError(msg)
+        self._check_parameters()
+        self._check_range(summary.scores[0], summary.scores[-1])
+        forget_fit(self)
+        constant = find_constant(self, summary, stacklevel=4) if self._learns else None
+        if constant is None:
+            self._fit(summary)
+        else:
+            self._fit_constant(summary, constant)
+        return self
+
+    def predict(self, scores: ArrayLike) -> Float64Array:
+        """Return the calibrated probability of class 1.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        values = check_vector(scores, "scores")
+        self._check_range(float(values.min()), float(values.max()))
+        return self._predict(values)
+
+    def _check_parameters(self) -> None:
+        """Refuse invalid constructor arguments; subclasses add their own."""
+        check_choice(self.scale, "scale", SCALES)
+        if self.scale not in self._scales:
+            msg = (
+                f"`scale` of {type(self).__name__} must be one of "
+                f"{', '.join(map(repr, self._scales))}, got {self.scale!r}: "
+                "the method needs probabilities or log-odds."
+            )
+            raise ValueError(msg)
+
+    def _check_range(self, low: float, high: float) -> None:
+        """Refuse probabilities outside [0, 1]; scores are given by their range."""
+        if self.scale == "probability":
+            name = 'scores` with `scale="probability"'
+            check_in_unit(float(low), float(high), name)
+
+    @abstractmethod
+    def _fit(self, summary: ScoreSummary) -> None:
+        """Learn from a summary with both classes and two or more distinct scores."""
+
+    @abstractmethod
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        """Become the constant map."""
+
+    @abstractmethod
+    def _predict(self, values: Float64Array) -> Float64Array:
+        """Return probabilities of checked scores."""
+
+
+class MapCalibrator(ScoreCalibrator):
+    """Base of calibrators whose fitted state is one `CalibrationMap`, `map_`."""
+
+    map_: CalibrationMap
+
+    def predict_interval(
+        self,
+        scores: ArrayLike,
+        coverage: float = 0.9,
+        method: Literal["beta", "hoeffding"] = "beta",
+    ) -> Float64Array:
+        """Return an interval for the event rate of each score's block.
+
+        See `CalibrationMap.interval` for the two methods and what they promise.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+        coverage : float
+            Level of the interval, in (0, 1).
+        method : {"beta", "hoeffding"}
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds.
+        """
+        check_is_fitted(self)
+        values = check_vector(scores, "scores")
+        self._check_range(float(values.min()), float(values.max()))
+        return self.map_.interval(values, coverage, method)
+
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        self.map_ = constant_map(
+            float(summary.scores[0]), constant, summary.n0, summary.n1
+        )
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        return self.map_(values)
+
+
+def forget_fit(calibrator: BaseEstimator) -> None:
+    """Drop what an earlier fit left behind.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+    """
+    for name in [name for name in vars(calibrator) if name.endswith("_")]:
+        delattr(calibrator, name)
+
+
+def find_constant(
+    calibrator: BaseEstimator, summary: ScoreSummary, *, stacklevel: int
+) -> float | None:
+    """Return the one answer to degenerate data, with a warning; None of others.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+        Named in the warning.
+    summary : ScoreSummary
+    stacklevel : int
+        Of the warning, counted from here.
+
+    Returns
+    -------
+    float or None
+    """
+    if summary.n0 == 0.0 or summary.n1 == 0.0:
+        problem = f"`y` holds class {int(summary.n1 > 0.0)} only"
+    elif summary.n_cells == 1:
+        problem = f"`scores` are all equal to {summary.scores[0]:g}"
+    else:
+        return None
+    constant = (summary.n1 + 1.0) / (summary.n + 2.0)
+    msg = (
+        f"{problem}; {type(calibrator).__name__} predicts the constant "
+        f"(n1 + 1) / (n + 2) = {constant:.4g}."
+    )
+    warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel)
+    return constant

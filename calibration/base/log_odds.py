@@ -1,0 +1,234 @@
+"""Scores as log-odds, and calibrators that are a formula in them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._kernels.logistic import fit_logistic
+from calibration._validation import check_integer, check_vector
+from calibration.base.calibrators import ScoreCalibrator
+from calibration.maps import CalibrationMap
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
+
+# The gap between 1 and the float below it: no probability near 1 is resolved beyond.
+_RESOLUTION = 2.0**-53
+# Near 0 floats resolve far more. Log-odds beyond this keep their order, not their size.
+_STRAIGHT = 53.0 * np.log(2.0)
+_LEAST = float(np.finfo(np.float64).tiny)
+# Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
+# estimate alone, strong enough to keep it finite where a threshold separates classes.
+WEAK_RIDGE = 1e-3
+# A fit is started from a condensed summary where that saves passes over the data.
+_START_CELLS = 1024
+
+
+@dataclass(frozen=True)
+class LogOddsScale:
+    """Turns scores into the coordinate x of parametric maps.
+
+    On the probability scale x = logit(s), where s is first clipped to
+    [lower, upper] so that 0 and 1 have finite log-odds. Log-odds below those of
+    2^-53, the least that 1 - s resolves too, enter as that bound minus
+    log(1 + excess): they keep their order and lose their leverage. On the other two
+    scales x = s.
+
+    Parameters
+    ----------
+    scale : {"probability", "logit", "real"}
+    lower, upper : float
+        Clipping bounds of the probability scale.
+    """
+
+    scale: Literal["probability", "logit", "real"]
+    lower: float = _LEAST
+    upper: float = 1.0 - _RESOLUTION
+
+    @classmethod
+    def of(
+        cls, scale: Literal["probability", "logit", "real"], summary: ScoreSummary
+    ) -> LogOddsScale:
+        """Choose the clipping bounds for the scores of a summary.
+
+        A classifier that says exactly 0 (a forest, say) means "less than my least
+        positive score", not log-odds of -37, which would have all the leverage in a
+        fit: scores of 0 count as half of the least positive score, and scores of 1
+        likewise. Without exact zeros and ones the bound is what floats resolve.
+        """
+        if scale != "probability":
+            return cls(scale)
+        inner = summary.scores[(summary.scores > 0.0) & (summary.scores < 1.0)]
+        # Hard labels have no inner score: count 0 and 1 as one success in n + 1.
+        half = 0.5 / (summary.n + 1.0)
+        low = 0.5 * inner[0] if len(inner) else half
+        high = 0.5 * (1.0 - inner[-1]) if len(inner) else half
+        has_zero, has_one = summary.scores[0] == 0.0, summary.scores[-1] == 1.0
+        return cls(
+            scale,
+            max(float(low), _LEAST) if has_zero else _LEAST,
+            1.0 - (max(float(high), _RESOLUTION) if has_one else _RESOLUTION),
+        )
+
+    def __call__(self, scores: Float64Array) -> Float64Array:
+        """Return x of each score, shape (n,)."""
+        if self.scale != "probability":
+            return scores
+        x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
+        excess = np.maximum(-_STRAIGHT - x, 0.0)
+        return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
+
+
+class LogOddsCalibrator(ScoreCalibrator):
+    """Base of calibrators that are a formula for the log-odds of class 1.
+
+    A subclass writes `_fit_formula` and `_log_odds(x)`, x being the score on
+    `scale_`. Of degenerate data `constant_` holds the one log-odds of every score.
+    """
+
+    scale_: LogOddsScale
+    score_range_: tuple[float, float]
+    constant_: float | None
+
+    def predict_log_odds(self, scores: ArrayLike) -> Float64Array:
+        """Return the calibrated log-odds of class 1, exact where P rounds to 1.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        values = check_vector(scores, "scores")
+        self._check_range(float(values.min()), float(values.max()))
+        return self._evaluate(values)
+
+    def to_map(self, grid: int | ArrayLike = 1025) -> CalibrationMap:
+        """Return the formula as a map that is linear between the points of a grid.
+
+        Parameters
+        ----------
+        grid : int or array-like of shape (k,)
+            Increasing scores, or how many evenly spaced ones over the range seen in
+            training ([0, 1] for probabilities).
+
+        Returns
+        -------
+        CalibrationMap
+        """
+        check_is_fitted(self)
+        if isinstance(grid, int):
+            n = check_integer(grid, "grid", 2)
+            low, high = self.score_range_
+            if self.scale == "probability":
+                low, high = 0.0, 1.0
+            grid = np.linspace(low, high if high > low else low + 1.0, n)
+        knots = check_vector(grid, "grid")
+        return CalibrationMap.linear(knots, self.predict(knots))
+
+    def _fit(self, summary: ScoreSummary) -> None:
+        self._remember(summary, None)
+        self._fit_formula(summary, self.scale_(summary.scores))
+
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        self._remember(summary, float(logit(constant)))
+
+    def _remember(self, summary: ScoreSummary, constant: float | None) -> None:
+        self.scale_ = LogOddsScale.of(self.scale, summary)
+        self.score_range_ = float(summary.scores[0]), float(summary.scores[-1])
+        self.constant_ = constant
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        probabilities: Float64Array = expit(self._evaluate(values))
+        return probabilities
+
+    def _evaluate(self, values: Float64Array) -> Float64Array:
+        if self.constant_ is not None:
+            return np.full(len(values), self.constant_)
+        return self._log_odds(self.scale_(values))
+
+    @abstractmethod
+    def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
+        """Learn the formula from a summary whose cells lie at `x`."""
+
+    @abstractmethod
+    def _log_odds(self, x: Float64Array) -> Float64Array:
+        """Return the formula's value at `x`."""
+
+
+def fit_coefficients(
+    columns: list[Float64Array],
+    weight0: Float64Array,
+    weight1: Float64Array,
+    *,
+    ridge: Float64Array | float,
+    prior: Float64Array,
+) -> tuple[float, Float64Array]:
+    """Fit log-odds = intercept + coef' columns by penalised maximum likelihood.
+
+    The penalty is half of sum_j ridge_j (sd_j (coef_j - prior_j))^2, sd_j the
+    weighted standard deviation of column j: a ridge of 1 weighs like about four rows,
+    whatever the unit of the scores. The intercept is free, so that the mean
+    prediction keeps the base rate.
+
+    Parameters
+    ----------
+    columns : list of p ndarrays of shape (n_cells,)
+    weight0, weight1 : ndarrays of shape (n_cells,)
+    ridge : float or ndarray of shape (p,)
+    prior : ndarray of shape (p,)
+
+    Returns
+    -------
+    intercept : float
+    coef : ndarray of shape (p,)
+    """
+    weight = weight0 + weight1
+    total = weight.sum()
+    design = np.empty((len(columns) + 1, len(weight)))
+    design[0] = 1.0
+    center, spread = np.empty(len(columns)), np.empty(len(columns))
+    for j, column in enumerate(columns):
+        center[j] = weight @ column / total
+        np.subtract(column, center[j], out=design[j + 1])
+        variance = np.einsum("i,i,i", design[j + 1], design[j + 1], weight) / total
+        spread[j] = np.sqrt(variance) if variance > 0.0 else 1.0
+        design[j + 1] /= spread[j]
+    penalty = np.concatenate([[0.0], np.broadcast_to(ridge, center.shape)])
+    scaled_prior = np.concatenate([[0.0], prior * spread])
+    theta = solve_logistic(design, weight0, weight1, penalty, scaled_prior)
+    coef = theta[1:] / spread
+    return float(theta[0] - coef @ center), coef
+
+
+def solve_logistic(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+) -> Float64Array:
+    """Return the minimiser of the penalised logistic loss, from a warm start.
+
+    The start is the solution on runs of cells summed together, which is close to
+    the full one where there are many cells, and costs next to nothing.
+    """
+    m = design.shape[1]
+    start = np.zeros(len(design))
+    if m > 8 * _START_CELLS:
+        runs = np.linspace(0, m, _START_CELLS, endpoint=False).astype(np.int64)
+        sum0, sum1 = np.add.reduceat(weight0, runs), np.add.reduceat(weight1, runs)
+        weight = weight0 + weight1
+        coarse = np.stack([np.add.reduceat(row * weight, runs) for row in design])
+        coarse /= sum0 + sum1
+        start = fit_logistic(coarse, sum0, sum1, penalty, prior, start)[0]
+    return fit_logistic(design, weight0, weight1, penalty, prior, start)[0]

@@ -1,0 +1,1 @@
+"""Calibration by bins: one, some or all ways to cut the scores."""

@@ -1,0 +1,184 @@
+"""Bayesian binning into quantiles (BBQ)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration._kernels.quantile_bins import (
+    average_quantile_bins,
+    quantile_starts,
+    running_sums,
+    score_quantile_bins,
+)
+from calibration._validation import check_choice, check_number
+from calibration.base.calibrators import Scale
+from calibration.binning.beta_prior import (
+    BIN_SCORES,
+    AveragedBinsCalibrator,
+    BinScore,
+    edge_rates,
+)
+from calibration.maps import edges_between
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array, Int64Array
+
+# A bin needs room for as many rows on average.
+_LEAST_ROWS = 5
+
+
+class BBQCalibrator(AveragedBinsCalibrator):
+    r"""Bayesian binning into quantiles: an average of equal-frequency binnings.
+
+    Parameters
+    ----------
+    score : {"bdeu", "k2"}
+        Beta prior of a bin's event rate, worth two rows: "bdeu" has the middle of
+        the bin as its mean, held within [.005, .995] (on ``scale="real"``, where a
+        middle is no probability, the base rate); "k2" is uniform.
+    spread : float
+        C: numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1
+        and at most n / 5, rounded outwards.
+    elbow : float
+        The alpha of the elbow rule that drops improbable binnings.
+    scale : {"probability", "logit", "real"}
+        What a score is.
+
+    Attributes
+    ----------
+    map_ : CalibrationMap
+        The weighted mean of the binnings, as steps.
+    variance_ : CalibrationMap
+        Posterior variance of the event rate, likewise.
+    n_bins_ : ndarray of shape (k,)
+        Numbers of bins asked for of the binnings kept, best first. A constant fit
+        has none.
+    weights_ : ndarray of shape (k,)
+        Their weights in the average, which add up to one.
+
+    Notes
+    -----
+    All B bins but the last are to hold floor(n / B) rows, as in the program of the
+    method's authors; ties are never split, and bins end midway between scores.
+    Binnings are equally likely beforehand and weigh by the probability S of the
+    labels; two numbers of bins that give the same binning count once. With S
+    normalised to maximum 1 and sorted downwards, the first k are averaged, k being
+    the least with :math:`S_k - S_{k+1} \le \alpha \operatorname{var}(S)`; a tie with
+    the best is kept. A bin predicts the posterior mean
+    :math:`(n_1 + 2 p_b) / (n + 2)` of its event rate.
+
+    References
+    ----------
+    Pakdaman Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated
+    probabilities using Bayesian binning. Pakdaman Naeini (2016), Obtaining accurate
+    probabilities using classifier calibration, section 3.2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration.binning.bbq import BBQCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.uniform(size=5000)
+    >>> y = rng.uniform(size=5000) < scores**2
+    >>> bbq = BBQCalibrator().fit(scores, y)
+    >>> np.abs(bbq.predict([0.2, 0.5, 0.8]) - [0.04, 0.25, 0.64]).max() < 0.1
+    np.True_
+    """
+
+    n_bins_: Int64Array
+    weights_: Float64Array
+
+    def __init__(
+        self,
+        score: BinScore = "bdeu",
+        *,
+        spread: float = 10.0,
+        elbow: float = 0.001,
+        scale: Scale = "probability",
+    ):
+        self.score = score
+        self.spread = spread
+        self.elbow = elbow
+        self.scale = scale
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.score, "score", BIN_SCORES)
+        check_number(self.spread, "spread", 1.0)
+        check_number(self.elbow, "elbow", 0.0)
+
+    def _fit(self, summary: ScoreSummary) -> None:
+        scores, n, base_rate = summary.scores, summary.n, summary.base_rate
+        edges = edges_between(scores[:-1], scores[1:])
+        sums = running_sums(summary.weight0, summary.weight1)
+        rates = edge_rates(edges, self.score, self.scale, base_rate)
+        numbers = self._numbers(n)
+        log_scores = score_quantile_bins(*sums, rates, numbers)
+        distinct = _distinct(*sums, numbers, log_scores)
+        numbers, log_scores = numbers[distinct], log_scores[distinct]
+        relative = np.exp(log_scores - log_scores.max())
+        kept = select_by_elbow(relative, self.elbow)
+        self.n_bins_ = numbers[kept]
+        self.weights_ = relative[kept] / relative[kept].sum()
+        starts, mean, square = average_quantile_bins(
+            *sums, rates, self.n_bins_, self.weights_
+        )
+        knots = np.concatenate([scores[:1], edges[starts[1:] - 1]])
+        self._set_moments("step", knots, (mean, square), n)
+
+    def _numbers(self, n: float) -> Int64Array:
+        """Return the numbers of bins to try."""
+        root = float(np.cbrt(n))
+        most = max(1, min(math.ceil(n / _LEAST_ROWS), math.ceil(root * self.spread)))
+        least = min(max(1, math.floor(root / self.spread)), most)
+        return np.arange(least, most + 1)
+
+
+def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
+    """Return the places of the best scores, up to the first small drop.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (k,)
+        Non-negative scores, the greatest 1.
+    elbow : float
+        A drop is small that is at most `elbow` times the variance of the scores.
+
+    Returns
+    -------
+    ndarray of shape (k_kept,)
+        Best first; with k_kept = min{k : S_k - S_(k+1) <= elbow * var(S)}, where k
+        is at least the number of scores that tie with the best.
+    """
+    order = np.argsort(-scores, kind="stable")
+    drops = -np.diff(scores[order])
+    ties = int((scores == scores[order[0]]).sum())
+    small = np.flatnonzero(drops[ties - 1 :] <= elbow * np.var(scores))
+    n_kept = ties + int(small[0]) if len(small) else len(scores)
+    return order[:n_kept]
+
+
+def _distinct(
+    sum0: Float64Array,
+    sum1: Float64Array,
+    numbers: Int64Array,
+    log_scores: Float64Array,
+) -> Int64Array:
+    """Return the places of the first of every set of equal binnings.
+
+    Equal binnings have equal scores, so only those are compared cell by cell.
+    """
+    _, value, count = np.unique(log_scores, return_inverse=True, return_counts=True)
+    seen: dict[int, list[Int64Array]] = {}
+    kept = []
+    for place, number in enumerate(numbers):
+        if count[value[place]] > 1:
+            starts = quantile_starts(sum0, sum1, number)
+            others = seen.setdefault(int(value[place]), [])
+            if any(np.array_equal(starts, other) for other in others):
+                continue
+            others.append(starts)
+        kept.append(place)
+    return np.array(kept)

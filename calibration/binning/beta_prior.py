@@ -1,0 +1,147 @@
+"""Bins with a Beta prior: its mean from the scores, and averages of such bins."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, expit
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._validation import check_level, check_vector
+from calibration.base.calibrators import Scale, ScoreCalibrator
+from calibration.maps import CalibrationMap, constant_map
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
+
+BinScore: TypeAlias = Literal["k2", "bdeu"]
+
+BIN_SCORES: tuple[str, ...] = ("k2", "bdeu")
+
+
+def edge_rates(
+    edges: Float64Array, score: BinScore, scale: Scale, base_rate: float
+) -> Float64Array:
+    """Return the rates at the edges of cells whose mean over a bin is its prior mean.
+
+    With the score "k2" that mean is 1/2. With "bdeu" it is the middle of the bin on
+    the axis of probabilities, which end at 0 and 1; real scores have no such middle
+    and take the base rate.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (m - 1,)
+        Scores between neighbouring cells.
+    score : {"k2", "bdeu"}
+    scale : {"probability", "logit", "real"}
+    base_rate : float
+
+    Returns
+    -------
+    ndarray of shape (m + 1,)
+    """
+    if score == "k2":
+        return np.full(len(edges) + 2, 0.5)
+    if scale == "real":
+        return np.full(len(edges) + 2, base_rate)
+    inner = expit(edges) if scale == "logit" else edges
+    return np.concatenate([[0.0], inner, [1.0]])
+
+
+def settle_moments(
+    mean: Float64Array, square: Float64Array, n: float
+) -> tuple[Float64Array, Float64Array]:
+    """Return mean and variance of averages of bins' rates, rid of rounding.
+
+    Every bin is a Beta law of at most n + 2 counts, with at least .01 of either class,
+    so mixtures of them keep to the bounds imposed here.
+
+    Parameters
+    ----------
+    mean, square : ndarrays of shape (k,)
+        Posterior means of the rate and of its square.
+    n : float
+        Weight of all rows.
+
+    Returns
+    -------
+    mean, variance : ndarrays of shape (k,)
+    """
+    least = 0.01 / (n + 2.0)
+    mean = np.clip(mean, least, 1.0 - least)
+    most = mean * (1.0 - mean)
+    return mean, np.clip(square - mean**2, most / (n + 3.0), most)
+
+
+class AveragedBinsCalibrator(ScoreCalibrator):
+    """Base of calibrators that average binnings into a mean and a variance."""
+
+    map_: CalibrationMap
+    variance_: CalibrationMap
+
+    def predict_interval(
+        self, scores: ArrayLike, coverage: float = 0.9
+    ) -> Float64Array:
+        """Return a posterior interval for the event rate at each score.
+
+        The posterior of the rate is a mixture over binnings of the Beta laws of the
+        bins that hold the score. The interval is the equal-tailed one of the single
+        Beta law with the mixture's mean (`map_`) and variance (`variance_`), so it
+        allows for the doubt about the binning as well as for that within a bin. Where
+        binnings disagree sharply its share of the mixture is near `coverage` only.
+        It believes in steps: a smooth slope is covered less often than it says (in
+        simulation about 80 % at a `coverage` of 90 %, and steps 91 to 99 %).
+        Between the knots of a linear map the bounds are linear, as the map is.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+        coverage : float
+            Posterior probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds.
+        """
+        check_is_fitted(self)
+        values = check_vector(scores, "scores")
+        self._check_range(float(values.min()), float(values.max()))
+        coverage = check_level(coverage, "coverage")
+        mean = self.map_.at
+        count = mean * (1.0 - mean) / self.variance_.at - 1.0
+        shapes = mean * count, (1.0 - mean) * count
+        tail = 0.5 * (1.0 - coverage)
+        lower = np.asarray(betaincinv(*shapes, tail), dtype=np.float64)
+        upper = np.asarray(betaincinv(*shapes, 1.0 - tail), dtype=np.float64)
+        return np.column_stack([self._curve(end)(values) for end in (lower, upper)])
+
+    def _set_moments(
+        self,
+        kind: Literal["step", "linear"],
+        knots: Float64Array,
+        moments: tuple[Float64Array, Float64Array],
+        n: float,
+    ) -> None:
+        """Keep the posterior mean of the rate and of its square as maps."""
+        mean, variance = settle_moments(*moments, n)
+        make = CalibrationMap.step if kind == "step" else CalibrationMap.linear
+        self.map_ = make(knots, mean)
+        self.variance_ = make(knots, variance)
+
+    def _curve(self, values: Float64Array) -> CalibrationMap:
+        """Return the map through values at the knots, of the kind of `map_`."""
+        if self.map_.kind == "step":
+            return CalibrationMap.step(self.map_.knots, values)
+        return CalibrationMap.linear(self.map_.knots, values)
+
+    def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
+        # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
+        score, n0, n1 = float(summary.scores[0]), summary.n0, summary.n1
+        variance = constant * (1.0 - constant) / (summary.n + 3.0)
+        self.map_ = constant_map(score, constant, n0, n1)
+        self.variance_ = constant_map(score, variance, n0, n1)
+
+    def _predict(self, values: Float64Array) -> Float64Array:
+        return self.map_(values)

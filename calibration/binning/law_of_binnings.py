@@ -1,0 +1,231 @@
+"""The law over all binnings of some cells: what SBB and ABB have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from calibration._kernels.bin_evidence import all_bin_evidences, bin_rate
+from calibration._kernels.binning_sums import (
+    best_binning,
+    forward_sums,
+    posterior_sums,
+)
+from calibration._kernels.cells import group_starts
+from calibration.base.calibrators import Scale
+from calibration.binning.beta_prior import BinScore, edge_rates
+from calibration.maps import edges_between
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array, Int64Array
+
+# Up to this many cells the law is exact; more are put on a grid of so many.
+EXACT_CELLS = 4096
+GRID_CELLS = 2048
+# The grid's cells are placed after a look at one this much coarser.
+_COARSER = 4
+# Rates that `rate="auto"` weighs: all equally likely beforehand.
+_RATES: Float64Array = np.exp2(np.arange(-1.0, 11.0))
+
+
+@dataclass(frozen=True, eq=False)
+class BinCells:
+    """Cells of which bins are made: a summary's own, or groups of neighbours.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m,)
+        Mean score of each cell.
+    edges : ndarray of shape (m - 1,)
+        Where a bin may end: midway between the scores on either side.
+    position : ndarray of shape (m,)
+        Scores mapped to [0, 1]; the first cell is at 0 and the last at 1, so that
+        the prior's distances add up to the range of the scores on any grid.
+    sum0, sum1 : ndarrays of shape (m + 1,)
+        Weight of each class below every edge.
+    """
+
+    scores: Float64Array
+    edges: Float64Array
+    position: Float64Array
+    sum0: Float64Array
+    sum1: Float64Array
+
+    @classmethod
+    def group(cls, summary: ScoreSummary, starts: Int64Array) -> BinCells:
+        """Return the cells that start at some of a summary's cells."""
+        scores, weight = summary.scores, summary.weight
+        last = np.append(starts[1:], summary.n_cells) - 1
+        # Means of deviations from a cell of the group lose no digits to a far origin.
+        origin = scores[starts]
+        spread = weight * (scores - np.repeat(origin, last - starts + 1))
+        means = origin + np.add.reduceat(spread, starts) / np.add.reduceat(
+            weight, starts
+        )
+        means = np.clip(means, origin, scores[last])
+        return cls(
+            means,
+            edges_between(scores[last[:-1]], scores[starts[1:]]),
+            _position(np.concatenate([scores[:1], means[1:-1], scores[-1:]])),
+            np.concatenate([[0.0], np.cumsum(summary.weight0)[last]]),
+            np.concatenate([[0.0], np.cumsum(summary.weight1)[last]]),
+        )
+
+
+class AllBinnings:
+    """The law over all 2^(m - 1) binnings of m cells, given their labels.
+
+    Parameters
+    ----------
+    cells : BinCells
+    score : {"k2", "bdeu"}
+    scale : {"probability", "logit", "real"}
+    """
+
+    def __init__(self, cells: BinCells, score: BinScore, scale: Scale):
+        base_rate = cells.sum1[-1] / (cells.sum0[-1] + cells.sum1[-1])
+        self.cells = cells
+        self._rates = edge_rates(cells.edges, score, scale, float(base_rate))
+        self._evidences = all_bin_evidences(cells.sum0, cells.sum1, self._rates)
+
+    def log_evidence(self, rate: float) -> float:
+        """Return the log probability of the labels, all binnings summed."""
+        forward = forward_sums(self._evidences, *self._log_prior(rate))
+        return float(forward[-1])
+
+    def weigh_rates(
+        self, rate: float | Literal["auto"]
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return rates and their posterior probabilities; a number has all of it."""
+        if rate != "auto":
+            return np.array([float(rate)]), np.ones(1)
+        evidence = np.array([self.log_evidence(value) for value in _RATES])
+        share = np.exp(evidence - evidence.max())
+        return _RATES.copy(), share / share.sum()
+
+    def posterior(
+        self, rates: Float64Array, shares: Float64Array
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return the moments of every cell's event rate, and where cuts lie.
+
+        Parameters
+        ----------
+        rates, shares : ndarrays of shape (k,)
+            Rates of cuts and the probability of each.
+
+        Returns
+        -------
+        mean, square : ndarrays of shape (m,)
+            Posterior means of the event rate and of its square.
+        cut : ndarray of shape (m + 1,)
+            Posterior probability of a cut at every edge.
+        """
+        cells = self.cells
+        m = len(cells.scores)
+        mean, square, cut = np.zeros(m), np.zeros(m), np.zeros(m + 1)
+        for rate, share in zip(rates, shares, strict=True):
+            # What this leaves out cannot be seen in double precision.
+            if share < 1e-18:
+                continue
+            prior = self._log_prior(rate)
+            forward = forward_sums(self._evidences, *prior)
+            sums = (cells.sum0, cells.sum1, self._rates)
+            moments = posterior_sums(self._evidences, *prior, forward, *sums)
+            mean += share * moments[0]
+            square += share * moments[1]
+            cut += share * moments[2]
+        return mean, square, cut
+
+    def best(self, rate: float) -> Int64Array:
+        """Return the first cell of every bin of the most probable binning."""
+        return best_binning(self._evidences, *self._log_prior(rate))
+
+    def bin_weights(self, starts: Int64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the weight of each class in the bins that start at some cells."""
+        ends = np.append(starts[1:], len(self.cells.scores))
+        sum0, sum1 = self.cells.sum0, self.cells.sum1
+        return sum0[ends] - sum0[starts], sum1[ends] - sum1[starts]
+
+    def bin_rates(self, starts: Int64Array) -> Float64Array:
+        """Return the posterior mean of the event rate of each of these bins."""
+        n0, n1 = self.bin_weights(starts)
+        ends = np.append(starts[1:], len(self.cells.scores))
+        pairs = zip(self._rates[starts], self._rates[ends], strict=True)
+        prior = np.array([bin_rate(low, high) for low, high in pairs])
+        rates: Float64Array = (n1 + 2.0 * prior) / (n0 + n1 + 2.0)
+        return rates
+
+    def _log_prior(self, rate: float) -> tuple[Float64Array, Float64Array]:
+        """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.
+
+        A gap of width d, as a share of the range, is cut with probability
+        1 - exp(-rate d); a bin's own gaps, which add up to the distance of its ends,
+        are not.
+        """
+        position = self.cells.position
+        gaps = np.maximum(rate * np.diff(position), np.finfo(np.float64).tiny)
+        cut = np.concatenate([[0.0], np.log(-np.expm1(-gaps))])
+        return cut + rate * position, -rate * position
+
+
+def law_of_binnings(
+    summary: ScoreSummary,
+    score: BinScore,
+    scale: Scale,
+    rate: float | Literal["auto"],
+    *,
+    exact: int = EXACT_CELLS,
+    grid: int = GRID_CELLS,
+) -> AllBinnings:
+    """Return the law over all binnings, exact or on an adaptive grid of cells.
+
+    Half of the grid's cells are dealt out by weight and by score in equal parts; the
+    other half go where the law on a coarser grid of the first kind puts its cuts.
+
+    Parameters
+    ----------
+    summary : ScoreSummary
+    score : {"k2", "bdeu"}
+    scale : {"probability", "logit", "real"}
+    rate : float or "auto"
+    exact : int
+        Greatest number of cells that are all kept.
+    grid : int
+        Most cells of the grid.
+
+    Returns
+    -------
+    AllBinnings
+    """
+    if summary.n_cells <= exact:
+        starts = np.arange(summary.n_cells)
+        return AllBinnings(BinCells.group(summary, starts), score, scale)
+    measure = _spread_evenly(summary)
+    starts = group_starts(measure, grid // _COARSER)
+    coarse = AllBinnings(BinCells.group(summary, starts), score, scale)
+    cut = coarse.posterior(*coarse.weigh_rates(rate))[2]
+    # A cut between two groups may belong anywhere in them.
+    inner = np.concatenate([[0.0], cut[1:-1], [0.0]])
+    near = inner[:-1] + inner[1:]
+    if near.sum() > 0.0:
+        density = near / near.sum() / np.add.reduceat(measure, starts)
+        sizes = np.diff(starts, append=summary.n_cells)
+        measure = measure * (1.0 + np.repeat(density, sizes))
+    starts = group_starts(measure, grid)
+    return AllBinnings(BinCells.group(summary, starts), score, scale)
+
+
+def _spread_evenly(summary: ScoreSummary) -> Float64Array:
+    """Share of every cell in the weight and in the range of scores, halved."""
+    gaps = np.diff(_position(summary.scores))
+    width = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
+    measure: Float64Array = 0.5 * summary.weight / summary.n + 0.25 * width
+    return measure
+
+
+def _position(scores: Float64Array) -> Float64Array:
+    """Scores as shares of their range; halved first, so that no range overflows."""
+    half = 0.5 * scores
+    position: Float64Array = (half - half[0]) / (half[-1] - half[0])
+    return position

@@ -1,0 +1,1 @@
+"""Classifiers whose probabilities are calibrated out of fold."""

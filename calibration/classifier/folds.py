@@ -1,0 +1,184 @@
+"""Folds of rows in any container: choosing them and fitting classifiers on them."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from calibration._validation import check_integer
+from calibration.exceptions import CalibrationWarning
+from calibration.typing import Float64Array
+
+Rows: TypeAlias = NDArray[np.intp]
+Fold: TypeAlias = tuple[Rows, Rows]
+
+_N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Rows in any container, their labels, and what else `fit` is given.
+
+    Parameters
+    ----------
+    X : array-like, sparse array or data frame of shape (n, n_features)
+    y : ndarray of shape (n,)
+    params : mapping
+        Further arguments of `fit`; a value as long as `y` is one per row.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    params: Mapping[str, Any]
+
+    def take(self, rows: Rows) -> TrainingData:
+        """Return the data of some rows."""
+        n = len(self.y)
+        params = {
+            name: take_rows(value, rows) if _n_rows(value) == n else value
+            for name, value in self.params.items()
+        }
+        return TrainingData(take_rows(self.X, rows), self.y[rows], params)
+
+
+def choose_splitter(cv: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
+    """Return the splitter that `cv` means for labels of two classes.
+
+    An integer is obeyed or refused; the default is lowered to the size of the rarer
+    class, so that every training part holds both classes.
+    """
+    if cv is not None and not isinstance(cv, numbers.Integral):
+        return check_cv(cv, y, classifier=True)
+    n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+    counts = [int(np.sum(y == label)) for label in classes]
+    least = min(counts)
+    rarer = classes.tolist()[counts.index(least)]
+    if least < 2:
+        msg = (
+            "`y` must hold at least two rows of each class to be split in folds, "
+            f"got one row of class {rarer!r}."
+        )
+        raise ValueError(msg)
+    if least < n_folds and cv is not None:
+        msg = (
+            "`cv` must not be greater than the number of rows of the rarer class, "
+            f"got {n_folds} folds for {least} rows of class {rarer!r}."
+        )
+        raise ValueError(msg)
+    if least < n_folds:
+        msg = (
+            f"`y` holds {least} rows of class {rarer!r} only; {least} folds are used "
+            f"instead of {n_folds}."
+        )
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    return StratifiedKFold(min(n_folds, least))
+
+
+def split_rows(
+    splitter: Any, data: TrainingData, params: Mapping[str, Any]
+) -> list[Fold]:
+    """Return (train, test) row numbers per fold, each fit to train and to test on."""
+    folds = [
+        (_number_rows(train, len(data.y)), _number_rows(test, len(data.y)))
+        for train, test in splitter.split(data.X, data.y, **params)
+    ]
+    for number, (train, test) in enumerate(folds):
+        labels = np.unique(data.y[train]).tolist()
+        if len(labels) != 2:
+            held = f"class {labels[0]!r} only" if labels else "no row"
+            msg = (
+                "`cv` must leave both classes in every training part, "
+                f"got fold {number} that trains on {held}."
+            )
+            raise ValueError(msg)
+        if len(test) == 0:
+            msg = f"`cv` must leave no test part empty, got fold {number} without rows."
+            raise ValueError(msg)
+    if not folds:
+        msg = "`cv` must yield at least one fold, got none."
+        raise ValueError(msg)
+    return folds
+
+
+def cross_fit(
+    estimator: Any,
+    data: TrainingData,
+    folds: list[Fold],
+    read: Callable[[Any, Any], Float64Array],
+    *,
+    refit: bool,
+    n_jobs: int | None,
+) -> tuple[list[Any], list[Float64Array]]:
+    """Fit a clone per fold and read the scores of its test rows.
+
+    Returns
+    -------
+    models : list
+        The clones, or if `refit` one clone fitted on all rows instead of them.
+    scores : list of ndarrays
+        Of each fold's test rows.
+    """
+    jobs = [
+        delayed(_fit_and_score)(clone(estimator), data, fold, read, keep=not refit)
+        for fold in folds
+    ]
+    if refit:
+        jobs.append(delayed(_fit_whole)(clone(estimator), data))
+    results = Parallel(n_jobs=n_jobs)(jobs)
+    models = [model for model, _ in results if model is not None]
+    return models, [scores for _, scores in results[: len(folds)]]
+
+
+def _fit_and_score(
+    estimator: Any,
+    data: TrainingData,
+    fold: Fold,
+    read: Callable[[Any, Any], Float64Array],
+    *,
+    keep: bool,
+) -> tuple[Any, Float64Array]:
+    train, test = fold
+    part = data.take(train)
+    estimator.fit(part.X, part.y, **part.params)
+    # A model that nobody needs is not held, nor sent back by a worker.
+    return estimator if keep else None, read(estimator, take_rows(data.X, test))
+
+
+def _fit_whole(estimator: Any, data: TrainingData) -> tuple[Any, None]:
+    return estimator.fit(data.X, data.y, **data.params), None
+
+
+def take_rows(table: Any, rows: Rows) -> Any:
+    """Return the given rows of an array, sparse array, data frame or list."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "shape"):
+        return table[rows]
+    return [table[row] for row in rows]
+
+
+def _number_rows(part: Any, n: int) -> Rows:
+    """Return row numbers from 0 of row numbers of any sign, or of a mask."""
+    index = np.asarray(part)
+    # An empty list makes an array of floats, which cannot index.
+    rows: Rows = np.arange(n)[index if index.size else index.astype(np.intp)]
+    return rows
+
+
+def _n_rows(value: Any) -> int:
+    """Return the number of rows of a sized value, -1 of anything else."""
+    if isinstance(value, (str, bytes, Mapping)):
+        return -1
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else -1
+    return len(value) if hasattr(value, "__len__") else -1

@@ -1,0 +1,1 @@
+"""Calibration by Bayes' rule: a density of the scores for each class."""

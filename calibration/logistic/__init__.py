@@ -1,0 +1,1 @@
+"""Calibration by formulas in log-odds."""

@@ -1,0 +1,150 @@
+"""Forecasts in bins, and the calibration errors over them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration._kernels.cells import group_starts
+from calibration._validation import check_choice, check_forecasts, check_integer
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array, Int64Array
+
+Binning: TypeAlias = Literal["frequency", "width"]
+
+
+def summarise_forecasts(
+    y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
+) -> ScoreSummary:
+    """Check forecasts and return their distinct values with class weights."""
+    ones, probabilities, weights = check_forecasts(y_true, y_prob, sample_weight)
+    # Without weights the summary has a faster road: it only counts.
+    counted = None if sample_weight is None else weights
+    return ScoreSummary.from_scores(probabilities, ones, counted)
+
+
+def bin_starts(summary: ScoreSummary, n_bins: int, binning: str) -> Int64Array:
+    """Return the first cell of every bin that holds any, shape (<= n_bins,)."""
+    n_bins = check_integer(n_bins, "n_bins", 1)
+    check_choice(binning, "binning", ("frequency", "width"))
+    if binning == "frequency":
+        return group_starts(summary.weight, n_bins)
+    # k / n_bins is the float that the decimal k / n_bins reads as; a multiple of
+    # the rounded width is not (3 * 0.1 > 0.3) and would send 0.3 one bin down.
+    inner = np.arange(1, n_bins) / n_bins
+    bins = np.searchsorted(inner, summary.scores, side="right")
+    return np.unique(bins, return_index=True)[1].astype(np.int64)
+
+
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    binning: Binning = "frequency",
+) -> float:
+    r"""Expected calibration error: mean gap of event rate and forecast over bins.
+
+    The number depends on the bins, so name them when reporting it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels coded 0 and 1.
+    y_prob : array-like of shape (n,)
+        Forecast probabilities of class 1.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+    n_bins : int
+        Number of bins.
+    binning : {"frequency", "width"}
+        "frequency": sorted forecasts are parted into bins of about equal weight;
+        equal forecasts are never split, so there may be fewer bins. "width": bins
+        [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left; a forecast of 1
+        is in the last one, 0.3 in [0.3, 0.4).
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Notes
+    -----
+    With :math:`o_b` the event rate, :math:`e_b` the mean forecast and
+    :math:`\pi_b` the share of the weight in bin b,
+
+    .. math:: ECE = \sum_b \pi_b |o_b - e_b|.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities
+    using Bayesian binning.
+
+    Examples
+    --------
+    >>> from calibration.measures import expected_calibration_error
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.2, 0.4, 0.6, 0.8]
+    >>> round(expected_calibration_error(y_true, y_prob, n_bins=2), 3)
+    0.25
+    """
+    summary = summarise_forecasts(y_true, y_prob, sample_weight)
+    gaps, weights = _gaps(summary, n_bins, binning)
+    return float(gaps.sum() / weights.sum())
+
+
+def maximum_calibration_error(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    binning: Binning = "frequency",
+) -> float:
+    r"""Maximum calibration error: the largest gap of event rate and forecast.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels coded 0 and 1.
+    y_prob : array-like of shape (n,)
+        Forecast probabilities of class 1.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+    n_bins : int
+        Number of bins.
+    binning : {"frequency", "width"}
+        See `expected_calibration_error`.
+
+    Returns
+    -------
+    float
+        Greatest :math:`|o_b - e_b|` of the bins, in [0, 1].
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities
+    using Bayesian binning.
+
+    Examples
+    --------
+    >>> from calibration.measures import maximum_calibration_error
+    >>> y_true, y_prob = [0, 1, 1, 1], [0.2, 0.4, 0.6, 0.8]
+    >>> round(maximum_calibration_error(y_true, y_prob, n_bins=2), 3)
+    0.3
+    """
+    summary = summarise_forecasts(y_true, y_prob, sample_weight)
+    gaps, weights = _gaps(summary, n_bins, binning)
+    return float((gaps / weights).max())
+
+
+def _gaps(
+    summary: ScoreSummary, n_bins: int, binning: Binning
+) -> tuple[Float64Array, Float64Array]:
+    """|events - sum of forecasts| and weight per bin, shapes (n_held_bins,)."""
+    starts = bin_starts(summary, n_bins, binning)
+    surplus = summary.weight1 - summary.weight * summary.scores
+    gaps: Float64Array = np.abs(np.add.reduceat(surplus, starts))
+    return gaps, np.add.reduceat(summary.weight, starts)

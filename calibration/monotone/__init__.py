@@ -1,0 +1,1 @@
+"""Calibration that keeps, or nearly keeps, the order of the scores."""

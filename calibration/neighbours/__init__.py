@@ -1,0 +1,1 @@
+"""Calibration by the nearest rows, with more than a score to go by."""

@@ -1,0 +1,152 @@
+"""Confidence intervals for the predictions of a logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import pinvh
+from scipy.special import expit, ndtri
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._validation import check_choice, check_level, check_weights
+from calibration.typing import Float64Array
+
+
+def logistic_intervals(
+    model: LogisticRegression,
+    X_train: ArrayLike,
+    X: ArrayLike,
+    *,
+    coverage: float = 0.95,
+    scale: Literal["probability", "logit"] = "probability",
+    sample_weight: ArrayLike | None = None,
+) -> Float64Array:
+    r"""Return an interval for each prediction of a fitted logistic regression.
+
+    Parameters
+    ----------
+    model : sklearn.linear_model.LogisticRegression
+        Fitted on two classes with an L2 penalty or none.
+    X_train : array-like of shape (n_train, n_features)
+        The rows that it was fitted on.
+    X : array-like of shape (n, n_features)
+        The rows to predict.
+    coverage : float
+        Level of the interval, in (0, 1).
+    scale : {"probability", "logit"}
+        Interval for P(y = `model.classes_[1]`), or for its log-odds.
+    sample_weight : array-like of shape (n_train,), optional
+        The weights that it was fitted with.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Lower and upper bounds, around ``predict_proba`` or ``decision_function``.
+
+    Notes
+    -----
+    With F = sum_i w_i p_i (1 - p_i) x_i x_i' the information and L the penalty's
+    second derivative, the estimate has covariance V = (F + L)^+ F (F + L)^+, and the
+    log-odds eta = x' theta the standard error se = sqrt(x' V x). The delta method
+    gives p -+ z p (1 - p) se, cut to [0, 1]. The bias that a penalty brings is not
+    covered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from calibration.neighbours.logistic_intervals import logistic_intervals
+    >>> X = np.arange(8.0)[:, None]
+    >>> model = LogisticRegression(C=np.inf).fit(X, [0, 0, 1, 0, 1, 0, 1, 1])
+    >>> logistic_intervals(model, X, [[3.5]], coverage=0.5).round(2)
+    array([[0.36, 0.64]])
+    """
+    _check_model(model)
+    coverage = check_level(coverage, "coverage")
+    check_choice(scale, "scale", ("probability", "logit"))
+    train = _design(model, X_train, "X_train")
+    rows = _design(model, X, "X")
+    weight = np.ones(len(train))
+    if sample_weight is not None:
+        weight = check_weights(sample_weight, len(train))
+    theta = np.append(model.intercept_, model.coef_)
+    p = expit(train @ theta)
+    information = train.T @ (train * (weight * p * (1.0 - p))[:, None])
+    inverse = _pseudo_inverse(information + np.diag(_penalty(model)))
+    covariance = inverse @ information @ inverse
+    variance = np.einsum("ij,jk,ik->i", rows, covariance, rows, optimize=True)
+    radius = ndtri(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(variance, 0.0))
+    center = rows @ theta
+    if scale == "logit":
+        return np.column_stack([center - radius, center + radius])
+    center = expit(center)
+    radius = center * (1.0 - center) * radius
+    low = np.maximum(center - radius, 0.0)
+    return np.column_stack([low, np.minimum(center + radius, 1.0)])
+
+
+def _check_model(model: Any) -> None:
+    """Refuse models for which the formula does not hold."""
+    if not isinstance(model, LogisticRegression) or isinstance(
+        model, LogisticRegressionCV
+    ):
+        msg = (
+            "`model` must be a sklearn.linear_model.LogisticRegression, "
+            f"got {type(model).__name__}."
+        )
+        raise TypeError(msg)
+    check_is_fitted(model)
+    if len(model.classes_) != 2:
+        msg = f"`model` must know two classes, got {len(model.classes_)}."
+        raise ValueError(msg)
+    if model.penalty not in ("deprecated", "l2", None) or model.l1_ratio:
+        msg = (
+            "`model` must have an L2 penalty or none, "
+            f"got penalty={model.penalty!r}, l1_ratio={model.l1_ratio!r}."
+        )
+        raise ValueError(msg)
+    if model.class_weight is not None:
+        msg = (
+            "`model` must have no `class_weight`, which is no number of repetitions, "
+            f"got {model.class_weight!r}."
+        )
+        raise ValueError(msg)
+
+
+def _penalty(model: LogisticRegression) -> Float64Array:
+    """Second derivative of the penalty, intercept first, shape (n_features + 1,)."""
+    # scikit-learn minimises C * loss + |coef|^2 / 2; only liblinear's intercept is
+    # a feature of constant value, hence penalised.
+    ridge = np.full(1 + model.coef_.shape[1], 1.0 / model.C)
+    free = model.solver != "liblinear" or not model.fit_intercept
+    ridge[0] = 0.0 if free else ridge[0] / model.intercept_scaling**2
+    return np.zeros_like(ridge) if model.penalty is None else ridge
+
+
+def _pseudo_inverse(hessian: Float64Array) -> Float64Array:
+    """Invert a positive semidefinite matrix; columns may have any unit or repeat."""
+    unit = np.sqrt(np.diag(hessian))
+    unit[unit == 0.0] = 1.0
+    inverse: Float64Array = pinvh(hessian / np.outer(unit, unit))
+    inverse /= np.outer(unit, unit)
+    return inverse
+
+
+def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
+    """Return rows with the intercept's column in front, shape (n, n_features + 1)."""
+    table = np.asarray(X, dtype=np.float64)
+    n_features = model.coef_.shape[1]
+    if table.ndim != 2 or table.shape[1] != n_features or not len(table):
+        msg = (
+            f"`{name}` must have shape (n, {n_features}) with n >= 1, the columns "
+            f"that `model` was fitted on, got shape {table.shape}."
+        )
+        raise ValueError(msg)
+    if not np.isfinite(table).all():
+        msg = f"`{name}` must be finite, got NaN or infinite values."
+        raise ValueError(msg)
+    constant = 1.0 if model.fit_intercept else 0.0
+    return np.column_stack([np.full(len(table), constant), table])

@@ -1,0 +1,1 @@
+"""Choosing among calibrators by held-out trials."""

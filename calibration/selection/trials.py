@@ -1,0 +1,221 @@
+"""Held-out trials of calibrators on one summary, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.special import expit, logit, ndtr
+from sklearn.base import clone
+
+from calibration.base.calibrators import ScoreCalibrator
+from calibration.base.log_odds import LogOddsCalibrator
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
+
+# Trials are held on at most this many cells: far finer than any map, and cheap.
+_TRIAL_CELLS = 16_384
+_MAX_STEPS = 100
+_MAX_HALVINGS = 40
+# Newton's decrement, in squared standard errors, at which the weights stand still.
+_LAST_DECREMENT = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Held-out log-odds of some candidates on cells with class weights.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (k, m)
+        Log-odds of the k candidates, each fitted without the fold of the cell.
+    weight0, weight1 : ndarrays of shape (m,)
+        Weight of each class.
+    """
+
+    log_odds: Float64Array
+    weight0: Float64Array
+    weight1: Float64Array
+
+    @property
+    def n(self) -> float:
+        """Total weight of the rows scored."""
+        return float(self.weight0.sum() + self.weight1.sum())
+
+    def mean_and_error(
+        self, log_odds: Float64Array, other: Float64Array | None = None
+    ) -> tuple[float, float]:
+        """Mean log loss of shape (m,) log-odds, and its standard error.
+
+        With `other`, those of the paired difference to it. The weights count rows,
+        so the error is that of n independent losses.
+        """
+        loss0, loss1 = np.logaddexp(0.0, log_odds), np.logaddexp(0.0, -log_odds)
+        if other is not None:
+            loss0 = loss0 - np.logaddexp(0.0, other)
+            loss1 = loss1 - np.logaddexp(0.0, -other)
+        n = self.n
+        mean = float(self.weight0 @ loss0 + self.weight1 @ loss1) / n
+        spread = self.weight0 @ (loss0 - mean) ** 2 + self.weight1 @ (loss1 - mean) ** 2
+        error = float(np.sqrt(spread / n / (n - 1.0))) if n > 1.0 else np.inf
+        return mean, error
+
+    def harm(self, log_odds: Float64Array, reference: Float64Array) -> float:
+        """Probability that log-odds are worse than the reference, shape (m,) each.
+
+        The smaller of two: the normal approximation to the mean of paired
+        differences, and one over the likelihood ratio, which bounds the chance of
+        such a ratio if the reference were right (Markov's inequality). The second
+        speaks where a few rows that the reference holds to be impossible make both
+        the mean difference and its error. 0 where nothing differs.
+        """
+        mean, error = self.mean_and_error(log_odds, reference)
+        if error == 0.0:
+            return float(mean > 0.0)
+        return float(min(ndtr(mean / error), np.exp(min(self.n * mean, 0.0))))
+
+    def simplest_of_best(self) -> int:
+        """First candidate within one standard error of the one of least loss.
+
+        The error is that of the paired difference, which is what the choice is about.
+        """
+        means = [self.mean_and_error(row)[0] for row in self.log_odds]
+        best = self.log_odds[int(np.argmin(means))]
+        for place, row in enumerate(self.log_odds):
+            gap, error = self.mean_and_error(row, best)
+            if gap <= error:
+                return place
+        return int(np.argmin(means))
+
+    def stack(self, ridge: float) -> Float64Array:
+        """Non-negative weights of the candidates, shape (k,), of least log loss.
+
+        The log-odds sum_k w_k z_k are scored; the total loss grows by ridge / 2 times
+        the squared distance of w from the first candidate alone. Each Newton step is
+        a non-negative least-squares problem, so bounds hold exactly.
+        """
+        start = np.zeros(len(self.log_odds))
+        start[0] = 1.0
+        weights = start.copy()
+        for _ in range(_MAX_STEPS):
+            gradient, hessian = self._derivatives(weights, start, ridge)
+            # With H = L L', min g'd + d'Hd / 2 over w + d >= 0 is
+            # min |L'v - L^-1 (H w - g)| over v = w + d >= 0.
+            lower = np.linalg.cholesky(hessian)
+            goal = np.linalg.solve(lower, hessian @ weights - gradient)
+            step = nnls(lower.T, goal)[0] - weights
+            if -gradient @ step < _LAST_DECREMENT:
+                break
+            weights = self._descend(weights, step, start, ridge, float(gradient @ step))
+        return weights
+
+    def _objective(
+        self, weights: Float64Array, start: Float64Array, ridge: float
+    ) -> float:
+        """Total log loss of the weighted sum, plus the penalty."""
+        total = weights @ self.log_odds
+        loss = self.weight0 @ np.logaddexp(0.0, total)
+        loss += self.weight1 @ np.logaddexp(0.0, -total)
+        return float(loss + 0.5 * ridge * ((weights - start) ** 2).sum())
+
+    def _derivatives(
+        self, weights: Float64Array, start: Float64Array, ridge: float
+    ) -> tuple[Float64Array, Float64Array]:
+        """Gradient (k,) and Hessian (k, k) of `_objective`."""
+        p = expit(weights @ self.log_odds)
+        mass = self.weight0 + self.weight1
+        gradient = self.log_odds @ (mass * p - self.weight1) + ridge * (weights - start)
+        curvature = self.log_odds * (mass * p * (1.0 - p))
+        hessian = curvature @ self.log_odds.T + ridge * np.eye(len(weights))
+        return gradient, hessian
+
+    def _descend(
+        self,
+        weights: Float64Array,
+        step: Float64Array,
+        start: Float64Array,
+        ridge: float,
+        slope: float,
+    ) -> Float64Array:
+        """Take the step, halved until it descends."""
+        value = self._objective(weights, start, ridge)
+        # Close to the optimum rounding of the value hides the descent of a sure step.
+        if -slope < 1e-10 * (1.0 + abs(value)):
+            return np.maximum(weights + step, 0.0)
+        scale = 1.0
+        for _ in range(_MAX_HALVINGS):
+            trial = np.maximum(weights + scale * step, 0.0)
+            if self._objective(trial, start, ridge) <= value + 1e-4 * scale * slope:
+                return trial
+            scale *= 0.5
+        return weights
+
+
+def read_log_odds(
+    calibrator: ScoreCalibrator, x: Float64Array, n: float
+) -> Float64Array:
+    """Return a fitted calibrator's log-odds, shape (m,), finite whatever it says.
+
+    Maps of steps and lines may say 0 and 1, which n rows cannot know: they are
+    clipped to [1/(2n+2), 1 - 1/(2n+2)].
+    """
+    if isinstance(calibrator, LogOddsCalibrator):
+        return calibrator.predict_log_odds(x)
+    edge = 0.5 / (n + 1.0)
+    clipped: Float64Array = logit(np.clip(calibrator.predict(x), edge, 1.0 - edge))
+    return clipped
+
+
+def deal_folds(
+    cells: ScoreSummary, n_folds: int, random_state: int | None
+) -> list[tuple[ScoreSummary, ScoreSummary]]:
+    """Return (rest, fold) pairs of a summary whose rest can be learned from.
+
+    Rows are dealt by the rank of their cell, so that folds do not depend on the unit
+    of the scores, nor on the last digit of a logit. None: too few rows.
+    """
+    ranks = np.arange(cells.n_cells, dtype=np.float64)
+    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
+    folds = ranked.split(n_folds, random_state)
+    pairs = []
+    for fold in folds if len(folds) > 1 else []:
+        rest = ranked - fold
+        if min(rest.n0, rest.n1) > 0.0 and rest.n_cells > 1:
+            pairs.append((_at(rest, cells.scores), _at(fold, cells.scores)))
+    return pairs
+
+
+def hold_trials(
+    candidates: Mapping[str, ScoreCalibrator],
+    cells: ScoreSummary,
+    n_folds: int,
+    random_state: int | None,
+) -> HeldOut | None:
+    """Return every candidate's held-out log-odds; None where no fold can be learned.
+
+    Each candidate is fitted once per fold, on the summary less the fold: a
+    subtraction of cells, without sorting anything again.
+    """
+    pairs = deal_folds(cells.condense(_TRIAL_CELLS), n_folds, random_state)
+    if not pairs:
+        return None
+    columns: list[NDArray[Any]] = []
+    for rest, fold in pairs:
+        fitted = [clone(one).fit_summary(rest) for one in candidates.values()]
+        odds = [read_log_odds(one, fold.scores, rest.n) for one in fitted]
+        columns.append(np.stack(odds))
+    return HeldOut(
+        np.concatenate(columns, axis=1),
+        np.concatenate([fold.weight0 for _, fold in pairs]),
+        np.concatenate([fold.weight1 for _, fold in pairs]),
+    )
+
+
+def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
+    """Return a summary of ranks as one of the scores that have these ranks."""
+    held = scores[part.scores.astype(np.int64)]
+    return ScoreSummary(held, part.weight0, part.weight1)

@@ -1,0 +1,1 @@
+"""From probabilities at thresholds to smooth curves against the marginal."""

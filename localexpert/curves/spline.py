@@ -1,0 +1,374 @@
+"""From probabilities at thresholds to a smooth increasing curve in probit space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.interpolate import CubicSpline, PchipInterpolator
+from scipy.special import ndtr, ndtri
+
+from calibration.typing import Float64Array
+from localexpert._kernels.monotone import increase_rows
+
+# No probability is taken at its word beyond this, however many rows stand behind it.
+LOOSEST_CLIP = 1e-3
+# Least slope of g: a forecast never puts more than 1 / this of the marginal spread
+# between two thresholds for nothing.
+LEAST_SLOPE = 0.05
+# Beyond the thresholds the slope continues halfway between the row's own and 1, the
+# marginal's, within these bounds. The caller raises the lower one where the marginal's
+# tail is heavy, so that four moments stay finite (`BaseCDF.least_slopes`).
+TAIL_PULL = 0.5
+LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.5, 4.0
+# Shares of an outer threshold's marginal probability at which the curve is held.
+OUTER_SHARES = (0.02, 0.1, 0.35)
+# The first and last piece of the curve, in probits, where the slope changes over.
+TAIL_STEP = 0.5
+# Weights of the curvature that are compared at a time.
+_GCV_POINTS = 25
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One increasing curve g per row over common knots in t.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (k,)
+    values, slopes : ndarrays of shape (n, k)
+        Of a cubic Hermite spline that increases; beyond the ends it is linear.
+    """
+
+    knots: Float64Array
+    values: Float64Array
+    slopes: Float64Array
+
+
+class CurveBuilder(Protocol):
+    """Turns probabilities (n, N) at thresholds t (N,) into curves."""
+
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
+        """Return one curve per row; `n` is the number of training rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProbitSpline:
+    """Smooth z = probit(p) against t, the probit of the marginal, row by row.
+
+    A forecast that is the marginal shifted and scaled on the normal scale is a
+    straight line here, which the penalty on curvature leaves alone.
+
+    Parameters
+    ----------
+    smoothing : float
+        Weight of the curvature; 0 interpolates, inf fits a straight line.
+
+    Notes
+    -----
+    1. p is clipped to [c, 1 - c], c = max(1 / (2n + 2), .001).
+    2. z minimises sum_k w_k (z_k - g(t_k))^2 + smoothing * int g''^2 over natural
+       cubic splines; w_k = phi(t_k)^2 / (p_k (1 - p_k)), the precision of a probit at
+       the marginal's own p_k, normalised to mean 1. The minimiser is linear in z: one
+       matrix serves all rows (Green & Silverman 1994, section 2.3).
+    3. A linear smoother does not keep order: the result is projected on curves with
+       slope >= .05, and continued beyond the outer thresholds with the shape of the
+       marginal (`extend_tails`).
+    4. Slopes at knots by Fritsch & Carlson's harmonic mean keep the Hermite spline
+       increasing; one knot on either side leads over to the tail's slope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import ndtr, ndtri
+    >>> from localexpert.curves.spline import ProbitSpline
+    >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
+    >>> curves = ProbitSpline(0.1).build(ndtr(2 * t - 0.5)[None, :], t, 10_000)
+    >>> np.allclose(curves.values[0, 4:-4], 2 * t - 0.5)
+    True
+    """
+
+    smoothing: float = 0.1
+
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
+        """Return one curve per row.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_thresholds)
+        t : ndarray of shape (n_thresholds,)
+            Strictly increasing thresholds in marginal probits.
+        n : float
+            Number of training rows.
+        least_slopes : (float, float)
+            Least slopes beyond the lower and the upper end.
+
+        Returns
+        -------
+        Curves
+        """
+        weights = probit_precision(t)
+        z = ndtri(increase_probabilities(probabilities, n))
+        z = z @ smoother_matrix(t, weights, self.smoothing).T
+        return _finish(z, t, weights, least_slopes)
+
+
+@dataclass(frozen=True)
+class RawSpline:
+    """Interpolate or smooth the probabilities themselves (the talk's method).
+
+    Parameters
+    ----------
+    method : {"pchip", "smoothing_spline"}
+        "pchip": monotone cubic interpolation. "smoothing_spline": a cubic smoothing
+        spline of p against t with the smoothing chosen by generalised cross-validation
+        per row, then made increasing.
+    points_per_piece : int
+        The curve is tabulated at this many points between thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import ndtr, ndtri
+    >>> from localexpert.curves.spline import RawSpline
+    >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
+    >>> RawSpline("pchip").build(ndtr(t)[None, :], t, 10_000).values.shape
+    (1, 25)
+    """
+
+    method: Literal["pchip", "smoothing_spline"] = "pchip"
+    points_per_piece: int = 4
+
+    def build(
+        self,
+        probabilities: Float64Array,
+        t: Float64Array,
+        n: float,
+        least_slopes: tuple[float, float] = (0.0, 0.0),
+    ) -> Curves:
+        """Return one curve per row.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_thresholds)
+        t : ndarray of shape (n_thresholds,)
+            Strictly increasing thresholds in marginal probits.
+        n : float
+            Number of training rows.
+        least_slopes : (float, float)
+            Least slopes beyond the lower and the upper end.
+
+        Returns
+        -------
+        Curves
+        """
+        dense = increase_probabilities(probabilities, n)
+        fine = t
+        if len(t) > 1:
+            share = np.arange(self.points_per_piece) / self.points_per_piece
+            inner = t[:-1, None] + np.diff(t)[:, None] * share
+            fine = np.append(inner.ravel(), t[-1])
+            dense = increase_probabilities(self._curve(t, dense, fine), n)
+        return _finish(ndtri(dense), fine, np.ones(len(fine)), least_slopes)
+
+    def _curve(
+        self, t: Float64Array, p: Float64Array, fine: Float64Array
+    ) -> Float64Array:
+        """Return the values of every row's curve at `fine`."""
+        # A natural spline with a curvature to weigh needs three points at least.
+        if self.method == "smoothing_spline" and len(t) > 2:
+            smooth = CubicSpline(t, smooth_rows(t, p), axis=1, bc_type="natural")
+            return np.asarray(smooth(fine), dtype=np.float64)
+        return np.asarray(PchipInterpolator(t, p, axis=1)(fine), dtype=np.float64)
+
+
+def clip_bound(n: float) -> float:
+    """Return the least probability that `n` rows can speak for."""
+    return max(0.5 / (n + 1.0), LOOSEST_CLIP)
+
+
+def increase_probabilities(p: Float64Array, n: float) -> Float64Array:
+    """Clip p (n_rows, k) and make its rows nondecreasing by exact projection."""
+    bound = clip_bound(n)
+    clipped = np.ascontiguousarray(np.clip(p, bound, 1.0 - bound))
+    k = p.shape[1]
+    return increase_rows(clipped, np.ones(k), np.zeros(k - 1))
+
+
+def extend_tails(z: Float64Array, t: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Continue curves beyond the outer thresholds with the marginal's shape.
+
+    Below the first threshold t_1, F(t | x) / F(t_1 | x) = Phi(t) / Phi(t_1), and
+    likewise above the last: all that a row's experts say is how much lies there. A
+    row with nearly all its probability beyond a threshold stays where rows have been.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, N)
+        Probits, increasing along a row.
+    t : ndarray of shape (N,)
+
+    Returns
+    -------
+    z : ndarray of shape (n, N + 6)
+    t : ndarray of shape (N + 6,)
+    """
+    shares = np.array(OUTER_SHARES)
+    below = ndtri(ndtr(t[0]) * shares)
+    above = -ndtri(ndtr(-t[-1]) * shares[::-1])
+    left = ndtri(ndtr(z[:, :1]) * shares)
+    right = -ndtri(ndtr(-z[:, -1:]) * shares[::-1])
+    return np.hstack([left, z, right]), np.concatenate([below, t, above])
+
+
+def probit_precision(t: Float64Array) -> Float64Array:
+    """Return the relative precision of probits at marginal probits t, mean 1."""
+    p = ndtr(t)
+    density = np.exp(-0.5 * t * t)
+    precision = density**2 / np.maximum(p * (1.0 - p), 1e-12)
+    weights = np.maximum(precision, 1e-3 * precision.max())
+    out: Float64Array = np.asarray(weights / weights.mean(), dtype=np.float64)
+    return out
+
+
+def smoother_matrix(
+    t: Float64Array, weights: Float64Array, smoothing: float
+) -> Float64Array:
+    """Return S with S z the values at t of the natural smoothing spline of z.
+
+    S = (W + smoothing K)^-1 W with K = Q R^-1 Q' (Green & Silverman 1994, eq. 2.4).
+    An infinite smoothing gives weighted linear regression.
+    """
+    k = len(t)
+    if smoothing == 0.0 or k < 3:
+        return np.eye(k)
+    if np.isinf(smoothing):
+        line = np.column_stack([np.ones(k), t])
+        gram = line.T @ (weights[:, None] * line)
+        out: Float64Array = line @ np.linalg.solve(gram, line.T * weights)
+        return out
+    system = np.diag(weights) + smoothing * curvature_matrix(t)
+    return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
+
+
+def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
+    """Return each row's smoothing spline at t, by generalised cross-validation.
+
+    With K = U D U' and c = U'p the spline of weight s is U c / (1 + s D) and, with
+    f = s D / (1 + s D), GCV(s) = |f c|^2 / (sum f)^2 (Craven & Wahba 1979). For all
+    rows at once s is looked for on a grid, and then between the neighbours of the
+    best by two finer ones.
+    """
+    values, vectors = np.linalg.eigh(curvature_matrix(t))
+    values = np.maximum(values, 0.0)
+    c = p @ vectors
+    squares = c * c
+    # From next to no smoothing of anything to next to a straight line.
+    curved = values[values > 1e-9 * values[-1]]
+    span = np.log([1e-3 / curved[-1], 1e3 / curved[0]])
+    low, high = np.full(len(p), span[0]), np.full(len(p), span[1])
+    for _ in range(3):
+        share = np.linspace(0.0, 1.0, _GCV_POINTS)
+        logs = low[:, None] + (high - low)[:, None] * share
+        scores = np.stack(
+            [_gcv(squares, values, np.exp(column)) for column in logs.T], axis=1
+        )
+        best = scores.argmin(axis=1)
+        rows = np.arange(len(p))
+        low = logs[rows, np.maximum(best - 1, 0)]
+        high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
+    weight = np.exp(logs[rows, best])[:, None]
+    smooth: Float64Array = (c / (1.0 + weight * values)) @ vectors.T
+    return smooth
+
+
+def _gcv(
+    squares: Float64Array, values: Float64Array, weight: Float64Array
+) -> Float64Array:
+    """Return the score of a weight per row, shape (n,)."""
+    f = weight[:, None] * values
+    f /= 1.0 + f
+    out: Float64Array = (f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2
+    return out
+
+
+def curvature_matrix(t: Float64Array) -> Float64Array:
+    """Return K with z'Kz = int g''^2 for the natural spline g through z at t."""
+    k = len(t)
+    h = np.diff(t)
+    q = np.zeros((k, k - 2))
+    r = np.zeros((k - 2, k - 2))
+    for j in range(k - 2):
+        q[j, j] = 1.0 / h[j]
+        q[j + 1, j] = -1.0 / h[j] - 1.0 / h[j + 1]
+        q[j + 2, j] = 1.0 / h[j + 1]
+        r[j, j] = (h[j] + h[j + 1]) / 3.0
+        if j + 1 < k - 2:
+            r[j, j + 1] = r[j + 1, j] = h[j + 1] / 6.0
+    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
+
+
+def _finish(
+    z: Float64Array,
+    t: Float64Array,
+    weights: Float64Array,
+    least_slopes: tuple[float, float],
+) -> Curves:
+    """Make z increase, lead over to the tails, and set slopes that keep the order."""
+    z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
+    z, t = extend_tails(z, t)
+    low = np.maximum(_tail_slope(z, t, first=True), least_slopes[0])
+    high = np.maximum(_tail_slope(z, t, first=False), least_slopes[1])
+    knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])
+    values = np.column_stack(
+        [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]
+    )
+    slopes = _monotone_slopes(knots, values)
+    slopes[:, 0], slopes[:, -1] = low, high
+    return Curves(knots, values, slopes)
+
+
+def _tail_slope(z: Float64Array, t: Float64Array, *, first: bool) -> Float64Array:
+    """Return each row's slope beyond an end: pulled towards 1 and bounded.
+
+    The row's own slope is taken over about one probit, for a single step is noisy.
+    """
+    if len(t) < 2:
+        return np.ones(len(z))
+    if first:
+        inner = min(int(np.searchsorted(t, t[0] + 1.0)), len(t) - 1)
+        own = (z[:, inner] - z[:, 0]) / (t[inner] - t[0])
+    else:
+        inner = max(int(np.searchsorted(t, t[-1] - 1.0, side="right")) - 1, 0)
+        own = (z[:, -1] - z[:, inner]) / (t[-1] - t[inner])
+    pulled = (1.0 - TAIL_PULL) * own + TAIL_PULL
+    out: Float64Array = np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE)
+    return out
+
+
+def _monotone_slopes(knots: Float64Array, values: Float64Array) -> Float64Array:
+    """Slopes (n, k) at knots: weighted harmonic means of the neighbouring secants.
+
+    Fritsch & Butland (1984); the secants are positive, so the Hermite spline with
+    these slopes increases. The end slopes are left to the caller.
+    """
+    h = np.diff(knots)
+    secants = np.diff(values, axis=1) / h
+    w1, w2 = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
+    slopes = np.empty_like(values)
+    slopes[:, 1:-1] = (w1 + w2) / (w1 / secants[:, :-1] + w2 / secants[:, 1:])
+    return slopes

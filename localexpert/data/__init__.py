@@ -1,0 +1,1 @@
+"""Tables: what a user gives, read once, and the folds of its rows."""

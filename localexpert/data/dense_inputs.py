@@ -1,0 +1,84 @@
+"""`DenseInputs`: columns on one scale and without gaps, for linear models and nets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+
+# Categories with more values than this enter by indicators of the most frequent
+# ones, and by the logarithm of their frequency.
+_MOST_INDICATORS = 32
+# Scaled values are bent towards this bound, so that no outlier wrecks a net.
+_BOUND = 3.0
+
+
+@dataclass(frozen=True)
+class DenseInputs:
+    """Numbers centred, scaled and bent; indicators of categories and of gaps.
+
+    With z = (x - median) / (interquartile range), or / (half the range) where that
+    is zero, a number enters as z / sqrt(1 + (z / 3)^2); a gap is at the median. The
+    target plays no part.
+
+    Parameters
+    ----------
+    median, scale : ndarrays of shape (p,)
+    with_gaps : ndarray of int
+        Numbers of the columns that get an indicator of gaps.
+    indicators : dict of int to ndarray
+        By number of a column of categories, the codes with an indicator.
+    frequencies : dict of int to ndarray
+        By number of a column of many categories, log frequency of every code.
+
+    References
+    ----------
+    Holzmueller, Grinsztajn & Steinwart (2024), Better by default (RealMLP).
+    """
+
+    median: Float64Array
+    scale: Float64Array
+    with_gaps: NDArray[np.intp]
+    indicators: dict[int, Float64Array]
+    frequencies: dict[int, Float64Array]
+
+    @classmethod
+    def learn(cls, encoded: Float64Array, categories: list[int]) -> DenseInputs:
+        """Learn from encoded rows, shape (n, p), NaN where missing."""
+        gaps = np.isnan(encoded)
+        filled = np.where(gaps.all(axis=0), 0.0, encoded)
+        low, q1, median, q3, high = np.nanquantile(
+            filled, [0.0, 0.25, 0.5, 0.75, 1.0], axis=0
+        )
+        scale = np.where(q3 > q1, q3 - q1, 0.5 * (high - low))
+        # What varies by rounding alone is constant.
+        flat = high - low <= 1e-12 * np.maximum(np.abs(high), np.abs(low))
+        scale = np.where(flat, np.inf, scale)
+        indicators, frequencies = {}, {}
+        for j in categories:
+            codes, counts = np.unique(
+                encoded[~gaps[:, j], j].astype(np.intp), return_counts=True
+            )
+            frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_INDICATORS])
+            indicators[j] = codes[frequent].astype(np.float64)
+            if len(codes) > _MOST_INDICATORS:
+                logs = np.zeros(codes.max() + 1)
+                logs[codes] = np.log(counts * len(codes) / counts.sum())
+                frequencies[j] = logs
+        return cls(median, scale, np.flatnonzero(gaps.any(0)), indicators, frequencies)
+
+    def transform(self, encoded: Float64Array) -> Float64Array:
+        """Return the inputs of encoded rows, shape (n, q)."""
+        gaps = np.isnan(encoded)
+        z = np.where(gaps, 0.0, (encoded - self.median) / self.scale)
+        numbers = np.delete(z, list(self.indicators), axis=1)
+        numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)
+        parts = [numbers, gaps[:, self.with_gaps]]
+        parts += [encoded[:, [j]] == codes for j, codes in self.indicators.items()]
+        for j, logs in self.frequencies.items():
+            codes = np.where(gaps[:, j], 0.0, encoded[:, j]).astype(np.intp)
+            parts.append(np.where(gaps[:, j], 0.0, logs[codes])[:, None])
+        return np.hstack(parts)

@@ -1,0 +1,154 @@
+"""Folds: parts of the rows that are predicted by models that never saw them."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold
+
+from localexpert._validation import check_integer, check_same_length
+
+Rows: TypeAlias = NDArray[np.intp]
+Fold: TypeAlias = tuple[Rows, Rows]
+
+# Most rows for which "auto" makes so many folds; beyond the last, two. Every fold
+# costs a fit, and what a fold more gains shrinks with the number of rows.
+_AUTO_FOLDS = ((50_000, 5), (200_000, 3))
+
+
+def make_folds(
+    n: int,
+    cv: Any = "auto",
+    y: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> list[Fold]:
+    """Return folds whose test parts hold every row exactly once.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, at least 2.
+    cv : "auto", int, splitter or iterable of (train, test)
+        "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
+        than there are rows or groups. An integer is obeyed: shuffled folds of equal
+        size, or with `groups` folds that keep each group whole.
+    y : array-like of shape (n,), optional
+        Handed to the `split` of a splitter.
+    groups : array-like of shape (n,), optional
+        Rows with the same group are never parted.
+    random_state : int or Generator, optional
+        Shuffles the folds of an integer; splitters have their own.
+
+    Returns
+    -------
+    list of (train, test)
+        Sorted row numbers.
+
+    Examples
+    --------
+    >>> from localexpert.data.folds import make_folds
+    >>> folds = make_folds(6, 3, random_state=0)
+    >>> sorted(row for _, test in folds for row in test.tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
+    n = check_integer(n, "n", 2)
+    if groups is not None:
+        groups = np.asarray(groups)
+        check_same_length(n, "the data", len(groups), "groups")
+    if isinstance(cv, str) and cv != "auto":
+        msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
+        raise ValueError(msg)
+    if isinstance(cv, (str, numbers.Integral)):
+        return _deal_rows(n, cv, groups, np.random.default_rng(random_state))
+    return _check_folds(_read_folds(n, cv, y, groups), n)
+
+
+def _deal_rows(
+    n: int, cv: Any, groups: NDArray[Any] | None, rng: np.random.Generator
+) -> list[Fold]:
+    """Return folds of equal size, of rows or of whole groups."""
+    n_parts, unit = n, "rows"
+    if groups is not None:
+        n_parts, unit = len(np.unique(groups)), "groups"
+    if isinstance(cv, str):
+        wanted = next((k for most, k in _AUTO_FOLDS if n <= most), 2)
+        n_folds = max(2, min(wanted, n_parts))
+    else:
+        n_folds = check_integer(cv, "cv", 2)
+    if n_parts < n_folds:
+        msg = (
+            f"`cv` must not be greater than the number of {unit}, "
+            f"got {n_folds} folds for {n_parts} {unit}."
+        )
+        raise ValueError(msg)
+    if groups is None:
+        tests = np.array_split(rng.permutation(n), n_folds)
+    else:
+        split = GroupKFold(n_folds).split(np.zeros(n), groups=groups)
+        tests = [test for _, test in split]
+    return [_complement(test, n) for test in tests]
+
+
+def _complement(test: NDArray[np.integer[Any]], n: int) -> Fold:
+    """Return (all other rows, test rows), sorted."""
+    inside = np.zeros(n, dtype=bool)
+    inside[test] = True
+    return np.flatnonzero(~inside), np.flatnonzero(inside)
+
+
+def _read_folds(
+    n: int, cv: Any, y: ArrayLike | None, groups: NDArray[Any] | None
+) -> list[Fold]:
+    """Return the folds of a splitter or an iterable as row numbers from 0."""
+    if hasattr(cv, "split"):
+        pairs: Any = cv.split(np.zeros((n, 1)), y, groups)
+    elif isinstance(cv, Iterable):
+        pairs = cv
+    else:
+        msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
+        raise TypeError(msg)
+    every = np.arange(n)
+    folds = []
+    for pair in pairs:
+        # Indexing reads masks and row numbers of any sign; an empty list is of floats.
+        parts = [np.asarray(part) for part in pair]
+        train, test = (
+            np.sort(every[part if part.size else part.astype(np.intp)])
+            for part in parts
+        )
+        folds.append((train, test))
+    return folds
+
+
+def _check_folds(folds: list[Fold], n: int) -> list[Fold]:
+    """Refuse folds by which a row is predicted never, twice, or by itself."""
+    if len(folds) == 0:
+        msg = "`cv` must yield at least one fold, got none."
+        raise ValueError(msg)
+    for number, (train, test) in enumerate(folds):
+        for name, part in (("train", train), ("test", test)):
+            if len(part) == 0:
+                msg = f"`cv` must leave no {name} part empty, got fold {number}."
+                raise ValueError(msg)
+        shared = np.intersect1d(train, test)
+        if len(shared):
+            msg = (
+                "`cv` must keep test rows out of the training part, "
+                f"got row {shared[0]} in both parts of fold {number}."
+            )
+            raise ValueError(msg)
+    counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
+    for wrong, rule in ((counts > 1, "only one"), (counts == 0, "a")):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            msg = (
+                f"`cv` must put every row in {rule} test part, "
+                f"got row {row} in {counts[row]} of them ({wrong.sum()} such rows)."
+            )
+            raise ValueError(msg)
+    return folds

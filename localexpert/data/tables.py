@@ -1,0 +1,177 @@
+"""Tables: features in any container, and their columns as numbers for tree learners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Number and, of a data frame, names of the columns of a table."""
+
+    n_columns: int
+    names: tuple[Any, ...] | None
+
+    @classmethod
+    def of(cls, X: Any) -> Columns:
+        """Read them off an array or a data frame with two axes."""
+        shape = getattr(X, "shape", None)
+        if shape is None or len(shape) != 2:
+            got = type(X).__name__ if shape is None else f"shape {tuple(shape)}"
+            msg = f"`X` must be an array or data frame with two axes, got {got}."
+            raise ValueError(msg)
+        names = getattr(X, "columns", None)
+        return cls(int(shape[1]), None if names is None else tuple(names))
+
+    def check(self, X: Any) -> None:
+        """Refuse a table whose columns are not these in this order."""
+        got = Columns.of(X)
+        if got.n_columns != self.n_columns:
+            msg = (
+                f"`X` must have {self.n_columns} columns as in `fit`, "
+                f"got {got.n_columns}."
+            )
+            raise ValueError(msg)
+        if None in (self.names, got.names) or got.names == self.names:
+            return
+        pairs = zip(self.names or (), got.names or (), strict=True)
+        place, (want, name) = next(
+            (i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1]
+        )
+        msg = (
+            "`X` must have the columns of `fit` in the same order, "
+            f"got {name!r} in the place of {want!r} (column {place})."
+        )
+        raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Columns as float64: numbers as they are, categories as codes, missing as NaN.
+
+    A category is a column of a data frame that holds strings, objects or a
+    categorical type. Its values are numbered in order (those of a categorical type
+    in the type's order); a value not met in `learn` counts as missing.
+
+    Parameters
+    ----------
+    codes : dict of int to dict
+        Code of each value, by the number of the column.
+    """
+
+    codes: dict[int, dict[Any, float]]
+
+    @classmethod
+    def learn(cls, X: Any) -> TableEncoder:
+        """Learn the categories of a table of shape (n, p)."""
+        if not _has_columns(X):
+            return cls({})
+        codes = {}
+        for j, column in enumerate(_iterate_columns(X)):
+            if _is_category(column):
+                values = _list_categories(column)
+                codes[j] = {value: float(code) for code, value in enumerate(values)}
+        return cls(codes)
+
+    @property
+    def categories(self) -> list[int]:
+        """Numbers of the columns that hold categories."""
+        return sorted(self.codes)
+
+    def encode(self, X: Any) -> Float64Array:
+        """Return the table as float64, shape (n, p); NaN is missing."""
+        if _has_columns(X):
+            encoded = np.empty(X.shape)
+            for j, column in enumerate(_iterate_columns(X)):
+                if j in self.codes:
+                    encoded[:, j] = _encode_column(column, self.codes[j])
+                else:
+                    encoded[:, j] = _read_numbers(column, X.columns[j])
+        else:
+            try:
+                encoded = np.ascontiguousarray(X, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                msg = f"`X` must be numeric or a data frame, got {error}."
+                raise ValueError(msg) from error
+        if np.isinf(encoded).any():
+            row, column = np.argwhere(np.isinf(encoded))[0].tolist()
+            msg = f"`X` must not be infinite, got it in row {row}, column {column}."
+            raise ValueError(msg)
+        return encoded
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Return the given rows of an array, sparse array or data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _has_columns(X: Any) -> bool:
+    return hasattr(X, "columns")
+
+
+def _iterate_columns(X: Any) -> list[Any]:
+    """Return the columns by position, for names may repeat."""
+    if hasattr(X, "iloc"):
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    return [X[name] for name in X.columns]
+
+
+def _is_category(column: Any) -> bool:
+    name = str(column.dtype).lower()
+    return name.startswith(("object", "str", "category", "categorical", "enum"))
+
+
+def _list_categories(column: Any) -> list[Any]:
+    """Return the values of a category that are not missing, in order."""
+    if hasattr(column, "cat") and hasattr(column.cat, "categories"):
+        return list(column.cat.categories)
+    values = {value for value in column.to_list() if not _is_missing(value)}
+    # By their names where values of several types cannot be compared.
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+def _encode_column(column: Any, codes: dict[Any, float]) -> Float64Array:
+    values = column.to_list()
+    found = (np.nan if _is_missing(v) else codes.get(v, np.nan) for v in values)
+    return np.fromiter(found, dtype=np.float64, count=len(values))
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a value of a data frame stands for nothing: None, NaN, NA, NaT."""
+    if value is None:
+        return True
+    same = value == value  # noqa: PLR0124 - NaN and NaT are told by this, NA by its type
+    return not isinstance(same, (bool, np.bool_)) or not same
+
+
+def _read_numbers(column: Any, name: Any) -> Float64Array:
+    """Return a column of numbers or booleans as float64, missing as NaN."""
+    # Dates would pass as counts of nanoseconds; polars has no kinds of types.
+    if getattr(column.dtype, "kind", "f") in "biuf":
+        try:
+            if hasattr(column, "isna"):
+                return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+            return np.asarray(column.to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    msg = (
+        "`X` must hold numbers, booleans or categories, "
+        f"got dtype {column.dtype} in column {name!r}{_remedy(column)}."
+    )
+    raise TypeError(msg)
+
+
+def _remedy(column: Any) -> str:
+    """Return what to do about a column of another kind, if that is clear."""
+    if str(column.dtype).lower().startswith(("datetime", "date")):
+        return "; make numbers of dates: days since one, the month, the weekday"
+    return ""

@@ -1,0 +1,112 @@
+"""`Experts`: out-of-fold probabilities that the target lies below each threshold."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from calibration.typing import Float64Array
+from localexpert.data.tables import Columns
+from localexpert.experts.tasks import Tasks
+
+
+class Experts(BaseEstimator, metaclass=ABCMeta):
+    """Base of the strategies that learn P(r <= v_k | x) for every threshold v_k.
+
+    Conventions, stated once for all of them:
+
+    - `X` is an array of shape (n, p), NaN where missing, or a data frame, in which
+      strings, objects and categorical types are categories. `predict` wants the
+      columns of `fit` in their order.
+    - `oof_probabilities_` are out of fold: no model that had a part in a row's
+      probability has seen the row's `r`.
+    - Probabilities lie in [0, 1]. They are as the learners give them: neither
+      calibrated nor, unless a strategy says so, increasing in the threshold.
+    - Rows with `sample_weight` zero are as if they were absent, but get out-of-fold
+      probabilities like any other.
+    - No result depends on `n_jobs`; one `random_state` gives one result.
+
+    A subclass stores its parameters in the constructor and writes `_fit`, which
+    returns the out-of-fold probabilities, and `_predict`.
+    """
+
+    thresholds_: Float64Array
+    oof_probabilities_: Float64Array
+    columns_: Columns
+
+    def fit(
+        self,
+        X: Any,
+        r: ArrayLike,
+        thresholds: ArrayLike,
+        folds: Sequence[tuple[ArrayLike, ArrayLike]],
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the experts fold by fold.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            Features.
+        r : array-like of shape (n,)
+            Targets, or residuals in the frame.
+        thresholds : array-like of shape (N,)
+            Strictly increasing, each with a row on both sides.
+        folds : list of (train, test)
+            Row numbers; the test parts hold every row once. See `make_folds`.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        tasks = Tasks.check(X, r, thresholds, folds, sample_weight)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self.columns_ = Columns.of(tasks.X)
+        self.thresholds_ = tasks.thresholds
+        self.oof_probabilities_ = self._fit(tasks)
+        return self
+
+    def predict(self, X: Any) -> Float64Array:
+        """Return P(r <= v_k | x) of new rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            Features, in the columns of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, N)
+            The mean over the models of the folds, or what the refit says.
+        """
+        check_is_fitted(self)
+        table = X if hasattr(X, "shape") else np.asarray(X)
+        self.columns_.check(table)
+        return self._predict(table)
+
+    @property
+    def relative_time(self) -> float:
+        """Roughly how many fits of `SharedBoosting` a fit takes, to tell progress."""
+        return 1.0
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse invalid constructor arguments."""
+
+    @abstractmethod
+    def _fit(self, tasks: Tasks) -> Float64Array:
+        """Fit the models and return the out-of-fold probabilities, shape (n, N)."""
+
+    @abstractmethod
+    def _predict(self, X: Any) -> Float64Array:
+        """Return probabilities, shape (n, N), of a table with the right columns."""

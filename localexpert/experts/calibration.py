@@ -1,0 +1,272 @@
+"""One calibrator per threshold, of one kind for the whole model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from calibration import (
+    BaggedIsotonicCalibrator,
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    QuadraticCalibrator,
+    ScoreCalibrator,
+    ScoreSummary,
+)
+from calibration.typing import Float64Array
+from localexpert.progress.progress import current_progress
+
+# A kind replaces doing nothing only if it lowers the held-out log loss by this share
+# and by more than one standard error over folds.
+_LEAST_GAIN = 1e-3
+# Probabilities 0 and 1 of a step map are honest at training rows only.
+_HELD_OUT_CLIP = 1e-3
+
+# What the last stage of a fit is called.
+_ALL_ROWS = "all rows"
+
+NAMED = ("auto", "isotonic", "bagged_isotonic")
+
+
+@dataclass
+class CalibrationReport:
+    """What each kind of calibrator scored, and which one was taken.
+
+    Parameters
+    ----------
+    chosen : str
+        Name of the kind.
+    losses : dict of str to ndarray of shape (n_folds,)
+        Held-out log loss per fold, mean over rows and thresholds.
+    """
+
+    chosen: str
+    losses: dict[str, Float64Array] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the choice and the mean losses, ready for JSON."""
+        means = {name: float(loss.mean()) for name, loss in self.losses.items()}
+        return {"chosen": self.chosen, "losses": means}
+
+
+class ExpertCalibration(BaseEstimator):
+    """Calibrate the probabilities of all thresholds out of fold.
+
+    Parameters
+    ----------
+    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
+        "auto" chooses once per model, by held-out log loss, among doing nothing, the
+        quadratic on the logit and bagged isotonic regression; doing nothing stays
+        unless another is better by .1 % and one standard error. None does nothing.
+    random_state : int
+        Seed of calibrators that draw.
+
+    Attributes
+    ----------
+    calibrated_ : ndarray of shape (n, n_thresholds)
+        Every training row by a calibrator fitted on the other folds' rows.
+    calibrators_ : list of ScoreCalibrator
+        One per threshold, fitted on all rows, for new data.
+    report_ : CalibrationReport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.experts.calibration import ExpertCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=(1000, 1))
+    >>> below = rng.uniform(size=(1000, 1)) < p**2
+    >>> stage = ExpertCalibration().fit(p, below, np.arange(1000) % 5)
+    >>> stage.report_.chosen
+    'quadratic'
+    """
+
+    calibrated_: Float64Array
+    calibrators_: list[ScoreCalibrator]
+    report_: CalibrationReport
+
+    def __init__(self, calibrator: Any = "auto", *, random_state: int = 0):
+        self.calibrator = calibrator
+        self.random_state = random_state
+
+    def fit(
+        self,
+        probabilities: Float64Array,
+        below: NDArray[np.bool_],
+        fold: NDArray[np.int64],
+        sample_weight: Float64Array | None = None,
+    ) -> ExpertCalibration:
+        """Choose the kind, calibrate training rows out of fold, fit for new data.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n, n_thresholds)
+            Out-of-fold P(r <= v_k).
+        below : ndarray of shape (n, n_thresholds)
+            Whether r <= v_k.
+        fold : ndarray of shape (n,)
+            Number of the fold that holds each row.
+        sample_weight : ndarray of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        weight = np.ones(len(fold)) if sample_weight is None else sample_weight
+        kinds = self._kinds()
+        summaries = [
+            _fold_summaries(probabilities[:, k], below[:, k], fold, weight)
+            for k in range(probabilities.shape[1])
+        ]
+        progress = current_progress()
+        # Doing nothing is done at once; the kind taken is fitted once more.
+        idle = {n: isinstance(kind, IdentityCalibrator) for n, kind in kinds.items()}
+        costs = {name: 0.0 if idle[name] else 1.0 for name in kinds}
+        progress.plan({**costs, _ALL_ROWS: 1.0 / (fold.max() + 1.0)})
+        results = {}
+        for name, kind in kinds.items():
+            with progress.stage(name):
+                results[name] = _cross_fit(kind, probabilities, fold, summaries)
+        losses = {
+            name: _fold_losses(p, below, fold, weight) for name, p in results.items()
+        }
+        chosen = _choose(losses)
+        self.report_ = CalibrationReport(chosen, losses)
+        self.calibrated_ = results[chosen]
+        with progress.stage(_ALL_ROWS):
+            self.calibrators_ = [
+                _fit_kind(kinds[chosen], list(folds.values()))
+                for folds in progress.track(summaries, [1.0] * len(summaries))
+            ]
+        return self
+
+    def seconds(self, n: int) -> float:
+        """Return roughly how long a fit to `n` rows takes, to tell progress by.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        float
+        """
+        return 0.2 + 2.5e-4 * n if self.calibrator is not None else 0.05
+
+    def predict(self, probabilities: Float64Array) -> Float64Array:
+        """Return calibrated probabilities of new rows.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n, n_thresholds)
+
+        Returns
+        -------
+        ndarray of shape (n, n_thresholds)
+        """
+        check_is_fitted(self)
+        out = np.empty_like(probabilities)
+        for k, calibrator in enumerate(self.calibrators_):
+            out[:, k] = calibrator.predict(probabilities[:, k])
+        return out
+
+    def _kinds(self) -> dict[str, ScoreCalibrator]:
+        """Return the candidates by name; the first is doing nothing, if any is."""
+        bagged = BaggedIsotonicCalibrator(50, random_state=self.random_state)
+        if self.calibrator is None:
+            return {"identity": IdentityCalibrator()}
+        if self.calibrator == "auto":
+            return {
+                "identity": IdentityCalibrator(),
+                "quadratic": QuadraticCalibrator(penalty=10.0),
+                "bagged_isotonic": bagged,
+            }
+        if self.calibrator == "isotonic":
+            return {"isotonic": IsotonicCalibrator()}
+        if self.calibrator == "bagged_isotonic":
+            return {"bagged_isotonic": bagged.set_params(n_bags=500)}
+        if not isinstance(self.calibrator, ScoreCalibrator):
+            names = ", ".join(repr(name) for name in NAMED)
+            msg = (
+                f"`calibrator` must be None, one of {names} or a ScoreCalibrator, "
+                f"got {self.calibrator!r}."
+            )
+            raise ValueError(msg)
+        return {type(self.calibrator).__name__: self.calibrator}
+
+
+def _fold_summaries(
+    p: Float64Array,
+    below: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    weight: Float64Array,
+) -> dict[int, ScoreSummary]:
+    """Return one summary per fold that carries weight."""
+    out = {}
+    for number in np.unique(fold):
+        rows = fold == number
+        if weight[rows].any():
+            out[int(number)] = ScoreSummary.from_scores(
+                p[rows], below[rows], weight[rows]
+            )
+    return out
+
+
+def _fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:
+    """Fit on the sum of parts; where they hold one class or score, do nothing."""
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.merge(part)
+    learnable = whole.n0 > 0.0 and whole.n1 > 0.0 and whole.n_cells > 1
+    calibrator: ScoreCalibrator = clone(kind) if learnable else IdentityCalibrator()
+    return calibrator.fit_summary(whole)
+
+
+def _cross_fit(
+    kind: ScoreCalibrator,
+    probabilities: Float64Array,
+    fold: NDArray[np.int64],
+    summaries: list[dict[int, ScoreSummary]],
+) -> Float64Array:
+    """Calibrate every row by a calibrator that has not seen its fold."""
+    if isinstance(kind, IdentityCalibrator):
+        return probabilities
+    out = np.empty_like(probabilities)
+    tracked = current_progress().track(summaries, [1.0] * len(summaries))
+    for k, folds in enumerate(tracked):
+        for number in np.unique(fold):
+            rest = [s for other, s in folds.items() if other != number]
+            rows = fold == number
+            fitted = _fit_kind(kind, rest or list(folds.values()))
+            out[rows, k] = fitted.predict(probabilities[rows, k])
+    return out
+
+
+def _fold_losses(
+    p: Float64Array,
+    below: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    weight: Float64Array,
+) -> Float64Array:
+    """Return each fold's weighted mean log loss over rows and thresholds."""
+    held = np.clip(np.where(below, p, 1.0 - p), _HELD_OUT_CLIP, 1.0)
+    loss = -np.log(held).mean(axis=1)
+    numbers = [f for f in np.unique(fold) if weight[fold == f].any()]
+    return np.array(
+        [np.average(loss[fold == f], weights=weight[fold == f]) for f in numbers]
+    )
+
+
+def _choose(losses: dict[str, Float64Array]) -> str:
+    """Return the first name unless another is clearly better."""
+    names = list(losses)
+    best = min(names, key=lambda name: losses[name].mean())
+    gains = losses[names[0]] - losses[best]
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    enough = gains.mean() > max(error, _LEAST_GAIN * losses[names[0]].mean())
+    return best if enough else names[0]

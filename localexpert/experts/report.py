@@ -1,0 +1,151 @@
+"""`ExpertReport`: how good each threshold's expert is, before and after calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+from calibration import expected_calibration_error, log_loss
+from calibration.typing import Float64Array
+
+# A step map's 0 and 1 are honest at training rows only; elsewhere they are clipped.
+_CLIP = 1e-6
+
+
+@dataclass(frozen=True)
+class ExpertReport:
+    """Out-of-fold figures of the experts, one row per threshold.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (N,)
+        In the coordinate of the frame.
+    base_rate : ndarray of shape (N,)
+        Weighted share of training rows below the threshold.
+    auc : ndarray of shape (N,)
+        Area under the ROC curve of the raw probabilities.
+    log_loss, log_loss_raw : ndarrays of shape (N,)
+        After and before calibration.
+    calibration_error, calibration_error_raw : ndarrays of shape (N,)
+        Expected calibration error over ten bins of equal frequency.
+    accuracy, kappa : ndarrays of shape (N, n_folds)
+        At probability one half, after calibration, per fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.experts.report import ExpertReport
+    >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
+    >>> below = np.array([[False], [True], [False], [True]])
+    >>> report = ExpertReport.of(np.zeros(1), p, p, below, np.array([0, 0, 1, 1]))
+    >>> report.auc, report.accuracy
+    (array([1.]), array([[1., 1.]]))
+    """
+
+    thresholds: Float64Array
+    base_rate: Float64Array
+    auc: Float64Array
+    log_loss: Float64Array
+    log_loss_raw: Float64Array
+    calibration_error: Float64Array
+    calibration_error_raw: Float64Array
+    accuracy: Float64Array
+    kappa: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        thresholds: Float64Array,
+        raw: Float64Array,
+        calibrated: Float64Array,
+        below: NDArray[np.bool_],
+        fold: NDArray[np.int64],
+        weight: Float64Array | None = None,
+    ) -> ExpertReport:
+        """Measure out-of-fold probabilities of shape (n, N).
+
+        Parameters
+        ----------
+        thresholds : ndarray of shape (N,)
+        raw, calibrated : ndarrays of shape (n, N)
+        below : ndarray of shape (n, N)
+        fold : ndarray of shape (n,)
+        weight : ndarray of shape (n,), optional
+
+        Returns
+        -------
+        ExpertReport
+        """
+        w = np.ones(len(fold)) if weight is None else weight
+        tasks = range(len(thresholds))
+
+        def each(measure: Any, p: Float64Array, **options: Any) -> Float64Array:
+            return np.array(
+                [
+                    measure(below[:, k], p[:, k], sample_weight=w, **options)
+                    for k in tasks
+                ]
+            )
+
+        folds = [(fold == f) & (w > 0.0) for f in np.unique(fold)]
+        hits = [
+            [_agreement(below[rows, k], calibrated[rows, k], w[rows]) for rows in folds]
+            for k in tasks
+        ]
+        agreement = np.array(hits)
+        return cls(
+            thresholds,
+            w @ below / w.sum(),
+            np.array([_auc(below[:, k], raw[:, k], w) for k in tasks]),
+            each(log_loss, calibrated, clip=_CLIP),
+            each(log_loss, raw, clip=_CLIP),
+            each(expected_calibration_error, calibrated),
+            each(expected_calibration_error, raw),
+            agreement[:, :, 0],
+            agreement[:, :, 1],
+        )
+
+    def __str__(self) -> str:
+        head = (
+            "threshold  base rate    AUC  log loss (raw)    cal. error (raw)  "
+            "accuracy         kappa"
+        )
+        lines = ["thresholds in the coordinate of the frame", head]
+        for k in range(len(self.thresholds)):
+            lines.append(
+                f"{self.thresholds[k]:9.4g}  {self.base_rate[k]:9.3f} "
+                f"{self.auc[k]:6.3f}  {self.log_loss[k]:8.4f} "
+                f"({self.log_loss_raw[k]:.4f})  {self.calibration_error[k]:6.4f} "
+                f"({self.calibration_error_raw[k]:.4f})   "
+                f"{self.accuracy[k].mean():.3f} +- {self.accuracy[k].std():.3f}  "
+                f"{round(self.kappa[k].mean(), 3) + 0.0:.3f} +- "
+                f"{self.kappa[k].std():.3f}"
+            )
+        return "\n".join(lines)
+
+
+def _auc(below: NDArray[np.bool_], p: Float64Array, w: Float64Array) -> float:
+    """Weighted area under the ROC curve; 1/2 where there is one class only."""
+    if not 0.0 < w @ below < w.sum():
+        return 0.5
+    return float(roc_auc_score(below, p, sample_weight=w))
+
+
+def _agreement(
+    below: NDArray[np.bool_], p: Float64Array, w: Float64Array
+) -> tuple[float, float]:
+    """Accuracy, and Cohen's kappa (0 where chance alone agrees).
+
+    Written out: scikit-learn's two functions check labels for some milliseconds a
+    call, and there is a call for every threshold and fold.
+    """
+    said = p >= 0.5
+    share = w / w.sum()
+    accuracy = float(share @ (said == below))
+    a, b = float(share @ said), float(share @ below)
+    chance = a * b + (1.0 - a) * (1.0 - b)
+    return accuracy, (accuracy - chance) / (1.0 - chance) if chance < 1.0 else 0.0

@@ -1,0 +1,176 @@
+"""LightGBM's trees as arrays, for sums over all thresholds in one walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from calibration.typing import Float64Array, Int64Array
+from localexpert._kernels.threshold_trees import sum_trees
+
+# Bits of a node's `decision_type` in LightGBM's model format.
+_CATEGORY, _MISSING_LEFT = 1, 2
+_MISSING_SHIFT, _MISSING_ZERO, _MISSING_NAN = 2, 1, 2
+_KIND_NUMBER, _KIND_NUMBER_OR_NAN, _KIND_CATEGORY = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdTrees:
+    """Boosted trees whose last feature is the place of the threshold.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features before the threshold.
+    roots : ndarray of shape (n_trees,)
+    feature, kind, missing_left, left, right, first_word, n_words : ndarrays
+        Of every node of all trees; see `sum_trees`.
+    cut : ndarray
+        Of every node: numbers up to it go left.
+    category_words : ndarray
+        Bits of the categories that go left.
+    leaf_value : ndarray
+        Of every leaf of all trees.
+    """
+
+    n_features: int
+    roots: Int64Array
+    feature: Int64Array
+    kind: Int64Array
+    cut: Float64Array
+    missing_left: Int64Array
+    left: Int64Array
+    right: Int64Array
+    first_word: Int64Array
+    n_words: Int64Array
+    category_words: Int64Array
+    leaf_value: Float64Array
+
+    @classmethod
+    def from_booster(
+        cls, booster: lgb.Booster, start: int = 0, stop: int | None = None
+    ) -> ThresholdTrees:
+        """Read the trees of some rounds out of a model of one class.
+
+        Parameters
+        ----------
+        booster : lightgbm.Booster
+            Its trees have numbers missing as NaN, and no linear leaves.
+        start, stop : int
+            Rounds; default all.
+
+        Returns
+        -------
+        ThresholdTrees
+        """
+        n_rounds = -1 if stop is None else stop - start
+        text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
+        blocks = text.split("end of trees")[0].split("\nTree=")[1:]
+        return cls(booster.num_feature() - 1, **_join_trees(blocks))
+
+    def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
+        """Return raw scores, shape (n, len(places)), at increasing places."""
+        on_threshold = self.feature == self.n_features
+        place_cut = np.where(
+            on_threshold, np.searchsorted(places, self.cut, side="right"), -1
+        )
+        return sum_trees(
+            X,
+            len(places),
+            self.roots,
+            self.feature,
+            self.kind,
+            self.cut,
+            self.missing_left,
+            place_cut,
+            self.left,
+            self.right,
+            self.first_word,
+            self.n_words,
+            self.category_words,
+            self.leaf_value,
+        )
+
+
+def _join_trees(blocks: list[str]) -> dict[str, Any]:
+    """Return the arrays of all trees, one after the other, from their text."""
+    parts: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
+    roots = []
+    n_nodes = n_leaves = n_words = 0
+    for block in blocks:
+        tree = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        leaves = _numbers(tree, "leaf_value")
+        roots.append(n_nodes if len(leaves) > 1 else -n_leaves - 1)
+        parts["leaf_value"].append(leaves)
+        if len(leaves) > 1:
+            nodes = _read_nodes(tree)
+            for side in ("left", "right"):
+                child = nodes[side]
+                # Leaves are numbered -1, -2, ... within a tree.
+                nodes[side] = np.where(child >= 0, child + n_nodes, child - n_leaves)
+            nodes["first_word"] += n_words
+            n_nodes += len(nodes["feature"])
+            n_words += len(nodes["category_words"])
+            for name, values in nodes.items():
+                parts[name].append(values)
+        n_leaves += len(leaves)
+    joined = {name: _concatenate(parts[name], _ARRAYS[name]) for name in parts}
+    return {"roots": np.array(roots, dtype=np.int64), **joined}
+
+
+def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
+    """Return the arrays of one tree's nodes from its lines."""
+    decision = _numbers(tree, "decision_type").astype(np.int64)
+    cut = _numbers(tree, "threshold")
+    is_category = (decision & _CATEGORY) > 0
+    missing = decision >> _MISSING_SHIFT
+    if (missing[~is_category] == _MISSING_ZERO).any():
+        msg = "`booster` must not take zeros as missing, got a tree that does."
+        raise ValueError(msg)
+    kind = np.where(missing == _MISSING_NAN, _KIND_NUMBER_OR_NAN, _KIND_NUMBER)
+    kind[is_category] = _KIND_CATEGORY
+    bounds = _numbers(tree, "cat_boundaries").astype(np.int64)
+    first_word, n_words = np.zeros((2, len(cut)), dtype=np.int64)
+    # The "threshold" of a category is the number of its run of words.
+    run = cut[is_category].astype(np.int64)
+    if len(run):
+        first_word[is_category] = bounds[run]
+        n_words[is_category] = bounds[run + 1] - bounds[run]
+    return {
+        "feature": _numbers(tree, "split_feature").astype(np.int64),
+        "kind": kind,
+        "cut": cut,
+        "missing_left": ((decision & _MISSING_LEFT) > 0).astype(np.int64),
+        "left": _numbers(tree, "left_child").astype(np.int64),
+        "right": _numbers(tree, "right_child").astype(np.int64),
+        "first_word": first_word,
+        "n_words": n_words,
+        "category_words": _numbers(tree, "cat_threshold").astype(np.int64),
+    }
+
+
+_ARRAYS: dict[str, Callable[..., Any]] = {
+    "feature": np.int64,
+    "kind": np.int64,
+    "cut": np.float64,
+    "missing_left": np.int64,
+    "left": np.int64,
+    "right": np.int64,
+    "first_word": np.int64,
+    "n_words": np.int64,
+    "category_words": np.int64,
+    "leaf_value": np.float64,
+}
+
+
+def _numbers(tree: dict[str, str], name: str) -> Float64Array:
+    """Return the numbers of one line, none where the line is missing."""
+    return np.array(tree.get(name, "").split(), dtype=np.float64)
+
+
+def _concatenate(parts: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.empty(0, dtype=dtype), *parts])

@@ -1,0 +1,245 @@
+"""Thresholds: the cut points whose crossing every expert learns to foretell."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_number,
+    check_vector,
+    check_weights,
+)
+
+ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
+
+# Levels added below, and mirrored above, where enough rows lie beyond them.
+_TAIL_LEVELS = np.array([0.005, 0.01, 0.02])
+_LEAST_TAIL_ROWS = 10
+# Shares of the weight beyond which a value is an outlier to evenly spaced thresholds.
+_BUFFER = np.array([0.01, 0.99])
+# A value repeated by accident of rounding is no atom: least rows that make one.
+_LEAST_ATOM_ROWS = 5
+# Up to so many values need few rows each to make a target discrete.
+_FEW_VALUES = 50
+
+
+class _Values(NamedTuple):
+    """Distinct values, their numbers of rows, and cumulative shares of the weight."""
+
+    distinct: Float64Array
+    rows: Float64Array
+    cumulative: Float64Array
+
+
+def place_thresholds(
+    r: ArrayLike,
+    n_thresholds: int = 25,
+    method: ThresholdMethod | ArrayLike = "quantile",
+    sample_weight: ArrayLike | None = None,
+    *,
+    tails: bool = False,
+) -> Float64Array:
+    """Return cut points whose tasks `r <= threshold` are all different.
+
+    Parameters
+    ----------
+    r : array-like of shape (n,)
+        Finite targets, or residuals in the frame; at least two distinct values.
+    n_thresholds : int
+        Number of thresholds wished for; ties may leave fewer. Not used with numbers.
+    method : {"quantile", "uniform"} or array-like of shape (N,)
+        "quantile": equally probable, at the levels k / (n_thresholds + 1).
+        "uniform": equally spaced between the 1 % and the 99 % quantile, so that an
+        outlier moves none of them far. Numbers: strictly increasing, inside the range
+        of `r`; of several that cut the rows alike the first stays, with a warning.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative weights; a row of weight zero is absent.
+    tails : bool
+        With "quantile", add the levels .005, .01, .02 and 1 minus these, each where
+        at least 10 rows lie beyond it.
+
+    Returns
+    -------
+    ndarray of shape (N,)
+        Strictly increasing. Every threshold has a row on both sides, and no two of
+        them cut the rows alike.
+
+    Notes
+    -----
+    A quantile threshold is the midpoint between two neighbouring distinct values,
+    those whose share of the weight below comes nearest to the level. It equals no
+    value, so rounding decides no label, and those of a discrete target lie between
+    its values.
+
+    Examples
+    --------
+    >>> from localexpert.experts.thresholds import place_thresholds
+    >>> place_thresholds([3.0, 1.0, 2.0, 4.0], 3)
+    array([1.5, 2.5, 3.5])
+    >>> place_thresholds([0, 0, 0, 1, 2], 3)
+    array([0.5, 1.5])
+    """
+    values = _summarise(r, sample_weight)
+    if len(values.distinct) < 2:
+        msg = (
+            "`r` must hold at least two distinct values to be cut, "
+            f"got {values.distinct[0]:g} only."
+        )
+        raise ValueError(msg)
+    if not isinstance(method, str):
+        return _check_numbers(check_vector(method, "method"), values)
+    check_choice(method, "method", ("quantile", "uniform"))
+    n_thresholds = check_integer(n_thresholds, "n_thresholds", 1)
+    if method == "uniform":
+        low, high = _nearest_values(values, _BUFFER)
+        spaced = np.linspace(low, high, n_thresholds + 2)[1:-1]
+        kept: Float64Array = spaced[_first_of_each_cut(spaced, values)]
+        return kept
+    levels = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
+    if tails:
+        levels = np.union1d(levels, _tail_levels(values))
+    return _cut_at_levels(values, levels)
+
+
+def is_discrete(y: ArrayLike, max_values: int = 100) -> bool:
+    """Say whether a target takes so few values that each is a case of its own.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    max_values : int
+        Most distinct values of a discrete target.
+
+    Returns
+    -------
+    bool
+        True for at most `max_values` distinct values that are met at least twice on
+        average (40 rows that all differ are few, not discrete), and 20 times if they
+        are more than 50: every value costs a task, which needs rows of its own.
+
+    Examples
+    --------
+    >>> from localexpert.experts.thresholds import is_discrete
+    >>> is_discrete([1, 2, 2, 3, 3, 1]), is_discrete([0.3, 1.4, 0.1])
+    (True, False)
+    """
+    vector = check_vector(y, "y")
+    limit = check_integer(max_values, "max_values", 1)
+    n_distinct = len(np.unique(vector))
+    repeats = 2 if n_distinct <= _FEW_VALUES else 20
+    return n_distinct <= limit and repeats * n_distinct <= len(vector)
+
+
+def find_atoms(
+    y: ArrayLike, share: float = 0.02, sample_weight: ArrayLike | None = None
+) -> Float64Array:
+    """Return the values that hold a notable share of the weight.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    share : float
+        Least share of the weight, in (0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Non-negative weights.
+
+    Returns
+    -------
+    ndarray of shape (n_atoms,)
+        Increasing; values met in fewer than 5 rows are left out.
+
+    Examples
+    --------
+    >>> from localexpert.experts.thresholds import find_atoms
+    >>> find_atoms([0.0] * 8 + [0.3, 1.2, 4.5])
+    array([0.])
+    """
+    share = check_number(share, "share", 0.0, 1.0, open_low=True)
+    values = _summarise(y, sample_weight, "y")
+    weight = np.diff(values.cumulative, prepend=0.0)
+    # A touch of slack, so that an exact share is not missed by rounding.
+    heavy = weight >= share * (1.0 - 1e-9)
+    return values.distinct[heavy & (values.rows >= _LEAST_ATOM_ROWS)]
+
+
+def _summarise(
+    r: ArrayLike, sample_weight: ArrayLike | None, name: str = "r"
+) -> _Values:
+    vector = check_vector(r, name)
+    if sample_weight is None:
+        weights = np.ones(len(vector))
+    else:
+        weights = check_weights(sample_weight, len(vector))
+        vector, weights = vector[weights > 0.0], weights[weights > 0.0]
+    distinct, place = np.unique(vector, return_inverse=True)
+    cumulative = np.cumsum(np.bincount(place, weights))
+    rows = np.bincount(place).astype(np.float64)
+    return _Values(distinct, rows, cumulative / cumulative[-1])
+
+
+def _nearest_values(values: _Values, levels: Float64Array) -> Float64Array:
+    """Return the least values with at least the given shares of weight up to them."""
+    place = np.searchsorted(values.cumulative, levels * (1.0 - 1e-12))
+    found: Float64Array = values.distinct[np.minimum(place, len(values.distinct) - 1)]
+    return found
+
+
+def _tail_levels(values: _Values) -> Float64Array:
+    """Return the outer levels that leave enough rows beyond them."""
+    least = _LEAST_TAIL_ROWS / values.rows.sum()
+    low = _TAIL_LEVELS[least <= _TAIL_LEVELS]
+    return np.concatenate([low, 1.0 - low])
+
+
+def _cut_at_levels(values: _Values, levels: Float64Array) -> Float64Array:
+    """Return midpoints of the gaps with shares below nearest to the levels."""
+    shares = values.cumulative[:-1]
+    above = np.minimum(np.searchsorted(shares, levels), len(shares) - 1)
+    below = np.maximum(above - 1, 0)
+    nearer_below = levels - shares[below] < shares[above] - levels
+    gaps = np.unique(np.where(nearer_below, below, above))
+    low, high = values.distinct[gaps], values.distinct[gaps + 1]
+    # Halves are added and not the sum halved: it may overflow. Of floats that are
+    # neighbours the lower one is the cut, for `r <= low` parts them as well.
+    middle = 0.5 * low + 0.5 * high
+    cuts: Float64Array = np.where((middle > low) & (middle < high), middle, low)
+    return cuts
+
+
+def _first_of_each_cut(thresholds: Float64Array, values: _Values) -> NDArray[np.intp]:
+    """Return the positions of thresholds that cut off a part, each part once."""
+    below = np.searchsorted(values.distinct, thresholds, side="right")
+    parts, first = np.unique(below, return_index=True)
+    kept: NDArray[np.intp] = first[(parts > 0) & (parts < len(values.distinct))]
+    return kept
+
+
+def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
+    """Return explicit thresholds that are in order and inside the range."""
+    check_increasing(numbers, "method")
+    low, high = values.distinct[[0, -1]]
+    outside = numbers[(numbers < low) | (numbers >= high)]
+    if len(outside):
+        msg = (
+            "`thresholds` must lie in the range of the targets, "
+            f"[{low:g}, {high:g}), got {', '.join(f'{v:g}' for v in outside)}."
+        )
+        raise ValueError(msg)
+    kept = _first_of_each_cut(numbers, values)
+    if len(kept) < len(numbers):
+        left_out = np.delete(numbers, kept)
+        msg = (
+            "`thresholds` that cut the rows like the one before them are left out: "
+            f"{', '.join(f'{v:g}' for v in left_out)}."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)
+    left: Float64Array = numbers[kept]
+    return left

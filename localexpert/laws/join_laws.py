@@ -1,0 +1,206 @@
+"""`pool_laws`: the pool of laws of any kind, and what a map makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from calibration.typing import Float64Array
+from localexpert._validation import check_choice, check_probability_rows
+from localexpert.laws.beside_atoms import MapBesideAtoms
+from localexpert.laws.discrete import DiscreteLaw
+from localexpert.laws.law import Law
+from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.pooled_law import PooledLaw
+from localexpert.laws.recalibrated import recalibrate_law
+from localexpert.laws.score_map import ProbitMap, scores_of
+
+# Scores of probabilities that underflow.
+_FAR = 37.5
+
+PoolKind = Literal["linear", "probit"]
+
+
+class _Parts(NamedTuple):
+    """A law as probabilities (n, A) of values (A,) beside a law without jumps."""
+
+    values: Float64Array
+    masses: Float64Array
+    widths: Float64Array
+    smooth: Law | None
+    rest: Float64Array
+
+
+def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
+    """Return the linear or the probit pool of laws.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    weights : array-like of shape (M,) or (n, M)
+        Not negative, of sum 1.
+    kind : {"linear", "probit"}
+        The latter of laws that all have jumps only, or none.
+
+    Returns
+    -------
+    Law
+        The law itself where one has all the weight; a `DiscreteLaw` of discrete laws,
+        a `MixedLaw` where some have jumps, else a `PooledLaw`.
+    """
+    check_choice(kind, "kind", ("linear", "probit"))
+    n = len(laws[0])
+    rows = np.asarray(weights, dtype=np.float64)
+    rows = np.broadcast_to(rows, (n, rows.shape[-1]))
+    rows = check_probability_rows(rows, "weights", len(laws))
+    held = [k for k in range(len(laws)) if n == 0 or rows[:, k].any()]
+    laws, rows = [laws[k] for k in held], rows[:, held]
+    if len(laws) == 1:
+        return laws[0]
+    if not any(law.has_jumps for law in laws):
+        return PooledLaw(laws, rows, kind)
+    parts = [_parts_of(law) for law in laws]
+    if all(part.smooth is None for part in parts):
+        return _pool_discrete(laws, rows, kind)
+    if kind == "probit":
+        msg = (
+            '`kind` must be "linear" for laws with values of positive probability '
+            'beside a smooth rest, got "probit".'
+        )
+        raise ValueError(msg)
+    return _pool_mixed(parts, rows)
+
+
+def can_pool_scores(laws: Sequence[Law]) -> bool:
+    """Return whether laws have a probit pool: all jumps, or none.
+
+    Parameters
+    ----------
+    laws : sequence of laws
+
+    Returns
+    -------
+    bool
+    """
+    discrete = [isinstance(law, DiscreteLaw) for law in laws]
+    return all(discrete) or not any(law.has_jumps for law in laws)
+
+
+def jump_values(laws: Sequence[Law]) -> Float64Array:
+    """Return the values to which some law gives probability, sorted.
+
+    Parameters
+    ----------
+    laws : sequence of laws
+
+    Returns
+    -------
+    ndarray of shape (A,)
+    """
+    values = [_parts_of(law).values for law in laws if law.has_jumps]
+    return np.unique(np.concatenate([np.empty(0), *values]))
+
+
+def smooth_parts(laws: Sequence[Law]) -> list[Law]:
+    """Return the laws' parts without jumps, of those that have one.
+
+    Parameters
+    ----------
+    laws : sequence of laws
+
+    Returns
+    -------
+    list of laws
+    """
+    parts = [_parts_of(law).smooth for law in laws]
+    return [smooth for smooth in parts if smooth is not None]
+
+
+def recalibrate_pool(law: Law, scores: ProbitMap) -> Law:
+    """Return a pool with CDF G(F), as `recalibrate_law` does of a simple law.
+
+    Parameters
+    ----------
+    law : Law
+        What `pool_laws` returned.
+    scores : ProbitMap
+        G, one for all rows or one for each.
+
+    Returns
+    -------
+    Law
+        The very same one if the map is the identity.
+    """
+    if scores.is_identity:
+        return law
+    if isinstance(law, PooledLaw):
+        return PooledLaw(law.members, law.w, law.kind, scores)
+    if not isinstance(law, MixedLaw) or not isinstance(law.continuous, PooledLaw):
+        return recalibrate_law(law, scores)
+    beside = MapBesideAtoms.of(law, scores)
+    inner = law.continuous
+    smooth = PooledLaw(inner.members, inner.w, inner.kind, beside)
+    return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
+
+
+def _parts_of(law: Law) -> _Parts:
+    if isinstance(law, DiscreteLaw):
+        none = np.zeros(len(law))
+        return _Parts(law.values, law.probabilities, law.widths, None, none)
+    if isinstance(law, MixedLaw):
+        return _Parts(law.atoms, law.masses, law.widths, law.continuous, law.rest)
+    empty = np.empty(0)
+    return _Parts(empty, np.empty((len(law), 0)), empty, law, np.ones(len(law)))
+
+
+def _pool_discrete(
+    laws: Sequence[Law], weights: Float64Array, kind: PoolKind
+) -> DiscreteLaw:
+    values = jump_values(laws)
+    if kind == "linear":
+        parts = [_parts_of(law) for law in laws]
+        return DiscreteLaw(values, _mix_masses(parts, weights, values))
+    at = np.broadcast_to(values, (len(weights), len(values)))
+    own = np.zeros(at.shape)
+    for w, law in zip(weights.T, laws, strict=True):
+        own += w[:, None] * np.clip(scores_of(law.cdf(at), law.sf(at)), -_FAR, _FAR)
+    own[:, -1] = np.inf
+    upto, beyond = ndtr(own), ndtr(-own)
+    # Differences of the smaller one of both tails keep their digits.
+    rises = np.diff(upto, axis=1, prepend=0.0)
+    falls = -np.diff(beyond, axis=1, prepend=1.0)
+    masses = np.where(upto < beyond, rises, falls)
+    return DiscreteLaw(values, np.clip(masses, 0.0, 1.0))
+
+
+def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
+    """Mix masses; the smooth parts have the weights of what they hold."""
+    values = np.unique(np.concatenate([part.values for part in parts]))
+    masses = _mix_masses(parts, weights, values)
+    widths = np.zeros(len(values))
+    for part in parts:
+        place = np.searchsorted(values, part.values)
+        widths[place] = np.maximum(widths[place], part.widths)
+    smooth = [part.smooth for part in parts if part.smooth is not None]
+    held = [k for k, part in enumerate(parts) if part.smooth is not None]
+    shares = np.column_stack([weights[:, k] * parts[k].rest for k in held])
+    total = shares.sum(axis=1, keepdims=True)
+    even = np.full(shares.shape, 1.0 / len(held))
+    shares = np.divide(shares, total, out=even, where=total > 0.0)
+    inner = smooth[0] if len(smooth) == 1 else PooledLaw(smooth, shares)
+    return MixedLaw(values, masses, inner, widths)
+
+
+def _mix_masses(
+    parts: Sequence[_Parts], weights: Float64Array, values: Float64Array
+) -> Float64Array:
+    """Return the mixed probabilities of values (A,) that hold all parts', (n, A)."""
+    masses = np.zeros((len(weights), len(values)))
+    for part, w in zip(parts, weights.T, strict=True):
+        masses[:, np.searchsorted(values, part.values)] += w[:, None] * part.masses
+    return masses

@@ -1,0 +1,1 @@
+"""Where a fit stands, told by the stages to whoever listens."""

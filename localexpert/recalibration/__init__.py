@@ -1,0 +1,1 @@
+"""Corrections of whole forecasts, learned from rows that no fit has seen."""

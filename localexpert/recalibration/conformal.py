@@ -1,0 +1,287 @@
+"""`ConformalRecalibration`: a map of CDFs with guaranteed coverage on average."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from calibration.typing import Float64Array
+from localexpert._validation import check_integer, check_number, check_same_length
+from localexpert.data.folds import Fold, Rows
+from localexpert.laws import Law
+from localexpert.laws.score_map import ProbitMap
+from localexpert.recalibration.base import Recalibration, check_rows
+from localexpert.recalibration.pit import PitRecalibration, pit_scores
+
+# Fewest rows that a map is drawn through, and fewest in either part of a split.
+_LEAST_ROWS, _LEAST_PART = 20, 50
+# Beyond so many deviations a score is taken to be there.
+_FURTHEST = 5.0
+# Knots nearer than this are one.
+_LEAST_GAP = 1e-6
+
+
+class ConformalRecalibration(Recalibration):
+    r"""A map through order statistics of held-out PIT values, with a guarantee.
+
+    Fitted on m calibration rows that nothing else has seen, with PIT values
+    u_(1) < ... < u_(m), G passes through (u_(j), j / (m + 1)) for ranks j at most k
+    apart, and increases smoothly between them.
+
+    Parameters
+    ----------
+    largest_gap : "auto" or int
+        The k below. "auto": the least integer that is not below sqrt(m + 1), which
+        costs about 1 / (2 sqrt(m)) nats of log score in noise of the density.
+    random_state : int, optional
+        Draws PIT values inside the jumps of CDFs.
+
+    Attributes
+    ----------
+    map_, oof_map_ : ProbitMap
+        The same: no training row had a part in it.
+    bound_ : float
+        k / (m + 1), with k the largest gap of ranks that there is.
+
+    Notes
+    -----
+    Let (X, Y) and the calibration rows be exchangeable, F_X the law of a regressor
+    that saw none of them, and let ties among PIT values have probability 0. Then the
+    quantiles Q(a) of the recalibrated law satisfy, for every level a,
+
+    .. math:: |P(Y \le Q(a)) - a| \le k / (m + 1),
+
+    and with 0 in place of the right side at the levels j / (m + 1) of the ranks.
+    Proof: V = F_X(Y) and the u_i are exchangeable without ties, so P(V <= u_(j)) =
+    j / (m + 1). Y <= Q(a) is V <= G^-1(a). G increases, so for neighbouring ranks
+    i < j with i / (m + 1) <= a <= j / (m + 1) (0 and m + 1 count as ranks, u = 0 and
+    1) G^-1(a) lies between u_(i) and u_(j), and P(V <= G^-1(a)) between i / (m + 1)
+    and j / (m + 1), as a does; these are at most k / (m + 1) apart.
+
+    The probability is over the calibration rows as well as (X, Y): it is coverage on
+    average over x, not at each x. Where F_X has jumps, V is drawn uniformly between
+    P(Y' < Y) and P(Y' <= Y), and the same proof gives
+
+    .. math:: P(Y < Q(a)) - k / (m + 1) \le a \le P(Y \le Q(a)) + k / (m + 1).
+
+    Weights other than 0 and 1, and dependence within groups, void exchangeability.
+    PIT values beyond 5 normal deviations count as if they were there.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2005), Algorithmic learning in a random world; Vovk,
+    Shen, Manokhin & Xie (2019), Nonparametric predictive distributions based on
+    conformal prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import DiscreteLaw
+    >>> from localexpert.recalibration.conformal import ConformalRecalibration
+    >>> y = np.random.default_rng(0).choice(3, size=399, p=[0.1, 0.2, 0.7])
+    >>> law = DiscreteLaw([0, 1, 2], np.tile([0.3, 0.4, 0.3], (399, 1)))
+    >>> recalibration = ConformalRecalibration(random_state=0).fit(law, y)
+    >>> recalibration.bound_
+    0.05
+    >>> bool(recalibration.apply(law).probabilities[0, 2] > 0.6)
+    True
+    """
+
+    holds_out = True
+
+    def __init__(
+        self,
+        largest_gap: int | Literal["auto"] = "auto",
+        *,
+        random_state: int | None = None,
+    ):
+        self.largest_gap = largest_gap
+        self.random_state = random_state
+
+    def fit(
+        self,
+        law: Law,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        folds: list[Fold] | None = None,
+    ) -> Self:
+        """Draw the map through the PIT values.
+
+        Parameters
+        ----------
+        law : Law
+            Of n calibration rows, of a regressor that has seen none of them.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Rows of weight 0 are left out.
+        folds : list of (train, test), optional
+            Not used: no row of these is forecast again.
+
+        Returns
+        -------
+        self
+        """
+        del folds
+        target, weight = check_rows(law, y, sample_weight)
+        # Weights count rows, but a row of weight 30 is still one order statistic.
+        n_held = min(float((weight > 0.0).sum()), float(weight.sum()))
+        if n_held < _LEAST_ROWS:
+            msg = (
+                f"`y` must have at least {_LEAST_ROWS} calibration rows, "
+                f"got {n_held:g}."
+            )
+            raise ValueError(msg)
+        total = float(weight.sum()) + 1.0
+        n_pieces = int(np.ceil(total / self._gap(total)))
+        ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
+        rng = np.random.default_rng(self.random_state)
+        share = rng.uniform(size=(len(target), 1))
+        scores = np.clip(pit_scores(law, target, share)[:, 0], -_FURTHEST, _FURTHEST)
+        order = np.argsort(scores, kind="stable")
+        upto = np.cumsum(weight[order])
+        place = np.searchsorted(upto, ranks - 1e-9 * total)
+        knots = scores[order][np.minimum(place, len(order) - 1)]
+        self.map_ = self.oof_map_ = _curve_through(knots, ranks / total)
+        gaps = np.diff(np.concatenate([[0.0], ranks, [total]]))
+        self.bound_ = float(gaps.max() / total)
+        return self
+
+    def choices(self) -> dict[str, Any]:
+        """Return the bound on the error of coverage.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
+        return {"kind": "conformal", "bound": self.bound_}
+
+    def _gap(self, total: float) -> int:
+        if isinstance(self.largest_gap, str):
+            if self.largest_gap != "auto":
+                msg = (
+                    '`largest_gap` must be "auto" or an integer, '
+                    f"got {self.largest_gap!r}."
+                )
+                raise ValueError(msg)
+            return int(np.ceil(np.sqrt(total)))
+        gap = check_integer(self.largest_gap, "largest_gap", 1)
+        if 2 * gap > total:
+            msg = (
+                "`largest_gap` must be at most half the number of calibration rows "
+                f"and one, got {gap} for {total - 1.0:g} rows."
+            )
+            raise ValueError(msg)
+        return gap
+
+
+def split_calibration_rows(
+    n: int,
+    share: float = 0.2,
+    *,
+    groups: ArrayLike | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[Rows, Rows]:
+    """Set rows aside for a recalibration that needs rows of its own.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    share : float
+        Share of the rows to set aside, in (0, 0.5]; 50 rows at least.
+    groups : array-like of shape (n,), optional
+        Whole groups are set aside, until they hold the share.
+    random_state : int or Generator, optional
+
+    Returns
+    -------
+    fitting, calibration : ndarray
+        Sorted row numbers.
+
+    Examples
+    --------
+    >>> from localexpert.recalibration.conformal import split_calibration_rows
+    >>> fitting, calibration = split_calibration_rows(1000, random_state=0)
+    >>> len(fitting), len(calibration)
+    (800, 200)
+    """
+    n = check_integer(n, "n", 1)
+    wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
+    labels: NDArray[np.intp] = np.arange(n)
+    if groups is not None:
+        check_same_length(n, "the data", len(np.asarray(groups)), "groups")
+        labels = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    order = np.random.default_rng(random_state).permutation(labels.max() + 1)
+    sizes = np.cumsum(np.bincount(labels)[order])
+    # The first groups that hold enough rows together, all if they do not.
+    taken = order[: int(np.searchsorted(sizes, wanted)) + 1]
+    aside = np.isin(labels, taken)
+    n_aside = int(aside.sum())
+    if min(n_aside, n - n_aside) < _LEAST_PART:
+        whole = "" if groups is None else " whose `groups` can be parted"
+        msg = (
+            f"`n` must be at least {2 * _LEAST_PART} rows{whole}, "
+            f"{_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, got {n} rows, "
+            f"of which {n_aside} would recalibrate."
+        )
+        raise ValueError(msg)
+    return np.flatnonzero(~aside), np.flatnonzero(aside)
+
+
+def _curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
+    """Return the map through (Phi(knots), levels); ties become one knot.
+
+    Slopes are weighted harmonic means of the chords (Fritsch & Butland, 1984), so h
+    increases.
+    """
+    first = np.flatnonzero(np.diff(knots, prepend=-np.inf) > _LEAST_GAP)
+    counts = np.diff(np.append(first, len(knots)))
+    inner = knots[first]
+    z = ndtri(np.add.reduceat(levels, first) / counts)
+    # The chords of the pieces that lead over to the tails are 1.
+    h = np.concatenate([[1.0], np.diff(inner), [1.0]])
+    chords = np.concatenate([[1.0], np.diff(z) / np.diff(inner), [1.0]])
+    w1, w2 = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
+    slopes = (w1 + w2) / (w1 / chords[:-1] + w2 / chords[1:])
+    return ProbitMap.through(inner, z, slopes)
+
+
+def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:
+    """Return an unfitted recalibration of one's own for a parameter of that name."""
+    if recalibrate is None:
+        return None
+    if isinstance(recalibrate, Recalibration):
+        return deepcopy(recalibrate)
+    if recalibrate == "pit":
+        return PitRecalibration(random_state=seed)
+    if recalibrate == "conformal":
+        return ConformalRecalibration(random_state=seed)
+    msg = (
+        '`recalibrate` must be None, "pit", "conformal" or a Recalibration, '
+        f"got {recalibrate!r}."
+    )
+    raise ValueError(msg)
+
+
+def set_aside(
+    weight: Float64Array, cv: Any, groups: ArrayLike | None, seed: int | None
+) -> tuple[Rows, Rows]:
+    """Return rows to fit on and rows to recalibrate on; these all have weight."""
+    if not hasattr(cv, "split") and not isinstance(cv, str | Integral):
+        msg = (
+            '`cv` must be "auto", a number or a splitter where `recalibrate` sets rows '
+            "aside, got folds of all rows."
+        )
+        raise ValueError(msg)
+    present = np.flatnonzero(weight)
+    parts = None if groups is None else np.asarray(groups)[present]
+    aside = present[
+        split_calibration_rows(len(present), groups=parts, random_state=seed)[1]
+    ]
+    return np.setdiff1d(np.arange(len(weight)), aside), aside

@@ -1,0 +1,241 @@
+"""Smooth maps of PIT values: penalised likelihood on cells of normal scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from calibration.typing import Float64Array
+from localexpert.laws.score_map import ProbitMap
+
+# Knots of h(z) - z, in normal deviations; the fit takes it to be constant beyond.
+_KNOTS = np.linspace(-2.4, 2.4, 9)
+_STEP = float(_KNOTS[1] - _KNOTS[0])
+# Least h' at the knots.
+_LEAST_SLOPE = 0.02
+# Cells of scores: rows in one count as one score, their mean.
+_EDGES = np.linspace(-8.0, 8.0, 513)
+_MIDDLES = 0.5 * (_EDGES[:-1] + _EDGES[1:])
+# Weight of the integral of h''^2 for each uniform row.
+_ROUGHNESS = 0.1
+_MAX_STEPS = 100
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class PitCells:
+    """Scores of PIT values gathered in cells, apart for each fold.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (F, C)
+        Weight in each fold and cell.
+    sums : ndarray of shape (F, C)
+        Weight times score.
+    """
+
+    weight: Float64Array
+    sums: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        scores: Float64Array,
+        weight: Float64Array,
+        fold: NDArray[np.int64],
+        n_folds: int,
+    ) -> PitCells:
+        """Gather the rows.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, k)
+            The weight of a row is shared evenly by its k scores.
+        weight : ndarray of shape (n,)
+        fold : ndarray of shape (n,)
+        n_folds : int
+
+        Returns
+        -------
+        PitCells
+        """
+        size = n_folds, len(_MIDDLES)
+        cell = np.clip(np.searchsorted(_EDGES, scores) - 1, 0, size[1] - 1)
+        place = (fold[:, None] * size[1] + cell).ravel()
+        parts = np.broadcast_to(weight[:, None] / scores.shape[1], scores.shape)
+        held, sums = (
+            np.bincount(place, values.ravel(), size[0] * size[1]).reshape(size)
+            for values in (parts, parts * scores)
+        )
+        return cls(np.asarray(held, dtype=np.float64), np.asarray(sums))
+
+    @property
+    def scores(self) -> Float64Array:
+        """Mean score in each fold and cell, (F, C); 0 in empty cells."""
+        empty = self.weight == 0.0
+        return np.where(empty, 0.0, self.sums / np.where(empty, 1.0, self.weight))
+
+    def total(self) -> PitCells:
+        """Return the cells of all folds together.
+
+        Returns
+        -------
+        PitCells
+        """
+        return PitCells(*(part.sum(0, keepdims=True) for part in self._parts()))
+
+    def without(self, fold: int) -> PitCells:
+        """Return the cells of the other folds together.
+
+        Parameters
+        ----------
+        fold : int
+
+        Returns
+        -------
+        PitCells
+        """
+        rest = (np.delete(part, fold, axis=0) for part in self._parts())
+        return PitCells(*(part.sum(0, keepdims=True) for part in rest))
+
+    def choose(
+        self, strengths: Sequence[float]
+    ) -> tuple[float, dict[float, float], list[ProbitMap]]:
+        """Choose a strength by held-out log score, the identity (inf) among them.
+
+        Parameters
+        ----------
+        strengths : sequence of float
+            Decreasing.
+
+        Returns
+        -------
+        strength : float
+            The greatest within one standard error of the best.
+        losses : dict of float to float
+            Mean held-out log score by strength.
+        maps : list of ProbitMap
+            With the chosen strength, for each fold the map of the others.
+        """
+        pulls = [np.inf, *strengths]
+        folds = range(len(self.weight))
+        maps = {s: [fit_curve(self.without(k), s) for k in folds] for s in pulls}
+        gains = np.array([self._gains(maps[s]) for s in pulls])
+        n = float(self.weight.sum())
+        means = np.einsum("fc,sfc->s", self.weight, gains) / n
+        # Differences row by row: what strengths have in common is no noise.
+        away = gains - gains[int(np.argmax(means))]
+        squares = np.einsum("fc,sfc->s", self.weight, away**2) / n
+        errors = np.sqrt(np.maximum(squares - (means - means.max()) ** 2, 0.0) / n)
+        chosen = pulls[int(np.argmax(means + errors >= means.max()))]
+        losses = {s: -float(mean) for s, mean in zip(pulls, means, strict=True)}
+        return chosen, losses, maps[chosen]
+
+    def _gains(self, maps: list[ProbitMap]) -> Float64Array:
+        """Return log G' in each fold's cells by its map, (F, C)."""
+        by_fold = ProbitMap.by_row(maps, np.arange(len(maps)))
+        scores = self.scores
+        mapped, log_slopes = by_fold.forward(scores)
+        return np.asarray(log_slopes + 0.5 * (scores - mapped) * (scores + mapped))
+
+    def _parts(self) -> tuple[Float64Array, Float64Array]:
+        return self.weight, self.sums
+
+
+def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
+    """Return the curve of greatest penalised likelihood, by Newton's method.
+
+    Parameters
+    ----------
+    cells : PitCells
+        Of one fold.
+    strength : float
+        Number of uniform rows to add; inf gives the identity.
+
+    Returns
+    -------
+    ProbitMap
+    """
+    if not np.isfinite(strength):
+        return ProbitMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
+    used = cells.weight[0] > 0.0
+    z = np.concatenate([cells.scores[0, used], _MIDDLES])
+    uniform = np.exp(-0.5 * _MIDDLES**2)
+    uniform *= strength / uniform.sum()
+    weight = np.concatenate([cells.weight[0, used], uniform])
+    curve = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
+    rises, slopes = np.diff(curve) / np.diff(_KNOTS), _spline()(_KNOTS, 1) @ curve
+    share = _admitted(rises, slopes)
+    return ProbitMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
+
+
+def _maximise(
+    z: Float64Array, weight: Float64Array, penalty: Float64Array
+) -> Float64Array:
+    """Return d (K,) at the knots, where h(z) = z + d(z), by damped Newton steps.
+
+    The objective, sum of weight (log h' - h^2 / 2 + z^2 / 2) - d' penalty d / 2, is
+    concave in d; the uniform rows in every cell keep h' positive.
+    """
+    inside = np.clip(z, _KNOTS[0], _KNOTS[-1])
+    basis, rates = _spline()(inside), _spline()(inside, 1)
+
+    def objective(d: Float64Array) -> float:
+        moved, slopes = basis @ d, 1.0 + rates @ d
+        if slopes.min() <= 0.0:
+            return -np.inf
+        score = weight @ (np.log(slopes) - moved * (z + 0.5 * moved))
+        return float(score - 0.5 * d @ penalty @ d)
+
+    d = np.zeros(len(_KNOTS))
+    best = objective(d)
+    for _ in range(_MAX_STEPS):
+        slopes = 1.0 + rates @ d
+        slope = rates.T @ (weight / slopes) - basis.T @ (weight * (z + basis @ d))
+        slope -= penalty @ d
+        bend = basis.T @ (weight[:, None] * basis) + penalty
+        bend += rates.T @ ((weight / slopes**2)[:, None] * rates)
+        step = np.linalg.solve(bend, slope)
+        length = 1.0
+        while objective(d + length * step) < best and length > _TOLERANCE:
+            length *= 0.5
+        if length * (slope @ step) <= _TOLERANCE * weight.sum():
+            break
+        d = d + length * step
+        best = objective(d)
+    return d
+
+
+def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
+    """Return the greatest share of a correction, up to 1, that `ProbitMap` admits.
+
+    The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
+    be at most 3 times the chords 1 + rise beside them.
+    """
+    excess = [slopes[1:] - 3.0 * rises, slopes[:-1] - 3.0 * rises]
+    steepness = max(float(np.max(excess)), 2.0)
+    falls = max(float(-slopes.min()), float(-rises.min()), 1.0 - _LEAST_SLOPE)
+    return min(2.0 / steepness, (1.0 - _LEAST_SLOPE) / falls)
+
+
+@cache
+def _spline() -> CubicSpline:
+    """Return the cubic splines that are 1 at one knot, 0 at others and flat at ends."""
+    return CubicSpline(_KNOTS, np.eye(len(_KNOTS)), bc_type="clamped")
+
+
+@cache
+def _roughness() -> Float64Array:
+    """Return the integrals of products of the splines' second derivatives, (K, K).
+
+    They are straight between knots, so Simpson's rule is exact.
+    """
+    bends, middles = _spline()(_KNOTS, 2), _spline()(_KNOTS[:-1] + 0.5 * _STEP, 2)
+    total = 4.0 * middles.T @ middles
+    total += bends[:-1].T @ bends[:-1] + bends[1:].T @ bends[1:]
+    return np.asarray(_STEP / 6.0 * total)

@@ -1,0 +1,1 @@
+"""The regressors' base and `LocalExpertRegressor`, which joins the stages."""

@@ -1,0 +1,379 @@
+"""`LocalExpertRegressor`: fit and predict whole distributions."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from calibration import CalibrationWarning
+from calibration.typing import Float64Array
+from localexpert._validation import check_integer, check_weights
+from localexpert.data.folds import Fold, Rows, make_folds
+from localexpert.data.tables import take_rows
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.experts.report import ExpertReport
+from localexpert.forecasters.constant import ConstantForecaster
+from localexpert.forecasters.continuous import fold_numbers
+from localexpert.forecasters.fit_report import FitReport
+from localexpert.forecasters.plan import Forecaster, Plan
+from localexpert.laws import Law
+from localexpert.laws.recentred import recentre
+from localexpert.progress.progress import show_progress
+from localexpert.recalibration.base import Recalibration
+from localexpert.recalibration.conformal import make_recalibration, set_aside
+from localexpert.regressor.base import DistributionRegressor
+from localexpert.stacking.meta_features import MetaFeatures
+from localexpert.stacking.stacker import Stacker, make_stacker
+from localexpert.stacking.transform import MetaFeatureTransformer
+
+
+class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
+    """Distributional regression by calibrated threshold classifiers.
+
+    Parameters
+    ----------
+    expert : classifier, optional
+        Any scikit-learn classifier with `predict_proba` or `decision_function`, fitted
+        once per threshold and fold. None: the built-in experts.
+    n_thresholds : int
+        Number of threshold questions "is y below v?".
+    thresholds : {"quantile", "uniform"} or array-like of shape (N,)
+        Where thresholds lie: equally probable, equally spaced, or at given values of
+        y (which force ``frame=None``).
+    frame : {"auto", "standardize", "center"} or None
+        Coordinate of the thresholds: ``(y - m(x)) / s(x)``, ``y - m(x)``, or y itself.
+        "auto" compares them by out-of-fold CRPS before any expert is fitted; a
+        discrete target is always taken as it is.
+    center : "stack", regressor or list of regressors
+        What predicts m(x), always out of fold.
+    strategy : {"auto", "shared", "joint", "independent"} or Experts
+        How the classifiers are learned: one boosted model with the threshold as a
+        feature, one forest for all thresholds, or one classifier each. "auto" pools
+        the first two by out-of-fold score ("independent" with an `expert`).
+    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
+        Calibration of each threshold's probabilities, fitted out of fold.
+    cv : "auto", int, splitter or iterable
+        Folds of everything that is out of fold.
+    smoothing : "auto", float, "pchip" or "smoothing_spline"
+        Weight of the curvature of the spline in probit space; "auto" chooses from a
+        short list by out-of-fold CRPS. The two names work on raw probabilities.
+    recalibrate : {"pit", "conformal"}, Recalibration or None
+        Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
+        or by a fifth of the rows kept from everything else, with that of
+        `ConformalRecalibration`.
+    bounds : (float, float), optional
+        Least and greatest possible y.
+    stacker : "auto", regressor, Stacker or None
+        Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
+        "auto" keeps the mean where stacking does not help.
+    n_jobs : int, optional
+        Threads or processes; results do not depend on it.
+    random_state : int, optional
+        Seed of everything random.
+    verbose : int
+        0: silent; 1: one bar over experts and folds with time left, on stderr.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (N,)
+        In the coordinate of the frame.
+    oof_probabilities_ : ndarray of shape (n, N)
+        Calibrated, each row by models and calibrators that have not seen it.
+    oof_distribution_ : PredictiveDistribution
+        Of the training rows, honest in the same way.
+    oof_prediction_ : ndarray of shape (n,)
+        What `predict` says of them, honest too.
+    stacker_ : Stacker or None
+    expert_report_ : ExpertReport
+        Figures of each threshold's expert.
+    report_ : FitReport
+        What was chosen on the way, and what the alternatives scored.
+    fitted_rows_ : ndarray of int
+        Rows that the `oof_` attributes speak of: all that no recalibration held out.
+
+    Notes
+    -----
+    A target of few distinct values, all repeated (`is_discrete`), is discrete: its
+    forecasts are probabilities per value. A value that holds 2 % of the rows has a
+    probability of its own beside a smooth rest. See `Plan`.
+
+    References
+    ----------
+    Normandin (2017), Local expert regression and calibration for probabilistic
+    classification (talk).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import LocalExpertRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(400, 2))
+    >>> y = 3 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=400)
+    >>> model = LocalExpertRegressor(random_state=0).fit(X, y)
+    >>> dist = model.predict_dist([[0.5, 0.1], [0.5, 0.9]])
+    >>> bool(dist.std()[0] < dist.std()[1])
+    True
+    """
+
+    thresholds_: Float64Array
+    oof_probabilities_: Float64Array
+    oof_distribution_: PredictiveDistribution
+    expert_report_: ExpertReport
+    report_: FitReport
+    fitted_rows_: Rows
+    oof_prediction_: Float64Array
+    stacker_: Stacker | None
+    forecaster_: Forecaster | ConstantForecaster
+    recalibration_: Recalibration | None
+
+    def __init__(
+        self,
+        expert: Any = None,
+        *,
+        n_thresholds: int = 25,
+        thresholds: Any = "quantile",
+        frame: Literal["auto", "standardize", "center"] | None = "auto",
+        center: Any = "stack",
+        strategy: Any = "auto",
+        calibrator: Any = "auto",
+        cv: Any = "auto",
+        smoothing: float | Literal["auto", "pchip", "smoothing_spline"] = "auto",
+        recalibrate: Any = None,
+        bounds: tuple[float, float] | None = None,
+        stacker: Any = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        verbose: int = 0,
+    ):
+        self.expert = expert
+        self.n_thresholds = n_thresholds
+        self.thresholds = thresholds
+        self.frame = frame
+        self.center = center
+        self.strategy = strategy
+        self.calibrator = calibrator
+        self.cv = cv
+        self.smoothing = smoothing
+        self.recalibrate = recalibrate
+        self.bounds = bounds
+        self.stacker = stacker
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit centre, scale, experts, calibrators and spline, all out of fold.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            NaN is missing; strings and categories of a data frame are categories.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+        groups : array-like of shape (n,), optional
+            Rows of one group stay in one fold.
+
+        Returns
+        -------
+        self
+        """
+        table, target = self._check_data(X, y)
+        n = len(target)
+        weight = np.ones(n) if sample_weight is None else sample_weight
+        weight = check_weights(weight, n)
+        seed = self.random_state
+        if seed is not None:
+            seed = check_integer(seed, "random_state", 0)
+        verbose = check_integer(self.verbose, "verbose", 0)
+        recalibration = make_recalibration(self.recalibrate, seed)
+        stacker = make_stacker(self.stacker)
+        self.recalibration_, self.stacker_ = None, None
+        self.fitted_rows_ = np.arange(n)
+        aside = self.fitted_rows_[:0]
+        with show_progress(verbose, type(self).__name__) as progress:
+            if np.ptp(target[weight > 0.0]) == 0.0:
+                return self._fit_constant(target, weight)
+            if recalibration is not None and recalibration.holds_out:
+                self.fitted_rows_, aside = set_aside(weight, self.cv, groups, seed)
+            rows = self.fitted_rows_
+            train = take_rows(table, rows) if len(aside) else table
+            parts = None if groups is None else np.asarray(groups)[rows]
+            y_train, w_train = target[rows], weight[rows]
+            progress.plan({"laws": 1.0, "stacker": 0.1 * (stacker is not None)})
+            with progress.stage("laws"):
+                folds = self._fit_forecaster(train, y_train, w_train, parts, seed)
+            law = self.forecaster_.oof_law_
+            if stacker is not None:
+                with progress.stage("stacker"):
+                    law = self._fit_stacker(stacker, train, y_train, w_train, folds)
+            if recalibration is not None:
+                if len(aside):
+                    held = self._law(take_rows(table, aside))
+                    recalibration.fit(held, target[aside], weight[aside])
+                else:
+                    recalibration.fit(law, y_train, w_train, folds)
+            self._use(recalibration, law)
+        return self
+
+    def _fit_forecaster(
+        self,
+        table: Any,
+        target: Float64Array,
+        weight: Float64Array,
+        groups: Any,
+        seed: int | None,
+    ) -> list[Fold]:
+        """Fit every stage, keep what was said out of fold, and return the folds."""
+        folds = make_folds(len(target), self.cv, target, groups, seed)
+        own_folds = groups is not None or not isinstance(self.cv, str | Integral)
+        plan = Plan.of(self, target, weight, own_folds=own_folds)
+        forecaster = plan.forecaster
+        forecaster.fit(table, target, folds, weight)
+        self.forecaster_ = forecaster
+        self.report_ = plan.report(forecaster)
+        n_thresholds = check_integer(self.n_thresholds, "n_thresholds", 1)
+        self.meta_features_ = MetaFeatures.place(
+            target, weight, self.thresholds, n_thresholds
+        )
+        tasks = forecaster.tasks_
+        self.thresholds_ = tasks.thresholds
+        self.oof_probabilities_ = tasks.calibrated
+        self.expert_report_ = ExpertReport.of(
+            tasks.thresholds,
+            tasks.raw,
+            tasks.calibrated,
+            tasks.below,
+            fold_numbers(tasks.folds, len(tasks.below)),
+            tasks.weight,
+        )
+        return folds
+
+    def _fit_stacker(
+        self,
+        stacker: Stacker,
+        table: Any,
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+    ) -> Law:
+        """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
+        law = self.forecaster_.oof_law_
+        features = self.meta_features_.of(PredictiveDistribution(law))
+        stacker.fit(
+            features,
+            table,
+            y,
+            weight,
+            folds,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state or 0,
+        )
+        self.report_ = self.report_.add("stacker", stacker.report_)
+        self.stacker_ = stacker
+        if stacker.keeps_mean:
+            return law
+        self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
+        return recentre(law, self.oof_prediction_)
+
+    def _use(self, recalibration: Recalibration | None, law: Law) -> None:
+        """Keep the out-of-fold laws, corrected as every forecast is from now on."""
+        if recalibration is not None:
+            law = recalibration.apply_oof(law)
+            self.recalibration_ = recalibration
+            self.report_ = self.report_.add("recalibration", recalibration.choices())
+        self.oof_distribution_ = PredictiveDistribution(law)
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            self.oof_prediction_ = self.oof_distribution_.mean()
+
+    def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
+        """Return the predictive distribution of every row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        recentre : bool
+            With a `stacker`, whether the distributions are moved so that their means
+            (before any recalibration) are its forecasts.
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        check_is_fitted(self)
+        law = self._law(self._check_table(X), recentred=recentre)
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply(law)
+        return PredictiveDistribution(law)
+
+    def predict(self, X: Any) -> Float64Array:
+        """Return the stacker's forecast of every row, or the distribution's mean.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            return self.predict_dist(X).mean()
+        table = self._check_table(X)
+        return self._stacked(table, self.forecaster_.law(table), self.stacker_)
+
+    def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+        """Return what the experts say of every row, for pictures and for curiosity.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n, N)
+            In units of y; in a frame every row has its own.
+        probabilities : ndarray of shape (n, N)
+            Calibrated P(Y <= threshold), before they are made increasing and smoothed.
+        """
+        check_is_fitted(self)
+        return self.forecaster_.points(self._check_table(X))
+
+    def _law(self, table: Any, *, recentred: bool = True) -> Law:
+        """Return the laws of new rows as a recalibration sees them."""
+        law = self.forecaster_.law(table)
+        stacker = self.stacker_
+        if stacker is None or stacker.keeps_mean or not recentred:
+            return law
+        return recentre(law, self._stacked(table, law, stacker))
+
+    def _stacked(self, table: Any, law: Law, stacker: Stacker) -> Float64Array:
+        features = self.meta_features_.of(PredictiveDistribution(law))
+        return np.clip(stacker.predict(features, table), *law.support)
+
+    def _unstacked(self, X: Any) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.law(self._check_table(X)))
+
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.oof_law_)
+
+    def _fit_constant(self, y: Float64Array, weight: Float64Array) -> Self:
+        """Forecast the one value there is; nothing can be learned."""
+        value = float(y[weight > 0.0][0])
+        msg = f"`y` is {value:g} in every row; every forecast is that value."
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+        self.forecaster_ = ConstantForecaster(value, len(y))
+        self.meta_features_ = MetaFeatures(np.array([value]))
+        self._use(None, self.forecaster_.oof_law_)
+        return self

@@ -1,0 +1,87 @@
+"""`Climatology`: the training target's own distribution, the forecast to beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.curves.base_cdf import BaseCDF
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.regressor.regressor import LocalExpertRegressor
+
+# Most distinct values that are kept; of more, as many quantiles.
+_MOST_VALUES = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class Climatology:
+    """One distribution for all rows, of the same kind as the model's forecasts.
+
+    Parameters
+    ----------
+    values, weights : ndarrays of shape (m,)
+        Distinct targets, increasing, and their weights.
+    atoms, widths : ndarrays of shape (A,)
+        Values with probability of their own, and the widths of their cells, shared
+        with the model so that log scores compare.
+    discrete : bool
+        Whether every value is a case of its own.
+    """
+
+    values: Float64Array
+    weights: Float64Array
+    atoms: Float64Array
+    widths: Float64Array
+    discrete: bool
+
+    @classmethod
+    def of(
+        cls, model: LocalExpertRegressor, y: Float64Array, weight: Float64Array | None
+    ) -> Climatology:
+        """Take it from the targets, shape (n,), that `model` was fitted on."""
+        given = np.ones(len(y)) if weight is None else weight
+        values, place = np.unique(y[given > 0.0], return_inverse=True)
+        weights = np.bincount(place, given[given > 0.0]).astype(np.float64)
+        report = getattr(model, "report_", None)  # a constant target has none
+        target = "discrete" if report is None else report.target
+        atoms = widths = np.empty(0)
+        if target == "mixed":
+            forecaster: Any = model.forecaster_
+            atoms, widths = forecaster.atoms, forecaster.widths_
+        if target != "discrete" and len(values) > _MOST_VALUES:
+            values, weights = _thin(values, weights, atoms)
+        return cls(values, weights, atoms, widths, target == "discrete")
+
+    def dist(self, n: int) -> PredictiveDistribution:
+        """Return it as the forecast of n rows."""
+        share = self.weights / self.weights.sum()
+        if self.discrete:
+            law = DiscreteLaw(self.values, np.tile(share, (n, 1)))
+            return PredictiveDistribution(law)
+        rest = ~np.isin(self.values, self.atoms)
+        base = BaseCDF.fit(self.values[rest], self.weights[rest])
+        one = np.ones((n, 1))
+        smooth = SplineLaw(np.zeros(n), np.ones(n), np.zeros(1), 0.0 * one, one, base)
+        if not len(self.atoms):
+            return PredictiveDistribution(smooth)
+        masses = np.tile(share[~rest], (n, 1))
+        return PredictiveDistribution(MixedLaw(self.atoms, masses, smooth, self.widths))
+
+
+def _thin(
+    values: Float64Array, weights: Float64Array, atoms: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return atoms, and as many quantiles as are kept of the rest."""
+    is_atom = np.isin(values, atoms)
+    rest, mass = values[~is_atom], weights[~is_atom]
+    upto = np.cumsum(mass)
+    levels = (np.arange(_MOST_VALUES) + 0.5) / _MOST_VALUES * upto[-1]
+    places, counts = np.unique(np.searchsorted(upto, levels), return_counts=True)
+    kept = np.concatenate([rest[places], values[is_atom]])
+    weight = np.concatenate([counts * upto[-1] / _MOST_VALUES, weights[is_atom]])
+    order = np.argsort(kept)
+    return kept[order], weight[order]

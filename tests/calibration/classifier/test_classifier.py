@@ -1,0 +1,799 @@
+"""`CalibratedClassifier` against pairs made by hand, and what it refuses."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.metrics import log_loss
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
+
+from calibration.classifier.classifier import CalibratedClassifier
+from calibration.exceptions import CalibrationWarning
+from calibration.logistic.identity import IdentityCalibrator
+from calibration.logistic.polynomial import (
+    LogisticCalibrator,
+    PlattCalibrator,
+    TemperatureCalibrator,
+)
+from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.selection.auto import AutoCalibrator
+
+FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier on the first column that remembers what `fit` was given."""
+
+    def fit(self, X, y, sample_weight=None, **params):
+        self.X_, self.y_, self.weight_, self.params_ = X, y, sample_weight, params
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0].astype(float)
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+class Upside(Recorder):
+    """The same with its classes in the other order, as nothing forbids."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.classes_ = self.classes_[::-1]
+        return self
+
+    def decision_function(self, X):
+        return -super().decision_function(X)
+
+    def predict_proba(self, X):
+        p = expit(self.decision_function(X))
+        return np.column_stack([1 - p, p])
+
+
+class Constant(Recorder):
+    """A classifier whose `predict_proba` returns what it is told."""
+
+    def __init__(self, output=None):
+        self.output = output
+
+    def predict_proba(self, X):
+        return np.broadcast_to(self.output, (len(X), *np.shape(self.output)[-1:]))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(200, n_features=6, flip_y=0.1, random_state=3)
+
+
+@pytest.fixture
+def weights(rng):
+    return rng.integers(0, 4, 200).astype(float)
+
+
+# --- what is fitted ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_pooled_scores_are_those_of_cross_val_predict(data, method):
+    X, y = data
+    base = LogisticRegression()
+    ours = CalibratedClassifier(base, PlattCalibrator(), cv=FOLDS, response=method)
+    ours.fit(X, y)
+    scores = cross_val_predict(base, X, y, cv=FOLDS, method=method)
+    scores = scores[:, 1] if method == "predict_proba" else scores
+    np.testing.assert_array_equal(ours.oof_scores_, scores)
+    scale = "probability" if method == "predict_proba" else "real"
+    by_hand = PlattCalibrator(scale=scale).fit(scores, y)
+    whole = getattr(base.fit(X, y), method)(X)
+    whole = whole[:, 1] if method == "predict_proba" else whole
+    np.testing.assert_array_equal(ours.predict_proba(X)[:, 1], by_hand.predict(whole))
+    assert ours.response_ == method
+
+
+def test_one_pair_is_named(data):
+    model = CalibratedClassifier(GaussianNB()).fit(*data)
+    assert model.calibrated_pairs_ == [(model.estimator_, model.calibrator_)]
+    np.testing.assert_array_equal(
+        model.estimator_.theta_, GaussianNB().fit(*data).theta_
+    )
+    assert isinstance(model.calibrator_, LogisticCalibrator)
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_auto_is_an_auto_calibrator_on_the_scale_of_the_response(data, method):
+    X, y = data
+    model = CalibratedClassifier(LogisticRegression(), "auto", response=method)
+    by_hand = clone(model).set_params(calibrator=AutoCalibrator())
+    expected = by_hand.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
+    scale = "probability" if method == "predict_proba" else "real"
+    assert model.calibrator_.scale == scale
+    reference = "identity" if method == "predict_proba" else "platt"
+    assert model.calibrator_.report_.reference == reference
+    assert model.get_params()["calibrator"] == "auto"
+
+
+def test_ensemble_is_the_average_of_pairs_made_by_hand(data, weights):
+    X, y = data
+    ours = CalibratedClassifier(
+        GaussianNB(), IsotonicCalibrator(), cv=FOLDS, ensemble=True
+    ).fit(X, y, weights)
+    answers, held_out = [], np.empty(len(y))
+    for train, test in FOLDS.split(X, y):
+        base = GaussianNB().fit(X[train], y[train], weights[train])
+        held_out[test] = base.predict_proba(X[test])[:, 1]
+        by_hand = IsotonicCalibrator().fit(held_out[test], y[test], weights[test])
+        answers.append(by_hand.predict(base.predict_proba(X)[:, 1]))
+    got = ours.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(got, np.mean(answers, axis=0), rtol=1e-14)
+    np.testing.assert_array_equal(ours.oof_scores_, held_out)
+    assert len(ours.calibrated_pairs_) == 4
+    assert not hasattr(ours, "calibrator_")
+    assert not hasattr(ours, "estimator_")
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_prefit_is_the_calibrator_fitted_on_frozen_scores(data, weights, ensemble):
+    X, y = data
+    base = RandomForestClassifier(20, random_state=0).fit(X[:100], y[:100])
+    ours = CalibratedClassifier(FrozenEstimator(base), ensemble=ensemble, cv="unused")
+    ours.fit(X[100:], y[100:], weights[100:])
+    by_hand = LogisticCalibrator().fit(
+        base.predict_proba(X[100:])[:, 1], y[100:], weights[100:]
+    )
+    np.testing.assert_array_equal(
+        ours.predict_proba(X)[:, 1], by_hand.predict(base.predict_proba(X)[:, 1])
+    )
+    assert ours.estimator_.estimator is base
+    assert ours.n_features_in_ == 6
+    assert not hasattr(ours, "oof_scores_")
+
+
+def test_prefit_knows_the_classes_of_the_classifier(data):
+    X, y = data
+    base = FrozenEstimator(GaussianNB().fit(X, np.where(y == 1, "yes", "no")))
+    model = CalibratedClassifier(base)
+    with pytest.warns(CalibrationWarning, match="holds class 1 only"):
+        model.fit(X[:3], ["yes"] * 3)
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(model.predict_proba(X[:1]), [[0.2, 0.8]])
+    with pytest.raises(ValueError, match=r"fitted on, \['no', 'yes'\], got 'maybe'"):
+        model.fit(X[:2], ["yes", "maybe"])
+
+
+def test_prefit_takes_the_classes_of_y_where_the_classifier_names_none(data):
+    X, y = data
+    base = Recorder().fit(X, y)
+    del base.classes_
+    model = CalibratedClassifier(FrozenEstimator(base)).fit(X, y)
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_calibration_improves_naive_bayes_on_new_rows():
+    X, y = make_classification(4000, n_redundant=6, random_state=0)
+    base = GaussianNB().fit(X[:2000], y[:2000])
+    before = log_loss(y[2000:], base.predict_proba(X[2000:]))
+    for ensemble in (False, True):
+        model = CalibratedClassifier(base, ensemble=ensemble).fit(X[:2000], y[:2000])
+        assert log_loss(y[2000:], model.predict_proba(X[2000:])) < 0.8 * before
+
+
+def test_predict_is_the_more_probable_label_and_the_first_at_one_half(data):
+    X, y = data
+    model = CalibratedClassifier().fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (200, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_array_equal(model.predict(X), proba[:, 1] > 0.5)
+    tied = CalibratedClassifier(Constant([0.5, 0.5]), IdentityCalibrator())
+    assert set(tied.fit(X, y).predict(X)) == {0}
+
+
+def test_default_classifier_separates(data):
+    X, y = data
+    assert CalibratedClassifier().fit(X, y).score(X, y) > 0.8
+
+
+# --- scale and response -----------------------------------------------------------
+
+
+def test_auto_prefers_probabilities(data):
+    assert CalibratedClassifier(LogisticRegression()).fit(*data).response_ == (
+        "predict_proba"
+    )
+    hinge = SGDClassifier(random_state=0)  # has `predict_proba` for other losses only
+    assert CalibratedClassifier(hinge).fit(*data).response_ == "decision_function"
+
+
+@pytest.mark.parametrize("given", ["probability", "logit", "real"])
+def test_scale_is_set_by_the_response(data, given):
+    calibrator = LogisticCalibrator(penalty=2.0, scale=given)
+    model = CalibratedClassifier(LogisticRegression(), calibrator).fit(*data)
+    assert model.calibrator_.scale == "probability"
+    assert model.calibrator_.penalty == 2.0
+    model.set_params(response="decision_function").fit(*data)
+    assert model.calibrator_.scale == ("logit" if given == "logit" else "real")
+    assert calibrator.scale == given
+    assert not hasattr(calibrator, "coef_")
+
+
+def test_scale_is_not_guessed_from_a_decision_function_within_0_and_1(data):
+    X, y = data
+    X = expit(X)
+    model = CalibratedClassifier(Recorder(), PlattCalibrator()).fit(X, y)
+    by_hand = PlattCalibrator(scale="real").fit(X[:, 0], y)
+    np.testing.assert_array_equal(
+        model.predict_proba(X)[:, 1], by_hand.predict(X[:, 0])
+    )
+
+
+def test_a_row_is_answered_the_same_alone_and_in_a_batch(data):  # D7
+    X, y = data
+    model = CalibratedClassifier(calibrator=TemperatureCalibrator(scale="logit")).fit(
+        X, y
+    )
+    alone = np.concatenate([model.predict_proba(row[None]) for row in X])
+    np.testing.assert_allclose(model.predict_proba(X), alone, rtol=1e-12)
+
+
+def test_temperature_of_a_logistic_regression_by_either_response(data):
+    X, y = data
+    temperature = TemperatureCalibrator(scale="logit")
+    answers = [
+        CalibratedClassifier(LogisticRegression(), temperature, response=response)
+        .fit(X, y)
+        .predict_proba(X)
+        for response in ("predict_proba", "decision_function")
+    ]
+    np.testing.assert_allclose(*answers, rtol=1e-6)
+
+
+def test_probabilities_beyond_0_and_1_by_rounding_only_are_clipped(data):
+    X, y = data
+    base = Constant(np.float32([-1e-7, 1.0000001]))
+    model = CalibratedClassifier(base, IdentityCalibrator()).fit(X, y)
+    assert model.predict_proba(X[:1]).tolist() == [[0.0, 1.0]]
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.1"):
+        model.set_params(estimator=Constant([-0.1, 1.1])).fit(X, y)
+
+
+# --- labels (D6) ------------------------------------------------------------------
+
+
+LABELS = [(-1, 1), (1, 2), (0, 10), (False, True), ("bad", "good"), (-0.0, 7.0)]
+
+
+@pytest.mark.parametrize("low_high", LABELS, ids=str)
+@pytest.mark.parametrize("container", [np.array, list, pd.Series])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_any_two_labels_give_the_same_probabilities(
+    data, low_high, container, ensemble
+):
+    X, y = data
+    labels = container([low_high[label] for label in y])
+    model = CalibratedClassifier(
+        LogisticRegression(),
+        TemperatureCalibrator(scale="logit"),
+        response="decision_function",
+        ensemble=ensemble,
+    )
+    expected = clone(model).fit(X, y).predict_proba(X)
+    model.fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert model.classes_.tolist() == list(low_high)
+    answer = np.where(expected[:, 1] > 0.5, low_high[1], low_high[0])
+    np.testing.assert_array_equal(model.predict(X), answer)
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "object"])
+def test_labels_of_pandas_types(data, dtype):
+    X, y = data
+    labels = pd.Series(np.where(y == 1, "yes", "no"), dtype=dtype)
+    model = CalibratedClassifier().fit(X, labels)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(X, labels) > 0.8
+
+
+@pytest.mark.parametrize("response", ["predict_proba", "decision_function"])
+def test_a_classifier_with_its_classes_the_other_way_round(data, response):
+    X, y = data
+    model = CalibratedClassifier(Upside(), response=response).fit(X, y)
+    expected = CalibratedClassifier(Recorder()).fit(X, y).oof_scores_
+    expected = expit(expected) if response == "predict_proba" else expected
+    np.testing.assert_allclose(model.oof_scores_, expected, rtol=1e-12)
+
+
+# --- sample weights ---------------------------------------------------------------
+
+
+def test_weight_zero_is_a_row_that_the_calibrator_does_not_see(data, weights):
+    X, y = data
+    model = CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, y)))
+    seen = weights > 0
+    expected = clone(model).fit(X[seen], y[seen], weights[seen]).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, y, weights).predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_weights_are_repetitions_where_folds_keep_them_together(
+    data, weights, ensemble
+):
+    X, y = data
+    # Rows of weight 0 too: a fold without them trains the same classifier.
+    times = weights.astype(int)
+    fold = np.arange(200) % 3
+    weighted = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
+    again = np.repeat(fold, times)
+    repeated = [
+        (np.flatnonzero(again != k), np.flatnonzero(again == k)) for k in (0, 1)
+    ]
+    model = CalibratedClassifier(
+        RidgeClassifier(), IsotonicCalibrator(), cv=weighted, ensemble=ensemble
+    ).fit(X, y, weights)
+    other = clone(model).set_params(cv=repeated)
+    other.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(
+        model.predict_proba(X), other.predict_proba(X), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_weights_of_ones_change_nothing(data):
+    model = CalibratedClassifier(GaussianNB())
+    expected = clone(model).fit(*data).predict_proba(data[0])
+    got = model.fit(*data, sample_weight=[1] * 200).predict_proba(data[0])
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_weights_reach_the_calibrator_only_where_fit_takes_none(data, weights):
+    X, y = data
+    base = KNeighborsClassifier()
+    model = CalibratedClassifier(base, PlattCalibrator(), cv=FOLDS)
+    with pytest.warns(CalibrationWarning, match="reach the calibrator only") as caught:
+        model.fit(X, y, weights)
+    assert caught[0].filename == __file__
+    scores = cross_val_predict(base, X, y, cv=FOLDS, method="predict_proba")[:, 1]
+    by_hand = PlattCalibrator().fit(scores, y, weights)
+    assert model.calibrator_.intercept_ == by_hand.intercept_
+
+
+def test_fit_parameters_are_cut_to_the_fold_if_they_hold_a_value_per_row(data, rng):
+    X, y = data
+    per_row, other = rng.normal(size=200), {"a": 1}
+    model = CalibratedClassifier(Recorder(), cv=FOLDS, ensemble=True)
+    model.fit(X, y, per_row=per_row, text="x" * 200, other=other, few=[1, 2])
+    splits = FOLDS.split(X, y)
+    for (train, _), (base, _) in zip(splits, model.calibrated_pairs_, strict=True):
+        np.testing.assert_array_equal(base.params_["per_row"], per_row[train])
+        assert base.params_["text"] == "x" * 200
+        assert base.params_["other"] is other
+        assert base.params_["few"] == [1, 2]
+        assert base.weight_ is None
+
+
+def test_a_pipeline_takes_the_weights_of_its_steps(data, weights):
+    X, y = data
+    chain = make_pipeline(StandardScaler(), LogisticRegression())
+    model = CalibratedClassifier(chain).fit(
+        X, y, logisticregression__sample_weight=weights
+    )
+    expected = chain.fit(X, y, logisticregression__sample_weight=weights)
+    np.testing.assert_array_equal(
+        model.estimator_.predict_proba(X), expected.predict_proba(X)
+    )
+
+
+# --- folds ------------------------------------------------------------------------
+
+
+def test_default_is_five_stratified_folds(data):
+    X, y = data
+    default = CalibratedClassifier(GaussianNB()).fit(X, y)
+    for cv in (5, StratifiedKFold(5), list(StratifiedKFold(5).split(X, y))):
+        given = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
+        np.testing.assert_array_equal(given.oof_scores_, default.oof_scores_)
+
+
+def test_fewer_folds_for_a_rare_class(data):
+    X, y = data[0][:50], np.arange(50) < 3
+    with pytest.warns(
+        CalibrationWarning, match="3 rows of class True only; 3 folds are used instead"
+    ) as caught:
+        model = CalibratedClassifier(LogisticRegression(), ensemble=True).fit(X, y)
+    assert caught[0].filename == __file__
+    assert len(model.calibrated_pairs_) == 3
+    with pytest.raises(ValueError, match="5 folds for 3 rows of class True"):
+        model.set_params(cv=5).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"two rows of each class.*one row of class True"
+    ):
+        model.set_params(cv=None).fit(X, np.arange(50) < 1)
+
+
+def test_masks_are_folds_too(data):
+    X, y = data
+    first = np.arange(200) < 100
+    masks = CalibratedClassifier(GaussianNB(), cv=[(first, ~first), (~first, first)])
+    numbers = CalibratedClassifier(GaussianNB(), cv=KFold(2))
+    np.testing.assert_array_equal(
+        masks.fit(X, y).predict_proba(X), numbers.fit(X, y).predict_proba(X)
+    )
+
+
+def test_rows_in_no_test_part_have_no_score(data):
+    X, y = data
+    cv = TimeSeriesSplit(3)
+    tested = np.concatenate([test for _, test in cv.split(X)])
+    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
+    assert set(np.flatnonzero(np.isfinite(model.oof_scores_))) == set(tested)
+    by_hand = LogisticCalibrator().fit(model.oof_scores_[tested], y[tested])
+    assert model.calibrator_.intercept_ == by_hand.intercept_
+
+
+def test_rows_in_several_test_parts_are_for_ensembles_only(data):
+    X, y = data
+    cv = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)
+    model = CalibratedClassifier(GaussianNB(), cv=cv)
+    with pytest.raises(ValueError, match=r"`cv` must put no row.*got row 0 in 3 of"):
+        model.fit(X, y)
+    model.set_params(ensemble=True).fit(X, y)
+    sums = np.zeros(200)
+    for train, test in cv.split(X, y):
+        base = GaussianNB().fit(X[train], y[train])
+        sums[test] += base.predict_proba(X[test])[:, 1]
+    np.testing.assert_allclose(model.oof_scores_, sums / 3, rtol=1e-12)
+
+
+def test_leave_one_out_pools(data):
+    X, y = data[0][:30], data[1][:30]
+    model = CalibratedClassifier(GaussianNB(), cv=LeaveOneOut()).fit(X, y)
+    assert np.isfinite(model.oof_scores_).all()
+
+
+def test_one_fold_is_one_pair(data):
+    cv = ShuffleSplit(1, random_state=0)
+    model = CalibratedClassifier(GaussianNB(), cv=cv, ensemble=True).fit(*data)
+    assert model.calibrated_pairs_ == [(model.estimator_, model.calibrator_)]
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_result_does_not_depend_on_n_jobs(data, ensemble):
+    model = CalibratedClassifier(
+        RandomForestClassifier(5, random_state=0), ensemble=ensemble, cv=3
+    )
+    alone = clone(model).fit(*data)
+    together = model.set_params(n_jobs=2).fit(*data)
+    np.testing.assert_array_equal(together.oof_scores_, alone.oof_scores_)
+    np.testing.assert_array_equal(
+        together.predict_proba(data[0]), alone.predict_proba(data[0])
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_calibrators_warn_whatever_n_jobs(data, n_jobs):
+    X = data[0]
+    model = CalibratedClassifier(DummyClassifier(), cv=2, n_jobs=n_jobs)
+    with pytest.warns(CalibrationWarning, match="`scores` are all equal"):
+        model.fit(X[:100], np.arange(100) % 2)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 0.5)
+
+
+# --- metadata routing -------------------------------------------------------------
+
+
+def test_groups_are_routed_to_the_splitter(data, rng):
+    X, y = data
+    groups = rng.integers(0, 20, 200)
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(GaussianNB(), cv=GroupKFold(4))
+        model.fit(X, y, groups=groups)
+        expected = cross_val_predict(
+            GaussianNB(),
+            X,
+            y,
+            cv=list(GroupKFold(4).split(X, y, groups)),
+            method="predict_proba",
+        )
+    np.testing.assert_array_equal(model.oof_scores_, expected[:, 1])
+
+
+def test_weights_are_routed_as_requested(data, weights):
+    X, y = data
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(GaussianNB())
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            model.fit(X, y, sample_weight=weights)
+        wanted, unwanted = (
+            CalibratedClassifier(GaussianNB().set_fit_request(sample_weight=request))
+            .fit(X, y, sample_weight=weights)
+            .predict_proba(X)
+            for request in (True, False)
+        )
+        default = CalibratedClassifier().fit(X, y, sample_weight=weights)
+    plain = CalibratedClassifier(GaussianNB()).fit(X, y, weights)
+    np.testing.assert_array_equal(wanted, plain.predict_proba(X))
+    assert np.abs(unwanted - wanted).max() > 1e-3
+    np.testing.assert_array_equal(
+        default.predict_proba(X),
+        CalibratedClassifier().fit(X, y, weights).predict_proba(X),
+    )
+
+
+def test_weights_are_routed_through_a_search_to_a_frozen_classifier(data, weights):
+    X, y = data
+    base = FrozenEstimator(GaussianNB().fit(X, y))
+    with config_context(enable_metadata_routing=True):
+        model = CalibratedClassifier(base)
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"calibrator": [None, PlattCalibrator()]}, cv=2)
+        search.fit(X, y, sample_weight=weights)
+        got = search.best_estimator_.predict_proba(X)
+    expected = CalibratedClassifier(base, search.best_params_["calibrator"])
+    np.testing.assert_array_equal(got, expected.fit(X, y, weights).predict_proba(X))
+
+
+# --- containers -------------------------------------------------------------------
+
+
+def test_data_frames_reach_the_classifier_with_their_names(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(200)[::-1] * 7)
+    model = CalibratedClassifier(LogisticRegression(), cv=FOLDS).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert model.n_features_in_ == 6
+    array = clone(model).fit(X, y)
+    # Frames keep columns together, arrays rows: sums may differ in the last digit.
+    np.testing.assert_allclose(
+        model.predict_proba(frame), array.predict_proba(X), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("fedcba")])
+    model.fit(X, y)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_text_columns_reach_a_pipeline_unconverted(data):
+    X, y = data
+    frame = pd.DataFrame({"x": X[:, 0], "place": np.where(y == 1, "north", "south")})
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["place"]), remainder="passthrough"
+    )
+    model = CalibratedClassifier(make_pipeline(encoder, LogisticRegression()))
+    assert model.fit(frame, y).score(frame, y) == 1.0
+    assert model.feature_names_in_.tolist() == ["x", "place"]
+
+
+def test_sparse_arrays_and_lists_give_what_arrays_give(data):
+    X, y = np.round(data[0]), data[1]
+    model = CalibratedClassifier(RidgeClassifier(solver="sparse_cg", tol=1e-12))
+    expected = clone(model).fit(X, y).predict_proba(X)
+    for table in (csr_array(X), X.tolist()):
+        got = clone(model).fit(table, y).predict_proba(table)
+        np.testing.assert_allclose(got, expected, rtol=1e-8)
+
+
+def test_input_is_not_modified(data, weights, frozen):
+    X, y, w = frozen(data[0]), frozen(data[1]), frozen(weights)
+    CalibratedClassifier(GaussianNB()).fit(X, y, w).predict_proba(X)
+
+
+def test_tags_are_those_of_the_classifier():
+    tags = get_tags(CalibratedClassifier(HistGradientBoostingClassifier()))
+    assert tags.input_tags.allow_nan
+    assert not tags.input_tags.sparse
+    assert not tags.classifier_tags.multi_class
+    assert get_tags(CalibratedClassifier()).input_tags.sparse
+
+
+def test_missing_values_reach_a_classifier_that_takes_them(data):
+    X, y = data[0].copy(), data[1]
+    X[::7, 0] = np.nan
+    model = CalibratedClassifier(HistGradientBoostingClassifier(max_iter=5), cv=2)
+    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
+
+
+# --- life of the object -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_pickle_clone_and_refit(data, weights, ensemble):
+    X, y = data
+    model = CalibratedClassifier(GaussianNB(), IsotonicCalibrator(), ensemble=ensemble)
+    model.fit(X, y, weights)
+    answer = model.predict_proba(X)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_proba(X), answer)
+    assert not hasattr(clone(model), "classes_")
+    other = model.fit(-X, 1 - y).fit(X, y, weights)
+    np.testing.assert_array_equal(other.predict_proba(X), answer)
+
+
+def test_refit_forgets(data):
+    X, y = data
+    model = CalibratedClassifier(GaussianNB()).fit(X, y)
+    model.set_params(ensemble=True).fit(X, y)
+    assert not hasattr(model, "calibrator_")
+    model.set_params(estimator=FrozenEstimator(GaussianNB().fit(X, y))).fit(X, y)
+    assert not hasattr(model, "oof_scores_")
+
+
+def test_parameters_are_stored_unchanged_and_reachable():
+    base, calibrator = GaussianNB(), LogisticCalibrator()
+    model = CalibratedClassifier(base, calibrator)
+    assert model.estimator is base
+    assert model.calibrator is calibrator
+    model.set_params(calibrator__penalty=3.0, estimator__var_smoothing=0.1)
+    assert (calibrator.penalty, base.var_smoothing) == (3.0, 0.1)
+
+
+def test_no_warning_on_ordinary_data(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CalibratedClassifier(GaussianNB(), ensemble=True).fit(*data).predict(data[0])
+
+
+# --- refusals ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "match"),
+    [
+        ({"response": "predict"}, ValueError, "`response` must be one of 'auto'"),
+        (
+            {"estimator": RidgeClassifier(), "response": "predict_proba"},
+            ValueError,
+            "`response` must be a method.*RidgeClassifier has 'decision_function' only",
+        ),
+        (
+            {"estimator": LinearRegression()},
+            TypeError,
+            r"`estimator` must be a classifier.*got LinearRegression\(\)",
+        ),
+        (
+            {"calibrator": "isotonic"},
+            TypeError,
+            "`calibrator` must be a ScoreCalibrator.*got 'isotonic'",
+        ),
+        (
+            {"calibrator": IsotonicCalibrator},
+            TypeError,
+            "`calibrator` must be a ScoreCalibrator.*got <class",
+        ),
+        (
+            {"calibrator": TemperatureCalibrator()},
+            ValueError,
+            "`scale` of TemperatureCalibrator must be one of .* got 'real'",
+        ),
+        (
+            {"calibrator": LogisticCalibrator(penalty=-1.0)},
+            ValueError,
+            "`penalty` must lie in",
+        ),
+        ({"ensemble": "auto"}, TypeError, "`ensemble` must be True or False, got"),
+        ({"cv": 1}, ValueError, "`cv` must be at least 2, got 1"),
+        ({"cv": True}, TypeError, "`cv` must be an integer, got True"),
+        ({"cv": []}, ValueError, "`cv` must yield at least one fold"),
+        (
+            {"cv": [(np.arange(200), [])]},
+            ValueError,
+            "`cv` must leave no test part empty, got fold 0",
+        ),
+        (
+            {"estimator": Constant([[0.2, 0.3, 0.5]])},
+            ValueError,
+            r"`estimator` must return .* shape \(n, 2\), got shape \(40, 3\)",
+        ),
+        (
+            {"estimator": Constant([0.0, np.nan])},
+            ValueError,
+            "`scores` must be finite, got nan",
+        ),
+    ],
+)
+def test_parameters_refused(data, params, error, match):
+    with pytest.raises(error, match=match):
+        CalibratedClassifier(**params).fit(*data)
+
+
+def test_a_scale_without_meaning_is_refused_before_any_fit(data):
+    class Expensive(Recorder):
+        fit = pytest.fail
+
+    model = CalibratedClassifier(Expensive(), IdentityCalibrator())
+    with pytest.raises(ValueError, match="`scale` of IdentityCalibrator"):
+        model.fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        ([0, 1, 2, 1], "Only binary classification is supported.*got 3.*multiclass"),
+        ([1, 1, 1, 1], "`y` must hold two classes, got one class: 1"),
+        (["a"] * 4, "`y` must hold two classes, got one class: 'a'"),
+        ([0.5, 1.5, 2.5, 0.5], "Unknown label type: continuous"),
+        ([0.0, 1.0, np.nan, 0.0], "Input y contains NaN"),
+        ([0, 1, 1], "inconsistent numbers of samples"),
+        ([[0, 1], [1, 0], [1, 1], [0, 0]], "y should be a 1d array"),
+    ],
+)
+def test_labels_refused(data, y, match):
+    with pytest.raises(ValueError, match=match):
+        CalibratedClassifier().fit(data[0][:4], y)
+
+
+def test_empty_data_are_refused():
+    with pytest.raises(ValueError, match="`y` must hold two classes, got no row"):
+        CalibratedClassifier().fit(np.empty((0, 2)), [])
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        ([-1.0] * 200, "`sample_weight` must not be negative"),
+        ([0.0] * 200, "`sample_weight` must not be zero everywhere"),
+        ([1.0] * 199, "`sample_weight` must be as long as"),
+        ([np.nan] * 200, "`sample_weight` must be finite"),
+    ],
+)
+def test_weights_refused(data, weight, match):
+    with pytest.raises(ValueError, match=match):
+        CalibratedClassifier().fit(*data, sample_weight=weight)
+
+
+def test_training_parts_need_both_classes(data):
+    X, y = data[0], np.repeat([0, 1], 100)
+    with pytest.raises(
+        ValueError, match=r"in every training part, got fold 0.*class 1 only"
+    ):
+        CalibratedClassifier(cv=KFold(2)).fit(X, y)
+    with pytest.raises(ValueError, match="got fold 0 that trains on no row"):
+        CalibratedClassifier(cv=[(np.arange(0), np.arange(200))]).fit(X, y)
+
+
+def test_frozen_classifiers_refused(data):
+    X, y = data
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        CalibratedClassifier(FrozenEstimator(GaussianNB())).fit(X, y)
+    three = FrozenEstimator(GaussianNB().fit(X, np.arange(200) % 3))
+    with pytest.raises(ValueError, match=r"Only binary classification.*got 3"):
+        CalibratedClassifier(three).fit(X, y)
+
+
+def test_unfitted_is_refused(data):
+    for method in ("predict", "predict_proba"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(CalibratedClassifier(), method)(data[0])

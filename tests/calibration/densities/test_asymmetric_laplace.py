@@ -1,0 +1,205 @@
+"""Asymmetric Laplace classes against a loop over modes with a general optimiser."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import laplace_asymmetric
+from sklearn.base import clone
+
+from calibration import CalibrationWarning
+from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
+
+
+def make_real():
+    return AsymmetricLaplaceCalibrator(scale="real")
+
+
+def log_density(x, mode, beta, gamma):
+    """The density of the paper, section 3.2, term by term."""
+    norm = np.log(beta * gamma / (beta + gamma))
+    return np.where(x <= mode, norm - beta * (mode - x), norm - gamma * (x - mode))
+
+
+def fit_by_brute_force(x, weight):
+    """Numerical maximum likelihood of the rates at every score as the mode."""
+
+    def loss(logs, mode):
+        return -weight @ log_density(x, mode, *np.exp(logs))
+
+    fits = [
+        (minimize(loss, np.zeros(2), mode, "Nelder-Mead", tol=1e-10), mode)
+        for mode in np.unique(x)[1:-1]
+    ]
+    best, mode = min(fits, key=lambda fit: fit[0].fun)
+    return mode, np.exp(best.x), -best.fun
+
+
+def sample(rng, n):
+    y = np.repeat([0, 1], [n, n // 2])
+    sides = rng.choice([-0.5, 1.5], size=len(y))
+    return np.round(3 * y + sides * rng.exponential(size=len(y)), 1), y
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_mode_and_rates_are_maximum_likelihood(seed, weighted):
+    rng = np.random.default_rng(seed)
+    x, y = sample(rng, 120)
+    weight = rng.uniform(0.2, 3.0, len(x)) if weighted else np.ones(len(x))
+    fitted = make_real().fit(x, y, weight)
+    for k in (0, 1):
+        xk, wk = x[y == k], weight[y == k]
+        mode, rates, likelihood = fit_by_brute_force(xk, wk)
+        assert fitted.modes_[k] == mode
+        np.testing.assert_allclose(fitted.rates_[k], rates, rtol=1e-4)
+        ours = wk @ log_density(xk, fitted.modes_[k], *fitted.rates_[k])
+        assert ours == pytest.approx(likelihood, rel=1e-9)
+
+
+def test_rates_are_the_papers_formulas(rng):
+    x, y = sample(rng, 80)
+    fitted = make_real().fit(x, y)
+    for k in (0, 1):
+        xk, mode = x[y == k], fitted.modes_[k]
+        below = (mode - xk[xk <= mode]).sum()
+        above = (xk[xk > mode] - mode).sum()
+        cross = np.sqrt(below * above)
+        expected = len(xk) / (np.array([below, above]) + cross)
+        np.testing.assert_allclose(fitted.rates_[k], expected, rtol=1e-12)
+
+
+def test_no_point_between_scores_is_a_better_mode(rng):
+    x, y = sample(rng, 40)
+    mode = make_real().fit(x, y).modes_[0]
+    x = x[y == 0]
+    grid = np.linspace(x.min(), x.max(), 2001)[:, None]
+    cost = np.sqrt(np.maximum(grid - x, 0).sum(1))
+    cost += np.sqrt(np.maximum(x - grid, 0).sum(1))
+    at_mode = np.sqrt((mode - x[x <= mode]).sum()) + np.sqrt((x[x > mode] - mode).sum())
+    assert at_mode <= cost.min() + 1e-12
+
+
+def test_posterior_is_bayes_rule_with_add_one_priors(rng):
+    x, y = sample(rng, 50)
+    fitted = make_real().fit(x, y)
+    grid = np.linspace(-5, 9, 301)
+    joint = []
+    for k, (mode, (beta, gamma)) in enumerate(
+        zip(fitted.modes_, fitted.rates_, strict=True)
+    ):
+        kappa = np.sqrt(gamma / beta)
+        scale = 1 / np.sqrt(beta * gamma)
+        # scipy: exp(-kappa z) above the mode and exp(z / kappa) below, z = x / scale
+        density = laplace_asymmetric.pdf(grid, kappa, mode, scale)
+        joint.append(density * ((y == k).sum() + 1) / (len(y) + 2))
+    expected = joint[1] / (joint[0] + joint[1])
+    np.testing.assert_allclose(fitted.predict(grid), expected, atol=1e-12)
+
+
+def test_log_odds_are_a_line_in_three_pieces(rng):
+    fitted = make_real().fit(*sample(rng, 100))
+    first, second = np.sort(fitted.modes_)
+    inside = np.linspace(first, second, 7)
+    for piece in (first - np.arange(5.0), inside, second + np.arange(5.0)):
+        assert np.diff(fitted.predict_log_odds(piece), 2) == pytest.approx(0, abs=1e-9)
+    (beta0, gamma0), (beta1, gamma1) = fitted.rates_
+    ends = fitted.predict_log_odds([-101.0, -100.0, 100.0, 101.0])
+    assert ends[1] - ends[0] == pytest.approx(beta1 - beta0, abs=1e-9)
+    assert ends[3] - ends[2] == pytest.approx(gamma0 - gamma1, abs=1e-9)
+
+
+def test_recovers_two_asymmetric_classes(rng):
+    n = 100_000
+    y = np.repeat([0, 1], n)
+    truth = {0: (0.0, 1.0, 0.5), 1: (2.0, 0.8, 2.0)}
+    x = np.empty(2 * n)
+    for k, (mode, beta, gamma) in truth.items():
+        below = rng.uniform(size=n) < gamma / (beta + gamma)
+        size = rng.exponential(size=n)
+        x[y == k] = mode + np.where(below, -size / beta, size / gamma)
+    fitted = make_real().fit(x, y)
+    np.testing.assert_allclose(fitted.modes_, [0, 2], atol=0.05)
+    np.testing.assert_allclose(fitted.rates_, [[1, 0.5], [0.8, 2]], rtol=0.03)
+    odds = log_density(x, *truth[1]) - log_density(x, *truth[0])
+    error = fitted.predict(x) - 1 / (1 + np.exp(-odds))
+    assert np.sqrt(np.mean(error**2)) < 0.006
+
+
+def test_an_empty_side_counts_as_one_row_at_the_mean_distance():
+    fitted = make_real().fit([0.0, 1.0, 2.0, 5.0], [1, 1, 1, 0])
+    # Class 1: sqrt(0 + 1 + 2) at both ends, 1 + 1 between: the lower end, X_l = 0.
+    # Class 0 has one score: the mean distance of all rows from 2 is 6 / 4.
+    assert fitted.modes_.tolist() == [5.0, 0.0]
+    cross = np.sqrt(3)
+    expected = [[1 / 3, 1 / 3], [3 / (1 + cross), 3 / (3 + cross)]]
+    np.testing.assert_allclose(fitted.rates_, expected, rtol=1e-12)
+
+
+def test_a_nearly_empty_side_is_no_steeper_than_an_empty_one():
+    bulk = np.linspace(0.0, 3.0, 40) ** 2
+    x, y = np.concatenate([bulk, bulk + 4]), np.repeat([0, 1], 40)
+    exact = make_real().fit(x, y)
+    x[0] -= 1e-12
+    nearly = make_real().fit(x, y)
+    np.testing.assert_allclose(nearly.rates_, exact.rates_, rtol=1e-6)
+
+
+def test_scores_that_the_logit_cannot_tell_apart_give_the_prior():
+    fitted = AsymmetricLaplaceCalibrator().fit([5e-324, 1e-323, 1e-310], [0, 1, 1])
+    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), 3 / 5)
+
+
+def test_log_odds_are_finite_everywhere(rng):
+    y = np.repeat([0, 1], 20)
+    for x in (y + 0.1 * rng.normal(size=40), y, 1.0 - y, 1e-9 * y, 1e9 + y):
+        far = make_real().fit(x, y).predict_log_odds([-1e200, -50, 0, 1, 50, 1e200])
+        assert np.isfinite(far).all()
+    hard = AsymmetricLaplaceCalibrator().fit([0, 0, 1, 1], [0, 0, 1, 1])
+    p = hard.predict([0.0, 0.5, 1.0])
+    assert p[0] < 0.2
+    assert p[1] == pytest.approx(0.5)
+    assert p[2] > 0.8
+
+
+def test_weights_are_repetitions_in_any_order(rng):
+    x, y = sample(rng, 60)
+    weight = rng.integers(0, 4, len(x))
+    order = rng.permutation(weight.sum())
+    weighted = make_real().fit(x, y, weight).predict(x)
+    repeated = make_real().fit(np.repeat(x, weight)[order], np.repeat(y, weight)[order])
+    np.testing.assert_array_equal(weighted, repeated.predict(x))
+
+
+def test_probabilities_enter_by_their_log_odds(rng):
+    x, y = sample(rng, 60)
+    s = 1 / (1 + np.exp(-x))
+    by_x = AsymmetricLaplaceCalibrator(scale="logit").fit(x, y).predict(x)
+    by_s = AsymmetricLaplaceCalibrator().fit(s, y).predict(s)
+    np.testing.assert_allclose(by_s, by_x, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"), [([0.2, 0.6], [1, 1]), ([0.5, 0.5, 0.5], [0, 1, 0]), ([0.3], [0])]
+)
+def test_degenerate_data_give_a_smoothed_constant(scores, y):
+    with pytest.warns(CalibrationWarning, match="LaplaceCalibrator predicts the"):
+        fitted = AsymmetricLaplaceCalibrator().fit(scores, y)
+    expected = (sum(y) + 1) / (len(y) + 2)
+    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
+
+
+def test_bad_scale_and_scores_are_named():
+    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'odds'"):
+        AsymmetricLaplaceCalibrator(scale="odds").fit([0.1, 0.2], [0, 1])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got -1"):
+        AsymmetricLaplaceCalibrator().fit([0.1, -1.0], [0, 1])
+
+
+def test_clone_and_pickle(rng):
+    x, y = sample(rng, 40)
+    fitted = make_real().fit(x, y)
+    assert clone(fitted).get_params() == {"scale": "real"}
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict(x), fitted.predict(x))

@@ -1,0 +1,311 @@
+"""Piecewise logistic regression against the paper's own parametrisation."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import clone
+
+from calibration import CalibrationWarning, LogisticCalibrator, ScoreSummary, piecewise
+from calibration.base.log_odds import WEAK_RIDGE
+from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
+
+
+def make_real(*args, **parameters):
+    return PiecewiseLogisticCalibrator(*args, **parameters, scale="real")
+
+
+@pytest.fixture
+def data(rng):
+    x = np.round(2 * rng.normal(size=400), 2)
+    y = (rng.uniform(size=400) < expit(2 * np.clip(x, -1, 1) + 0.2 * x)).astype(int)
+    return x, y, rng.uniform(0.1, 2.0, 400)
+
+
+def fit_as_the_paper(x, y, weight, knots, strength, prior=0.0):
+    """Minimise O_reg over w_j at knots theta_0 .. theta_K by a general optimiser.
+
+    theta_0 = min x and theta_K = max x + epsilon as in section 3.3, the penalty in
+    standard deviations of x, plus the documented weak ridge on the first slope.
+    """
+    theta = np.concatenate([[x.min()], knots, [x.max() + 1e-3]])
+    hats = np.stack([np.interp(x, theta, row) for row in np.eye(len(theta))])
+    center = np.average(x, weights=weight)
+    spread = np.sqrt(np.average((x - center) ** 2, weights=weight))
+    slopes = spread * np.diff(np.eye(len(theta)), axis=0) / np.diff(theta)[:, None]
+    jumps = np.diff(slopes, axis=0)
+
+    def loss(w):
+        f = w @ hats
+        objective = weight @ (np.logaddexp(0, f) - y * f)
+        gradient = hats @ (weight * (expit(f) - y))
+        objective += strength * ((jumps @ w) ** 2).sum()
+        gradient += 2 * strength * jumps.T @ (jumps @ w)
+        away = slopes[0] @ w - prior * spread
+        return (
+            objective + WEAK_RIDGE / 2 * away**2,
+            gradient + WEAK_RIDGE * away * slopes[0],
+        )
+
+    start = np.zeros(len(theta))
+    best = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    return best.x @ hats, best.fun, loss, theta
+
+
+@pytest.mark.parametrize("strength", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("n_pieces", [2, 3, 5])
+@pytest.mark.parametrize("scale", ["logit", "real"])
+def test_minimises_the_papers_objective(data, n_pieces, strength, scale):
+    x, y, weight = data
+    ours = PiecewiseLogisticCalibrator(n_pieces, strength, scale=scale)
+    ours.fit(x, y, weight)
+    assert ours.n_pieces_ == len(ours.slopes_) == len(ours.knots_) + 1 == n_pieces
+    assert ours.regularization_ == strength
+    prior = float(scale == "logit")
+    f, least, loss, theta = fit_as_the_paper(x, y, weight, ours.knots_, strength, prior)
+    np.testing.assert_allclose(ours.predict_log_odds(x), f, atol=1e-6)
+    assert loss(ours.predict_log_odds(theta))[0] == pytest.approx(least, rel=1e-10)
+
+
+def test_three_pieces_take_the_most_likely_pair(data):
+    x, y, _ = data
+    ones = np.ones(len(x))
+    lows, highs = (
+        np.quantile(x[y == k], np.arange(1, 10) / 10, method="inverted_cdf")
+        for k in (0, 1)
+    )
+    # The weak ridge on kinks of the search is that of strength WEAK_RIDGE / 2.
+    fits = {
+        (a, b): fit_as_the_paper(x, y, ones, [a, b], WEAK_RIDGE / 2)[0]
+        for a in lows
+        for b in highs
+        if a < b
+    }
+    best = min(fits, key=lambda pair: np.logaddexp(0, (1 - 2 * y) * fits[pair]).sum())
+    ours = make_real(3, 0.0).fit(x, y)
+    np.testing.assert_array_equal(ours.knots_, best)
+    np.testing.assert_allclose(ours.predict_log_odds(x), fits[best], atol=1e-5)
+
+
+def test_hill_climbing_adds_the_best_knot_and_moves_knots_while_that_gains(data):
+    x, y, _ = data
+    places = np.quantile(x, np.arange(1, 20) / 20, method="inverted_cdf")
+
+    def loss(at):
+        knots = places[sorted(at)]
+        f = fit_as_the_paper(x, y, np.ones(len(x)), knots, WEAK_RIDGE / 2)[0]
+        return np.logaddexp(0, (1 - 2 * y) * f).sum()
+
+    at = set()
+    for n_pieces in (2, 3, 4):
+        at = min((at | {i} for i in set(range(19)) - at), key=loss)
+        while True:
+            near = [(i, i + side) for i in at for side in (-1, 1)]
+            moves = [at - {i} | {j} for i, j in near if 0 <= j < 19 and j not in at]
+            if loss(best := min(moves, key=loss)) >= loss(at):
+                break
+            at = best
+        if n_pieces != 3:
+            ours = make_real(n_pieces, 0.0).fit(x, y)
+            np.testing.assert_array_equal(ours.knots_, places[sorted(at)])
+
+
+def test_one_piece_is_logistic_regression(data):
+    x, y, weight = data
+    ours = make_real(1).fit(x, y, weight)
+    line = LogisticCalibrator(WEAK_RIDGE, scale="real").fit(x, y, weight)
+    np.testing.assert_allclose(ours.slopes_, line.coef_, rtol=1e-9)
+    assert ours.intercept_ == pytest.approx(line.intercept_, rel=1e-9)
+    assert (ours.n_pieces_, ours.regularization_) == (1, 0.0)
+
+
+def test_strong_regularization_gives_one_line(data):
+    x, y, _ = data
+    ours = make_real(3, 1e9).fit(x, y)
+    line = make_real(1).fit(x, y)
+    np.testing.assert_allclose(ours.predict(x), line.predict(x), atol=1e-6)
+
+
+def test_end_pieces_continue_beyond_the_scores(data):
+    x, y, _ = data
+    ours = make_real(3, 1.0).fit(x, y)
+    log_odds = ours.predict_log_odds([-200.0, -100.0, x.min(), x.max(), 100.0, 200.0])
+    slopes = np.diff(log_odds)[[0, -1]] / 100
+    np.testing.assert_allclose(slopes, ours.slopes_[[0, -1]], rtol=1e-9)
+    assert log_odds[1] == pytest.approx(ours.intercept_ - 100 * ours.slopes_[0])
+
+
+def test_strength_is_the_best_on_held_out_folds(data):
+    """Refit by the public interface; folds are dealt by rank."""
+    x, y, weight = data
+    ours = make_real(random_state=3).fit(x, y, weight)
+    cells = ScoreSummary.from_scores(x, y, weight)
+    ranks = np.arange(cells.n_cells, dtype=float)
+    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
+    strengths = [1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01]
+    losses = np.zeros(7)
+    for fold in ranked.split(5, 3):
+        rest = ranked - fold
+        rest = ScoreSummary(
+            cells.scores[rest.scores.astype(int)], rest.weight0, rest.weight1
+        )
+        held = cells.scores[fold.scores.astype(int)]
+        for i, strength in enumerate(strengths):
+            f = make_real(3, strength).fit_summary(rest).predict_log_odds(held)
+            losses[i] += fold.weight0 @ np.logaddexp(0, f)
+            losses[i] += fold.weight1 @ np.logaddexp(0, -f)
+    assert ours.regularization_ == strengths[int(np.argmin(losses))]
+
+
+def test_strength_follows_the_shape(rng):
+    x = rng.uniform(-3, 3, 4000)
+    kinked = rng.uniform(size=4000) < expit(6 * np.clip(x, -0.5, 0.5))
+    assert make_real().fit(x, kinked).regularization_ <= 1.0
+    strengths = []
+    for _ in range(7):
+        straight = rng.uniform(size=4000) < expit(x)
+        strengths.append(make_real().fit(x, straight).regularization_)
+    assert np.median(strengths) >= 10.0
+
+
+def test_recovers_three_pieces(rng):
+    x = rng.uniform(-3, 3, 100_000)
+    f = 0.3 * x + 3 * np.clip(x, -0.5, 0.5)
+    ours = make_real().fit(x, rng.uniform(size=len(x)) < expit(f))
+    # The kinks lie between percentiles, so that knots and slopes are near, not at.
+    np.testing.assert_allclose(ours.slopes_, [0.3, 3.3, 0.3], atol=0.5)
+    np.testing.assert_allclose(ours.knots_, [-0.5, 0.5], atol=0.15)
+    assert np.sqrt(np.mean((ours.predict(x) - expit(f)) ** 2)) < 0.013
+
+
+def test_hill_climbing_finds_few_knots_on_a_line_and_more_on_a_w(rng):
+    x = rng.uniform(-2, 2, 20_000)
+    straight = make_real("auto").fit(x, rng.uniform(size=len(x)) < expit(1.5 * x))
+    assert straight.n_pieces_ == 1
+    f = 4 * np.abs(np.abs(x) - 1) - 2
+    w_shape = make_real("auto").fit(x, rng.uniform(size=len(x)) < expit(f))
+    assert w_shape.n_pieces_ == 4
+    np.testing.assert_allclose(w_shape.knots_, [-1, 0, 1], atol=0.05)
+    np.testing.assert_allclose(w_shape.slopes_, [-4, 4, -4, 4], atol=0.4)
+    assert np.sqrt(np.mean((w_shape.predict(x) - expit(f)) ** 2)) < 0.013
+
+
+def test_noise_of_small_samples_adds_no_knots(rng):
+    pieces = [
+        make_real("auto", 1.0).fit(x, rng.uniform(size=60) < expit(x)).n_pieces_
+        for x in rng.normal(size=(20, 60))
+    ]
+    assert np.mean(np.array(pieces) == 1) > 0.5
+
+
+def test_search_on_condensed_cells_finds_the_same_knots(rng, monkeypatch):
+    x = rng.normal(size=20_000)
+    y = rng.uniform(size=len(x)) < expit(4 * np.clip(x, -0.7, 0.4) + x)
+    coarse = [make_real(k, 1.0).fit(x, y) for k in (3, 4)]
+    monkeypatch.setattr(piecewise, "_SEARCH_CELLS", len(x))
+    for few in coarse:
+        full = make_real(few.n_pieces, 1.0).fit(x, y)
+        np.testing.assert_array_equal(few.knots_, full.knots_)
+        np.testing.assert_allclose(few.predict(x), full.predict(x), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_pieces", [3, 5, "auto"])
+def test_unit_and_origin_of_scores_do_not_matter(data, n_pieces):
+    x, y, _ = data
+    near = make_real(n_pieces).fit(x, y)
+    far = make_real(n_pieces).fit(1024 * x + 4096, y)
+    assert far.regularization_ == near.regularization_
+    np.testing.assert_allclose(far.knots_, 1024 * near.knots_ + 4096)
+    np.testing.assert_allclose(far.predict(1024 * x + 4096), near.predict(x), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_pieces", [3, 4, "auto"])
+def test_weights_are_repetitions_in_any_order(data, n_pieces, rng):
+    x, y, _ = data
+    weight = rng.integers(0, 4, len(x))
+    order = rng.permutation(weight.sum())
+    weighted = make_real(n_pieces).fit(x, y, weight).predict(x)
+    repeated = make_real(n_pieces).fit(
+        np.repeat(x, weight)[order], np.repeat(y, weight)[order]
+    )
+    np.testing.assert_array_equal(weighted, repeated.predict(x))
+
+
+def test_probabilities_enter_by_their_log_odds(data):
+    x, y, _ = data
+    s = expit(x)
+    by_x = PiecewiseLogisticCalibrator(scale="logit").fit(x, y)
+    by_s = PiecewiseLogisticCalibrator().fit(s, y)
+    np.testing.assert_allclose(by_s.predict(s), by_x.predict(x), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_pieces", [1, 3, 6, "auto"])
+@pytest.mark.parametrize("regularization", [0.0, 1.0, "auto"])
+def test_hard_data_give_finite_answers(n_pieces, regularization):
+    y = np.repeat([0, 1], 20)
+    steps = np.linspace(0, 1, 40)
+    hard = (steps, 1 - steps, y, 1 - y, 1e-200 * steps, y + 1e9, steps.round(1))
+    for x in hard:
+        fitted = make_real(n_pieces, regularization).fit(x, y)
+        p = fitted.predict_log_odds([-1e9, *x, 1e9])
+        assert np.isfinite(p).all()
+        assert np.isfinite(fitted.slopes_).all()
+    few = PiecewiseLogisticCalibrator(n_pieces, regularization)
+    for scores, labels in (([0.1, 0.7], [0, 1]), ([1e-300, 1e-200], [1, 0])):
+        log_odds = few.fit(scores, labels).predict_log_odds([0.0, 0.5, 1.0])
+        assert np.isfinite(log_odds).all()
+        assert few.n_pieces_ == 1
+
+
+def test_scores_that_allow_no_pair_get_one_knot_or_none():
+    """Three pieces need theta_1 < theta_2, which reversed scores do not offer."""
+    x = np.arange(20.0)
+    reversed_ = make_real(3, 1.0).fit(x, x < 10)
+    assert reversed_.n_pieces_ == 2
+    assert (np.diff(reversed_.predict(x)) < 0).all()
+    assert make_real(3).fit([0, 0, 1, 1], [0, 1, 0, 1]).n_pieces_ == 1
+    assert make_real(20, 1.0).fit([0, 1, 2, 3, 4], [0, 1, 0, 1, 1]).n_pieces_ == 4
+
+
+@pytest.mark.parametrize(
+    ("scores", "y"), [([0.2, 0.6], [1, 1]), ([0.5, 0.5, 0.5], [0, 1, 0]), ([0.3], [0])]
+)
+def test_degenerate_data_give_a_smoothed_constant(scores, y):
+    with pytest.warns(CalibrationWarning, match="LogisticCalibrator predicts the"):
+        fitted = PiecewiseLogisticCalibrator().fit(scores, y)
+    expected = (sum(y) + 1) / (len(y) + 2)
+    np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_pieces": 0}, ValueError, "`n_pieces` must be at least 1, got 0"),
+        ({"n_pieces": 2.5}, TypeError, "`n_pieces` must be an integer, got 2.5"),
+        ({"n_pieces": "bic"}, TypeError, "`n_pieces` must be an integer, got 'bic'"),
+        ({"regularization": -1}, ValueError, r"`regularization` must lie in .* got -1"),
+        ({"regularization": "cv"}, TypeError, "`regularization` must be a real number"),
+        ({"regularization": np.inf}, ValueError, r"`regularization` must .* got inf"),
+        ({"random_state": -1}, ValueError, "`random_state` must be at least 0, got -1"),
+        ({"random_state": "x"}, TypeError, "`random_state` must be an integer, got"),
+        ({"scale": "odds"}, ValueError, r"`scale` must be one of .* got 'odds'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, error, message):
+    with pytest.raises(error, match=message):
+        PiecewiseLogisticCalibrator(**parameters).fit([0.1, 0.2], [0, 1])
+
+
+def test_clone_and_pickle(data):
+    x, y, _ = data
+    fitted = make_real("auto", 2.0, None).fit(x, y)
+    assert clone(fitted).get_params() == {
+        "n_pieces": "auto",
+        "random_state": None,
+        "regularization": 2.0,
+        "scale": "real",
+    }
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict(x), fitted.predict(x))

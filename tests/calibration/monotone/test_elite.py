@@ -1,0 +1,231 @@
+"""ELiTE as a calibrator: its average, its weights, its cells."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from calibration import CalibrationWarning, IsotonicCalibrator, ScoreSummary
+from calibration._kernels.trend_filter import trend_filter_path
+from calibration.monotone.elite import ELiTECalibrator
+
+
+@pytest.fixture
+def data(rng):
+    scores = np.round(rng.uniform(size=400), 2)
+    return scores, (rng.uniform(size=400) < scores**2).astype(int)
+
+
+def fall_of(values):
+    return np.maximum(-np.diff(values), 0.0).sum()
+
+
+def naive_elite(summary, lambdas, price=0.0):
+    """Values at the cells and weights, by the formulas, with plain numpy."""
+    x, weight, n = summary.scores, summary.weight, summary.n
+    target = summary.weight1 / weight
+    paths, marks, _, _ = trend_filter_path(x, weight, target, lambdas, n * price)
+    log_weights = []
+    for p, kinks in zip(paths, marks, strict=True):
+        inside = np.clip(p, 1 / (2 * n + 2), 1 - 1 / (2 * n + 2))
+        log_likelihood = summary.weight1 @ np.log(inside)
+        log_likelihood += summary.weight0 @ np.log(1 - inside)
+        df = np.count_nonzero(kinks) + 2
+        aicc = -2 * log_likelihood + 2 * df + 2 * df * (df + 1) / (n - df - 1)
+        log_weights.append(-aicc / 2)
+    weights = np.exp(log_weights - logsumexp(log_weights))
+    return weights @ np.clip(paths, 0.0, 1.0), weights
+
+
+def test_is_the_aicc_average_of_the_path(data):
+    summary = ScoreSummary.from_scores(*data)
+    fitted = ELiTECalibrator().fit_summary(summary)
+    values, weights = naive_elite(summary, fitted.lambdas_)
+    np.testing.assert_allclose(fitted.weights_, weights, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(fitted.predict(summary.scores), values, atol=1e-9)
+    assert 2 < len(fitted.map_) < summary.n_cells
+    assert fitted.duality_gaps_.max() < 1e-8
+
+
+def test_path_runs_from_lambda_max_evenly_in_the_logarithm(data):
+    scores, y = data
+    fitted = ELiTECalibrator(9, 1e-2).fit(scores, y)
+    summary = ScoreSummary.from_scores(scores, y)
+    x, weight = summary.scores, summary.weight
+    bends = np.diff(np.diff(np.eye(len(x)), axis=0) / np.diff(x)[:, None], axis=0)
+    dual = np.linalg.solve(bends / weight @ bends.T, bends @ (summary.weight1 / weight))
+    expected = np.abs(dual).max() * np.logspace(0, -2, 9)
+    np.testing.assert_allclose(fitted.lambdas_, expected, rtol=1e-8)
+    assert fitted.degrees_of_freedom_[0] == 2
+    assert len(ELiTECalibrator().fit(scores, y).lambdas_) == 50
+
+
+def test_at_lambda_max_it_is_the_weighted_affine_fit(rng):
+    scores = np.round(rng.uniform(size=500), 2)
+    y = rng.uniform(size=500) < 0.2 + 0.6 * scores
+    fitted = ELiTECalibrator(1).fit(scores, y)
+    slope, level = np.polyfit(scores, y, 1)
+    points = np.linspace(scores.min(), scores.max(), 40)
+    np.testing.assert_allclose(fitted.predict(points), level + slope * points)
+    assert len(fitted.map_) == 2
+
+
+def test_values_are_clipped_to_probabilities():
+    scores = np.linspace(0.0, 1.0, 40)
+    y = (scores > 0.5).astype(int)
+    fitted = ELiTECalibrator(1).fit(scores, y)
+    slope, level = np.polyfit(scores, y, 1)
+    assert level < 0.0
+    expected = np.clip(level + slope * scores, 0.0, 1.0)
+    np.testing.assert_allclose(fitted.predict(scores), expected, atol=1e-12)
+    assert fitted.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
+
+
+def test_recovers_a_map_that_is_not_increasing_better_than_isotonic(rng):
+    scores = rng.uniform(size=5000)
+    y = rng.uniform(size=5000) < 0.5 + 0.4 * np.sin(9.0 * scores)
+    grid = np.linspace(0.01, 0.99, 99)
+    truth = 0.5 + 0.4 * np.sin(9.0 * grid)
+    elite = ELiTECalibrator().fit(scores, y).predict(grid)
+    isotonic = IsotonicCalibrator().fit(scores, y).predict(grid)
+    assert np.sqrt(np.mean((elite - truth) ** 2)) < 0.03
+    assert np.sqrt(np.mean((isotonic - truth) ** 2)) > 0.15
+
+
+def test_isotonic_penalty_lessens_falls_until_there_are_none(rng):
+    scores = rng.uniform(size=600)
+    y = rng.uniform(size=600) < 0.4 + 0.2 * np.sin(7.0 * scores)
+    grid = np.linspace(0.0, 1.0, 1001)
+    fits = [
+        ELiTECalibrator(isotonic_penalty=price).fit(scores, y)
+        for price in (0.0, 0.003, 0.01, np.inf)
+    ]
+    falls = [fall_of(fit.predict(grid)) for fit in fits]
+    assert falls[0] > falls[1] > falls[2] > 0.05
+    assert falls[3] == 0.0
+    assert fits[3].map_.is_increasing
+    assert max(fit.duality_gaps_.max() for fit in fits) < 1e-8
+
+
+def test_isotonic_penalty_changes_nothing_where_nothing_falls():
+    scores = np.linspace(0.0, 1.0, 11)
+    weight1 = np.round(100 * scores**2)
+    x, y = np.tile(scores, 2), np.repeat([1, 0], 11)
+    weight = np.concatenate([weight1, 100 - weight1])
+    plain = ELiTECalibrator().fit(x, y, weight)
+    increasing = ELiTECalibrator(isotonic_penalty=np.inf).fit(x, y, weight)
+    np.testing.assert_allclose(plain.predict(x), increasing.predict(x), atol=1e-9)
+
+
+def test_flat_pieces_take_no_degree_of_freedom():
+    """A falling map held increasing is the constant: one free parameter."""
+    scores = np.linspace(0.0, 1.0, 30)
+    y = scores < 0.5
+    fitted = ELiTECalibrator(5, isotonic_penalty=np.inf).fit(scores, y)
+    np.testing.assert_array_equal(fitted.degrees_of_freedom_, np.ones(5))
+    np.testing.assert_allclose(fitted.predict(scores), 0.5)
+
+
+def test_scores_may_be_moved_and_stretched(data):
+    scores, y = data
+    plain = ELiTECalibrator().fit(scores, y)
+    moved = ELiTECalibrator(scale="real").fit(1000.0 - 64.0 * (1.0 - scores), y)
+    p = moved.predict(1000.0 - 64.0 * (1.0 - scores))
+    np.testing.assert_allclose(p, plain.predict(scores), atol=1e-7)
+    # Slopes are 64 times less, so their penalty is 64 times more.
+    np.testing.assert_allclose(moved.lambdas_, 64.0 * plain.lambdas_, rtol=1e-9)
+
+
+def test_close_cells_are_joined_and_many_cells_merged(rng):
+    scores = rng.uniform(size=3000)
+    y = rng.uniform(size=3000) < scores
+    fine = ELiTECalibrator().fit(scores, y)
+    coarse = ELiTECalibrator(max_cells=300).fit(scores, y)
+    grid = np.linspace(0.02, 0.98, 50)
+    assert np.abs(fine.predict(grid) - coarse.predict(grid)).max() < 0.01
+    # Pairs 1e-9 apart are as good as ties.
+    pairs = np.concatenate([scores[:500], np.minimum(scores[:500] + 1e-9, 1.0)])
+    labels = np.concatenate([y[:500], y[500:1000]])
+    ties = np.tile(scores[:500], 2)
+    apart = ELiTECalibrator().fit(pairs, labels).predict(grid)
+    tied = ELiTECalibrator().fit(ties, labels).predict(grid)
+    np.testing.assert_allclose(apart, tied, atol=1e-5)
+
+
+def test_two_cells_are_joined_by_a_line():
+    fitted = ELiTECalibrator().fit([0.2, 0.2, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])
+    np.testing.assert_allclose(fitted.predict([0.2, 0.5, 0.8]), [1 / 2, 7 / 12, 2 / 3])
+    assert fitted.lambdas_.tolist() == [0.0]
+    assert fitted.weights_.tolist() == [1.0]
+    np.testing.assert_array_equal(fitted.duality_gaps_, [0.0])
+
+
+@pytest.mark.parametrize("price", [0.0, 0.01, np.inf])
+@pytest.mark.parametrize("n", range(2, 10))
+def test_few_rows_give_finite_answers(rng, n, price):
+    for _ in range(10):
+        scores = np.append(rng.uniform(size=n - 2), [0.0, 1.0])
+        y = np.append(rng.integers(0, 2, n - 2), rng.permutation([0, 1]))
+        fitted = ELiTECalibrator(isotonic_penalty=price).fit(scores, y)
+        p = fitted.predict(np.linspace(0.0, 1.0, 30))
+        assert np.isfinite(p).all()
+        assert ((p >= 0.0) & (p <= 1.0)).all()
+        assert fitted.weights_.sum() == pytest.approx(1.0)
+        assert np.isfinite(fitted.duality_gaps_).all()
+        if n <= 3 and price == 0.0:
+            assert fitted.weights_[0] == 1.0
+
+
+def test_one_class_is_a_smoothed_constant_and_leaves_no_path(data):
+    fitted = ELiTECalibrator().fit(*data)
+    with pytest.warns(CalibrationWarning, match="class 1 only"):
+        fitted.fit([0.1, 0.4, 0.6], [1, 1, 1])
+    np.testing.assert_allclose(fitted.predict([0.5]), 0.8)
+    assert not hasattr(fitted, "lambdas_")
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1.0, 1e300])
+def test_scores_of_any_size(factor):
+    steps = np.array([-4.0, -3.0, -1.0, 0.0, 2.0, 3.0, 4.0, 8.0])
+    scores = np.repeat(steps * factor, 3)
+    y = np.tile([0, 0, 1, 1, 1, 0], 4)
+    one = ELiTECalibrator(scale="real").fit(np.repeat(steps, 3), y)
+    fitted = ELiTECalibrator(scale="real").fit(scores, y)
+    np.testing.assert_allclose(
+        fitted.predict(steps * factor), one.predict(steps), atol=1e-9
+    )
+
+
+def test_an_exactly_affine_map_needs_one_penalty_only():
+    scores = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], 4)
+    y = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1]
+    fitted = ELiTECalibrator().fit(scores, y)
+    np.testing.assert_allclose(fitted.predict(scores), scores, atol=1e-12)
+    assert len(fitted.lambdas_) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("price", [0.0, np.inf])
+def test_a_million_scores(rng, price):
+    scores = rng.uniform(size=1_000_000)
+    y = rng.uniform(size=1_000_000) < scores**2
+    summary = ScoreSummary.from_scores(scores, y)
+    model = ELiTECalibrator(isotonic_penalty=price).fit_summary(summary)
+    grid = np.linspace(0.01, 0.99, 99)
+    assert np.abs(model.predict(grid) - grid**2).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_lambdas": 0}, ValueError, "`n_lambdas` must be at least 1, got 0"),
+        ({"n_lambdas": 2.5}, TypeError, "`n_lambdas` must be an integer, got 2.5"),
+        ({"lambda_ratio": 0.0}, ValueError, r"`lambda_ratio` must lie in \(0, 1\]"),
+        ({"lambda_ratio": 2}, ValueError, r"`lambda_ratio` must lie in \(0, 1\], got"),
+        ({"isotonic_penalty": -1}, ValueError, r"`isotonic_penalty` must lie in \[0"),
+        ({"isotonic_penalty": np.nan}, ValueError, r"`isotonic_penalty` must lie"),
+        ({"max_cells": 1}, ValueError, "`max_cells` must be at least 2, got 1"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, error, message):
+    with pytest.raises(error, match=message):
+        ELiTECalibrator(**parameters).fit([0.1, 0.2], [0, 1])

@@ -1,0 +1,135 @@
+"""ACP against a loop over the calibration rows, and its conventions."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from calibration.exceptions import CalibrationWarning
+from calibration.neighbours.acp import ACPCalibrator
+from calibration.neighbours.logistic_intervals import logistic_intervals
+from calibration.summary import ScoreSummary
+
+
+@pytest.fixture
+def rows(rng):
+    scores = np.round(rng.uniform(size=300), 2)
+    return scores, rng.uniform(size=300) < scores, rng.uniform(size=300)
+
+
+def around(points, rng):
+    """Intervals of many widths; some end on a score, some have no width."""
+    width = np.round(rng.uniform(0.05, 0.3, (len(points), 2)), 2)
+    return np.column_stack([points - width[:, 0], points + width[:, 1]])
+
+
+def test_prediction_is_the_mean_label_in_the_interval(rows, rng):
+    scores, y, weight = rows
+    points = np.round(rng.uniform(size=200), 2)
+    intervals = around(points, rng)
+    acp = ACPCalibrator(smoothing=1.5).fit(scores, y, weight)
+    base = np.average(y, weights=weight)
+    for p, (low, high) in zip(acp.predict(points, intervals), intervals, strict=True):
+        inside = (scores >= low) & (scores <= high)
+        ones = (weight * y)[inside].sum() + 1.5 * base
+        assert p == pytest.approx(ones / (weight[inside].sum() + 1.5), abs=1e-13)
+
+
+def test_intervals_are_closed():
+    acp = ACPCalibrator().fit([0.2, 0.4, 0.6], [1, 0, 1])
+    p = acp.predict([0.4, 0.4, 0.4], [[0.2, 0.6], [0.2, 0.4], [0.4, 0.4]])
+    np.testing.assert_allclose(p, [2 / 3, 1 / 2, 0])
+
+
+def test_weights_are_repetitions_to_the_bit(rows, rng):
+    scores, y, _ = rows
+    weight = rng.integers(0, 4, 300)
+    intervals = around(scores, rng)
+    weighted = ACPCalibrator().fit(scores, y, weight)
+    repeated = ACPCalibrator().fit(np.repeat(scores, weight), np.repeat(y, weight))
+    np.testing.assert_array_equal(
+        weighted.predict(scores, intervals), repeated.predict(scores, intervals)
+    )
+
+
+def test_fit_is_fit_summary_and_pickles(rows, rng):
+    scores, y, weight = rows
+    intervals = around(scores, rng)
+    acp = ACPCalibrator().fit(scores, y, weight)
+    again = ACPCalibrator().fit(1 - scores, y)
+    again.fit_summary(ScoreSummary.from_scores(scores, y, weight))
+    p = acp.predict(scores, intervals)
+    np.testing.assert_array_equal(p, again.predict(scores, intervals))
+    copy = pickle.loads(pickle.dumps(acp))
+    np.testing.assert_array_equal(p, copy.predict(scores, intervals))
+    with pytest.raises(NotFittedError, match="not fitted"):
+        clone(acp).predict(scores, intervals)
+
+
+def test_an_empty_interval_reaches_to_the_nearest_score():
+    acp = ACPCalibrator().fit([0.125, 0.5, 0.75], [0, 1, 0])
+    points = np.array([0.0625, 0.25, 0.4, 0.625, 0.8])
+    intervals = np.column_stack([points - 0.01, points + 0.01])
+    match = "5 of 5 `intervals` hold no calibration score"
+    with pytest.warns(CalibrationWarning, match=match) as caught:
+        p = acp.predict(points, intervals)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(p, [0.0, 0.0, 1.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "reason"),
+    [
+        ([0.1, 0.5, 0.9], [1, 1, 1], "`y` holds class 1 only; ACPCalibrator"),
+        ([0.5, 0.5, 0.5], [0, 1, 1], "`scores` are all equal to 0.5; ACPCalibrator"),
+    ],
+)
+def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
+    with pytest.warns(CalibrationWarning, match=reason) as caught:
+        acp = ACPCalibrator().fit(scores, y)
+    assert caught[0].filename == __file__
+    assert len(caught) == 1
+    expected = (sum(y) + 1) / 5
+    assert acp.predict([0.3], [[0.2, 0.4]])[0] == pytest.approx(expected)
+    acp.fit([0.1, 0.9], [0, 1])
+    assert acp.predict([0.9], [[0.8, 1.0]])[0] == 1.0
+
+
+def test_calibrates_an_overconfident_logistic_regression(rng):
+    """Its intervals, on rows that it has not seen, bring the answer near the truth."""
+    X = rng.normal(size=(4000, 3))
+    truth = 0.1 + 0.8 / (1 + np.exp(-3 * X[:, 0]))
+    y = rng.uniform(size=4000) < truth
+    model = LogisticRegression().fit(X[:300], y[:300])
+    scores = model.predict_proba(X)[:, 1]
+    intervals = logistic_intervals(model, X[:300], X)
+    acp = ACPCalibrator().fit(scores[300:2000], y[300:2000])
+    p = acp.predict(scores[2000:], intervals[2000:])
+    before = np.mean((scores[2000:] - truth[2000:]) ** 2)
+    assert np.mean((p - truth[2000:]) ** 2) < 0.6 * before
+
+
+def test_refused(rows):
+    scores, y, _ = rows
+    acp = ACPCalibrator().fit(scores, y)
+    with pytest.raises(ValueError, match=r"must contain .*, got \[0.6, 0.7\] for .* 1"):
+        acp.predict([0.5, 0.5], [[0.4, 0.6], [0.6, 0.7]])
+    with pytest.raises(ValueError, match=r"must contain .*, got \[0.6, 0.4\] for"):
+        acp.predict([0.5], [[0.6, 0.4]])
+    with pytest.raises(ValueError, match=r"shape \(2, 2\), .*, got shape \(1, 2\)"):
+        acp.predict([0.5, 0.5], [[0.4, 0.6]])
+    with pytest.raises(ValueError, match=r"`intervals` must be finite, got \[nan, 1"):
+        acp.predict([0.5], [[np.nan, 1.0]])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
+        acp.predict([1.5], [[1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 3"):
+        ACPCalibrator().fit([0.5, 3.0], [0, 1])
+    with pytest.raises(ValueError, match=r"`smoothing` must lie in \[0, inf\), got -1"):
+        ACPCalibrator(smoothing=-1).fit(scores, y)
+    with pytest.raises(ValueError, match=r"`scale` must be one of .* got 'odds'"):
+        ACPCalibrator(scale="odds").fit(scores, y)
+    with pytest.raises(TypeError, match="`summary` must be a ScoreSummary, got list"):
+        ACPCalibrator().fit_summary([0.1])

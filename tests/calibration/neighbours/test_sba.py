@@ -1,0 +1,186 @@
+"""SBA against a loop over all distances, and its conventions."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from calibration.exceptions import CalibrationWarning
+from calibration.neighbours.sba import SBACalibrator
+
+
+@pytest.fixture(params=["continuous", "lattice"])
+def rows(request, rng):
+    """Features, scores and labels; on a lattice most distances are ties."""
+    X = rng.normal(size=(120, 2)) * [1.0, 50.0]
+    scores = rng.uniform(size=120)
+    if request.param == "lattice":
+        X, scores = np.round(X / [1.0, 50.0]), np.round(scores, 1)
+    return X, scores, (rng.uniform(size=120) < expit(X[:, 0]) * scores).astype(float)
+
+
+def by_loop(train, labels, weight, points, k, score_weight=1.0):
+    """Take whole rows in order of distance; those at the k-th share what is left."""
+    center = np.average(train, axis=0, weights=weight)
+    unit = np.sqrt(np.average((train - center) ** 2, axis=0, weights=weight))
+    scale = np.append(1 / unit[:-1], score_weight / unit[-1])
+    out = []
+    for point in points:
+        distance = np.sqrt((((train - point) * scale) ** 2).sum(axis=1)).round(9)
+        taken = ones = 0.0
+        for radius in np.unique(distance):
+            ring = distance == radius
+            share = min(1.0, (k - taken) / weight[ring].sum())
+            ones += share * (weight * labels)[ring].sum()
+            taken += share * weight[ring].sum()
+            if taken >= k - 1e-9:
+                break
+        out.append(ones / k)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("kind", ["ones", "integers", "real"])
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_equals_a_loop_over_all_distances(rows, rng, kind, k):
+    X, scores, y = rows
+    weight = {
+        "ones": np.ones(120),
+        "integers": rng.integers(0, 4, 120).astype(float),
+        "real": rng.uniform(0.3, 1.5, 120),
+    }[kind]
+    sba = SBACalibrator(k, score_weight=0.7).fit(X, scores, y, weight)
+    held = weight > 0
+    train = np.column_stack([X, scores])
+    points = np.concatenate([train[:40], train[:40] + 0.125])
+    points[:, -1] = np.minimum(points[:, -1], 1.0)
+    expected = by_loop(train[held], y[held], weight[held], points, k, 0.7)
+    got = sba.predict(points[:, :-1], points[:, -1])
+    np.testing.assert_allclose(got, expected, atol=1e-8)
+
+
+def test_equals_the_loop_in_many_dimensions(rng):
+    """Where scikit-learn leaves its trees for a search of all distances."""
+    train, y = rng.normal(size=(200, 31)), rng.uniform(size=200) < 0.4
+    points = np.concatenate([train[:30], rng.normal(size=(30, 31))])
+    sba = SBACalibrator(12, scale="real").fit(train[:, :-1], train[:, -1], y)
+    np.testing.assert_allclose(
+        sba.predict(points[:, :-1], points[:, -1]),
+        by_loop(train, y, np.ones(200), points, 12),
+        atol=1e-8,
+    )
+
+
+def test_weights_are_repetitions_and_order_does_not_matter(rows, rng):
+    X, scores, y = rows
+    weight = rng.integers(0, 4, 120)
+    order = rng.permutation(int(weight.sum()))
+    weighted = SBACalibrator(9).fit(X, scores, y, weight).predict(X, scores)
+    repeated = SBACalibrator(9).fit(
+        *(np.repeat(column, weight, axis=0)[order] for column in (X, scores, y))
+    )
+    np.testing.assert_array_equal(weighted, repeated.predict(X, scores))
+
+
+def test_rows_are_answered_the_same_alone_and_in_a_batch(rows):
+    X, scores, y = rows
+    sba = SBACalibrator(9).fit(X, scores, y)
+    together = sba.predict(X, scores)
+    alone = [sba.predict(X[[i]], scores[[i]])[0] for i in range(20)]
+    np.testing.assert_allclose(together[:20], alone, atol=1e-12)
+
+
+def test_all_rows_as_neighbours_give_the_base_rate(rows, rng):
+    X, scores, y = rows
+    sba = SBACalibrator(120).fit(X, scores, y)
+    np.testing.assert_allclose(sba.predict(X, scores), y.mean(), rtol=1e-12)
+    weight = rng.uniform(size=120)
+    weight *= 60 / weight.sum()
+    sba = SBACalibrator(59).fit(X, scores, y, weight)
+    assert np.ptp(sba.predict(X, scores)) < 0.05
+
+
+def test_units_of_features_do_not_matter_and_constants_are_left_out(rows):
+    X, scores, y = rows
+    plain = SBACalibrator(9).fit(X, scores, y).predict(X, scores)
+    wide = np.column_stack([X * [1024.0, 2.0**-20], np.full(120, 7.0)])
+    sba = SBACalibrator(9).fit(wide, scores, y)
+    np.testing.assert_array_equal(plain, sba.predict(wide, scores))
+    assert sba.units_[2] == 0.0
+
+
+def test_smoothing_adds_rows_at_the_base_rate(rows):
+    X, scores, y = rows
+    plain = SBACalibrator(8).fit(X, scores, y).predict(X, scores)
+    smooth = SBACalibrator(8, smoothing=2.0).fit(X, scores, y)
+    expected = (8 * plain + 2 * y.mean()) / 10
+    np.testing.assert_allclose(smooth.predict(X, scores), expected, rtol=1e-12)
+
+
+def test_features_mend_what_no_map_of_the_score_can(rng):
+    """The score is right in one half of the space and upside down in the other."""
+    X = np.column_stack([rng.integers(0, 2, 4000), rng.normal(size=4000)])
+    truth = expit(2 * X[:, 1])
+    scores = np.where(X[:, 0] == 1, truth, 1 - truth)
+    y = rng.uniform(size=4000) < truth
+    sba = SBACalibrator().fit(X[:3000], scores[:3000], y[:3000])
+    assert sba.n_neighbors_ == 55
+    p = sba.predict(X[3000:], scores[3000:])
+    assert np.mean((p - truth[3000:]) ** 2) < 0.01
+    assert np.mean((scores[3000:] - truth[3000:]) ** 2) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "reason"),
+    [
+        ([0.1, 0.5, 0.9], [1, 1, 1], "`y` holds class 1 only; SBACalibrator"),
+        ([0.5, 0.5, 0.5], [0, 1, 1], "`scores` are all equal to 0.5; SBACalibrator"),
+    ],
+)
+def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
+    X = [[0.0], [1.0], [2.0]]
+    with pytest.warns(CalibrationWarning, match=reason) as caught:
+        sba = SBACalibrator(2).fit(X, scores, y)
+    assert caught[0].filename == __file__
+    assert len(caught) == 1
+    assert sba.predict([[5.0]], [0.5])[0] == pytest.approx((sum(y) + 1) / 5)
+    sba.fit(X, [0.1, 0.5, 0.9], [0, 0, 1])
+    assert sba.predict([[0.0]], [0.1])[0] == 0.0
+
+
+def test_pickle_clone_and_read_only_input(rows, frozen):
+    X, scores, y = rows
+    sba = SBACalibrator(5).fit(frozen(X), frozen(scores), frozen(y))
+    p = sba.predict(frozen(X), frozen(scores))
+    copy = pickle.loads(pickle.dumps(sba))
+    np.testing.assert_array_equal(copy.predict(X, scores), p)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        clone(sba).predict(X, scores)
+
+
+def test_refused(rows):
+    X, scores, y = rows
+    match = r"`n_neighbors` must not be greater .*, got 121 for 120"
+    with pytest.raises(ValueError, match=match):
+        SBACalibrator(121).fit(X, scores, y)
+    with pytest.raises(ValueError, match=r"got 100 for 60"):
+        SBACalibrator(100).fit(X, scores, y, np.full(120, 0.5))
+    with pytest.raises(ValueError, match="`n_neighbors` must be at least 1, got 0"):
+        SBACalibrator(0).fit(X, scores, y)
+    with pytest.raises(ValueError, match=r"`score_weight` must lie in \[0, inf\)"):
+        SBACalibrator(score_weight=-1.0).fit(X, scores, y)
+    with pytest.raises(ValueError, match="`X` must be as long as scores, got 119"):
+        SBACalibrator(5).fit(X[1:], scores, y)
+    with pytest.raises(ValueError, match=r"shape \(n, n_features\), got shape \(120,"):
+        SBACalibrator(5).fit(X[:, 0], scores, y)
+    with pytest.raises(TypeError, match="`X` must be numeric"):
+        SBACalibrator(5).fit([["a"]] * 120, scores, y)
+    with pytest.raises(ValueError, match=r"`X` must be finite, got .*nan.* in row 0"):
+        SBACalibrator(5).fit(X * np.nan, scores, y)
+    sba = SBACalibrator(5).fit(X, scores, y)
+    with pytest.raises(ValueError, match="`X` must have 2 features as in `fit`, got 1"):
+        sba.predict(X[:, :1], scores)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 2"):
+        sba.predict(X[:1], [2.0])

@@ -1,0 +1,131 @@
+"""`compare_calibrators` against folds written out, and what its picture holds."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from calibration.logistic.beta import BetaCalibrator
+from calibration.logistic.identity import IdentityCalibrator
+from calibration.logistic.polynomial import PlattCalibrator
+from calibration.measures import (
+    brier_score,
+    expected_calibration_error,
+    log_loss,
+    reliability_curve,
+)
+from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.selection.compare import compare_calibrators
+from calibration.summary import ScoreSummary
+
+
+@pytest.fixture
+def data(rng):
+    scores = rng.uniform(0.01, 0.99, size=400)
+    return scores, (rng.uniform(size=400) < scores**2).astype(int)
+
+
+@pytest.fixture
+def some():
+    return {"Platt": PlattCalibrator(), "PAV": IsotonicCalibrator()}
+
+
+def held_out(calibrator, scores, y, k=5):
+    """Row by row: each fold of distinct scores by a fit on the other rows."""
+    ranks = np.argsort(np.argsort(scores)).astype(float)
+    answers = np.full(len(y), np.nan)
+    for fold in ScoreSummary.from_scores(ranks, y).split(k, 0):
+        test = np.isin(ranks, fold.scores)
+        train = ~test
+        p = calibrator.fit(scores[train], y[train]).predict(scores[test])
+        edge = 1.0 / (2.0 * train.sum() + 2.0)
+        answers[test] = np.clip(p, edge, 1.0 - edge)
+    return answers
+
+
+def test_scores_are_those_of_held_out_rows(data, some):
+    comparison = compare_calibrators(*data, some)
+    assert comparison.names == ("identity", "Platt", "PAV")
+    assert comparison.reference == "identity"
+    scores, y = data
+    everyone = [IdentityCalibrator(), PlattCalibrator(), IsotonicCalibrator()]
+    for i, one in enumerate(everyone):
+        p = held_out(one, scores, y)
+        assert comparison.log_loss[i] == pytest.approx(log_loss(y, p), rel=1e-12)
+        assert comparison.brier[i] == pytest.approx(brier_score(y, p), rel=1e-12)
+        ece = expected_calibration_error(y, p)
+        assert comparison.calibration_error[i] == pytest.approx(ece, rel=1e-9)
+        curve = comparison.curves[comparison.names[i]]
+        expected = reliability_curve(y, p)
+        np.testing.assert_allclose(curve.event_rate, expected.event_rate, rtol=1e-9)
+        np.testing.assert_allclose(curve.upper, expected.upper, rtol=1e-9)
+    assert comparison.probability_of_harm[0] == 0.0
+    assert (comparison.probability_of_harm[1:] < 1e-3).all()
+    assert not hasattr(some["Platt"], "coef_")
+
+
+def test_weights_are_repetitions(data, some, rng):
+    scores, y = data
+    weight = rng.integers(0, 4, 400)
+    weighted = compare_calibrators(scores, y, some, sample_weight=weight)
+    repeated = compare_calibrators(
+        np.repeat(scores, weight), np.repeat(y, weight), some
+    )
+    np.testing.assert_array_equal(weighted.log_loss, repeated.log_loss)
+    np.testing.assert_array_equal(weighted.standard_error, repeated.standard_error)
+
+
+def test_default_menu_is_what_the_scale_allows(data):
+    scores, y = data
+    names = compare_calibrators(scores, y).names
+    known = ("platt", "quadratic", "beta", "elite", "isotonic", "auto")
+    assert names == ("identity", *known)
+    real = compare_calibrators(8 * scores - 4, y, scale="real")
+    assert real.names == ("platt", "quadratic", "elite", "isotonic", "auto")
+    assert real.reference == "platt"
+
+
+def test_table_is_sorted_by_log_loss(data, some):
+    comparison = compare_calibrators(*data, some)
+    head, *lines, foot = str(comparison).splitlines()
+    assert head.split()[1:] == ["log", "loss", "error", "Brier", "ECE", "P(harm)"]
+    assert foot == "harm against identity"
+    losses = [float(line.split()[1]) for line in lines]
+    assert losses == sorted(losses)
+    assert lines[-1].split()[0] == "identity"
+
+
+def test_curves_are_drawn_side_by_side(data):
+    comparison = compare_calibrators(*data)
+    axes = comparison.plot()
+    assert len(axes) == len(comparison.names) == 7
+    figure = axes[0].figure
+    assert figure.axes == axes
+    for ax, name, loss in zip(axes, comparison.names, comparison.log_loss, strict=True):
+        assert ax.get_title() == f"{name}, log loss {loss:.4f}"
+        curve = comparison.curves[name]
+        line = ax.lines[-1]
+        np.testing.assert_array_equal(line.get_xdata(), curve.mean_prob)
+        np.testing.assert_array_equal(line.get_ydata(), curve.event_rate)
+        band = ax.collections[0].get_paths()[0].vertices[:, 1]
+        assert band.min() == pytest.approx(curve.lower.min())
+        assert band.max() == pytest.approx(curve.upper.max())
+    assert axes[0].get_ylabel() == "Observed event rate"
+    tops = [ax.get_subplotspec().rowspan.start for ax in axes]
+    assert tops == [0, 0, 0, 0, 1, 1, 1]
+    plt.close(figure)
+
+
+def test_bad_arguments_are_named(data, some):
+    scores, y = data
+    with pytest.raises(ValueError, match="`n_folds` must be at least 2, got 1"):
+        compare_calibrators(scores, y, some, n_folds=1)
+    with pytest.raises(ValueError, match="must hold at least one calibrator"):
+        compare_calibrators(scores, y, {})
+    with pytest.raises(TypeError, match=r"`calibrators\['a'\]` must be a .* got 'isot"):
+        compare_calibrators(scores, y, {"a": "isotonic"})
+    with pytest.raises(ValueError, match="the method needs probabilities or log-odds"):
+        compare_calibrators(scores, y, {"b": BetaCalibrator()}, scale="real")
+    with pytest.raises(ValueError, match="`y` must leave both classes"):
+        compare_calibrators([0.1, 0.9], [0, 1], some)
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
+        compare_calibrators([1.5, 0.2, 0.4, 0.5], [0, 1, 1, 0], some)

@@ -1,0 +1,293 @@
+"""The families of the centre: each alone, and what all of them keep to."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+
+from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.additive import AdditiveRidge
+from localexpert.coordinate.families import BoostedTrees, Fitted
+from localexpert.coordinate.fold_boosters import FoldBoosters
+from localexpert.coordinate.forest import Forest
+from localexpert.coordinate.small_nets import SmallNets, plan_training, step_lengths
+from localexpert.data.dense_inputs import DenseInputs
+from localexpert.data.folds import make_folds
+from localexpert.data.tables import TableEncoder
+from localexpert.data.views import Views
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(-1.0, 1.0, size=(240, 3))
+    y = 2.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * rng.normal(size=240)
+    return X, y, make_folds(240, 4, random_state=0), np.ones(240)
+
+
+def families():
+    common = {"random_state": 0, "n_jobs": None}
+    return {
+        "boosting": BoostedTrees(**common),
+        "forest": Forest(ExtraTreesRegressor(bootstrap=True), **common),
+        "net": Fitted(SmallNets(n_nets=1), view="inputs", n_jobs=None),
+        "additive": Fitted(AdditiveRidge(), view="inputs", n_jobs=None),
+    }
+
+
+class TestHonesty:
+    @pytest.mark.parametrize("name", ["forest", "net", "additive"])
+    def test_a_row_never_moves_its_own_prediction(self, data, name):
+        X, y, folds, w = data
+        other = y.copy()
+        other[7] += 100.0
+        a, b = (families()[name].fit(X, t, folds, w) for t in (y, other))
+        assert a.oof_[7] == b.oof_[7]
+        assert not np.array_equal(a.oof_, b.oof_)
+
+    def test_a_row_moves_boosting_by_the_number_of_rounds_alone(self, data):
+        X, y, folds, w = data
+        other = y.copy()
+        other[7] += 100.0
+        a, b = (FoldBoosters({"seed": 0}, 30) for _ in range(2))
+        a.fit(X, y, folds, w)
+        b.fit(X, other, folds, w)
+        a.n_rounds_ = b.n_rounds_ = 20
+        fold = next(k for k, (_, test) in enumerate(folds) if 7 in test)
+        assert a.predict_each(X[7:8])[fold] == b.predict_each(X[7:8])[fold]
+
+    def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
+        X, y, folds, w = data
+        stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0)
+        stack.fit(X, y, folds, w)
+        assert {"extra trees", "forest"} <= set(stack.report_)
+        assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
+
+
+class TestStack:
+    def test_results_do_not_depend_on_the_number_of_jobs(self, data):
+        X, y, folds, w = data
+        one, two = (
+            CentreStack(n_jobs=jobs, random_state=0).fit(X, y, folds, w)
+            for jobs in (1, 2)
+        )
+        assert one.weights_ == two.weights_
+        np.testing.assert_array_equal(one.oof_, two.oof_)
+        np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+    def test_seeds(self, data):
+        X, y, folds, w = data
+        fits = [
+            CentreStack(n_jobs=None, random_state=seed).fit(X, y, folds, w).oof_
+            for seed in (0, 0, 1)
+        ]
+        np.testing.assert_array_equal(fits[0], fits[1])
+        assert not np.array_equal(fits[0], fits[2])
+
+    def test_the_report_names_every_family(self, data):
+        X, y, folds, w = data
+        stack = CentreStack(n_jobs=None, random_state=0).fit(X, y, folds, w)
+        assert set(stack.report_) == {
+            "boosting",
+            "extra trees",
+            "forest",
+            "net",
+            "net, strong decay",
+            "additive",
+        }
+        for line in stack.report_.values():
+            assert line["rmse"] > 0.0
+            assert line["seconds"] > 0.0
+        assert set(stack.weights_) == set(stack.fitted_)
+        assert min(stack.weights_.values()) >= 0.05
+        # The smooth truth is for the smooth families.
+        assert stack.report_["additive"]["rmse"] < stack.report_["boosting"]["rmse"]
+
+    def test_of_similar_families_one_is_fitted_further(self, data):
+        X, y, folds, w = data
+        stack = CentreStack(n_jobs=None, random_state=0).fit(X, y, folds, w)
+        assert not {"net", "net, strong decay"} <= set(stack.weights_)
+        assert not {"extra trees", "forest"} <= set(stack.weights_)
+
+    def test_many_rows_screen_a_family_that_gains_nothing(self, rng):
+        n = 4000
+        X = rng.normal(size=(n, 2))
+        y = X[:, 0] + 0.1 * rng.normal(size=n)
+        folds = make_folds(n, 4, random_state=0)
+        fits = []
+
+        class Counted(Ridge):
+            def fit(self, *arguments, **options):
+                fits.append(self.alpha)
+                return super().fit(*arguments, **options)
+
+        stack = CentreStack(
+            [LinearRegression(), Counted(1e9)], n_jobs=None, random_state=0
+        )
+        stack.fit(X, y, folds, np.ones(n))
+        assert list(stack.weights_) == ["LinearRegression_0"]
+        assert fits == [1e9]
+        assert stack.report_["Counted_1"]["rmse"] > 0.9
+
+    def test_only_a_skewed_positive_target_has_a_logarithm(self, rng):
+        trees = BoostedTrees(logarithm=True, random_state=0, n_jobs=None)
+        skewed = np.exp(rng.normal(size=200))
+        assert trees.suits(skewed)
+        assert not trees.suits(-skewed)
+        assert not trees.suits(rng.uniform(1.0, 2.0, size=200))
+
+    def test_the_logarithm_is_unbiased_on_the_whole(self, rng):
+        X = rng.uniform(size=(600, 1))
+        y = np.exp(2.0 * X[:, 0] + rng.normal(size=600))
+        folds = make_folds(600, 4, random_state=0)
+        trees = BoostedTrees(logarithm=True, random_state=0, n_jobs=None)
+        trees.fit(X, y, folds, np.ones(600))
+        # E exp(log y) = exp(mean + 1/2) for noise of unit variance.
+        assert trees.factor_ == pytest.approx(np.exp(0.5), rel=0.25)
+        assert trees.oof_ @ (y - trees.oof_) == pytest.approx(0.0, abs=1e-6 * y @ y)
+
+    def test_weights_of_rows_reach_every_family(self):
+        X = np.zeros((200, 1))
+        y = np.repeat([0.0, 1.0], 100)
+        w = np.repeat([1.0, 3.0], 100)
+        folds = make_folds(200, 4, random_state=0)
+        for name, family in families().items():
+            answer = family.fit(X, y, folds, w).predict_each(X[:1]).mean()
+            assert answer == pytest.approx(0.75, abs=0.05), name
+
+    def test_gaps_and_categories(self, rng):
+        n = 300
+        X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(list("uvw"), n)})
+        y = X["a"].to_numpy() + X["b"].map({"u": 0.0, "v": 3.0, "w": -3.0}).to_numpy()
+        X.loc[::7, "a"] = np.nan
+        X["b"] = X["b"].astype("category")
+        X.loc[::11, "b"] = None
+        folds = make_folds(n, 4, random_state=0)
+        frame = Frame("standardize").fit(X, y, folds, np.ones(n))
+        assert np.mean((frame.oof_center_ - y) ** 2) < 0.5 * y.var()
+        new = X[:3].astype({"b": object})
+        new["b"] = ["u", "never seen", None]
+        center, scale = frame.locate(new)
+        assert np.isfinite(center).all()
+        assert (scale > 0.0).all()
+
+    @pytest.mark.parametrize("case", ["constant y", "ten rows", "equal features"])
+    def test_little_to_go_by(self, rng, case):
+        n = 10 if case == "ten rows" else 60
+        X = rng.normal(size=(n, 1)) * (case != "equal features")
+        y = np.full(n, 2.5) if case == "constant y" else rng.normal(size=n)
+        frame = Frame("standardize").fit(X, y, make_folds(n, 5), np.ones(n))
+        center, scale = frame.locate(X)
+        for values in (frame.oof_coordinate_, center, scale):
+            assert np.isfinite(values).all()
+        if case == "constant y":
+            np.testing.assert_allclose(center, 2.5, atol=1e-6)
+
+
+class TestSmallNets:
+    def test_smooth_functions_are_learnt(self, rng):
+        X = rng.uniform(-1.0, 1.0, size=(1500, 2))
+        y = np.sin(4.0 * X[:, 0]) * X[:, 1]
+        net = SmallNets(n_nets=1).fit(X[:1000], y[:1000])
+        error = net.predict(X[1000:]) - y[1000:]
+        assert np.sqrt(np.mean(error**2)) < 0.05 * y.std()
+
+    def test_units_of_the_target_do_not_matter(self, rng):
+        X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+        plain = SmallNets(n_nets=1).fit(X, y).predict(X)
+        moved = SmallNets(n_nets=1).fit(X, 1000.0 + 8.0 * y).predict(X)
+        np.testing.assert_allclose(moved, 1000.0 + 8.0 * plain, rtol=1e-3)
+
+    def test_more_rows_cost_fewer_passes(self):
+        batches, passes = zip(
+            *map(plan_training, [10, 5_000, 10**5, 10**6]), strict=True
+        )
+        assert passes == (400, 20, 9, 8)
+        assert batches == (32, 32, 256, 256)
+
+    def test_steps_rise_and_fall(self):
+        rates = step_lengths(100)
+        assert np.argmax(rates) == 20
+        assert (np.diff(rates[:20]) > 0.0).all()
+        assert (np.diff(rates[20:]) < 0.0).all()
+        assert rates[-1] < 1e-3 * rates.max()
+
+
+class TestAdditiveRidge:
+    # With 12 features there are more columns than rows.
+    @pytest.mark.parametrize("n_features", [2, 12])
+    def test_solves_the_penalised_normal_equations(self, rng, n_features):
+        X, y = rng.normal(size=(90, n_features)), rng.normal(size=90)
+        y += np.abs(X[:, 0])
+        w = rng.uniform(0.5, 2.0, 90)
+        model = AdditiveRidge().fit(X, y, w)
+        B = model._expand(X)
+        B = B - np.average(B, axis=0, weights=w)
+        spread = np.sqrt(np.average(B**2, axis=0, weights=w))
+        B, z = B / spread, y - np.average(y, weights=w)
+        gram, cross = B.T @ (w[:, None] * B) / w.sum(), B.T @ (w * z) / w.sum()
+        root = np.sqrt(w / w.sum())[:, None] * B
+        n = w.sum() ** 2 / (w @ w)
+        best = None
+        for penalty in np.logspace(-6.0, 3.0, 28):
+            inverse = np.linalg.inv(gram + penalty * np.eye(len(gram)))
+            freedom = 1.0 + np.trace(root @ inverse @ root.T)
+            error = np.average((z - B @ (inverse @ cross)) ** 2, weights=w)
+            score = error / (1.0 - freedom / n) ** 2
+            if freedom < 0.5 * n and (best is None or score < best[0]):
+                best = score, inverse @ cross
+        np.testing.assert_allclose(model.coefficients_ * spread, best[1], atol=1e-8)
+
+    def test_finds_curves_and_ignores_noise(self, rng):
+        X = rng.uniform(-1.0, 1.0, size=(2000, 3))
+        truth = np.abs(X[:, 0]) + X[:, 1] ** 2
+        model = AdditiveRidge().fit(X, truth + 0.3 * rng.normal(size=2000))
+        assert np.std(model.predict(X) - truth) < 0.05
+
+    def test_weight_is_repetition(self, rng):
+        X, y = rng.normal(size=(50, 1)).round(1), rng.normal(size=50)
+        double = AdditiveRidge().fit(X, y, np.full(50, 2.0)).predict(X)
+        np.testing.assert_allclose(double, AdditiveRidge().fit(X, y).predict(X))
+
+    @pytest.mark.parametrize("n", [1, 2, 5])
+    def test_fewer_rows_than_columns(self, rng, n):
+        model = AdditiveRidge().fit(rng.normal(size=(n, 4)), rng.normal(size=n))
+        assert np.isfinite(model.predict(rng.normal(size=(3, 4)))).all()
+
+
+class TestDenseInputs:
+    def test_numbers_are_centred_scaled_and_bent(self):
+        x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 1e9, np.nan])[:, None]
+        inputs = DenseInputs.learn(x, []).transform(x)
+        assert inputs.shape == (7, 2)
+        z = (3.0 - 2.5) / 2.5
+        assert inputs[3, 0] == pytest.approx(z / np.sqrt(1.0 + (z / 3.0) ** 2))
+        assert inputs[5, 0] == pytest.approx(3.0)
+        assert inputs[6].tolist() == [0.0, 1.0]
+
+    def test_constants_and_empty_columns_are_nought(self):
+        X = np.column_stack([np.full(5, 0.1), np.full(5, np.nan)])
+        inputs = DenseInputs.learn(X, []).transform(X)
+        np.testing.assert_array_equal(inputs[:, :2], 0.0)
+
+    def test_few_categories_are_indicators(self):
+        codes = np.array([0.0, 2.0, np.nan, 2.0])[:, None]
+        inputs = DenseInputs.learn(codes, [0])
+        np.testing.assert_array_equal(
+            inputs.transform(codes), [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
+        )
+
+    def test_of_many_categories_the_frequent_ones(self):
+        codes = np.concatenate([np.repeat(np.arange(40), 2), np.full(20, 39)])
+        codes = codes.astype(float)[:, None]
+        inputs = DenseInputs.learn(codes, [0]).transform(codes)
+        assert inputs.shape == (100, 33)
+        assert inputs[-1].sum() == pytest.approx(1.0 + np.log(22 * 40 / 100))
+        assert inputs[78, -1] == inputs[-1, -1]
+
+    def test_views_of_new_rows_are_scaled_as_the_old_ones(self, rng):
+        X = rng.normal(size=(50, 2))
+        views = Views(X, TableEncoder.learn(X))
+        old = views.inputs
+        new = views.of_rows(np.vstack([X[:3], [[1e6, 1e6]]])).inputs
+        np.testing.assert_array_equal(new[:3], old[:3])

@@ -1,0 +1,122 @@
+"""The frame: honest centre and scale, screening, weights."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
+from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.frame import _marginal_crps
+from localexpert.data.folds import make_folds
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(size=(500, 2))
+    y = 4.0 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=500)
+    return X, y, make_folds(500, 5, random_state=0), np.ones(500)
+
+
+def stack(regressors="stack", **options):
+    return CentreStack(regressors, n_jobs=None, random_state=0, **options)
+
+
+def test_given_regressors_are_cross_fitted(data):
+    X, y, folds, w = data
+    fitted = stack(LinearRegression()).fit(X, y, folds, w)
+    for train, test in folds:
+        by_hand = LinearRegression().fit(X[train], y[train]).predict(X[test])
+        np.testing.assert_allclose(fitted.oof_[test], by_hand)
+    means = [LinearRegression().fit(X[t], y[t]).predict(X) for t, _ in folds]
+    np.testing.assert_allclose(fitted.predict(X), np.mean(means, axis=0))
+    assert fitted.ambiguity_ == pytest.approx(np.var(means, axis=0).mean())
+
+
+def test_a_useless_family_is_screened_out(data):
+    X, y, folds, w = data
+    fitted = stack([LinearRegression(), DummyRegressor()]).fit(X, y, folds, w)
+    assert list(fitted.weights_) == ["LinearRegression_0"]
+    assert set(fitted.report_) == {"LinearRegression_0", "DummyRegressor_1"}
+    assert fitted.report_["DummyRegressor_1"]["rmse"] > 1.0
+
+
+def test_weights_are_a_blend_no_worse_than_its_members(data):
+    X, y, folds, w = data
+    fitted = stack([LinearRegression(), KNeighborsRegressor(7)]).fit(X, y, folds, w)
+    assert sum(fitted.weights_.values()) == pytest.approx(1.0)
+    assert min(fitted.weights_.values()) > 0.0
+    error = np.mean((fitted.oof_ - y) ** 2)
+    for family in fitted.fitted_.values():
+        assert error <= np.mean((family.oof_ - y) ** 2) + 1e-9
+
+
+def test_a_row_never_moves_its_own_centre(data):
+    X, y, folds, w = data
+    other = y.copy()
+    other[7] += 100.0
+    regressors = LinearRegression()
+    centres = [stack(regressors).fit(X, t, folds, w).oof_[7] for t in (y, other)]
+    assert centres[0] == centres[1]
+
+
+def test_scale_follows_the_noise_and_has_a_floor(data):
+    X, y, folds, w = data
+    frame = Frame("standardize", LinearRegression()).fit(X, y, folds, w)
+    assert np.corrcoef(frame.oof_scale_, X[:, 1])[0, 1] > 0.7
+    quiet = np.where(X[:, 0] < 0.5, 0.0, y)
+    still = Frame("standardize", LinearRegression()).fit(X, quiet, folds, w)
+    spread = np.std(quiet - still.oof_center_)
+    assert still.oof_scale_.min() >= 0.019 * spread
+    assert np.isfinite(still.oof_coordinate_).all()
+
+
+def test_new_rows_are_credited_with_the_mean_of_the_models(data):
+    X, y, folds, w = data
+    frame = Frame("standardize", KNeighborsRegressor(2)).fit(X, y, folds, w)
+    gain = frame.centre_.ambiguity_ / np.mean((y - frame.oof_center_) ** 2)
+    assert frame.shrinkage_ == pytest.approx(np.sqrt(1 - gain))
+    assert 0.7 < frame.shrinkage_ < 0.99
+
+
+@pytest.mark.parametrize("kind", [None, "center", "standardize"])
+def test_kinds(data, kind):
+    X, y, folds, w = data
+    frame = Frame(kind, LinearRegression()).fit(X, y, folds, w)
+    center, scale = frame.locate(X[:5])
+    assert (kind is None) == (not center.any())
+    assert (kind == "standardize") == (len(np.unique(scale)) > 1)
+    table = frame.add_features(X[:5], center, scale)
+    assert table.shape == ((5, 2) if kind is None else (5, 4))
+
+
+class TestAuto:
+    def fit(self, y, X):
+        folds = make_folds(len(y), 4, random_state=0)
+        frame = Frame("auto", LinearRegression(), random_state=0)
+        return frame.fit(X, y, folds, np.ones(len(y)))
+
+    def test_takes_the_scale_where_the_noise_varies(self, rng):
+        X = rng.uniform(size=(800, 2))
+        noise = (0.05 + 3.0 * X[:, 1] ** 2) * rng.normal(size=800)
+        frame = self.fit(4.0 * X[:, 0] + noise, X)
+        assert frame.kind_ == "standardize"
+        assert min(frame.losses_, key=frame.losses_.get) == "standardize"
+        assert set(frame.losses_) == {"None", "center", "standardize"}
+
+    def test_takes_the_target_itself_where_no_centre_helps(self, rng):
+        X = rng.uniform(size=(60, 20))
+        frame = self.fit(rng.normal(size=60), X)
+        assert frame.kind_ is None
+        center, scale = frame.locate(X[:5])
+        assert not center.any()
+        assert (scale == 1.0).all()
+        assert frame.add_oof_features(X) is X
+
+    def test_losses_are_the_crps_of_the_marginal(self, rng):
+        r, scale = np.round(rng.normal(size=40), 1), rng.uniform(0.5, 2.0, 40)
+        w = rng.integers(1, 4, 40).astype(float)
+        distance = np.abs(r[:, None] - r) @ w / w.sum()
+        spread = w @ distance / w.sum()
+        expected = np.average(scale * (distance - 0.5 * spread), weights=w)
+        assert _marginal_crps(r, scale, w) == pytest.approx(expected)

@@ -1,0 +1,234 @@
+"""The marginal curve: any sample, smooth, monotone, with tails that go on."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+from localexpert.curves.base_cdf import BaseCDF
+
+
+def make_samples():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=3000)
+    return {
+        "two": np.array([0.0, 1.0]),
+        "three": np.array([5.0, 5.0, 7.0]),
+        "normal": 3.0 + 2.0 * normal,
+        "tiny": 1e-12 * normal[:12],
+        "huge": 1e12 + 1e6 * normal[:500],
+        "skew": rng.exponential(size=1500) ** 2,
+        "cauchy": rng.standard_cauchy(1000),
+        "uniform": rng.uniform(size=800),
+        "ties": np.round(normal),
+        "mostly zero": np.where(rng.uniform(size=3000) < 0.9, 0.0, normal),
+        "constant": np.full(50, 7.5),
+        "zero": np.zeros(5),
+        "outlier": np.append(normal[:200], 1e9),
+    }
+
+
+SAMPLES = make_samples()
+every_sample = pytest.mark.parametrize("name", SAMPLES)
+
+
+def spread_of(base):
+    return base.points[-1] - base.points[0]
+
+
+@every_sample
+def test_any_sample_gives_an_increasing_finite_curve(name):
+    base = BaseCDF.fit(SAMPLES[name])
+    middle, spread = base.points[len(base.points) // 2], spread_of(base)
+    far = np.geomspace(1e-3, 1e6, 400)
+    r = middle + spread * np.concatenate([-far[::-1], np.linspace(-1, 1, 801), far])
+    r = np.unique(r)
+    t = base.t(r)
+    assert np.isfinite(t).all()
+    assert (np.diff(t) >= 0.0).all()
+    assert (np.diff(t[:: len(t) // 50]) > 0.0).all()
+    assert (base.derivative(r) > 0.0).all()
+    assert np.isfinite(base.derivative(r)).all()
+
+
+@every_sample
+def test_inverse_is_exact(name):
+    base = BaseCDF.fit(SAMPLES[name])
+    t = np.linspace(-30.0, 30.0, 2001)
+    r = base.inverse(t)
+    assert np.isfinite(r).all()
+    # A value of r is known to its last bit, so t to that bit times the slope.
+    resolution = base.derivative(r) * np.spacing(np.abs(r) + np.abs(base.points[20]))
+    assert (np.abs(base.t(r) - t) <= 1e-10 + 4.0 * resolution).all()
+
+
+@every_sample
+def test_density_integrates_to_one_and_is_the_derivative(name):
+    base = BaseCDF.fit(SAMPLES[name])
+    borders = base.inverse(np.union1d(base.levels, np.linspace(-8.0, 8.0, 161)))
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    width = np.diff(borders)[:, None]
+    r = borders[:-1, None] + width * 0.5 * (1.0 + nodes)
+    density = stats.norm.pdf(base.t(r)) * base.derivative(r)
+    assert (0.5 * weights * width * density).sum() == pytest.approx(1.0, abs=1e-6)
+    if name != "constant":  # there a step is a few last bits of r
+        step = 1e-3 * width
+        slopes = (base.t(r + step) - base.t(r - step)) / (2.0 * step)
+        np.testing.assert_allclose(base.derivative(r), slopes, rtol=5e-3)
+
+
+LAWS = {
+    "normal": stats.norm(1.0, 3.0),
+    "laplace": stats.laplace(),
+    "t5": stats.t(5),
+    "gumbel": stats.gumbel_r(),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_close_to_the_truth_and_closer_with_more_data(name):
+    law = LAWS[name]
+    losses = []
+    for n in (50, 500, 20000):
+        gaps = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            base = BaseCDF.fit(law.rvs(size=n, random_state=rng))
+            y = law.rvs(size=20000, random_state=rng)
+            log_density = stats.norm.logpdf(base.t(y)) + np.log(base.derivative(y))
+            gaps.append(np.mean(law.logpdf(y) - log_density))
+        losses.append(np.median(gaps))
+    # Divergence from the truth; that of a normal with fitted moments is 1 / n.
+    assert losses[0] < 0.15
+    assert losses[1] < 0.02
+    assert losses[2] < 0.002
+
+
+def test_normal_data_give_a_straight_line(rng):
+    base = BaseCDF.fit(rng.normal(5.0, 2.0, 50_000))
+    r = 5.0 + 2.0 * np.linspace(-4.5, 4.5, 91)
+    np.testing.assert_allclose(base.t(r), (r - 5.0) / 2.0, atol=0.2)
+    np.testing.assert_allclose(base.derivative(r), 0.5, rtol=0.1)
+
+
+def test_tail_shapes_follow_the_data(rng):
+    heavy = BaseCDF.fit(rng.standard_t(3, 50_000), max_shape=0.5)
+    assert heavy.shapes == pytest.approx((1 / 3, 1 / 3), abs=0.12)
+    assert BaseCDF.fit(rng.standard_t(2, 50_000)).shapes == pytest.approx((0.2, 0.2))
+    exponential = BaseCDF.fit(rng.exponential(size=50_000))
+    assert exponential.shapes[1] == pytest.approx(0.0, abs=0.05)
+    assert -0.4 < BaseCDF.fit(rng.normal(size=50_000)).shapes[0] < -0.1
+    # Few values beyond the join say little, so the tail is near exponential.
+    few = BaseCDF.fit(stats.t(1).ppf((np.arange(30) + 0.5) / 30))
+    assert 0.0 <= few.shapes[1] < 0.15
+
+
+def test_shifting_and_scaling_the_sample_moves_the_curve(rng):
+    x = rng.gamma(2.0, size=700)
+    base, moved = BaseCDF.fit(x), BaseCDF.fit(50.0 - 3.0 * x)
+    r = np.linspace(-5.0, 30.0, 300)
+    np.testing.assert_allclose(
+        moved.t(50.0 - 3.0 * r), -base.t(r), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("n", [40, 3000])
+def test_integer_weights_are_repetitions(rng, n):
+    x = rng.normal(size=n).round(3)
+    weight = rng.integers(0, 4, n)
+    r = np.linspace(-6.0, 6.0, 200)
+    one = BaseCDF.fit(x, weight).t(r)
+    np.testing.assert_allclose(one, BaseCDF.fit(np.repeat(x, weight)).t(r), atol=1e-6)
+    order = rng.permutation(n)
+    again = BaseCDF.fit(x[order], weight[order]).t(r)
+    np.testing.assert_allclose(one, again, atol=1e-9)
+
+
+def test_density_is_not_jagged(rng):
+    base = BaseCDF.fit(rng.normal(size=300))
+    r = np.linspace(-1.3, 1.3, 400)
+    density = stats.norm.pdf(base.t(r)) * base.derivative(r)
+    turns = np.diff(np.sign(np.diff(density))) != 0
+    assert turns.sum() <= 5
+    np.testing.assert_allclose(density, stats.norm.pdf(r), atol=0.08)
+
+
+def test_floor_on_the_spread_of_ties():
+    assert spread_of(BaseCDF.fit(np.zeros(5))) == pytest.approx(2.81e-12, rel=0.01)
+    assert spread_of(BaseCDF.fit([7.0, 7.0])) == pytest.approx(7 * 2.81e-12, rel=0.01)
+    values = np.concatenate([np.zeros(98), [-1.0, 1.0]])
+    assert spread_of(BaseCDF.fit(values)) > 1e-6
+
+
+def test_least_slopes_keep_four_moments():
+    base = BaseCDF([-1.0, 1.0], [-1.0, 1.0], [1.0, 1.0], (-0.2, 0.2))
+    lower, upper = base.least_slopes()
+    assert lower == 0.0
+    assert upper**2 / 0.2 > 4.0
+    survival = quad(
+        lambda r: r**3 * stats.norm.sf(upper * base.t(r)), 1.0, np.inf, limit=500
+    )[0]
+    assert np.isfinite(survival)
+
+
+def test_frozen_and_pickled(rng):
+    base = BaseCDF.fit(rng.normal(size=100))
+    copy = pickle.loads(pickle.dumps(base))
+    r = np.linspace(-9, 9, 50)
+    np.testing.assert_array_equal(copy.t(r), base.t(r))
+    assert "BaseCDF(from" in repr(base)
+    with pytest.raises(FrozenInstanceError, match="points"):
+        base.points = r
+    with pytest.raises(ValueError, match="read-only"):
+        base.points[0] = 0.0
+
+
+def test_shapes_of_arguments(rng, frozen):
+    base = BaseCDF.fit(frozen(rng.normal(size=100)))
+    assert np.ndim(base.t(0.3)) == 0
+    assert base.inverse([[0.1, 0.2]]).shape == (1, 2)
+    assert base.derivative(np.zeros((2, 3, 4))).shape == (2, 3, 4)
+    assert base.t([np.inf])[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"r": [1.0]}, ValueError, "`r` must hold at least two values, got 1"),
+        ({"r": [1.0, np.nan]}, ValueError, "`r` must be finite, got nan"),
+        ({"r": ["a", "b"]}, TypeError, "`r` must be numeric"),
+        ({"r": [1, 2], "sample_weight": [1, -1]}, ValueError, "must not be negative"),
+        ({"r": [1, 2], "sample_weight": [1]}, ValueError, "`sample_weight` must be as"),
+        ({"r": [1, 2], "tail_share": 0.5}, ValueError, "`tail_share` must lie in"),
+        ({"r": [1, 2], "max_shape": -1}, ValueError, "`max_shape` must lie in"),
+    ],
+)
+def test_refusals_of_fit(arguments, error, message):
+    with pytest.raises(error, match=message):
+        BaseCDF.fit(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.0, 0.0], [-1.0, 1.0], [1.0, 1.0]), "`points` must increase strictly"),
+        (([0.0, 1.0], [0.5, 1.0], [1.0, 1.0]), "`levels` must be two or more"),
+        (([0.0, 1.0], [-1.0, 1.0], [1.0, 9.0]), "`slopes` must be positive and at"),
+        (([0.0, 1.0], [-1.0, 1.0], [0.0, 1.0]), "`slopes` must be positive and at"),
+        (([0.0, 1.0], [-1.0, 1.0, 2.0], [1.0, 1.0]), "`levels` must have shape"),
+    ],
+)
+def test_refusals_of_the_constructor(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BaseCDF(*arguments)
+
+
+def test_nan_is_refused():
+    base = BaseCDF.fit([0.0, 1.0])
+    with pytest.raises(ValueError, match="`r` must not be NaN"):
+        base.t([np.nan])
+    with pytest.raises(ValueError, match="`t` must not be NaN"):
+        base.inverse(np.nan)

@@ -1,0 +1,101 @@
+"""Folds: every row is tested once, by models that have not seen it."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSplit
+
+from localexpert.data.folds import make_folds
+
+
+def check_partition(folds, n):
+    tested = np.concatenate([test for _, test in folds])
+    np.testing.assert_array_equal(np.sort(tested), np.arange(n))
+    for train, test in folds:
+        np.testing.assert_array_equal(np.union1d(train, test), np.arange(n))
+        assert len(np.intersect1d(train, test)) == 0
+
+
+@pytest.mark.parametrize(("n", "cv"), [(10, 3), (7, 7), (2, 2), (101, 5)])
+def test_an_integer_is_obeyed(n, cv):
+    folds = make_folds(n, cv, random_state=0)
+    assert len(folds) == cv
+    check_partition(folds, n)
+    sizes = [len(test) for _, test in folds]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("n", "n_folds"),
+    [(2, 2), (4, 4), (1000, 5), (50_000, 5), (50_001, 3), (200_001, 2)],
+)
+def test_auto_makes_fewer_folds_of_more_rows(n, n_folds):
+    folds = make_folds(n, "auto", random_state=0)
+    assert len(folds) == n_folds
+    check_partition(folds, n)
+
+
+def test_one_seed_one_result():
+    first, again, other = (make_folds(50, 3, random_state=seed) for seed in (1, 1, 2))
+    for (_, a), (_, b) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any((a != b).any() for (_, a), (_, b) in zip(first, other, strict=True))
+    # The rows are shuffled: a sorted table must not be cut into stretches.
+    assert np.diff(first[0][1]).max() > 1
+
+
+@pytest.mark.parametrize("cv", ["auto", 3])
+def test_groups_stay_whole(rng, cv):
+    groups = rng.integers(0, 11, 90)
+    folds = make_folds(90, cv, groups=groups, random_state=0)
+    check_partition(folds, 90)
+    for train, test in folds:
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_auto_makes_no_more_folds_than_groups():
+    assert len(make_folds(40, "auto", groups=np.arange(40) % 3)) == 3
+
+
+def test_splitters_and_iterables(rng):
+    groups = rng.integers(0, 11, 40)
+    for cv in (KFold(4), LeaveOneOut()):
+        check_partition(make_folds(40, cv, y=np.arange(40)), 40)
+    check_partition(make_folds(40, GroupKFold(3), groups=groups), 40)
+    mask = np.arange(6) < 3
+    folds = make_folds(6, [(mask, ~mask), ([3, 4, -1], [0, 1, 2])])
+    check_partition(folds, 6)
+    np.testing.assert_array_equal(folds[1][0], [3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (7, "greater than the number of rows, got 7 folds for 6 rows"),
+        (1, "`cv` must be at least 2, got 1"),
+        ("all", "must be \"auto\", an integer, a splitter or folds, got 'all'"),
+        (TimeSeriesSplit(2), "every row in a test part, got row 0 in 0 of them"),
+        ([([0, 1, 2], [3, 4, 5])], "in a test part, got row 0 in 0 of them .3 such"),
+        (
+            [([4, 5], [0, 1, 2, 3]), ([0, 1], [3, 4, 5])],
+            "only one test part, got row 3",
+        ),
+        ([([0, 1, 2], [2, 3, 4, 5])], "got row 2 in both parts of fold 0"),
+        ([([], [0, 1, 2, 3, 4, 5])], "no train part empty, got fold 0"),
+        ([([0, 1], [])], "no test part empty, got fold 0"),
+        ([], "at least one fold, got none"),
+    ],
+)
+def test_wrong_folds_are_refused(cv, message):
+    with pytest.raises(ValueError, match=message):
+        make_folds(6, cv)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(ValueError, match="`n` must be at least 2, got 1"):
+        make_folds(1, 2)
+    with pytest.raises(ValueError, match="got 3 folds for 2 groups"):
+        make_folds(4, 3, groups=[0, 0, 1, 1])
+    with pytest.raises(ValueError, match="`groups` must be as long as the data, got 3"):
+        make_folds(4, 2, groups=[0, 0, 1])
+    with pytest.raises(TypeError, match=r"splitter or folds, got 2\.5"):
+        make_folds(4, 2.5)

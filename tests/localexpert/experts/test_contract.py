@@ -1,0 +1,359 @@
+"""What every strategy promises: honesty, repeatability, weights, any table."""
+
+import pickle
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from localexpert.data.folds import make_folds
+from localexpert.experts import (
+    IndependentExperts,
+    JointForest,
+    JointMLP,
+    JointXGBoost,
+    SharedBoosting,
+)
+from localexpert.experts.thresholds import place_thresholds
+
+STRATEGIES = {
+    "shared": SharedBoosting(max_rounds=20, random_state=0),
+    "forest": JointForest(30, random_state=0),
+    "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
+    "mlp": JointMLP(max_iter=30, random_state=0),
+    "vector leaf": JointXGBoost(max_rounds=30, random_state=0),
+    "boosted": IndependentExperts(random_state=0),
+    "lightgbm": IndependentExperts(
+        LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5),
+        random_state=0,
+    ),
+    "logistic": IndependentExperts(LogisticRegression()),
+    "svm": IndependentExperts(LinearSVC(), random_state=0),
+    "out of bag": IndependentExperts(
+        RandomForestClassifier(60, min_samples_leaf=5, oob_score=True), random_state=0
+    ),
+}
+TABLES = (
+    "shared",
+    "forest",
+    "forest by folds",
+    "mlp",
+    "vector leaf",
+    "boosted",
+    "lightgbm",
+)
+NEEDS_XGBOOST = pytest.mark.skipif(
+    find_spec("xgboost") is None, reason="xgboost is not installed"
+)
+
+
+def strategies(*names):
+    names = names or tuple(STRATEGIES)
+    params = [
+        pytest.param(
+            STRATEGIES[n], marks=NEEDS_XGBOOST if n == "vector leaf" else (), id=n
+        )
+        for n in names
+    ]
+    return pytest.mark.parametrize("experts", params)
+
+
+@pytest.fixture
+def problem(rng):
+    """Heteroscedastic targets of two features, a third is noise."""
+    n = 240
+    X = rng.uniform(-1.0, 1.0, (n, 3))
+    r = 2.0 * X[:, 0] + np.exp(X[:, 1]) * 0.4 * rng.normal(size=n)
+    return X, r, place_thresholds(r, 7), make_folds(n, 3, random_state=0)
+
+
+def brier(probabilities, r, thresholds):
+    return np.mean((probabilities - (r[:, None] <= thresholds)) ** 2)
+
+
+def base_brier(r, thresholds):
+    rates = np.mean(r[:, None] <= thresholds, axis=0)
+    return np.mean(rates * (1.0 - rates))
+
+
+@strategies()
+def test_learns_and_answers_in_range(experts, problem, rng):
+    X, r, thresholds, folds = problem
+    fitted = clone(experts).fit(X, r, thresholds, folds)
+    oof = fitted.oof_probabilities_
+    assert oof.shape == (len(r), len(thresholds))
+    assert oof.dtype == np.float64
+    assert 0.0 <= oof.min() <= oof.max() <= 1.0
+    assert brier(oof, r, thresholds) < 0.75 * base_brier(r, thresholds)
+    np.testing.assert_array_equal(fitted.thresholds_, thresholds)
+    new = rng.uniform(-1.0, 1.0, (500, 3))
+    r_new = 2.0 * new[:, 0] + np.exp(new[:, 1]) * 0.4 * rng.normal(size=500)
+    probabilities = fitted.predict(new)
+    assert probabilities.shape == (500, len(thresholds))
+    assert brier(probabilities, r_new, thresholds) < 0.75 * base_brier(r, thresholds)
+
+
+@strategies("shared", "forest", "forest by folds")
+def test_increases_along_the_thresholds(experts, problem):
+    X, r, thresholds, folds = problem
+    fitted = clone(experts).fit(X, r, thresholds, folds)
+    for probabilities in (fitted.oof_probabilities_, fitted.predict(X)):
+        assert (np.diff(probabilities, axis=1) >= 0.0).all()
+
+
+@strategies()
+def test_a_rows_own_target_never_changes_its_out_of_fold_answer(
+    experts, problem, monkeypatch
+):
+    X, r, thresholds, folds = problem
+    # The number of rounds is one for all and any label may move it: hold it.
+    monkeypatch.setattr("localexpert.experts.task_boosters._MOST_ROUNDS", 8)
+    experts = clone(experts)
+    if isinstance(experts, JointMLP):
+        experts.set_params(max_iter=8)
+    first = clone(experts).fit(X, r, thresholds, folds)
+    for row in (int(np.argmin(r)), int(np.argmax(r))):
+        flipped = r.copy()
+        flipped[row] = r.max() + r.min() - r[row]
+        second = clone(experts).fit(X, flipped, thresholds, folds)
+        rounds = [getattr(fit, "n_rounds_", None) for fit in (first, second)]
+        assert rounds[0] == rounds[1]
+        np.testing.assert_array_equal(
+            second.oof_probabilities_[row], first.oof_probabilities_[row]
+        )
+        assert (second.oof_probabilities_ != first.oof_probabilities_).any()
+
+
+@strategies()
+def test_nothing_is_learnt_from_shuffled_targets(experts, problem, rng):
+    X, r, thresholds, folds = problem
+    shuffled = rng.permutation(r)
+    oof = clone(experts).fit(X, shuffled, thresholds, folds).oof_probabilities_
+    labels = shuffled[:, None] <= thresholds
+    clipped = np.clip(oof, 1e-3, 1.0 - 1e-3)
+    loss = -np.log(np.where(labels, clipped, 1.0 - clipped)).mean()
+    rates = labels.mean(axis=0)
+    base = -(rates * np.log(rates) + (1 - rates) * np.log(1 - rates)).mean()
+    assert loss > base
+
+
+@strategies()
+def test_does_not_depend_on_n_jobs(experts, problem):
+    X, r, thresholds, folds = problem
+    one, two = (
+        clone(experts).set_params(n_jobs=n_jobs).fit(X, r, thresholds, folds)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.oof_probabilities_, two.oof_probabilities_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+@strategies()
+def test_repeats_itself_with_one_seed(experts, problem):
+    X, r, thresholds, folds = problem
+    first, again, other = (
+        clone(experts)
+        .set_params(random_state=seed)
+        .fit(X, r, thresholds, folds)
+        .oof_probabilities_
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    if isinstance(experts, (SharedBoosting, JointForest, JointMLP)):
+        assert (first != other).any()
+
+
+@strategies()
+def test_rows_without_weight_are_absent(experts, problem, rng):
+    X, r, thresholds, folds = problem
+    n, n_more = len(r), 60
+    more = rng.uniform(-1.0, 1.0, (n_more, 3))
+    weight = np.concatenate([rng.uniform(0.5, 2.0, n), np.zeros(n_more)])
+    part_of = np.arange(n, n + n_more) % 3
+    wider = [
+        (
+            np.concatenate([train, n + np.flatnonzero(part_of != k)]),
+            np.concatenate([test, n + np.flatnonzero(part_of == k)]),
+        )
+        for k, (train, test) in enumerate(folds)
+    ]
+    lone = clone(experts).fit(X, r, thresholds, folds, weight[:n])
+    wide = clone(experts).fit(
+        np.concatenate([X, more]),
+        np.concatenate([r, rng.normal(size=n_more) * 9.0]),
+        thresholds,
+        wider,
+        weight,
+    )
+    np.testing.assert_array_equal(lone.predict(more), wide.predict(more))
+    np.testing.assert_array_equal(lone.oof_probabilities_, wide.oof_probabilities_[:n])
+    assert np.isfinite(wide.oof_probabilities_[n:]).all()
+    # The weights themselves reach the learner.
+    plain = clone(experts).fit(X, r, thresholds, folds)
+    assert (plain.oof_probabilities_ != lone.oof_probabilities_).any()
+
+
+@strategies()
+def test_equal_features_leave_the_weighted_share(experts, rng):
+    n = 400
+    r = rng.normal(size=n)
+    weight = np.where(r < 0.0, 3.0, 1.0)
+    thresholds = np.array([-1.0, 0.0, 1.0])
+    shares = [weight[r <= v].sum() / weight.sum() for v in thresholds]
+    folds = make_folds(n, 2, random_state=0)
+    fitted = clone(experts).fit(np.ones((n, 1)), r, thresholds, folds, weight)
+    for probabilities in (fitted.oof_probabilities_, fitted.predict([[1.0], [1.0]])):
+        np.testing.assert_allclose(
+            probabilities, np.tile(shares, (len(probabilities), 1)), atol=0.08
+        )
+
+
+@strategies()
+def test_one_feature(experts, problem):
+    X, r, thresholds, folds = problem
+    fitted = clone(experts).fit(X[:, :1], r, thresholds, folds)
+    assert brier(fitted.oof_probabilities_, r, thresholds) < 0.8 * base_brier(
+        r, thresholds
+    )
+
+
+@strategies()
+@pytest.mark.parametrize(("n", "cv"), [(2, 2), (4, 2), (5, 5)])
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores:UserWarning")
+def test_tiny_data(experts, n, cv):
+    r = np.arange(n, dtype=float)
+    thresholds = place_thresholds(r, 2)
+    folds = make_folds(n, cv, random_state=0)
+    fitted = clone(experts).fit(r[:, None], r, thresholds, folds)
+    for probabilities in (fitted.oof_probabilities_, fitted.predict(r[:, None])):
+        assert probabilities.shape == (n, len(thresholds))
+        assert ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
+
+
+def make_frame(problem):
+    """The problem with its first feature as a category, gaps, and other types."""
+    X, r, thresholds, folds = problem
+    bins = np.digitize(X[:, 0], np.linspace(-1.0, 1.0, 9))
+    names = pd.Series([f"c{code}" for code in bins], dtype=object)
+    names[::11] = None
+    second = pd.Series(X[:, 1])
+    second[::7] = np.nan
+    frame = pd.DataFrame(
+        {
+            "text": names,
+            "number": second,
+            "flag": X[:, 2] > 0.0,
+            "count": pd.array(np.arange(len(r)) % 5, dtype="Int64"),
+        }
+    )
+    frame.loc[3, "count"] = pd.NA
+    frame["kind"] = frame["text"].astype("category")
+    return frame, r, thresholds, folds
+
+
+@strategies(*TABLES)
+def test_frames_with_categories_and_gaps(experts, problem):
+    frame, r, thresholds, folds = make_frame(problem)
+    fitted = clone(experts).fit(frame, r, thresholds, folds)
+    assert brier(fitted.oof_probabilities_, r, thresholds) < 0.8 * base_brier(
+        r, thresholds
+    )
+    new = frame.head(6).copy()
+    new.loc[0, "text"] = "never met"
+    assert np.isfinite(fitted.predict(new)).all()
+
+
+@strategies(*TABLES)
+def test_other_columns_are_refused(experts, problem):
+    frame, r, thresholds, folds = make_frame(problem)
+    fitted = clone(experts).fit(frame, r, thresholds, folds)
+    with pytest.raises(ValueError, match="must have 5 columns as in `fit`, got 4"):
+        fitted.predict(frame.drop(columns="flag"))
+    swapped = frame[["number", "text", "flag", "count", "kind"]]
+    with pytest.raises(ValueError, match="got 'number' in the place of 'text'"):
+        fitted.predict(swapped)
+
+
+def test_columns_that_are_no_numbers_are_refused(problem):
+    frame, r, thresholds, folds = make_frame(problem)
+    frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(frame["number"], "D")
+    message = r"numbers, booleans or categories, got dtype datetime64.* 'when'"
+    with pytest.raises(TypeError, match=message):
+        JointForest(2).fit(frame, r, thresholds, folds)
+    texts = frame[["text"]].to_numpy()
+    with pytest.raises(ValueError, match="`X` must be numeric or a data frame"):
+        JointForest(2).fit(texts, r, thresholds, folds)
+
+
+@strategies(*TABLES)
+def test_gaps_in_arrays(experts, problem):
+    X, r, thresholds, folds = problem
+    gaps = X.copy()
+    gaps[::5, 0] = np.nan
+    fitted = clone(experts).fit(gaps, r, thresholds, folds)
+    assert brier(fitted.oof_probabilities_, r, thresholds) < 0.9 * base_brier(
+        r, thresholds
+    )
+    assert np.isfinite(fitted.predict(np.full((2, 3), np.nan))).all()
+
+
+@strategies()
+def test_survives_pickling(experts, problem):
+    X, r, thresholds, folds = problem
+    fitted = clone(experts).fit(X, r, thresholds, folds)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+@strategies("shared", "mlp", "boosted", "lightgbm", "logistic")
+def test_refit_predicts_by_one_model_of_all_rows(experts, problem):
+    X, r, thresholds, folds = problem
+    mean = clone(experts).fit(X, r, thresholds, folds)
+    once = clone(experts).set_params(refit=True).fit(X, r, thresholds, folds)
+    np.testing.assert_array_equal(once.oof_probabilities_, mean.oof_probabilities_)
+    assert (once.predict(X) != mean.predict(X)).any()
+    # A model that has seen a row fits it better than one that has not.
+    assert brier(once.predict(X), r, thresholds) < brier(
+        once.oof_probabilities_, r, thresholds
+    )
+
+
+@strategies("shared", "logistic", "forest")
+def test_inputs_are_left_alone(experts, problem, frozen):
+    X, r, thresholds, folds = problem
+    weight = frozen(np.ones(len(r)))
+    clone(experts).fit(frozen(X), frozen(r), frozen(thresholds), folds, weight)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"r": [0.0, np.nan, 1.0, 2.0]}, "`r` must be finite, got nan"),
+        ({"r": [0.0, 1.0, 2.0]}, "`X` must be as long as `?r`?, got 4"),
+        ({"X": np.zeros(4)}, r"two axes, got shape \(4,\)"),
+        ({"X": np.full((4, 1), np.inf)}, "must not be infinite, got it in row 0"),
+        ({"thresholds": [1.5, 1.5]}, "`thresholds` must increase strictly"),
+        ({"thresholds": [3.0]}, r"in the range of `r`, \[0, 3\), got 3 to 3"),
+        ({"folds": [([0, 1], [2, 3])]}, "every row in one test part, got row 0 in 0"),
+        ({"folds": [([0, 1], [1, 2, 3, 0])]}, "must not test on training rows"),
+        ({"sample_weight": [-1, 1, 1, 1]}, "`sample_weight` must not be negative"),
+        ({"sample_weight": [0, 0, 1, 1]}, "rows with a weight in every training part"),
+    ],
+)
+def test_wrong_input_is_refused(changes, message):
+    arguments = {
+        "X": np.arange(4.0)[:, None],
+        "r": [0.0, 1.0, 2.0, 3.0],
+        "thresholds": [1.5],
+        "folds": [([0, 1], [2, 3]), ([2, 3], [0, 1])],
+    }
+    if "sample_weight" in changes and changes["sample_weight"][0] == 0:
+        changes = {**changes, "thresholds": [2.5]}
+    with pytest.raises(ValueError, match=message):
+        JointForest(2).fit(**{**arguments, **changes})

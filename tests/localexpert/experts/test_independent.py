@@ -1,0 +1,337 @@
+"""`IndependentExperts`: any classifier, shared bins, failures with a name."""
+
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from calibration import CalibrationWarning
+from localexpert.data.folds import make_folds
+from localexpert.experts import IndependentExperts
+from localexpert.experts.thresholds import place_thresholds
+
+
+@pytest.fixture
+def problem(rng):
+    n = 200
+    X = rng.normal(size=(n, 3))
+    r = X[:, 0] + 0.5 * rng.normal(size=n)
+    return X, r, place_thresholds(r, 4), make_folds(n, 3, random_state=0)
+
+
+def by_hand(classifier, X, r, thresholds, folds, ask, **options):
+    """Out-of-fold answers by a plain loop over thresholds and folds."""
+    oof = np.empty((len(r), len(thresholds)))
+    for k, threshold in enumerate(thresholds):
+        for train, test in folds:
+            own = {name: value[train] for name, value in options.items()}
+            model = clone(classifier).fit(X[train], r[train] <= threshold, **own)
+            oof[test, k] = ask(model, X[train], X[test], r[train] <= threshold)
+    return oof
+
+
+def ask_probability(model, _train, test, _labels):
+    return model.predict_proba(test)[:, 1]
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        LogisticRegression(),
+        LinearDiscriminantAnalysis(),
+        GaussianNB(),
+        KNeighborsClassifier(),
+        MLPClassifier((4,), solver="lbfgs", tol=1e-2, max_iter=2000, random_state=0),
+        RandomForestClassifier(5, random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_equals_a_plain_loop(problem, classifier):
+    experts = IndependentExperts(classifier).fit(*problem)
+    np.testing.assert_allclose(
+        experts.oof_probabilities_,
+        by_hand(classifier, *problem, ask_probability),
+        atol=1e-12,
+    )
+    X, r, thresholds, folds = problem
+    columns = [
+        np.mean(
+            [
+                clone(classifier)
+                .fit(X[train], r[train] <= threshold)
+                .predict_proba(X[:20])[:, 1]
+                for train, _ in folds
+            ],
+            axis=0,
+        )
+        for threshold in thresholds
+    ]
+    np.testing.assert_allclose(
+        experts.predict(X[:20]), np.column_stack(columns), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("classifier", [SVC(), RidgeClassifier()])
+def test_decisions_become_probabilities(problem, classifier):
+    def ask(model, train, test, labels):
+        decision = model.decision_function(train)
+        rate = (labels.sum() + 1.0) / (len(labels) + 2.0)
+        standard = (model.decision_function(test) - decision.mean()) / decision.std()
+        return expit(logit(rate) + standard)
+
+    experts = IndependentExperts(classifier).fit(*problem)
+    np.testing.assert_allclose(
+        experts.oof_probabilities_, by_hand(classifier, *problem, ask), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shared_bins_change_nothing(problem, weighted, rng):
+    X, r, thresholds, folds = problem
+    classifier = LGBMClassifier(
+        n_estimators=15,
+        num_leaves=5,
+        learning_rate=0.2,
+        subsample=0.7,
+        subsample_freq=1,
+        random_state=3,
+        n_jobs=1,
+        verbosity=-1,
+        deterministic=True,
+        force_row_wise=True,
+    )
+    options = {"sample_weight": rng.uniform(0.5, 2.0, len(r))} if weighted else {}
+    experts = IndependentExperts(classifier).fit(X, r, thresholds, folds, **options)
+    assert experts.n_rounds_ == 15
+    np.testing.assert_allclose(
+        experts.oof_probabilities_,
+        by_hand(classifier, X, r, thresholds, folds, ask_probability, **options),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_shared_bins_of_xgboost_change_nothing(problem, weighted, rng):
+    xgboost = pytest.importorskip("xgboost")
+    X, r, thresholds, folds = problem
+    classifier = xgboost.XGBClassifier(
+        n_estimators=12, max_depth=3, subsample=0.7, random_state=3, n_jobs=1
+    )
+    options = {"sample_weight": rng.uniform(0.5, 2.0, len(r))} if weighted else {}
+    experts = IndependentExperts(classifier, n_jobs=2)
+    experts.fit(X, r, thresholds, folds, **options)
+    assert experts.n_rounds_ == 12
+    np.testing.assert_allclose(
+        experts.oof_probabilities_,
+        by_hand(classifier, X, r, thresholds, folds, ask_probability, **options),
+        atol=1e-5,
+    )
+    assert experts.predict(X).shape == (len(r), len(thresholds))
+
+
+def test_boosters_with_a_loss_of_their_own_are_fitted_as_any_classifier(problem):
+    classifier = LGBMClassifier(
+        n_estimators=5, class_weight="balanced", n_jobs=1, verbosity=-1
+    )
+    experts = IndependentExperts(classifier, random_state=0).fit(*problem)
+    assert not hasattr(experts, "n_rounds_")
+    classifier.set_params(random_state=0)
+    np.testing.assert_allclose(
+        experts.oof_probabilities_, by_hand(classifier, *problem, ask_probability)
+    )
+
+
+def test_out_of_bag_probabilities_of_forests(problem):
+    X, r, thresholds, folds = problem
+    forest = RandomForestClassifier(50, oob_score=True, random_state=0)
+    experts = IndependentExperts(forest).fit(X, r, thresholds, folds)
+    for k, threshold in enumerate(thresholds):
+        own = clone(forest).fit(X, r <= threshold)
+        np.testing.assert_array_equal(
+            experts.oof_probabilities_[:, k], own.oob_decision_function_[:, 1]
+        )
+        np.testing.assert_array_equal(
+            experts.predict(X)[:, k], own.predict_proba(X)[:, 1]
+        )
+
+
+def test_rows_in_every_bag_get_the_base_rate(problem):
+    X, r, _, folds = problem
+    forest = RandomForestClassifier(2, oob_score=True, random_state=0)
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
+        experts = IndependentExperts(forest).fit(X, r, [0.0], folds)
+    rate = ((r <= 0.0).sum() + 1.0) / (len(r) + 2.0)
+    share = np.mean(experts.oof_probabilities_ == rate)
+    assert share == pytest.approx((1.0 - np.exp(-1.0)) ** 2, abs=0.1)
+
+
+def test_one_class_in_a_training_part_is_a_smoothed_constant():
+    r = np.arange(12.0)
+    X = r[:, None]
+    # The first fold trains on rows 6..11 only, all above the threshold.
+    folds = [(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))]
+    for classifier in (None, LogisticRegression(), SVC()):
+        experts = IndependentExperts(classifier).fit(X, r, [4.5], folds)
+        np.testing.assert_allclose(experts.oof_probabilities_[:6], 1.0 / 8.0)
+        assert (experts.oof_probabilities_[6:] < 0.9).all()
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """A classifier that fails where the share of class 1 is over a half."""
+
+    def __init__(self, nan=False):
+        self.nan = nan
+
+    def fit(self, X, y):
+        if np.mean(y) > 0.5 and not self.nan:
+            msg = "too many ones"
+            raise ArithmeticError(msg)
+        self.n_features_in_ = X.shape[1]
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan if self.nan else 0.5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failure_names_threshold_and_fold(n_jobs):
+    r = np.arange(12.0)
+    folds = make_folds(12, 2, random_state=0)
+    experts = IndependentExperts(Moody(), n_jobs=n_jobs)
+    message = r"threshold 8.5 \(number 1\) in fold 0 failed: too many ones"
+    with (
+        joblib.parallel_config("threading"),
+        pytest.raises(RuntimeError, match=message) as caught,
+    ):
+        experts.fit(r[:, None], r, [2.5, 8.5], folds)
+    assert isinstance(caught.value.__cause__, ArithmeticError)
+
+
+def test_failures_of_boosters_and_later_folds_are_named(problem):
+    wrong = LGBMClassifier(boosting_type="rf", n_estimators=3)
+    with pytest.raises(RuntimeError, match=r"number 0\) in fold 0 failed: .*bagging"):
+        IndependentExperts(wrong).fit(*problem)
+    r = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    # Only the last training part has too many ones.
+    folds = [([0, 1, 4, 5], [2, 3]), ([2, 3, 4, 5], [0, 1]), ([0, 1, 2, 3], [4, 5])]
+    with pytest.raises(RuntimeError, match=r"\(number 0\) in fold 2 failed: too many"):
+        IndependentExperts(Moody()).fit(r[:, None], r, [2.5], folds)
+
+
+def test_nan_probabilities_are_refused(problem):
+    with pytest.raises(RuntimeError, match="fold 0 failed: Moody predicts NaN"):
+        IndependentExperts(Moody(nan=True)).fit(*problem)
+
+
+@pytest.mark.parametrize(
+    "classifier", [StandardScaler(), LogisticRegression, "logistic", 3]
+)
+def test_what_is_no_classifier_is_refused(problem, classifier):
+    with pytest.raises(TypeError, match="`classifier` must be a classifier with `fit`"):
+        IndependentExperts(classifier).fit(*problem)
+
+
+def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
+    X, r, thresholds, folds = problem
+    weight = rng.integers(1, 4, len(r)).astype(float)
+    plain = IndependentExperts(LogisticRegression())
+    piped = IndependentExperts(make_pipeline("passthrough", LogisticRegression()))
+    one, other = (
+        experts.fit(X, r, thresholds, folds, weight).oof_probabilities_
+        for experts in (plain, piped)
+    )
+    np.testing.assert_array_equal(one, other)
+    deaf = IndependentExperts(KNeighborsClassifier())
+    message = "KNeighborsClassifier.fit takes no `sample_weight`"
+    with pytest.warns(CalibrationWarning, match=message):
+        deaf.fit(X, r, thresholds, folds, weight)
+    # Equal weights are no weights, and zeros are obeyed by leaving the rows out.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        deaf.fit(X, r, thresholds, folds, np.where(np.arange(len(r)) % 7, 2.0, 0.0))
+
+
+def test_integer_weights_are_repetitions(problem):
+    X, r, thresholds, _ = problem
+    weight = 1 + np.arange(len(r)) % 3
+    halves = [np.arange(0, 100), np.arange(100, 200)]
+    folds = [(halves[0], halves[1]), (halves[1], halves[0])]
+    owner = np.repeat(np.arange(200), weight)
+    repeated = [
+        tuple(np.flatnonzero(np.isin(owner, part)) for part in fold) for fold in folds
+    ]
+    experts = IndependentExperts(LogisticRegression(tol=1e-10))
+    by_weight = experts.fit(X, r, thresholds, folds, weight).predict(X)
+    by_rows = experts.fit(X[owner], r[owner], thresholds, repeated).predict(X)
+    np.testing.assert_allclose(by_weight, by_rows, atol=1e-7)
+
+
+def test_frames_go_to_the_classifier_as_they_are(problem):
+    X, r, thresholds, folds = problem
+    frame = pd.DataFrame({"text": np.where(X[:, 0] > 0.0, "a", "b"), "x": X[:, 1]})
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["text"]), remainder="passthrough"
+    )
+    experts = IndependentExperts(make_pipeline(encode, LogisticRegression()))
+    experts.fit(frame, r, thresholds, folds)
+    labels = r[:, None] <= thresholds
+    assert np.mean((experts.oof_probabilities_ - labels) ** 2) < 0.17
+    assert experts.predict(frame.head(3)).shape == (3, len(thresholds))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+def test_any_backend_of_joblib(problem, backend):
+    experts = IndependentExperts(RandomForestClassifier(4), n_jobs=2, random_state=0)
+    serial = clone(experts).set_params(n_jobs=1).fit(*problem)
+    with joblib.parallel_config(backend):
+        parallel = experts.fit(*problem)
+    np.testing.assert_array_equal(
+        parallel.oof_probabilities_, serial.oof_probabilities_
+    )
+
+
+class Witness(LogisticRegression):
+    """Remembers how many threads it was given."""
+
+    def __init__(self, n_jobs=None, C=1.0):
+        super().__init__(C=C)
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = self.n_jobs
+        self.n_jobs = None
+        return super().fit(X, y, sample_weight)
+
+
+def test_nested_threads_are_kept_in_check(problem):
+    experts = IndependentExperts(make_pipeline(StandardScaler(), Witness(n_jobs=4)))
+    for n_jobs, seen in ((1, 4), (2, 1)):
+        with joblib.parallel_config("threading"):
+            experts.set_params(n_jobs=n_jobs).fit(*problem)
+        assert experts.models_[0][0].estimator[-1].seen_ == seen
+
+
+def test_default_is_boosted_with_common_rounds(problem):
+    experts = IndependentExperts(random_state=0).fit(*problem)
+    assert 1 <= experts.n_rounds_ <= 300
+    rounds = {
+        model.booster.num_trees() for models in experts.models_ for model in models
+    }
+    assert rounds == {experts.n_rounds_}

@@ -1,0 +1,164 @@
+"""`JointForest` and `JointMLP`: leaves, bags, inputs."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from localexpert.data.folds import make_folds
+from localexpert.experts import JointForest, JointMLP
+from localexpert.experts import joint as joint_module
+from localexpert.experts.thresholds import place_thresholds
+
+
+@pytest.fixture
+def problem(rng):
+    n = 500
+    X = rng.uniform(-1.0, 1.0, (n, 4)).astype(np.float32).astype(np.float64)
+    r = 2.0 * X[:, 0] + (1.2 + X[:, 1]) * 0.4 * rng.normal(size=n)
+    return X, r, place_thresholds(r, 9), make_folds(n, 4, random_state=0)
+
+
+def brier(probabilities, r, thresholds):
+    return np.mean((probabilities - (r[:, None] <= thresholds)) ** 2)
+
+
+def test_is_as_good_as_scikit_learns_forest_on_the_indicators(problem, rng):
+    X, r, thresholds, folds = problem
+    ours = JointForest(200, min_samples_leaf=3, max_features=0.67, random_state=0)
+    ours = ours.fit(X, r, thresholds, folds)
+    theirs = RandomForestRegressor(
+        200, min_samples_leaf=3, max_features=0.67, oob_score=True, random_state=0
+    ).fit(X, (r[:, None] <= thresholds).astype(float))
+    reference = theirs.oob_prediction_
+    # Random cuts make other trees, and here a loss some 2 % less; two seeds of
+    # scikit-learn's forest are 0.035 apart.
+    loss = brier(ours.oof_probabilities_, r, thresholds)
+    assert 0.95 < loss / brier(reference, r, thresholds) < 1.01
+    difference = ours.oof_probabilities_ - reference
+    assert np.sqrt(np.mean(difference**2)) < 0.045
+    new = rng.uniform(-1.0, 1.0, (300, 4))
+    difference = ours.predict(new) - theirs.predict(new)
+    assert np.sqrt(np.mean(difference**2)) < 0.03
+
+
+def test_fewer_components_cost_little(problem):
+    X, r, thresholds, folds = problem
+    losses = [
+        brier(
+            JointForest(100, n_components=n_components, random_state=0)
+            .fit(X, r, thresholds, folds)
+            .oof_probabilities_,
+            r,
+            thresholds,
+        )
+        for n_components in (1, 2, 4)
+    ]
+    assert losses[1] < 1.03 * losses[2]
+    assert losses[0] < 1.3 * losses[2]
+
+
+def test_all_components_keep_all_distances(rng):
+    """Splits by them are splits by all indicators: the projection is a rotation."""
+    below = rng.integers(0, 5, 300)
+    weights = rng.uniform(0.5, 2.0, 300)
+    table = joint_module._project_indicators(below, weights, 4, 4)
+    indicators = np.arange(5)[:, None] <= np.arange(4)
+    np.testing.assert_allclose(
+        np.linalg.norm(table[:, None] - table, axis=2),
+        np.sqrt((indicators[:, None] != indicators).sum(axis=2)),
+        atol=1e-12,
+    )
+    np.testing.assert_allclose(weights @ table[below], 0.0, atol=1e-9)
+    fewer = joint_module._project_indicators(below, weights, 4, 2)
+    np.testing.assert_array_equal(fewer[:, 2:], 0.0)
+    np.testing.assert_allclose(fewer[:, :2], table[:, :2])
+    spread = weights @ table[below] ** 2
+    assert (np.diff(spread) < 0.0).all()
+
+
+def test_fewer_trees_where_each_draws_many_rows(problem, monkeypatch):
+    X, r, thresholds, folds = problem
+    monkeypatch.setattr(joint_module, "_MOST_DRAWN", 40_000)
+    for max_samples, n_trees in ((100, 200), (400, 100), (5000, 60)):
+        forest = JointForest(max_samples=max_samples, random_state=0)
+        assert len(forest.fit(X, r, thresholds, folds).trees_) == n_trees
+
+
+def test_one_tree_out_of_bag(problem):
+    """A single tree speaks for the rows it has not drawn; base rates fill the rest."""
+    X, r, thresholds, folds = problem
+    oof = JointForest(1, random_state=0).fit(X, r, thresholds, folds).oof_probabilities_
+    labels = r[:, None] <= thresholds
+    others = (labels.sum(axis=0) - labels + 1.0) / (len(r) - 1 + 2.0)
+    is_base = (oof == others).all(axis=1)
+    assert is_base.mean() == pytest.approx(1.0 - np.exp(-1.0), abs=0.07)
+    assert brier(oof[~is_base], r[~is_base], thresholds) < 0.12
+
+
+def test_samples_are_bounded(problem):
+    X, r, thresholds, folds = problem
+    small = JointForest(40, min_samples_leaf=3, max_samples=60, random_state=0)
+    small.fit(X, r, thresholds, folds)
+    assert max(len(tree.cdf) for tree in small.trees_) <= 20
+    assert brier(small.oof_probabilities_, r, thresholds) < 0.15
+
+
+def test_many_rows_ask_few_trees(problem, monkeypatch):
+    """With small samples nearly all trees could speak; some 80 of them are asked."""
+    X, r, thresholds, folds = problem
+    forest = JointForest(200, max_samples=20, random_state=0)
+    all_trees = forest.fit(X, r, thresholds, folds).oof_probabilities_
+    monkeypatch.setattr(joint_module, "_OOB_TREES", 1000)
+    more_trees = forest.fit(X, r, thresholds, folds).oof_probabilities_
+    assert (all_trees != more_trees).any()
+    assert brier(all_trees, r, thresholds) < 1.05 * brier(more_trees, r, thresholds)
+
+
+def test_folds_keep_groups_apart(rng):
+    """Rows come in copies: out of bag their targets leak, by folds they do not."""
+    groups = np.repeat(np.arange(60), 8)
+    X = np.repeat(rng.normal(size=(60, 2)), 8, axis=0)
+    r = np.repeat(rng.normal(size=60), 8)
+    thresholds = place_thresholds(r, 5)
+    folds = make_folds(len(r), 5, groups=groups, random_state=0)
+    rates = np.mean(r[:, None] <= thresholds, axis=0)
+    base = np.mean(rates * (1.0 - rates))
+    leaky, honest = (
+        JointForest(50, out_of_bag=out_of_bag, random_state=0)
+        .fit(X, r, thresholds, folds)
+        .oof_probabilities_
+        for out_of_bag in (True, False)
+    )
+    assert brier(leaky, r, thresholds) < 0.2 * base
+    assert brier(honest, r, thresholds) > base
+
+
+def test_network_finds_a_smooth_function(problem):
+    X, r, thresholds, folds = problem
+    network = JointMLP(random_state=0).fit(X, r, thresholds, folds)
+    forest = JointForest(100, random_state=0).fit(X, r, thresholds, folds)
+    loss = brier(network.oof_probabilities_, r, thresholds)
+    assert loss < 1.05 * brier(forest.oof_probabilities_, r, thresholds)
+    assert 1 <= network.n_rounds_ <= network.max_iter
+
+
+@pytest.mark.parametrize(
+    ("experts", "message"),
+    [
+        (JointForest(0), "`n_estimators` must be at least 1, got 0"),
+        (JointForest(min_samples_leaf=0), "`min_samples_leaf` must be at least 1"),
+        (JointForest(max_features=0), r"`max_features` must lie in \(0, 1\], got 0"),
+        (JointForest(n_components=0), "`n_components` must be at least 1, got 0"),
+        (JointForest(n_components=5), "`n_components` must be at most 4, got 5"),
+        (JointForest(max_samples=0), "`max_samples` must be at least 1, got 0"),
+        (JointMLP(hidden=(8, 0)), "`hidden` must be at least 1, got 0"),
+        (JointMLP(alpha=-1), r"`alpha` must lie in \[0, inf\), got -1"),
+        (JointMLP(learning_rate=0), r"`learning_rate` must lie in \(0, inf\), got 0"),
+        (JointMLP(batch_size=0), "`batch_size` must be at least 1, got 0"),
+        (JointMLP(max_iter=0), "`max_iter` must be at least 1, got 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(experts, message):
+    folds = make_folds(4, 2, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        experts.fit(np.zeros((4, 1)), np.arange(4.0), [1.5], folds)

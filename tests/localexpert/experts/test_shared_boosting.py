@@ -1,0 +1,180 @@
+"""`SharedBoosting`: draws, any threshold, common rounds."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+from localexpert.data.folds import make_folds
+from localexpert.experts import SharedBoosting
+from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
+from localexpert.experts.draws import count_draws, draw_places, start_scores
+from localexpert.experts.tasks import Tasks
+from localexpert.experts.thresholds import place_thresholds
+
+
+@pytest.fixture
+def problem(rng):
+    n = 1500
+    X = rng.uniform(-1.0, 1.0, (n, 3))
+    r = 2.0 * X[:, 0] + (1.2 + X[:, 1]) * 0.4 * rng.normal(size=n)
+    return X, r, place_thresholds(r, 11), make_folds(n, 3, random_state=0)
+
+
+def test_finds_the_true_distribution(problem, rng):
+    X, r, thresholds, folds = problem
+    fitted = SharedBoosting(random_state=0).fit(X, r, thresholds, folds)
+    new = rng.uniform(-0.9, 0.9, (2000, 3))
+    spread = (1.2 + new[:, 1]) * 0.4
+    truth = ndtr((thresholds - 2.0 * new[:, [0]]) / spread[:, None])
+    error = np.sqrt(np.mean((fitted.predict(new) - truth) ** 2))
+    assert error < 0.09
+    rates = np.mean(r[:, None] <= thresholds, axis=0)
+    assert error < 0.3 * np.sqrt(np.mean((rates - truth) ** 2))
+
+
+def test_any_threshold(problem):
+    X, r, thresholds, folds = problem
+    fitted = SharedBoosting(max_rounds=60, random_state=0).fit(X, r, thresholds, folds)
+    np.testing.assert_array_equal(fitted.predict_at(X, thresholds), fitted.predict(X))
+    fine = np.linspace(thresholds[0] - 5.0, thresholds[-1] + 5.0, 400)
+    probabilities = fitted.predict_at(X[:200], fine)
+    assert (np.diff(probabilities, axis=1) >= 0.0).all()
+    # Between thresholds something is known: the steps are finer than the grid.
+    steps = [len(np.unique(row)) for row in probabilities]
+    assert np.median(steps) > 2 * len(thresholds)
+    np.testing.assert_array_equal(probabilities[:, 0], probabilities[:, 1])
+    with pytest.raises(ValueError, match="`thresholds` must increase strictly"):
+        fitted.predict_at(X, [1.0, 0.0])
+
+
+def test_thresholds_in_any_unit(problem):
+    """Their scale plays no part, not even beyond the digits of float32."""
+    X, r, thresholds, folds = problem
+    experts = SharedBoosting(max_rounds=10, random_state=0)
+    plain = experts.fit(X, r, thresholds, folds).oof_probabilities_
+    # Powers of two and a round shift keep the labels.
+    far = experts.fit(X, r * 2.0**-20, thresholds * 2.0**-20, folds)
+    np.testing.assert_array_equal(far.oof_probabilities_, plain)
+
+
+def test_one_threshold(problem):
+    X, r, _, folds = problem
+    fitted = SharedBoosting(max_rounds=30, random_state=0).fit(X, r, [0.0], folds)
+    assert fitted.predict(X).shape == (len(r), 1)
+    labels = r[:, None] <= 0.0
+    assert np.mean((fitted.oof_probabilities_ - labels) ** 2) < 0.12
+    assert fitted.predict_at(X[:3], [-1.0, 0.0, 1.0]).shape == (3, 3)
+
+
+@pytest.mark.parametrize(("n_draws", "n_thresholds"), [(2, 25), (7, 25), (24, 3)])
+def test_draws_are_stratified(rng, n_draws, n_thresholds):
+    places = draw_places(4000, n_draws, n_thresholds, rng)
+    assert places.shape == (4000, n_draws)
+    assert places.min() >= 0.5
+    assert places.max() <= n_thresholds + 0.5
+    # Column j stays in its stratum, or at the threshold nearest to it.
+    edges = 0.5 + n_thresholds * np.arange(n_draws + 1) / n_draws
+    assert (places >= edges[:-1] - 0.5).all()
+    assert (places <= edges[1:] + 0.5).all()
+    counts = np.bincount(places[places == np.rint(places)].astype(int))[1:]
+    assert len(counts) == n_thresholds
+    assert counts.min() > 0.85 * counts.mean()
+    assert counts.sum() == pytest.approx(0.7 * places.size, rel=0.05)
+
+
+def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
+    r, weights = rng.normal(size=60), rng.integers(0, 3, 60).astype(float)
+    part, cuts = np.arange(10, 60), np.array([-0.5, 0.0, 1.0])
+    folds = make_folds(60, 2, random_state=0)
+    tasks = Tasks.check(np.zeros((60, 1)), r, cuts, folds, weights)
+    knots = [-1.0, -0.5, 0.0, 1.0, 2.0]
+    below = np.array([weights[part][r[part] <= knot].sum() for knot in knots])
+    expected = (below + 0.5) / (weights[part].sum() + 1.0)
+    np.testing.assert_allclose(expit(start_scores(tasks, part)), expected)
+
+
+def test_without_signal_the_forecast_is_the_marginal(rng):
+    X, r = rng.normal(size=(2000, 3)), rng.normal(size=2000)
+    cuts = np.quantile(r, [0.02, 0.1, 0.5, 0.9, 0.98])
+    folds = make_folds(2000, 4, random_state=0)
+    fitted = SharedBoosting(random_state=0).fit(X, r, cuts, folds)
+    rates = (r[:, None] <= cuts).mean(axis=0)
+    p = fitted.oof_probabilities_
+    np.testing.assert_allclose(p.mean(axis=0), rates, atol=0.005)
+    assert np.mean((p - rates) ** 2) < 1e-3
+
+
+def test_number_of_draws():
+    draws = [count_draws("auto", n) for n in (2, 100, 10_000, 100_000, 1_000_000)]
+    assert draws == sorted(draws, reverse=True)
+    assert draws[0] == 24
+    assert draws[-1] == 2
+    assert count_draws(5, 10) == 5
+    # Rows to learn from stay bounded where tables grow large.
+    assert 100_000 * count_draws("auto", 100_000) <= 400_000
+
+
+def test_rounds_are_common_and_stop_when_nothing_is_gained():
+    class Curve:
+        """A model whose loss after k rounds is known."""
+
+        def __init__(self, loss):
+            self.loss, self.rounds = loss, 0
+
+        def advance(self, n_rounds):
+            self.rounds += n_rounds
+            return self.loss(self.rounds)
+
+    def parabola(best):
+        return lambda k: 1.0 + ((k - best) / 100.0) ** 2
+
+    with thread_pool(1) as pool:
+        # Minima at 40 and 80, with weights 1 and 3: that of the mean is at 70.
+        models = [Curve(parabola(40)), Curve(parabola(80))]
+        rounds = find_rounds(models, [1.0, 3.0], 500, pool)
+        assert abs(rounds - 70) <= 5
+        assert models[0].rounds == models[1].rounds <= 110
+        assert find_rounds([Curve(lambda k: 1.0 / k)], [1.0], 37, pool) == 37
+        assert find_rounds([Curve(float)], [1.0], 500, pool) == 2
+        flat = Curve(lambda k: 1.0 - 1e-7 * k)
+        assert find_rounds([flat], [1.0], 500, pool) == 2
+        assert flat.rounds <= 40
+
+
+def test_brier_sum_is_a_weighted_mean_over_rows(rng):
+    r, weights = rng.normal(size=30), rng.uniform(size=30)
+    thresholds = np.array([-1.0, 0.0, 1.3])
+    folds = make_folds(30, 2, random_state=0)
+    tasks = Tasks.check(np.zeros((30, 1)), r, thresholds, folds, weights)
+    rows = np.array([3, 5, 20])
+    probabilities = rng.uniform(size=(3, 3))
+    spacing = np.gradient(thresholds)
+    expected = sum(
+        weights[i] * spacing[k] * (probabilities[j, k] - (r[i] <= thresholds[k])) ** 2
+        for j, i in enumerate(rows)
+        for k in range(3)
+    )
+    loss = BrierSum(tasks, rows)(probabilities)
+    assert loss == pytest.approx(expected / weights[rows].sum())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"draws": 0}, "`draws` must be at least 1, got 0"),
+        ({"learning_rate": 0}, r"`learning_rate` must lie in \(0, inf\), got 0"),
+        ({"num_leaves": 1}, "`num_leaves` must be at least 2, got 1"),
+        ({"min_rows_in_leaf": 0}, "`min_rows_in_leaf` must be at least 1, got 0"),
+        (
+            {"feature_fraction": 1.5},
+            r"`feature_fraction` must lie in \(0, 1\], got 1.5",
+        ),
+        ({"l2": -1.0}, r"`l2` must lie in \[0, inf\), got -1"),
+        ({"max_bins": 1}, "`max_bins` must be at least 2, got 1"),
+        ({"max_rounds": 0}, "`max_rounds` must be at least 1, got 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, message):
+    folds = make_folds(4, 2, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        SharedBoosting(**parameters).fit(np.zeros((4, 1)), np.arange(4.0), [1.5], folds)

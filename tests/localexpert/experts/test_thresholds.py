@@ -1,0 +1,166 @@
+"""Thresholds: levels, ties, weights, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresholds
+
+
+def labels(r, thresholds):
+    return np.asarray(r)[:, None] <= thresholds
+
+
+def check_tasks(r, thresholds):
+    """Every task has both classes, and no two tasks are the same."""
+    counts = labels(r, thresholds).sum(axis=0)
+    assert (counts > 0).all()
+    assert (counts < len(r)).all()
+    assert (np.diff(counts) > 0).all()
+    assert (np.diff(thresholds) > 0).all()
+
+
+@pytest.mark.parametrize("method", ["quantile", "uniform"])
+@given(
+    values=st.lists(
+        st.one_of(st.integers(-3, 3), st.floats(-1e9, 1e9)), min_size=2, max_size=60
+    ),
+    n_thresholds=st.integers(1, 30),
+)
+def test_no_task_is_empty_or_twice(method, values, n_thresholds):
+    if len(set(map(float, values))) < 2:
+        values = [*values, max(values) + 1.0]
+    thresholds = place_thresholds(values, n_thresholds, method)
+    assert thresholds.dtype == np.float64
+    assert len(thresholds) <= n_thresholds
+    if len(thresholds):
+        check_tasks(values, thresholds)
+    if method == "quantile":
+        assert len(thresholds) >= 1
+
+
+def test_quantiles_are_equally_probable(rng):
+    r = rng.normal(size=2599)
+    thresholds = place_thresholds(r)
+    assert len(thresholds) == 25
+    shares = labels(r, thresholds).mean(axis=0)
+    np.testing.assert_allclose(shares, np.arange(1, 26) / 26, atol=0.5 / 2599 + 1e-12)
+
+
+def test_quantiles_are_the_nearest_cuts_by_brute_force(rng):
+    r = rng.integers(0, 12, 80).astype(float)
+    weight = rng.uniform(0.0, 2.0, 80) * (rng.random(80) < 0.8)
+    present = np.unique(r[weight > 0])
+    gaps = 0.5 * (present[1:] + present[:-1])
+    shares = np.array([weight[r <= gap].sum() for gap in gaps]) / weight.sum()
+    levels = np.arange(1, 8) / 8
+    nearest = {float(gaps[np.argmin(np.abs(shares - level))]) for level in levels}
+    np.testing.assert_array_equal(
+        place_thresholds(r, 7, sample_weight=weight), sorted(nearest)
+    )
+
+
+def test_integer_weights_are_repetitions(rng):
+    r = rng.normal(size=50)
+    weight = rng.integers(0, 4, 50)
+    for method in ("quantile", "uniform"):
+        np.testing.assert_array_equal(
+            place_thresholds(r, 9, method, weight),
+            place_thresholds(np.repeat(r, weight), 9, method),
+        )
+
+
+def test_thresholds_of_a_discrete_target_lie_between_its_values():
+    y = np.repeat([1, 2, 3, 7], [3, 10, 10, 3])
+    np.testing.assert_array_equal(place_thresholds(y), [1.5, 2.5, 5.0])
+
+
+def test_tails_are_added_where_rows_lie_beyond_them(rng):
+    few, some, many = (rng.normal(size=n) for n in (400, 1000, 5000))
+    np.testing.assert_array_equal(
+        place_thresholds(few, 5, tails=True), place_thresholds(few, 5)
+    )
+    for r, n_added in ((some, 4), (many, 6)):
+        wide = place_thresholds(r, 5, tails=True)
+        assert len(wide) == 5 + n_added
+        assert set(place_thresholds(r, 5)) < set(wide)
+        below = labels(r, wide).sum(axis=0)
+        assert below[0] >= 10
+        assert below[-1] <= len(r) - 10
+
+
+def test_uniform_is_equally_spaced_and_does_not_follow_an_outlier(rng):
+    r = rng.uniform(size=1000)
+    thresholds = place_thresholds(r, 9, "uniform")
+    np.testing.assert_allclose(np.diff(thresholds), np.diff(thresholds)[0])
+    r[0] = 1e6
+    np.testing.assert_allclose(place_thresholds(r, 9, "uniform"), thresholds, atol=0.01)
+
+
+def test_neighbouring_floats_are_parted():
+    r = np.array([1.0, np.nextafter(1.0, 2.0)])
+    thresholds = place_thresholds(r, 3)
+    np.testing.assert_array_equal(labels(r, thresholds), [[True], [False]])
+    huge = np.array([-1.7e308, 1.7e308])
+    np.testing.assert_array_equal(place_thresholds(huge, 3), [0.0])
+
+
+def test_explicit_numbers_are_kept_where_they_differ(rng):
+    r = rng.integers(0, 10, 100)
+    r[:2] = 0, 9
+    np.testing.assert_array_equal(place_thresholds(r, method=[0, 2.5, 8]), [0, 2.5, 8])
+    with pytest.warns(UserWarning, match=r"left out: 2.7, 2.9"):
+        kept = place_thresholds(r, method=[2.5, 2.7, 2.9, 4.0])
+    np.testing.assert_array_equal(kept, [2.5, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ([1.0, 9.5, 12.0], r"\[0, 9\), got 9.5, 12"),
+        ([-1.0, 1.0], r"\[0, 9\), got -1"),
+        ([9.0], r"\[0, 9\), got 9"),
+        ([3.0, 2.0], "increase strictly, got 3 before 2"),
+        ([3.0, 3.0], "increase strictly, got 3 before 3"),
+        ([3.0, np.nan], "finite, got nan at position 1"),
+        ("median", "must be one of 'quantile', 'uniform', got 'median'"),
+    ],
+)
+def test_wrong_methods_are_refused(method, message):
+    with pytest.raises(ValueError, match=message):
+        place_thresholds(np.arange(10), method=method)
+
+
+def test_wrong_data_are_refused():
+    with pytest.raises(ValueError, match="two distinct values to be cut, got 3 only"):
+        place_thresholds([3.0, 3.0])
+    with pytest.raises(ValueError, match="two distinct values to be cut, got 3 only"):
+        place_thresholds([3.0, 4.0], sample_weight=[1.0, 0.0])
+    with pytest.raises(ValueError, match="`r` must be finite, got inf"):
+        place_thresholds([3.0, np.inf])
+    with pytest.raises(ValueError, match="`n_thresholds` must be at least 1, got 0"):
+        place_thresholds([3.0, 4.0], 0)
+
+
+def test_is_discrete(rng):
+    assert is_discrete(rng.integers(0, 50, 500))
+    assert not is_discrete(rng.integers(0, 52, 900))
+    assert is_discrete(rng.integers(0, 52, 5000))
+    assert not is_discrete(rng.normal(size=40))
+    assert not is_discrete(rng.integers(0, 52, 5000), max_values=51)
+    assert not is_discrete(rng.integers(0, 101, 50_000))
+    with pytest.raises(ValueError, match="`max_values` must be at least 1, got 0"):
+        is_discrete([1.0, 1.0], 0)
+
+
+def test_find_atoms(rng):
+    y = np.concatenate([np.zeros(20), np.full(19, 5.0), rng.normal(size=961)])
+    np.testing.assert_array_equal(find_atoms(y), [0.0])
+    np.testing.assert_array_equal(find_atoms(y, share=0.019), [0.0, 5.0])
+    # Four rows of ten are a large share and no atom all the same.
+    assert len(find_atoms([1.0] * 4 + [2, 3, 4, 5, 6, 7])) == 0
+    weight = np.where(y == 5.0, 10.0, 1.0)
+    np.testing.assert_array_equal(find_atoms(y, sample_weight=weight), [5.0])
+    with pytest.raises(ValueError, match=r"`share` must lie in \(0, 1\], got 0"):
+        find_atoms(y, 0)
