@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from localexpert.data.folds import make_folds
 from localexpert.experts import JointForest, JointMLP
-from localexpert.experts import joint as joint_module
+from localexpert.experts import joint_forest as joint_module
 from localexpert.experts.thresholds import place_thresholds
 
 

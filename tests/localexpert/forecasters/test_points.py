@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.localexpert.test_regressor import fast
 
 from calibration import CalibrationWarning
+from tests.localexpert.regressor.test_regressor import fast
 
 
 @pytest.fixture
