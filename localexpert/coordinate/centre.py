@@ -18,8 +18,7 @@ from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.folds import Fold
-from localexpert.data.tables import TableEncoder
-from localexpert.data.views import View, Views
+from localexpert.data.table import Table
 from localexpert.progress.jobs import run_jobs
 from localexpert.progress.progress import current_progress
 
@@ -73,6 +72,8 @@ class CentreStack:
     ambiguity_ : float
         Variance of the folds' models around their mean: how much less the squared
         error of the mean is than that of the out-of-fold centre.
+    dense_inputs_ : DenseInputs or None
+        How families of dense columns read rows.
     report_ : dict of str to dict
         Root mean squared error out of fold (on one fold if screened out), and seconds.
     """
@@ -91,25 +92,26 @@ class CentreStack:
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Float64Array, folds: Sequence[Fold], w: Float64Array
+        self, table: Table, y: Float64Array, folds: Sequence[Fold], w: Float64Array
     ) -> CentreStack:
         """Screen, fit and weight the families."""
         self.report_: dict[str, dict[str, float]] = {}
-        self.views_ = Views(X, TableEncoder.learn(X))
         groups = [
             {name: family for name, family in group.items() if family.suits(y)}
-            for group in self._groups()
+            for group in self._groups(len(y))
         ]
         groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
+        wants_dense = any(f.view == "dense" for group in groups for f in group.values())
+        self.dense_inputs_ = table.dense_inputs if wants_dense else None
         progress = current_progress()
         progress.plan({"trial": 1.0, "families": 0.6 * (len(folds) - 1)})
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
             with progress.stage("trial"):
-                kept = self._screen(groups, y, folds[0], w)
+                kept = self._screen(groups, table, y, folds[0], w)
             with progress.stage("families"):
-                self._fit_families(kept, y, folds, w)
+                self._fit_families(kept, table, y, folds, w)
         answers = {n: f.oof_ for n, f in self.fitted_.items()}
         self.weights_ = _weights(answers, y, w)
         self.oof_ = self._join(answers)
@@ -117,14 +119,13 @@ class CentreStack:
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
         # them have seen, the only ones at hand.
-        self.ambiguity_ = float(w @ self._each(self.views_).var(axis=0) / w.sum())
-        # Only how rows are read is kept, not the rows.
-        self.views_ = self.views_.of_rows(None)
+        self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
         return self
 
     def _fit_families(
         self,
         kept: dict[str, tuple[Family, Trial | None]],
+        table: Table,
         y: Float64Array,
         folds: Sequence[Fold],
         w: Float64Array,
@@ -136,41 +137,47 @@ class CentreStack:
         # What a family took for one fold says what it will for the others.
         progress.plan({name: self.report_[name]["seconds"] or 1.0 for name in kept})
         for name, (family, trial) in kept.items():
-            data = getattr(self.views_, family.view)
+            data = self._view(table, family)
             with progress.stage(name):
                 _, seconds = _time(family.fit, data, y, folds, w, trial)
             self.report_[name]["seconds"] += seconds
             self._note_error(name, family.oof_ - y, w)
             self.fitted_[name] = family
 
-    def predict(self, X: Any) -> Float64Array:
+    def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        centre: Float64Array = self._each(self.views_.of_rows(X)).mean(axis=0)
+        centre: Float64Array = self._each(table).mean(axis=0)
         return centre
 
-    def _each(self, views: Views) -> Float64Array:
+    def _each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
         with threadpool_limits(1, user_api="blas"):
             return self._join(
                 {
-                    name: family.predict_each(getattr(views, family.view))
+                    name: family.predict_each(self._view(table, family))
                     for name, family in self.fitted_.items()
                 }
             )
 
-    def _groups(self) -> list[dict[str, Family]]:
+    def _view(self, table: Table, family: Family) -> Any:
+        """Return the rows as a family reads them."""
+        if family.view == "dense":
+            assert self.dense_inputs_ is not None
+            return table.dense(self.dense_inputs_)
+        return table.codes if family.view == "codes" else table.given
+
+    def _groups(self, n: int) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
         if isinstance(self.regressors, str):
-            return self._default_groups()
+            return self._default_groups(n)
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
-        view: View = "table" if hasattr(self.views_.raw, "columns") else "raw"
         return [
-            {f"{type(r).__name__}_{j}": Fitted(r, view=view, n_jobs=self.n_jobs)}
+            {f"{type(r).__name__}_{j}": Fitted(r, view="given", n_jobs=self.n_jobs)}
             for j, r in enumerate(given)
         ]
 
-    def _default_groups(self) -> list[dict[str, Family]]:
+    def _default_groups(self, n: int) -> list[dict[str, Family]]:
         common: dict[str, Any] = {
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
@@ -180,13 +187,12 @@ class CentreStack:
             forest = Forest(kind, **common)
             forests[name] = forest
             if not self.out_of_bag:
-                model = forest.make(len(self.views_.raw))
-                forests[name] = Fitted(model, view="table", n_jobs=self.n_jobs)
+                forests[name] = Fitted(forest.make(n), view="codes", n_jobs=self.n_jobs)
         nets: dict[str, Family] = {}
         for name, decay in _DECAYS.items():
             model = SmallNets(decay, random_state=self.random_state)
-            nets[name] = Fitted(model, view="inputs", n_jobs=self.n_jobs)
-        additive = Fitted(AdditiveRidge(), view="inputs", n_jobs=self.n_jobs)
+            nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
+        additive = Fitted(AdditiveRidge(), view="dense", n_jobs=self.n_jobs)
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
@@ -198,6 +204,7 @@ class CentreStack:
     def _screen(
         self,
         groups: list[dict[str, Family]],
+        table: Table,
         y: Float64Array,
         fold: Fold,
         w: Float64Array,
@@ -208,7 +215,7 @@ class CentreStack:
         test = fold[1]
         tried: dict[str, tuple[Family, Trial | None]] = {}
         answers: dict[str, Float64Array] = {}
-        trials = self._try(groups, y, fold, w)
+        trials = self._try(groups, table, y, fold, w)
         for group in groups:
             best = min(group, key=lambda name: self.report_[name]["rmse"])
             tried[best] = group[best], trials[best]
@@ -220,6 +227,7 @@ class CentreStack:
     def _try(
         self,
         groups: list[dict[str, Family]],
+        table: Table,
         y: Float64Array,
         fold: Fold,
         w: Float64Array,
@@ -227,9 +235,7 @@ class CentreStack:
         """Fit every family on a fold and note its seconds and error."""
         families = {n: family for group in groups for n, family in group.items()}
         jobs = [
-            delayed(_time)(
-                family.attempt, getattr(self.views_, family.view), y, fold, w
-            )
+            delayed(_time)(family.attempt, self._view(table, family), y, fold, w)
             for family in families.values()
         ]
         costs = [_TRIAL_COSTS.get(name, 1.0) for name in families]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.coordinate.fold_boosters import FoldBoosters
-from localexpert.data.folds import Fold, Rows
-from localexpert.data.views import View
-from localexpert.progress.jobs import run_jobs
+from localexpert.data.folds import Fold
+from localexpert.data.remedies import suggest_pipeline
+from localexpert.data.table import take_rows
+from localexpert.data.weights import fit_weighted, name_of_weights
+from localexpert.progress import run_jobs
+
+View: TypeAlias = Literal["given", "codes", "dense"]
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000
@@ -39,8 +44,8 @@ class Family(metaclass=ABCMeta):
 
     Parameters
     ----------
-    view : {"raw", "table", "inputs"}
-        Which of the `Views` of a table the regressor reads.
+    view : {"given", "codes", "dense"}
+        Which view of a `Table` the regressor reads.
     """
 
     view: View
@@ -81,7 +86,7 @@ class BoostedTrees(Family):
         is not the exponential of the mean: one factor for all rows corrects it.
     """
 
-    view: View = "table"
+    view: View = "codes"
 
     def __init__(
         self, *, logarithm: bool = False, random_state: int, n_jobs: int | None
@@ -152,18 +157,43 @@ class BoostedTrees(Family):
 
 
 class Fitted(Family):
-    """Any scikit-learn regressor, cloned for every fold."""
+    """Any scikit-learn regressor, cloned for every fold.
 
-    def __init__(self, regressor: Any, *, view: View, n_jobs: int | None):
+    Parameters
+    ----------
+    regressor : regressor
+    view : {"given", "codes", "dense"}
+    n_jobs : int or None
+    parameter : str
+        Of the user's, that the regressor comes from: named where it fails.
+    """
+
+    def __init__(
+        self,
+        regressor: Any,
+        *,
+        view: View,
+        n_jobs: int | None,
+        parameter: str = "center",
+    ):
         self.regressor = regressor
         self.view = view
         self.n_jobs = n_jobs
+        self.parameter = parameter
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Fit one fold's clone."""
         train, test = fold
-        model = self._fit_clone(X, y, train, w)
-        return Trial(model, model.predict(X[test]))
+        model = clone(self.regressor)
+        try:
+            fit_weighted(model, take_rows(X, train), y[train], w[train])
+            return Trial(model, model.predict(take_rows(X, test)))
+        except Exception as error:
+            msg = (
+                f"`{self.parameter}`: {type(model).__name__} failed: {error}"
+                f"{suggest_pipeline(X, self.regressor)}"
+            )
+            raise RuntimeError(msg) from error
 
     def fit(
         self,
@@ -174,6 +204,12 @@ class Fitted(Family):
         first: Trial | None = None,
     ) -> Fitted:
         """Fit a clone on the training part of every fold."""
+        if np.ptp(w[w > 0.0]) > 0.0 and name_of_weights(self.regressor) is None:
+            msg = (
+                f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
+                "`sample_weight` and is fitted without the weights."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=2)
         done = [] if first is None else [first]
         jobs = [delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
@@ -187,9 +223,3 @@ class Fitted(Family):
         """Return the predictions of the folds' models."""
         pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
         return np.array(pool(delayed(model.predict)(X) for model in self.models_))
-
-    def _fit_clone(self, X: Any, y: Float64Array, train: Rows, w: Float64Array) -> Any:
-        model = clone(self.regressor)
-        if has_fit_parameter(model, "sample_weight"):
-            return model.fit(X[train], y[train], sample_weight=w[train])
-        return model.fit(X[train], y[train])

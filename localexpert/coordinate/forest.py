@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import Family, Trial
+from localexpert.coordinate.families import Family, Trial, View
 from localexpert.data.folds import Fold
-from localexpert.data.views import View
 
 # Trees times rows, within these bounds, and the most rows that a tree draws: with
 # fewer trees each draws so few rows that every row is out of some bag.
@@ -34,7 +33,7 @@ class Forest(Family):
     n_jobs : int, optional
     """
 
-    view: View = "table"
+    view: View = "codes"
 
     def __init__(self, kind: Any, *, random_state: int, n_jobs: int | None):
         self.kind = kind

@@ -11,12 +11,11 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.folds import Fold
-from localexpert.progress.progress import current_progress
+from localexpert.data.table import Table
+from localexpert.progress import current_progress
 
 # The mean of models is never credited with more than this share of the squared error.
 _MOST_GAIN = 0.5
-# The centre takes so many times as long as the scale.
-_CENTRE_TO_SCALE = 20.0
 
 
 class Frame:
@@ -61,7 +60,7 @@ class Frame:
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Float64Array, folds: Sequence[Fold], w: Float64Array
+        self, table: Table, y: Float64Array, folds: Sequence[Fold], w: Float64Array
     ) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
         seed, jobs = self.random_state, self.n_jobs
@@ -70,15 +69,12 @@ class Frame:
         known[None] = centers, scales
         self.shrinkage_ = 1.0
         progress = current_progress()
-        progress.plan(
-            {"centre": _CENTRE_TO_SCALE, "scale": float(self.kind != "center")}
-        )
         if self.kind is not None:
             self.centre_ = CentreStack(
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
             with progress.stage("centre"):
-                self.centre_.fit(X, y, folds, w)
+                self.centre_.fit(table, y, folds, w)
             centers = self.centre_.oof_
             known["center"] = centers, scales
             error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
@@ -87,7 +83,7 @@ class Frame:
         if self.kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
-                self.scale_.fit(X, y - centers, folds, w)
+                self.scale_.fit(table, y - centers, folds, w)
             known["standardize"] = centers, self.scale_.oof_
         self.kind_, self.losses_ = self.kind, {}
         if self.kind == "auto":
@@ -100,37 +96,31 @@ class Frame:
         self.oof_coordinate_ = (y - self.oof_center_) / self.oof_scale_
         return self
 
-    def seconds(self, n: int) -> float:
-        """Return roughly how long a fit to `n` rows takes, to tell progress by."""
-        if self.kind is None:
-            return 0.0
-        return 3.5 + 2e-3 * n if isinstance(self.center, str) else 0.2 + 2e-4 * n
-
-    def locate(self, X: Any) -> tuple[Float64Array, Float64Array]:
+    def locate(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return centre and scale of new rows, shapes (n,)."""
-        n = len(X)
+        n = len(table)
         if self.kind_ is None:
             return np.zeros(n), np.ones(n)
-        scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(X)
-        return self.centre_.predict(X), self.shrinkage_ * scale
+        scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(table)
+        return self.centre_.predict(table), self.shrinkage_ * scale
 
-    def add_oof_features(self, X: Any) -> Any:
+    def add_oof_features(self, table: Table) -> Table:
         """Return training rows with their out-of-fold centre and log scale."""
-        return self._append(X, self.oof_center_, np.log(self.oof_scale_))
+        return self._append(table, self.oof_center_, np.log(self.oof_scale_))
 
-    def add_features(self, X: Any, center: Float64Array, scale: Float64Array) -> Any:
+    def add_features(
+        self, table: Table, center: Float64Array, scale: Float64Array
+    ) -> Table:
         """Return located rows with centre and log scale as two more columns."""
-        return self._append(X, center, np.log(scale / self.shrinkage_))
+        return self._append(table, center, np.log(scale / self.shrinkage_))
 
-    def _append(self, X: Any, center: Float64Array, log_scale: Float64Array) -> Any:
+    def _append(
+        self, table: Table, center: Float64Array, log_scale: Float64Array
+    ) -> Table:
         if self.kind_ is None:
-            return X
-        more = {"center(x)": center, "log scale(x)": log_scale}
-        if hasattr(X, "with_columns"):  # polars
-            return X.with_columns(**more)
-        if hasattr(X, "columns"):
-            return X.assign(**more)
-        return np.column_stack([X, center, log_scale])
+            return table
+        columns = {"center(x)": center, "log scale(x)": log_scale}
+        return table.with_columns(**columns)
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 
 # No row's scale is below this share of the typical one: a region without noise in
 # training must not claim certainty.
@@ -33,13 +32,11 @@ class ScaleModel:
         self.random_state = random_state
 
     def fit(
-        self, X: Any, r: Float64Array, folds: Sequence[Fold], w: Float64Array
+        self, table: Table, r: Float64Array, folds: Sequence[Fold], w: Float64Array
     ) -> ScaleModel:
         """Fit one model per fold, with common rounds."""
         spread = float(np.sqrt(w @ r**2 / w.sum())) or 1.0
         target = np.log(np.abs(r) + 0.01 * spread)
-        self.encoder_ = TableEncoder.learn(X)
-        table = self.encoder_.encode(X)
         parameters = {
             "learning_rate": 0.05,
             "num_leaves": 8,
@@ -51,7 +48,7 @@ class ScaleModel:
             "seed": self.random_state,
         }
         self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
-        logs = self.boosters_.fit(table, target, folds, w)
+        logs = self.boosters_.fit(table.codes, target, folds, w)
         typical = np.average(logs, weights=w)
         # exp(typical) is the geometric mean; rescale so that r / s has the spread of 1.
         self.shift_ = 0.0
@@ -61,9 +58,9 @@ class ScaleModel:
         self.oof_ = self._finish(logs)
         return self
 
-    def predict(self, X: Any) -> Float64Array:
+    def predict(self, table: Table) -> Float64Array:
         """Return the scale of new rows, shape (n,)."""
-        logs = self.boosters_.predict_each(self.encoder_.encode(X))
+        logs = self.boosters_.predict_each(table.codes)
         return self._finish(logs.mean(axis=0))
 
     def _finish(self, logs: Float64Array) -> Float64Array:

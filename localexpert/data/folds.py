@@ -65,7 +65,9 @@ def make_folds(
         raise ValueError(msg)
     if isinstance(cv, (str, numbers.Integral)):
         return _deal_rows(n, cv, groups, np.random.default_rng(random_state))
-    return _check_folds(_read_folds(n, cv, y, groups), n)
+    folds = _read_folds(n, cv, y, groups)
+    check_folds(folds, n, "cv")
+    return folds
 
 
 def _deal_rows(
@@ -125,20 +127,22 @@ def _read_folds(
     return folds
 
 
-def _check_folds(folds: list[Fold], n: int) -> list[Fold]:
+def check_folds(folds: list[Fold], n: int, name: str) -> None:
     """Refuse folds by which a row is predicted never, twice, or by itself."""
     if len(folds) == 0:
-        msg = "`cv` must yield at least one fold, got none."
+        msg = f"`{name}` must yield at least one fold, got none."
         raise ValueError(msg)
     for number, (train, test) in enumerate(folds):
-        for name, part in (("train", train), ("test", test)):
+        for part_name, part in (("train", train), ("test", test)):
             if len(part) == 0:
-                msg = f"`cv` must leave no {name} part empty, got fold {number}."
+                msg = (
+                    f"`{name}` must leave no {part_name} part empty, got fold {number}."
+                )
                 raise ValueError(msg)
         shared = np.intersect1d(train, test)
         if len(shared):
             msg = (
-                "`cv` must keep test rows out of the training part, "
+                f"`{name}` must keep test rows out of the training part, "
                 f"got row {shared[0]} in both parts of fold {number}."
             )
             raise ValueError(msg)
@@ -147,8 +151,15 @@ def _check_folds(folds: list[Fold], n: int) -> list[Fold]:
         if wrong.any():
             row = int(np.argmax(wrong))
             msg = (
-                f"`cv` must put every row in {rule} test part, "
+                f"`{name}` must put every row in {rule} test part, "
                 f"got row {row} in {counts[row]} of them ({wrong.sum()} such rows)."
             )
             raise ValueError(msg)
-    return folds
+
+
+def number_folds(folds: list[Fold], n: int) -> NDArray[np.int64]:
+    """Return the number of the fold whose test part holds each row, shape (n,)."""
+    numbers = np.zeros(n, dtype=np.int64)
+    for number, (_, test) in enumerate(folds):
+        numbers[test] = number
+    return numbers

@@ -6,13 +6,12 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import Columns
+from localexpert.data.table import Table, TableReader
 from localexpert.experts.tasks import Tasks
 
 
@@ -33,12 +32,13 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
     - No result depends on `n_jobs`; one `random_state` gives one result.
 
     A subclass stores its parameters in the constructor and writes `_fit`, which
-    returns the out-of-fold probabilities, and `_predict`.
+    returns the out-of-fold probabilities, and `_predict`. Both get a `Table`: rows as
+    the user gave them (`given`), or as numbers (`codes`, `dense`).
     """
 
     thresholds_: Float64Array
     oof_probabilities_: Float64Array
-    columns_: Columns
+    reader_: TableReader
 
     def fit(
         self,
@@ -52,7 +52,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        X : array, data frame or Table of shape (n, p)
             Features.
         r : array-like of shape (n,)
             Targets, or residuals in the frame.
@@ -71,7 +71,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         tasks = Tasks.check(X, r, thresholds, folds, sample_weight)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        self.columns_ = Columns.of(tasks.X)
+        self.reader_ = tasks.table.reader
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = self._fit(tasks)
         return self
@@ -81,7 +81,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        X : array, data frame or Table of shape (n, p)
             Features, in the columns of `fit`.
 
         Returns
@@ -90,9 +90,11 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
             The mean over the models of the folds, or what the refit says.
         """
         check_is_fitted(self)
-        table = X if hasattr(X, "shape") else np.asarray(X)
-        self.columns_.check(table)
-        return self._predict(table)
+        return self._predict(self._read(X))
+
+    def _read(self, X: Any) -> Table:
+        """Return new rows, of a stage that has read them or of a user."""
+        return X if isinstance(X, Table) else self.reader_.read(X)
 
     @property
     def relative_time(self) -> float:
@@ -108,5 +110,5 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         """Fit the models and return the out-of-fold probabilities, shape (n, N)."""
 
     @abstractmethod
-    def _predict(self, X: Any) -> Float64Array:
+    def _predict(self, table: Table) -> Float64Array:
         """Return probabilities, shape (n, N), of a table with the right columns."""

@@ -11,15 +11,15 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import expit, logit
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
-from localexpert.data.tables import take_rows
+from localexpert.data.remedies import suggest_pipeline
+from localexpert.data.table import take_rows
+from localexpert.data.weights import name_of_weights
 from localexpert.experts.tasks import Tasks
 from localexpert.progress.jobs import run_jobs
 
@@ -81,6 +81,7 @@ class _Failure(NamedTuple):
     """What went wrong, carried home from a worker."""
 
     error: Exception
+    classifier: Any
 
 
 def check_classifier(classifier: Any, name: str = "classifier") -> None:
@@ -112,7 +113,7 @@ def fit_classifiers(
     list of lists of (model, ndarray of shape (n_test,))
         By part, then by threshold.
     """
-    weight_name = _name_of_weights(classifier)
+    weight_name = name_of_weights(classifier)
     if tasks.weighted and weight_name is None:
         msg = (
             f"{type(classifier).__name__}.fit takes no `sample_weight`: the experts "
@@ -192,12 +193,12 @@ def _attempt(
         model = _fit_one(classifier, tasks, part, k, weight_name)
         probabilities = np.empty(0)
         if len(test):
-            probabilities = model.predict(take_rows(tasks.X, test))
+            probabilities = model.predict(take_rows(tasks.table.given, test))
         if not np.isfinite(probabilities).all():
             msg = f"{type(classifier).__name__} predicts NaN or infinity"
             raise ValueError(msg)
     except Exception as error:
-        return _Failure(error)
+        return _Failure(error, clone(classifier))
     return model, probabilities
 
 
@@ -210,7 +211,7 @@ def _fit_one(
     if labels.all() or not labels.any():
         return ConstantModel(rate)
     options = {} if weight_name is None else {weight_name: tasks.weights[train]}
-    X = take_rows(tasks.X, train)
+    X = take_rows(tasks.table.given, train)
     classifier.fit(X, labels, **options)
     if hasattr(classifier, "predict_proba"):
         return ProbabilityModel(classifier)
@@ -226,18 +227,12 @@ def _unwrap(
     result: tuple[Model, Float64Array] | _Failure, tasks: Tasks, k: int, number: int
 ) -> tuple[Model, Float64Array]:
     if isinstance(result, _Failure):
-        msg = f"The expert of {tasks.describe(k, number)} failed: {result.error}"
+        msg = (
+            f"The expert of {tasks.describe(k, number)} failed: {result.error}"
+            f"{suggest_pipeline(tasks.table.given, result.classifier)}"
+        )
         raise RuntimeError(msg) from result.error
     return result
-
-
-def _name_of_weights(classifier: Any) -> str | None:
-    """Return the argument of `fit` that takes weights; a Pipeline hands it on."""
-    if isinstance(classifier, Pipeline):
-        name, last = classifier.steps[-1]
-        inner = _name_of_weights(last)
-        return None if inner is None else f"{name}__{inner}"
-    return "sample_weight" if has_fit_parameter(classifier, "sample_weight") else None
 
 
 def _prepare(classifier: Any, seed: int, *, parallel: bool) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.classifiers import (
     Model,
@@ -87,7 +87,7 @@ class IndependentExperts(Experts):
 
     models_: list[list[Model]]
     n_rounds_: int
-    encoder_: TableEncoder | None
+    asks_codes_: bool
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class IndependentExperts(Experts):
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
-        self.encoder_ = None
         booster = read_booster(self.classifier)
+        self.asks_codes_ = booster is not None
         if booster is None and asks_out_of_bag(self.classifier):
             fitted = fit_out_of_bag(self.classifier, tasks, rng, self.n_jobs)
             self.models_ = [[model for model, _ in fitted]]
@@ -125,9 +125,8 @@ class IndependentExperts(Experts):
         if booster is None:
             results = fit_classifiers(self.classifier, tasks, parts, rng, self.n_jobs)
         else:
-            self.encoder_ = TableEncoder.learn(tasks.X)
             results, self.n_rounds_ = fit_binned(
-                booster, self.encoder_, tasks, parts, rng, self.n_jobs
+                booster, tasks, parts, rng, self.n_jobs
             )
         return self._keep(tasks, results)
 
@@ -144,11 +143,11 @@ class IndependentExperts(Experts):
         self.models_ = [[model for model, _ in experts] for experts in kept]
         return oof
 
-    def _predict(self, X: Any) -> Float64Array:
-        table = X if self.encoder_ is None else self.encoder_.encode(X)
+    def _predict(self, table: Table) -> Float64Array:
+        X = table.codes if self.asks_codes_ else table.given
         columns = list(zip(*self.models_, strict=True))
         with thread_pool(self.n_jobs) as pool:
-            answers = pool(delayed(_predict_mean)(models, table) for models in columns)
+            answers = pool(delayed(_predict_mean)(models, X) for models in columns)
         return np.column_stack(answers)
 
 

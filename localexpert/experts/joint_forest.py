@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
@@ -13,7 +11,7 @@ from localexpert._kernels.forest_split import N_TARGETS
 from localexpert._kernels.forest_tree import grow_tree
 from localexpert._validation import check_integer, check_number
 from localexpert.data.folds import Rows
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.common_rounds import thread_pool
 from localexpert.experts.feature_codes import FeatureCodes
@@ -115,7 +113,6 @@ class JointForest(Experts):
     """
 
     trees_: list[LeafTree]
-    encoder_: TableEncoder
 
     def __init__(
         self,
@@ -158,8 +155,7 @@ class JointForest(Experts):
             check_integer(self.max_samples, "max_samples", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)
-        X = self.encoder_.encode(tasks.X).astype(np.float32)
+        X = tasks.table.codes.astype(np.float32)
         features = FeatureCodes.learn(X, tasks.present)
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
@@ -181,12 +177,12 @@ class JointForest(Experts):
         sums, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
         return _fill_unjudged(sums, counts, tasks, below)
 
-    def _predict(self, X: Any) -> Float64Array:
-        table = self.encoder_.encode(X).astype(np.float32)
+    def _predict(self, table: Table) -> Float64Array:
+        X = table.codes.astype(np.float32)
         with thread_pool(self.n_jobs) as pool:
             parts = pool(
-                delayed(_predict_mean)(self.trees_, table[rows])
-                for rows in _chunk_rows(len(table))
+                delayed(_predict_mean)(self.trees_, X[rows])
+                for rows in _chunk_rows(len(X))
             )
         return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
 

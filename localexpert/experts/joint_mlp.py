@@ -13,7 +13,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Rows
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
 from localexpert.experts.tasks import Tasks
@@ -72,7 +72,6 @@ class JointMLP(Experts):
 
     n_rounds_: int
     networks_: list[tuple[DenseInputs, MLPClassifier]]
-    encoder_: TableEncoder
 
     def __init__(
         self,
@@ -104,8 +103,7 @@ class JointMLP(Experts):
         check_integer(self.max_iter, "max_iter", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)
-        encoded = self.encoder_.encode(tasks.X)
+        encoded = tasks.table.codes
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(tasks.folds) + 1).tolist()
         models = [
@@ -126,8 +124,8 @@ class JointMLP(Experts):
         self.networks_ = [(model.inputs, model.network) for model in models]
         return oof
 
-    def _predict(self, X: Any) -> Float64Array:
-        encoded = self.encoder_.encode(X)
+    def _predict(self, table: Table) -> Float64Array:
+        encoded = table.codes
         with thread_pool(self.n_jobs) as pool:
             answers = pool(
                 delayed(_ask)(network, inputs.transform(encoded))
@@ -139,7 +137,7 @@ class JointMLP(Experts):
     def _start(
         self, tasks: Tasks, encoded: Float64Array, train: Rows, test: Rows, seed: int
     ) -> _NetworkInTraining:
-        inputs = DenseInputs.learn(encoded[train], self.encoder_.categories)
+        inputs = DenseInputs.learn(encoded[train], self.reader_.categories)
         network = MLPClassifier(
             hidden_layer_sizes=self.hidden,
             alpha=self.alpha,

@@ -9,7 +9,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.data.folds import Rows
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
 from localexpert.experts.tasks import Tasks
@@ -60,7 +60,6 @@ class JointXGBoost(Experts):
     n_rounds_: int
     boosters_: list[Any]
     starts_: list[Float64Array]
-    encoder_: TableEncoder
 
     def __init__(
         self,
@@ -95,8 +94,7 @@ class JointXGBoost(Experts):
         check_integer(self.max_rounds, "max_rounds", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)
-        encoded = self.encoder_.encode(tasks.X)
+        encoded = tasks.table.codes
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(tasks.folds)).tolist()
         models = [
@@ -115,8 +113,8 @@ class JointXGBoost(Experts):
             oof[test] = _ask(booster, encoded[test], start)
         return oof
 
-    def _predict(self, X: Any) -> Float64Array:
-        encoded = self.encoder_.encode(X)
+    def _predict(self, table: Table) -> Float64Array:
+        encoded = table.codes
         answers = [
             _ask(booster, encoded, start)
             for booster, start in zip(self.boosters_, self.starts_, strict=True)

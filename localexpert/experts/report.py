@@ -11,6 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from calibration import expected_calibration_error, log_loss
 from calibration.typing import Float64Array
+from localexpert.data.folds import number_folds
+from localexpert.experts.task_record import TaskRecord
 
 # A step map's 0 and 1 are honest at training rows only; elsewhere they are clipped.
 _CLIP = 1e-6
@@ -39,9 +41,13 @@ class ExpertReport:
     --------
     >>> import numpy as np
     >>> from localexpert.experts.report import ExpertReport
+    >>> from localexpert.experts.task_record import TaskRecord
     >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
     >>> below = np.array([[False], [True], [False], [True]])
-    >>> report = ExpertReport.of(np.zeros(1), p, p, below, np.array([0, 0, 1, 1]))
+    >>> first, last = np.array([0, 1]), np.array([2, 3])
+    >>> folds = [(last, first), (first, last)]
+    >>> record = TaskRecord(np.zeros(1), p, p, below, folds, np.ones(4))
+    >>> report = ExpertReport.of(record)
     >>> report.auc, report.accuracy
     (array([1.]), array([[1., 1.]]))
     """
@@ -57,30 +63,20 @@ class ExpertReport:
     kappa: Float64Array
 
     @classmethod
-    def of(
-        cls,
-        thresholds: Float64Array,
-        raw: Float64Array,
-        calibrated: Float64Array,
-        below: NDArray[np.bool_],
-        fold: NDArray[np.int64],
-        weight: Float64Array | None = None,
-    ) -> ExpertReport:
-        """Measure out-of-fold probabilities of shape (n, N).
+    def of(cls, record: TaskRecord) -> ExpertReport:
+        """Measure what experts said out of fold.
 
         Parameters
         ----------
-        thresholds : ndarray of shape (N,)
-        raw, calibrated : ndarrays of shape (n, N)
-        below : ndarray of shape (n, N)
-        fold : ndarray of shape (n,)
-        weight : ndarray of shape (n,), optional
+        record : TaskRecord
 
         Returns
         -------
         ExpertReport
         """
-        w = np.ones(len(fold)) if weight is None else weight
+        thresholds, raw, calibrated = record.thresholds, record.raw, record.calibrated
+        below, w = record.below, record.weight
+        fold = number_folds(record.folds, len(below))
         tasks = range(len(thresholds))
 
         def each(measure: Any, p: Float64Array, **options: Any) -> Float64Array:

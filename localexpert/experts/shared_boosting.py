@@ -19,7 +19,7 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.data.folds import Rows
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
 from localexpert.experts.draws import (
@@ -128,7 +128,6 @@ class SharedBoosting(Experts):
     n_draws_: int
     trees_: list[ThresholdTrees]
     starts_: list[Float64Array]
-    encoder_: TableEncoder
 
     def __init__(
         self,
@@ -177,9 +176,7 @@ class SharedBoosting(Experts):
         check_increasing(cuts, "thresholds")
         knots = grid_knots(self.thresholds_)
         places = np.interp(cuts, knots, np.arange(len(knots), dtype=np.float64))
-        table = X if hasattr(X, "shape") else np.asarray(X)
-        self.columns_.check(table)
-        return self._predict_places(table, places)
+        return self._predict_places(self._read(X), places)
 
     def _check_parameters(self) -> None:
         if self.draws != "auto":
@@ -193,8 +190,7 @@ class SharedBoosting(Experts):
         check_integer(self.max_rounds, "max_rounds", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)
-        encoded = _round_features(self.encoder_.encode(tasks.X))
+        encoded = _round_features(tasks.table.codes)
         parts = [train for train, _ in tasks.folds]
         self.n_draws_ = count_draws(self.draws, min(map(len, parts)))
         rng = np.random.default_rng(self.random_state)
@@ -228,8 +224,8 @@ class SharedBoosting(Experts):
             self.starts_ = [start]
         return oof
 
-    def _predict(self, X: Any) -> Float64Array:
-        return self._predict_places(X, all_places(len(self.thresholds_)))
+    def _predict(self, table: Table) -> Float64Array:
+        return self._predict_places(table, all_places(len(self.thresholds_)))
 
     def _start(
         self,
@@ -255,7 +251,7 @@ class SharedBoosting(Experts):
                 else None
             ),
             init_score=np.interp(places, np.arange(len(knots)), start).ravel(),
-            categorical_feature=self.encoder_.categories,
+            categorical_feature=tasks.table.reader.categories,
             params=parameters,
             free_raw_data=True,
         )
@@ -300,8 +296,8 @@ class SharedBoosting(Experts):
             oof[rows] = part
         return oof
 
-    def _predict_places(self, X: Any, places: Float64Array) -> Float64Array:
-        encoded = _round_features(self.encoder_.encode(X))
+    def _predict_places(self, table: Table, places: Float64Array) -> Float64Array:
+        encoded = _round_features(table.codes)
         with thread_pool(self.n_jobs) as pool:
             parts = pool(
                 delayed(_predict_chunk)(

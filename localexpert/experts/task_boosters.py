@@ -13,7 +13,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
-from localexpert.data.tables import TableEncoder
 from localexpert.experts.classifiers import ConstantModel, Model
 from localexpert.experts.common_rounds import HeldOutBooster, find_rounds, thread_pool
 from localexpert.experts.feature_bins import Bins, LightGBMBins, XGBoostBins
@@ -87,7 +86,6 @@ def read_booster(classifier: Any) -> BoosterSettings | None:
 
 def fit_binned(
     settings: BoosterSettings,
-    encoder: TableEncoder,
     tasks: Tasks,
     parts: list[Fold],
     rng: np.random.Generator,
@@ -102,14 +100,14 @@ def fit_binned(
     n_rounds : int
         The rounds of all boosters.
     """
-    encoded = encoder.encode(tasks.X)
+    encoded = tasks.table.codes
     seeds = rng.integers(2**31, size=(len(parts), tasks.n_thresholds))
     with thread_pool(n_jobs) as pool:
         bins = pool(
             delayed(settings.make_bins)(
                 encoded[train],
                 tasks.weights[train] if tasks.weighted else None,
-                encoder.categories,
+                tasks.table.reader.categories,
                 settings.parameters,
             )
             for train, _ in parts

@@ -16,8 +16,8 @@ from localexpert._validation import (
     check_vector,
     check_weights,
 )
-from localexpert.data.folds import Fold, Rows
-from localexpert.data.tables import Columns
+from localexpert.data.folds import Fold, Rows, check_folds
+from localexpert.data.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Tasks:
 
     Parameters
     ----------
-    X : array or data frame of shape (n, p)
+    table : Table of shape (n, p)
     r : ndarray of shape (n,)
     thresholds : ndarray of shape (N,)
         Increasing; every one has a row on both sides.
@@ -37,7 +37,7 @@ class Tasks:
         Ones where none were given.
     """
 
-    X: Any
+    table: Table
     r: Float64Array
     thresholds: Float64Array
     folds: list[Fold]
@@ -53,11 +53,10 @@ class Tasks:
         sample_weight: ArrayLike | None,
     ) -> Tasks:
         """Refuse what no expert can be fitted on."""
-        table = X if hasattr(X, "shape") else np.asarray(X)
-        Columns.of(table)
+        table = Table.of(X)
         targets = check_vector(r, "r")
         n = len(targets)
-        check_same_length(n, "`r`", table.shape[0], "X")
+        check_same_length(n, "`r`", len(table), "X")
         weights = np.ones(n)
         if sample_weight is not None:
             weights = check_weights(sample_weight, n)
@@ -125,31 +124,17 @@ def _check_folds(
     folds: Sequence[tuple[ArrayLike, ArrayLike]], weights: Float64Array
 ) -> list[Fold]:
     """Return folds whose training parts hold only rows with a weight."""
-    n = len(weights)
-    checked = []
-    counts = np.zeros(n, dtype=np.intp)
-    for number, (train, test) in enumerate(folds):
-        tested = np.asarray(test, dtype=np.intp)
-        trained = np.asarray(train, dtype=np.intp)
-        np.add.at(counts, tested, 1)
-        if np.isin(tested, trained).any():
-            msg = (
-                f"`folds` must not test on training rows, got fold {number} that does."
-            )
-            raise ValueError(msg)
-        trained = trained[weights[trained] > 0.0]
-        if len(trained) == 0:
+    pairs = [
+        (np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp))
+        for train, test in folds
+    ]
+    check_folds(pairs, len(weights), "folds")
+    checked = [(train[weights[train] > 0.0], test) for train, test in pairs]
+    for number, (train, _) in enumerate(checked):
+        if len(train) == 0:
             msg = (
                 "`folds` must leave rows with a weight in every training part, "
                 f"got none in fold {number}."
             )
             raise ValueError(msg)
-        checked.append((trained, tested))
-    if (counts != 1).any():
-        row = int(np.argmax(counts != 1))
-        msg = (
-            "`folds` must put every row in one test part, "
-            f"got row {row} in {counts[row]} of them."
-        )
-        raise ValueError(msg)
     return checked

@@ -12,7 +12,7 @@ from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.tree_shapley import tree_shapley, turn_left
 from localexpert._validation import check_number
 from localexpert.coordinate import Frame
-from localexpert.data.tables import Columns
+from localexpert.data.table import Table
 from localexpert.experts.draws import grid_knots
 from localexpert.experts.shared_boosting import SharedBoosting
 from localexpert.experts.threshold_trees import ThresholdTrees
@@ -107,18 +107,15 @@ def explain_boosting(
     experts, frame = _find_expert(model)
     last: tuple[str, ...] = ()
     if frame is not None and frame.kind_ is not None:
-        rows, against = (
-            frame.add_features(table, *frame.locate(table)) for table in (rows, against)
-        )
         last = _FRAME_FEATURES
-    experts.columns_.check(rows)
-    players = Players.of(Columns.of(rows), groups, last)
+    rows, against = (_read(model, frame, table) for table in (rows, against))
+    players = Players.of(rows.reader.columns, groups, last)
     knots = grid_knots(experts.thresholds_)
     place = float(np.interp(v, knots, np.arange(len(knots), dtype=np.float64)))
     told, total, base = _explain_trees(
         experts,
-        _encode(experts, rows, place),
-        _encode(experts, against, place),
+        _encode(rows, place),
+        _encode(against, place),
         players,
     )
     return Explanation(
@@ -128,7 +125,7 @@ def explain_boosting(
         np.zeros(told.shape),
         base,
         total,
-        players.describe(rows),
+        players.describe(rows.given),
     )
 
 
@@ -138,7 +135,8 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
     if isinstance(model, SharedBoosting):
         return model, None
     forecaster = getattr(model, "forecaster_", None)
-    members = getattr(getattr(forecaster, "experts_", None), "fitted_", {})
+    pool = getattr(getattr(forecaster, "experts", None), "pool_", None)
+    members = getattr(pool, "fitted_", {})
     boosted = [e for e in members.values() if isinstance(e, SharedBoosting)]
     if not boosted:
         found = sorted(members) or type(forecaster or model).__name__
@@ -150,9 +148,15 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
     return boosted[0], getattr(forecaster, "frame", None)
 
 
-def _encode(experts: SharedBoosting, X: Any, place: float) -> Float64Array:
+def _read(model: Any, frame: Frame | None, X: Any) -> Table:
+    """Return rows with what a frame adds to them."""
+    table: Table = model.reader_.read(X)
+    return table if frame is None else frame.add_features(table, *frame.locate(table))
+
+
+def _encode(table: Table, place: float) -> Float64Array:
     """Return rows as the trees read them: float32 numbers, and the threshold last."""
-    encoded = experts.encoder_.encode(X).astype(np.float32).astype(np.float64)
+    encoded = table.codes.astype(np.float32).astype(np.float64)
     return np.column_stack([encoded, np.full(len(encoded), place)])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Int64Array
-from localexpert.data.tables import Columns
+from localexpert.data.columns import Columns
 
 
 def read_table(X: Any, name: str) -> Any:

@@ -19,7 +19,7 @@ from localexpert._validation import (
     check_vector,
     check_weights,
 )
-from localexpert.data.tables import Columns
+from localexpert.data.columns import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.explain.loss_increases import PermutationImportance
 from localexpert.explain.mixing import RowMixer, read_table

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Int64Array
-from localexpert.data.tables import Columns
+from localexpert.data.columns import Columns
 
 # Values of a group that are written out.
 _VALUES_SHOWN = 3

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array, Int64Array
 from localexpert._validation import check_choice, check_integer
-from localexpert.data.tables import Columns, take_rows
+from localexpert.data.columns import Columns
+from localexpert.data.table import take_rows
 from localexpert.explain.coalitions import Coalitions, plan_coalitions
 from localexpert.explain.explanation import Explanation
 from localexpert.explain.functional import Functional, Target

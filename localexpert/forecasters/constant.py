@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.table import Table
 from localexpert.laws.discrete import DiscreteLaw
 
 
@@ -29,31 +29,31 @@ class ConstantForecaster:
     def __post_init__(self) -> None:
         self.oof_law_ = self._law(self.n)
 
-    def law(self, X: Any) -> DiscreteLaw:
+    def law(self, table: Table) -> DiscreteLaw:
         """Return the law of new rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         DiscreteLaw
         """
-        return self._law(len(X))
+        return self._law(len(table))
 
-    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return the one value, which the target never passes, (n, 1) each.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         thresholds, probabilities : ndarrays of shape (n, 1)
         """
-        return np.full((len(X), 1), self.value), np.ones((len(X), 1))
+        return np.full((len(table), 1), self.value), np.ones((len(table), 1))
 
     def _law(self, n: int) -> DiscreteLaw:
         return DiscreteLaw(np.array([self.value]), np.ones((n, 1)))

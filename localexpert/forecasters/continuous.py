@@ -13,13 +13,12 @@ from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
 from localexpert.data.folds import Fold
-from localexpert.experts import Experts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.pooled_experts import PooledExperts
+from localexpert.data.table import Table
+from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import place_thresholds
 from localexpert.laws import SplineLaw
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.
@@ -36,9 +35,7 @@ class ContinuousForecaster:
         Unfitted.
     thresholds : {"quantile", "uniform"} or array of shape (N,)
     n_thresholds : int
-    members : dict of str to Experts
-        Unfitted strategies.
-    calibration : ExpertCalibration
+    experts : CalibratedExperts
         Unfitted.
     builders : sequence of CurveBuilder
         The one with the least out-of-fold CRPS is taken.
@@ -49,21 +46,20 @@ class ContinuousForecaster:
     frame: Frame
     thresholds: Any
     n_thresholds: int
-    members: dict[str, Experts]
-    calibration: ExpertCalibration
+    experts: CalibratedExperts
     builders: Sequence[CurveBuilder]
     bounds: tuple[float, float] = (-np.inf, np.inf)
     random_state: int = 0
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
     def fit(
-        self, X: Any, y: Float64Array, folds: list[Fold], weight: Float64Array
+        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
     ) -> ContinuousForecaster:
         """Fit every stage; each hands honest out-of-fold values to the next.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
         y : ndarray of shape (n,)
         folds : list of (train, test)
         weight : ndarray of shape (n,)
@@ -72,87 +68,69 @@ class ContinuousForecaster:
         -------
         self
         """
-        self.experts_ = PooledExperts(self.members)
         progress = current_progress()
-        progress.plan(self._seconds(len(y)))
         with progress.stage("frame"):
-            self.frame.fit(X, y, folds, weight)
+            self.frame.fit(table, y, folds, weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
             r, self.n_thresholds, self.thresholds, weight
         )
-        table = self.frame.add_oof_features(X)
-        with progress.stage("experts"):
-            self.experts_.fit(table, r, self.thresholds_, folds, weight, scale)
-        below = r[:, None] <= self.thresholds_
-        p = self.experts_.oof_probabilities_
-        with progress.stage("calibration"):
-            self.calibration.fit(p, below, fold_numbers(folds, len(y)), weight)
-        calibrated = self.calibration.calibrated_
-        self.tasks_ = TaskRecord(self.thresholds_, p, calibrated, below, folds, weight)
+        located = self.frame.add_oof_features(table)
+        self.experts.fit(located, r, self.thresholds_, folds, weight, scale)
         self.base_ = BaseCDF.fit(r, weight)
         self.n_ = float(weight.sum())
         with progress.stage("spline"):
             self._choose_builder(y, weight)
         self.oof_law_ = self._law(
-            self.frame.oof_center_, scale, calibrated, self.builder_
+            self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
         )
         return self
 
-    def law(self, X: Any) -> SplineLaw:
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        return self.experts.tasks_
+
+    def law(self, table: Table) -> SplineLaw:
         """Return the laws of new rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         SplineLaw
         """
-        return self._law(*self._place(X), self.builder_)
+        return self._law(*self._place(table), self.builder_)
 
-    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         thresholds, probabilities : ndarrays of shape (n, N)
         """
-        center, scale, p = self._place(X)
+        center, scale, p = self._place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return {
             "frame": self.frame.choices(),
-            "experts": {
-                "weights": self.experts_.weights_,
-                "losses": self.experts_.losses_,
-            },
-            "calibration": self.calibration.report_.summary(),
+            **self.experts.choices(),
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
         }
 
-    def _seconds(self, n: int) -> dict[str, float]:
-        """Return roughly how long every stage takes, to tell progress by."""
-        laws = min(n, _ROWS_TO_COMPARE) * (len(self.builders) - 1)
-        return {
-            "frame": self.frame.seconds(n),
-            "experts": self.experts_.seconds(n),
-            "calibration": self.calibration.seconds(n),
-            "spline": 0.02 + 5e-5 * laws,
-        }
-
-    def _place(self, X: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
-        center, scale = self.frame.locate(X)
-        table = self.frame.add_features(X, center, scale)
-        p = self.calibration.predict(self.experts_.predict(table))
-        return center, scale, p
+    def _place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return centre, scale, and what the experts say of new rows."""
+        center, scale = self.frame.locate(table)
+        located = self.frame.add_features(table, center, scale)
+        return center, scale, self.experts.predict(located)
 
     def _law(
         self,
@@ -180,8 +158,7 @@ class ContinuousForecaster:
             return
         rng = np.random.default_rng(self.random_state)
         rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
-        costs = [1.0] * len(self.builders)
-        for builder in current_progress().track(self.builders, costs):
+        for builder in current_progress().track(self.builders, len(self.builders)):
             law = self._law(
                 self.frame.oof_center_[rows],
                 self.frame.oof_scale_[rows],
@@ -194,11 +171,3 @@ class ContinuousForecaster:
             )
         best = min(self.builder_losses_, key=self.builder_losses_.__getitem__)
         self.builder_ = next(b for b in self.builders if repr(b) == best)
-
-
-def fold_numbers(folds: list[Fold], n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the number of the fold whose test part holds each row, shape (n,)."""
-    numbers = np.zeros(n, dtype=np.int64)
-    for number, (_, test) in enumerate(folds):
-        numbers[test] = number
-    return numbers

@@ -10,13 +10,10 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
 from localexpert.data.folds import Fold
-from localexpert.experts import Experts
-from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.pooled_experts import PooledExperts
+from localexpert.data.table import Table
+from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.continuous import fold_numbers
 from localexpert.laws import DiscreteLaw
-from localexpert.progress.progress import current_progress
 
 
 @dataclass
@@ -25,23 +22,20 @@ class DiscreteForecaster:
 
     Parameters
     ----------
-    members : dict of str to Experts
-        Unfitted strategies.
-    calibration : ExpertCalibration
+    experts : CalibratedExperts
         Unfitted.
     """
 
-    members: dict[str, Experts]
-    calibration: ExpertCalibration
+    experts: CalibratedExperts
 
     def fit(
-        self, X: Any, y: Float64Array, folds: list[Fold], weight: Float64Array
+        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
     ) -> DiscreteForecaster:
         """Fit one task between each pair of neighbouring values.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
         y : ndarray of shape (n,)
         folds : list of (train, test)
         weight : ndarray of shape (n,)
@@ -52,63 +46,47 @@ class DiscreteForecaster:
         """
         self.values_ = np.unique(y[weight > 0.0])
         self.thresholds_ = 0.5 * (self.values_[:-1] + self.values_[1:])
-        self.experts_ = PooledExperts(self.members)
-        progress = current_progress()
-        n = len(y)
-        progress.plan(
-            {
-                "experts": self.experts_.seconds(n),
-                "calibration": self.calibration.seconds(n),
-            }
-        )
-        with progress.stage("experts"):
-            self.experts_.fit(X, y, self.thresholds_, folds, weight, np.ones(n))
-        below = y[:, None] <= self.thresholds_
-        p = self.experts_.oof_probabilities_
-        with progress.stage("calibration"):
-            self.calibration.fit(p, below, fold_numbers(folds, n), weight)
-        calibrated = self.calibration.calibrated_
-        self.tasks_ = TaskRecord(self.thresholds_, p, calibrated, below, folds, weight)
+        ones = np.ones(len(y))
+        self.experts.fit(table, y, self.thresholds_, folds, weight, ones)
         self.n_ = float(weight.sum())
-        self.oof_law_ = self._law(calibrated)
+        self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
 
-    def law(self, X: Any) -> DiscreteLaw:
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        return self.experts.tasks_
+
+    def law(self, table: Table) -> DiscreteLaw:
         """Return the laws of new rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         DiscreteLaw
         """
-        return self._law(self.calibration.predict(self.experts_.predict(X)))
+        return self._law(self.experts.predict(table))
 
-    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         thresholds, probabilities : ndarrays of shape (n, N)
         """
-        p = self.calibration.predict(self.experts_.predict(X))
+        p = self.experts.predict(table)
         return np.tile(self.thresholds_, (len(p), 1)), p
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
-        return {
-            "experts": {
-                "weights": self.experts_.weights_,
-                "losses": self.experts_.losses_,
-            },
-            "calibration": self.calibration.report_.summary(),
-        }
+        return self.experts.choices()
 
     def _law(self, p: Float64Array) -> DiscreteLaw:
         """Difference the increasing CDF; every value keeps a little probability.

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold
-from localexpert.data.tables import take_rows
+from localexpert.data.folds import Fold, Rows
+from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.spline import SplineLaw
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
 # so that a hit is worth what a forecast of that sharpness would earn.
 _CELL_SHARE = 0.01
-# The rest takes so many times as long as the choice among the atoms.
-_REST_TO_ATOMS = 4.0
 
 
 @dataclass
@@ -44,13 +43,13 @@ class MixedForecaster:
     continuous: ContinuousForecaster
 
     def fit(
-        self, X: Any, y: Float64Array, folds: list[Fold], weight: Float64Array
+        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
     ) -> MixedForecaster:
         """Fit both parts; out-of-fold laws are honest in both.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
         y : ndarray of shape (n,)
         folds : list of (train, test)
         weight : ndarray of shape (n,)
@@ -61,50 +60,55 @@ class MixedForecaster:
         """
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
         progress = current_progress()
-        progress.plan({"atoms": 1.0, "rest": _REST_TO_ATOMS})
         with progress.stage("atoms"):
-            self.choice.fit(X, number, folds, weight)
+            self.choice.fit(table, number, folds, weight)
         rest = number == 0.0
         rows = np.flatnonzero(rest)
-        part = take_rows(X, rows), y[rows], _folds_of(rows, folds, len(y)), weight[rows]
+        some = _folds_of(rows, folds, len(y))
         with progress.stage("rest"):
-            self.continuous.fit(*part)
+            self.continuous.fit(table.take(rows), y[rows], some, weight[rows])
         low, high = np.quantile(y[rows], [0.25, 0.75])
         spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
         # Rows at an atom had no part in the smooth models: these are honest for them.
-        laws = self.continuous.law(take_rows(X, np.flatnonzero(~rest)))
+        laws = self.continuous.law(table.take(np.flatnonzero(~rest)))
         smooth = _interleave(self.continuous.oof_law_, laws, rest)
         self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
-        self.tasks_ = self.continuous.tasks_
         return self
 
-    def law(self, X: Any) -> MixedLaw:
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the rest said out of fold."""
+        return self.continuous.tasks_
+
+    def law(self, table: Table) -> MixedLaw:
         """Return the laws of new rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         MixedLaw
         """
-        return self._law(self.choice.law(X).probabilities, self.continuous.law(X))
+        return self._law(
+            self.choice.law(table).probabilities, self.continuous.law(table)
+        )
 
-    def points(self, X: Any) -> tuple[Float64Array, Float64Array]:
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         thresholds, probabilities : ndarrays of shape (n, N)
         """
-        values, p = self.continuous.points(X)
-        masses = self.choice.law(X).probabilities[:, 1:]
+        values, p = self.continuous.points(table)
+        masses = self.choice.law(table).probabilities[:, 1:]
         reached = self.atoms <= values[:, :, None]
         held = (reached * masses[:, None, :]).sum(axis=2)
         return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
@@ -121,7 +125,7 @@ class MixedForecaster:
         return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
 
 
-def _folds_of(rows: Any, folds: list[Fold], n: int) -> list[Fold]:
+def _folds_of(rows: Rows, folds: list[Fold], n: int) -> list[Fold]:
     """Return the folds of a subset, renumbered; folds that hold none are dropped."""
     place = np.full(n, -1)
     place[rows] = np.arange(len(rows))

@@ -14,16 +14,16 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_weights
 from localexpert.data.folds import Fold, Rows, make_folds
-from localexpert.data.tables import take_rows
+from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.constant import ConstantForecaster
-from localexpert.forecasters.continuous import fold_numbers
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.plan import Forecaster, Plan
+from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
 from localexpert.laws.recentred import recentre
-from localexpert.progress.progress import show_progress
+from localexpert.progress import show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
@@ -128,6 +128,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     fitted_rows_: Rows
     oof_prediction_: Float64Array
     stacker_: Stacker | None
+    reader_: TableReader
     forecaster_: Forecaster | ConstantForecaster
     recalibration_: Recalibration | None
 
@@ -188,81 +189,83 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         -------
         self
         """
-        table, target = self._check_data(X, y)
+        given, target = self._check_data(X, y)
         n = len(target)
         weight = np.ones(n) if sample_weight is None else sample_weight
         weight = check_weights(weight, n)
-        seed = self.random_state
-        if seed is not None:
-            seed = check_integer(seed, "random_state", 0)
-        verbose = check_integer(self.verbose, "verbose", 0)
-        recalibration = make_recalibration(self.recalibrate, seed)
+        settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
+        recalibration = make_recalibration(self.recalibrate, settings.seed)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_ = np.arange(n)
+        if np.ptp(target[weight > 0.0]) == 0.0:
+            return self._fit_constant(given, target, weight)
         aside = self.fitted_rows_[:0]
+        if recalibration is not None and recalibration.holds_out:
+            self.fitted_rows_, aside = set_aside(weight, self.cv, groups, settings.seed)
+        rows = self.fitted_rows_
+        # Without the rows set aside: how tables are read is part of the model.
+        table = Table.of(take_rows(given, rows) if len(aside) else given)
+        self.reader_ = table.reader
+        parts = None if groups is None else np.asarray(groups)[rows]
+        y_train, w_train = target[rows], weight[rows]
+        folds = make_folds(len(rows), self.cv, y_train, parts, settings.seed)
+        verbose = check_integer(self.verbose, "verbose", 0)
         with show_progress(verbose, type(self).__name__) as progress:
-            if np.ptp(target[weight > 0.0]) == 0.0:
-                return self._fit_constant(target, weight)
-            if recalibration is not None and recalibration.holds_out:
-                self.fitted_rows_, aside = set_aside(weight, self.cv, groups, seed)
-            rows = self.fitted_rows_
-            train = take_rows(table, rows) if len(aside) else table
-            parts = None if groups is None else np.asarray(groups)[rows]
-            y_train, w_train = target[rows], weight[rows]
-            progress.plan({"laws": 1.0, "stacker": 0.1 * (stacker is not None)})
-            with progress.stage("laws"):
-                folds = self._fit_forecaster(train, y_train, w_train, parts, seed)
-            law = self.forecaster_.oof_law_
+            law = self._fit_forecaster(settings, table, y_train, w_train, folds)
             if stacker is not None:
                 with progress.stage("stacker"):
-                    law = self._fit_stacker(stacker, train, y_train, w_train, folds)
+                    law = self._fit_stacker(
+                        stacker, settings, table, y_train, w_train, folds
+                    )
             if recalibration is not None:
-                if len(aside):
-                    held = self._law(take_rows(table, aside))
-                    recalibration.fit(held, target[aside], weight[aside])
-                else:
-                    recalibration.fit(law, y_train, w_train, folds)
+                with progress.stage("recalibration"):
+                    if len(aside):
+                        held = self._law(self.reader_.read(take_rows(given, aside)))
+                        recalibration.fit(held, target[aside], weight[aside])
+                    else:
+                        recalibration.fit(law, y_train, w_train, folds)
             self._use(recalibration, law)
         return self
 
+    def _check_settings(self, groups: Any) -> Settings:
+        """Return the parameters as the stages read them, with one seed for all."""
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        # Rows of the user's own folds may depend on each other within a fold.
+        own_folds = groups is not None or not isinstance(self.cv, str | Integral)
+        seed = check_integer(seed, "random_state", 0)
+        return Settings.check(self, out_of_bag=not own_folds, seed=seed)
+
     def _fit_forecaster(
         self,
-        table: Any,
+        settings: Settings,
+        table: Table,
         target: Float64Array,
         weight: Float64Array,
-        groups: Any,
-        seed: int | None,
-    ) -> list[Fold]:
-        """Fit every stage, keep what was said out of fold, and return the folds."""
-        folds = make_folds(len(target), self.cv, target, groups, seed)
-        own_folds = groups is not None or not isinstance(self.cv, str | Integral)
-        plan = Plan.of(self, target, weight, own_folds=own_folds)
+        folds: list[Fold],
+    ) -> Law:
+        """Fit every stage of the road, and return what it says out of fold."""
+        plan = Plan.of(settings, target, weight)
         forecaster = plan.forecaster
         forecaster.fit(table, target, folds, weight)
         self.forecaster_ = forecaster
         self.report_ = plan.report(forecaster)
-        n_thresholds = check_integer(self.n_thresholds, "n_thresholds", 1)
         self.meta_features_ = MetaFeatures.place(
-            target, weight, self.thresholds, n_thresholds
+            target, weight, settings.thresholds, settings.n_thresholds
         )
         tasks = forecaster.tasks_
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = tasks.calibrated
-        self.expert_report_ = ExpertReport.of(
-            tasks.thresholds,
-            tasks.raw,
-            tasks.calibrated,
-            tasks.below,
-            fold_numbers(tasks.folds, len(tasks.below)),
-            tasks.weight,
-        )
-        return folds
+        self.expert_report_ = ExpertReport.of(tasks)
+        return forecaster.oof_law_
 
     def _fit_stacker(
         self,
         stacker: Stacker,
-        table: Any,
+        settings: Settings,
+        table: Table,
         y: Float64Array,
         weight: Float64Array,
         folds: list[Fold],
@@ -277,7 +280,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             weight,
             folds,
             n_jobs=self.n_jobs,
-            random_state=self.random_state or 0,
+            random_state=settings.seed,
         )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
@@ -311,7 +314,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        law = self._law(self._check_table(X), recentred=recentre)
+        law = self._law(self._read(X), recentred=recentre)
         if self.recalibration_ is not None:
             law = self.recalibration_.apply(law)
         return PredictiveDistribution(law)
@@ -330,7 +333,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         check_is_fitted(self)
         if self.stacker_ is None or self.stacker_.keeps_mean:
             return self.predict_dist(X).mean()
-        table = self._check_table(X)
+        table = self._read(X)
         return self._stacked(table, self.forecaster_.law(table), self.stacker_)
 
     def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
@@ -348,9 +351,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             Calibrated P(Y <= threshold), before they are made increasing and smoothed.
         """
         check_is_fitted(self)
-        return self.forecaster_.points(self._check_table(X))
+        return self.forecaster_.points(self._read(X))
 
-    def _law(self, table: Any, *, recentred: bool = True) -> Law:
+    def _read(self, X: Any) -> Table:
+        """Return new rows, read as those of `fit`."""
+        return self.reader_.read(self._check_table(X))
+
+    def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
         law = self.forecaster_.law(table)
         stacker = self.stacker_
@@ -358,18 +365,19 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             return law
         return recentre(law, self._stacked(table, law, stacker))
 
-    def _stacked(self, table: Any, law: Law, stacker: Stacker) -> Float64Array:
+    def _stacked(self, table: Table, law: Law, stacker: Stacker) -> Float64Array:
         features = self.meta_features_.of(PredictiveDistribution(law))
         return np.clip(stacker.predict(features, table), *law.support)
 
     def _unstacked(self, X: Any) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.law(self._check_table(X)))
+        return PredictiveDistribution(self.forecaster_.law(self._read(X)))
 
     def _unstacked_oof(self) -> PredictiveDistribution:
         return PredictiveDistribution(self.forecaster_.oof_law_)
 
-    def _fit_constant(self, y: Float64Array, weight: Float64Array) -> Self:
+    def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""
+        self.reader_ = TableReader.learn(X)
         value = float(y[weight > 0.0][0])
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table, TableReader
 from localexpert.reporting.markup import show
 
 MISSING = "missing"
@@ -46,9 +46,9 @@ class Column:
         return Column(self.values[rows], self.names)
 
 
-def read_columns(X: Any, encoder: TableEncoder | None = None) -> list[Column]:
-    """Return the columns of a table; categories are those of `encoder`, or its own."""
-    learned = TableEncoder.learn(X) if encoder is None else encoder
-    table = learned.encode(X)
-    names = {j: [str(value) for value in codes] for j, codes in learned.codes.items()}
-    return [Column(table[:, j], names.get(j)) for j in range(table.shape[1])]
+def read_columns(X: Any, reader: TableReader | None = None) -> list[Column]:
+    """Return the columns of a table; categories are those of `reader`, or its own."""
+    table = Table.of(X) if reader is None else reader.read(X)
+    codes, known = table.codes, table.reader.category_codes.items()
+    names = {j: [str(value) for value in values] for j, values in known}
+    return [Column(codes[:, j], names.get(j)) for j in range(codes.shape[1])]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import chi2_contingency, ks_2samp, mannwhitneyu
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import TableReader
 from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import (
@@ -18,7 +18,7 @@ from localexpert.reporting.findings import (
     show_p,
 )
 from localexpert.reporting.markup import show
-from localexpert.reporting.training import recall_categories
+from localexpert.reporting.training import recall_reader
 
 # Distances of distributions that are too small to matter, however significant.
 _LEAST_DISTANCE = 0.1
@@ -60,8 +60,8 @@ def find_drift(evidence: Evidence) -> list[Finding]:
 
 def measure_features(evidence: Evidence) -> list[FeatureDrift]:
     """Compare every feature with its values in training."""
-    encoder = TableEncoder.learn(evidence.X_train)
-    train, here = (read_columns(t, encoder) for t in (evidence.X_train, evidence.X))
+    reader = TableReader.learn(evidence.X_train)
+    train, here = (read_columns(t, reader) for t in (evidence.X_train, evidence.X))
     return [
         _measure_feature(name, before, now)
         for name, before, now in zip(evidence.names, train, here, strict=True)
@@ -71,16 +71,16 @@ def measure_features(evidence: Evidence) -> list[FeatureDrift]:
 def find_unseen(evidence: Evidence) -> list[Finding]:
     """Look for categories that the model has not met, which it takes as missing."""
     if evidence.X_train is not None:
-        encoder = TableEncoder.learn(evidence.X_train)
+        known: TableReader | None = TableReader.learn(evidence.X_train)
     else:
-        known = recall_categories(evidence.model)
-        if known is None:
-            return []
-        encoder = known
-    own = TableEncoder.learn(evidence.X).codes
-    columns = read_columns(evidence.X)
+        known = recall_reader(evidence.model)
+    if known is None:
+        return []
+    reader = TableReader.learn(evidence.X)
+    own = reader.category_codes
+    columns = read_columns(evidence.X, reader)
     told = []
-    for j, codes in encoder.codes.items():
+    for j, codes in known.category_codes.items():
         if j not in own:
             continue
         unseen = [value for value in own[j] if value not in codes]

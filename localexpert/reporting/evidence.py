@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
 )
-from localexpert.data.tables import Columns
+from localexpert.data.columns import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.explain.mixing import read_table
 from localexpert.reporting.findings import CoverageTest

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.data.tables import take_rows
+from localexpert.data.table import take_rows
 from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.plots.importance import plot_importance
 from localexpert.reporting.evidence import Evidence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -51,8 +51,8 @@ def score_boosting(
     Rounds are chosen for each on a fifth of the training rows that is held out, and
     the model is then fitted to all of them. Quantiles that cross are sorted.
     """
-    encoder = TableEncoder.learn(X_train)
-    train, new = encoder.encode(X_train), encoder.encode(X)
+    reader = TableReader.learn(X_train)
+    train, new = reader.read(X_train).codes, reader.read(X).codes
     order = np.random.default_rng(seed).permutation(len(y_train))
     levels = levels_for(coverage)
     common: dict[str, Any] = {
@@ -69,7 +69,7 @@ def score_boosting(
     objectives: list[dict[str, Any]] = [{"objective": "regression"}]
     objectives += [{"objective": "quantile", "alpha": level} for level in levels]
     forecasts = [
-        _boost(train, y_train, new, order, encoder.categories, {**common, **objective})
+        _boost(train, y_train, new, order, reader.categories, {**common, **objective})
         for objective in objectives
     ]
     quantiles = np.sort(np.column_stack(forecasts[1:]), axis=1)

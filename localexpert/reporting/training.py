@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
@@ -56,16 +56,9 @@ def recall_training(model: Any) -> Training | None:
     return Training(y, weight, model.oof_distribution_)
 
 
-def recall_categories(model: Any) -> TableEncoder | None:
-    """Return the categories that a regressor of ours has met in training."""
-    if not isinstance(model, LocalExpertRegressor):
-        return None
-    pool = getattr(_whole_road(model.forecaster_), "experts_", None)
-    for expert in {} if pool is None else pool.fitted_.values():
-        encoder = getattr(expert, "encoder_", None)
-        if isinstance(encoder, TableEncoder):
-            return encoder
-    return None
+def recall_reader(model: Any) -> TableReader | None:
+    """Return how a regressor of ours reads tables: the categories it has met."""
+    return model.reader_ if isinstance(model, LocalExpertRegressor) else None
 
 
 def _recall_targets(road: Any) -> Float64Array:

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import has_fit_parameter
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted
+from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Fold
-from localexpert.data.tables import TableEncoder
-from localexpert.data.views import Views
+from localexpert.data.table import Table
+from localexpert.data.weights import fit_weighted
 from localexpert.stacking.candidates import Corrections
 
 
@@ -63,6 +63,7 @@ class Stacker(BaseEstimator):
 
     oof_: Float64Array
     estimator_: Any
+    dense_inputs_: DenseInputs | None
     report_: dict[str, Any]
 
     def __init__(self, estimator: Any = "auto", *, passthrough: bool = False):
@@ -72,7 +73,7 @@ class Stacker(BaseEstimator):
     def fit(
         self,
         features: Float64Array,
-        table: Any,
+        table: Table,
         y: Float64Array,
         weight: Float64Array,
         folds: list[Fold],
@@ -86,7 +87,7 @@ class Stacker(BaseEstimator):
         ----------
         features : ndarray of shape (n, q)
             Of `MetaFeatures`: the first column is the mean.
-        table : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
         y, weight : ndarrays of shape (n,)
         folds : list of (train, test)
         n_jobs : int, optional
@@ -96,23 +97,20 @@ class Stacker(BaseEstimator):
         -------
         self
         """
-        self.views_ = Views(table, TableEncoder.learn(table))
-        if isinstance(self.estimator, str):
+        automatic = isinstance(self.estimator, str)
+        dense = automatic or self.passthrough
+        self.dense_inputs_ = table.dense_inputs if dense else None
+        inputs = self._inputs(features, table)
+        if automatic:
             self.estimator_ = Corrections(n_jobs=n_jobs, random_state=random_state)
-            inputs = np.column_stack([features, self.views_.inputs])
             self.estimator_.fit(features, inputs, y, weight, folds)
             self.oof_ = self.estimator_.oof_
         else:
-            inputs = self._inputs(features, self.views_)
-            family = Fitted(self.estimator, view="raw", n_jobs=n_jobs)
+            family = Fitted(
+                self.estimator, view="given", n_jobs=n_jobs, parameter="stacker"
+            )
             self.oof_ = family.fit(inputs, y, folds, weight).oof_
-            self.estimator_ = clone(self.estimator)
-            if has_fit_parameter(self.estimator_, "sample_weight"):
-                self.estimator_.fit(inputs, y, sample_weight=weight)
-            else:
-                self.estimator_.fit(inputs, y)
-        # Only how rows are read is kept, not the rows.
-        self.views_ = self.views_.of_rows(None)
+            self.estimator_ = fit_weighted(clone(self.estimator), inputs, y, weight)
         self.report_ = {
             "rmse": _rmse(self.oof_ - y, weight),
             "rmse_of_mean": _rmse(features[:, 0] - y, weight),
@@ -127,29 +125,29 @@ class Stacker(BaseEstimator):
         inner = self.estimator_
         return isinstance(inner, Corrections) and not any(inner.weights_.values())
 
-    def predict(self, features: Float64Array, table: Any) -> Float64Array:
+    def predict(self, features: Float64Array, table: Table) -> Float64Array:
         """Return the forecasts of new rows.
 
         Parameters
         ----------
         features : ndarray of shape (n, q)
-        table : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        views = self.views_.of_rows(table)
+        inputs = self._inputs(features, table)
         if isinstance(self.estimator_, Corrections):
-            inputs = np.column_stack([features, views.inputs])
             return self.estimator_.predict(features, inputs)
-        answer = self.estimator_.predict(self._inputs(features, views))
+        answer = self.estimator_.predict(inputs)
         return np.asarray(answer, dtype=np.float64)
 
-    def _inputs(self, features: Float64Array, views: Views) -> Float64Array:
-        if not self.passthrough:
+    def _inputs(self, features: Float64Array, table: Table) -> Float64Array:
+        """Return what the meta-regressor reads: the features, and rows if asked for."""
+        if self.dense_inputs_ is None:
             return features
-        return np.column_stack([features, views.inputs])
+        return np.column_stack([features, table.dense(self.dense_inputs_)])
 
 
 def make_stacker(given: Any) -> Stacker | None:

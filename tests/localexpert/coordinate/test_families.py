@@ -14,8 +14,7 @@ from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets, plan_training, step_lengths
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import make_folds
-from localexpert.data.tables import TableEncoder
-from localexpert.data.views import Views
+from localexpert.data.table import Table
 
 
 @pytest.fixture
@@ -30,8 +29,8 @@ def families():
     return {
         "boosting": BoostedTrees(**common),
         "forest": Forest(ExtraTreesRegressor(bootstrap=True), **common),
-        "net": Fitted(SmallNets(n_nets=1), view="inputs", n_jobs=None),
-        "additive": Fitted(AdditiveRidge(), view="inputs", n_jobs=None),
+        "net": Fitted(SmallNets(n_nets=1), view="dense", n_jobs=None),
+        "additive": Fitted(AdditiveRidge(), view="dense", n_jobs=None),
     }
 
 
@@ -59,7 +58,7 @@ class TestHonesty:
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         X, y, folds, w = data
         stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0)
-        stack.fit(X, y, folds, w)
+        stack.fit(Table.of(X), y, folds, w)
         assert {"extra trees", "forest"} <= set(stack.report_)
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
 
@@ -68,17 +67,17 @@ class TestStack:
     def test_results_do_not_depend_on_the_number_of_jobs(self, data):
         X, y, folds, w = data
         one, two = (
-            CentreStack(n_jobs=jobs, random_state=0).fit(X, y, folds, w)
+            CentreStack(n_jobs=jobs, random_state=0).fit(Table.of(X), y, folds, w)
             for jobs in (1, 2)
         )
         assert one.weights_ == two.weights_
         np.testing.assert_array_equal(one.oof_, two.oof_)
-        np.testing.assert_array_equal(one.predict(X), two.predict(X))
+        np.testing.assert_array_equal(*(fit.predict(Table.of(X)) for fit in (one, two)))
 
     def test_seeds(self, data):
         X, y, folds, w = data
         fits = [
-            CentreStack(n_jobs=None, random_state=seed).fit(X, y, folds, w).oof_
+            CentreStack(n_jobs=None, random_state=seed).fit(Table.of(X), y, folds, w).oof_
             for seed in (0, 0, 1)
         ]
         np.testing.assert_array_equal(fits[0], fits[1])
@@ -86,7 +85,7 @@ class TestStack:
 
     def test_the_report_names_every_family(self, data):
         X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(X, y, folds, w)
+        stack = CentreStack(n_jobs=None, random_state=0).fit(Table.of(X), y, folds, w)
         assert set(stack.report_) == {
             "boosting",
             "extra trees",
@@ -105,7 +104,7 @@ class TestStack:
 
     def test_of_similar_families_one_is_fitted_further(self, data):
         X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(X, y, folds, w)
+        stack = CentreStack(n_jobs=None, random_state=0).fit(Table.of(X), y, folds, w)
         assert not {"net", "net, strong decay"} <= set(stack.weights_)
         assert not {"extra trees", "forest"} <= set(stack.weights_)
 
@@ -124,7 +123,7 @@ class TestStack:
         stack = CentreStack(
             [LinearRegression(), Counted(1e9)], n_jobs=None, random_state=0
         )
-        stack.fit(X, y, folds, np.ones(n))
+        stack.fit(Table.of(X), y, folds, np.ones(n))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
         assert stack.report_["Counted_1"]["rmse"] > 0.9
@@ -163,11 +162,12 @@ class TestStack:
         X["b"] = X["b"].astype("category")
         X.loc[::11, "b"] = None
         folds = make_folds(n, 4, random_state=0)
-        frame = Frame("standardize").fit(X, y, folds, np.ones(n))
+        table = Table.of(X)
+        frame = Frame("standardize").fit(table, y, folds, np.ones(n))
         assert np.mean((frame.oof_center_ - y) ** 2) < 0.5 * y.var()
         new = X[:3].astype({"b": object})
         new["b"] = ["u", "never seen", None]
-        center, scale = frame.locate(new)
+        center, scale = frame.locate(table.reader.read(new))
         assert np.isfinite(center).all()
         assert (scale > 0.0).all()
 
@@ -176,8 +176,8 @@ class TestStack:
         n = 10 if case == "ten rows" else 60
         X = rng.normal(size=(n, 1)) * (case != "equal features")
         y = np.full(n, 2.5) if case == "constant y" else rng.normal(size=n)
-        frame = Frame("standardize").fit(X, y, make_folds(n, 5), np.ones(n))
-        center, scale = frame.locate(X)
+        frame = Frame("standardize").fit(Table.of(X), y, make_folds(n, 5), np.ones(n))
+        center, scale = frame.locate(Table.of(X))
         for values in (frame.oof_coordinate_, center, scale):
             assert np.isfinite(values).all()
         if case == "constant y":
@@ -287,7 +287,8 @@ class TestDenseInputs:
 
     def test_views_of_new_rows_are_scaled_as_the_old_ones(self, rng):
         X = rng.normal(size=(50, 2))
-        views = Views(X, TableEncoder.learn(X))
-        old = views.inputs
-        new = views.of_rows(np.vstack([X[:3], [[1e6, 1e6]]])).inputs
+        table = Table.of(X)
+        old = table.dense(table.dense_inputs)
+        more = table.reader.read(np.vstack([X[:3], [[1e6, 1e6]]]))
+        new = more.dense(table.dense_inputs)
         np.testing.assert_array_equal(new[:3], old[:3])

@@ -1,21 +1,28 @@
 """The frame: honest centre and scale, screening, weights."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
+from calibration import CalibrationWarning
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.frame import _marginal_crps
 from localexpert.data.folds import make_folds
+from localexpert.data.table import Table
 
 
 @pytest.fixture
 def data(rng):
     X = rng.uniform(size=(500, 2))
     y = 4.0 * X[:, 0] + (0.1 + X[:, 1]) * rng.normal(size=500)
-    return X, y, make_folds(500, 5, random_state=0), np.ones(500)
+    return Table.of(X), y, make_folds(500, 5, random_state=0), np.ones(500)
 
 
 def stack(regressors="stack", **options):
@@ -23,13 +30,14 @@ def stack(regressors="stack", **options):
 
 
 def test_given_regressors_are_cross_fitted(data):
-    X, y, folds, w = data
-    fitted = stack(LinearRegression()).fit(X, y, folds, w)
+    table, y, folds, w = data
+    X = table.given
+    fitted = stack(LinearRegression()).fit(table, y, folds, w)
     for train, test in folds:
         by_hand = LinearRegression().fit(X[train], y[train]).predict(X[test])
         np.testing.assert_allclose(fitted.oof_[test], by_hand)
     means = [LinearRegression().fit(X[t], y[t]).predict(X) for t, _ in folds]
-    np.testing.assert_allclose(fitted.predict(X), np.mean(means, axis=0))
+    np.testing.assert_allclose(fitted.predict(table), np.mean(means, axis=0))
     assert fitted.ambiguity_ == pytest.approx(np.var(means, axis=0).mean())
 
 
@@ -63,8 +71,8 @@ def test_a_row_never_moves_its_own_centre(data):
 def test_scale_follows_the_noise_and_has_a_floor(data):
     X, y, folds, w = data
     frame = Frame("standardize", LinearRegression()).fit(X, y, folds, w)
-    assert np.corrcoef(frame.oof_scale_, X[:, 1])[0, 1] > 0.7
-    quiet = np.where(X[:, 0] < 0.5, 0.0, y)
+    assert np.corrcoef(frame.oof_scale_, X.codes[:, 1])[0, 1] > 0.7
+    quiet = np.where(X.codes[:, 0] < 0.5, 0.0, y)
     still = Frame("standardize", LinearRegression()).fit(X, quiet, folds, w)
     spread = np.std(quiet - still.oof_center_)
     assert still.oof_scale_.min() >= 0.019 * spread
@@ -83,18 +91,19 @@ def test_new_rows_are_credited_with_the_mean_of_the_models(data):
 def test_kinds(data, kind):
     X, y, folds, w = data
     frame = Frame(kind, LinearRegression()).fit(X, y, folds, w)
-    center, scale = frame.locate(X[:5])
+    some = X.take(np.arange(5))
+    center, scale = frame.locate(some)
     assert (kind is None) == (not center.any())
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
-    table = frame.add_features(X[:5], center, scale)
-    assert table.shape == ((5, 2) if kind is None else (5, 4))
+    located = frame.add_features(some, center, scale)
+    assert located.codes.shape == located.given.shape == ((5, 2) if kind is None else (5, 4))
 
 
 class TestAuto:
     def fit(self, y, X):
         folds = make_folds(len(y), 4, random_state=0)
         frame = Frame("auto", LinearRegression(), random_state=0)
-        return frame.fit(X, y, folds, np.ones(len(y)))
+        return frame.fit(Table.of(X), y, folds, np.ones(len(y)))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
         X = rng.uniform(size=(800, 2))
@@ -108,10 +117,11 @@ class TestAuto:
         X = rng.uniform(size=(60, 20))
         frame = self.fit(rng.normal(size=60), X)
         assert frame.kind_ is None
-        center, scale = frame.locate(X[:5])
+        table = Table.of(X)
+        center, scale = frame.locate(table)
         assert not center.any()
         assert (scale == 1.0).all()
-        assert frame.add_oof_features(X) is X
+        assert frame.add_oof_features(table) is table
 
     def test_losses_are_the_crps_of_the_marginal(self, rng):
         r, scale = np.round(rng.normal(size=40), 1), rng.uniform(0.5, 2.0, 40)
@@ -120,3 +130,52 @@ class TestAuto:
         spread = w @ distance / w.sum()
         expected = np.average(scale * (distance - 0.5 * spread), weights=w)
         assert _marginal_crps(r, scale, w) == pytest.approx(expected)
+
+
+class TestRegressorsOfTheUsers:
+    """They get what `fit` was given, and a way out where they cannot read it."""
+
+    @pytest.fixture
+    def rows(self, rng):
+        n = 120
+        town = rng.choice(["Bonn", "Ulm"], n)
+        X = pd.DataFrame({"size": rng.uniform(size=n), "town": town})
+        y = X["size"].to_numpy() + (town == "Ulm") + 0.1 * rng.normal(size=n)
+        return X, y, make_folds(n, 3, random_state=0), np.ones(n)
+
+    @pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
+    def test_pipelines_choose_columns_by_name(self, rows, convert):
+        X, *rest = rows
+        encoder = make_column_transformer(
+            (OneHotEncoder(), ["town"]), remainder="passthrough"
+        )
+        fitted = stack(make_pipeline(encoder, LinearRegression()))
+        fitted.fit(Table.of(convert(X)), *rest)
+        assert fitted.report_["Pipeline_0"]["rmse"] < 0.15
+        model = fitted.fitted_["Pipeline_0"].models_[0]
+        assert model.feature_names_in_.tolist() == ["size", "town"]
+
+    def test_a_refusal_names_the_columns_and_the_cure(self, rows):
+        X, *rest = rows
+        with pytest.raises(RuntimeError, match="column 'town' has categories") as info:
+            stack(LinearRegression()).fit(Table.of(X), *rest)
+        assert "`center`: LinearRegression failed: could not conv" in str(info.value)
+        assert "take make_pipeline(make_column_transformer((OneHot" in str(info.value)
+
+    def test_weights_reach_the_last_step_of_a_pipeline(self, data):
+        X, y, folds, _ = data
+        w = np.where(y > np.median(y), 5.0, 1.0)
+        plain, piped = (
+            stack(r).fit(X, y, folds, w).oof_
+            for r in (
+                LinearRegression(),
+                make_pipeline(FunctionTransformer(), LinearRegression()),
+            )
+        )
+        np.testing.assert_array_equal(plain, piped)
+
+    def test_weights_that_are_not_taken_are_told_of(self, data):
+        X, y, folds, w = data
+        w = np.where(y > np.median(y), 5.0, 1.0)
+        with pytest.warns(CalibrationWarning, match="KNeighborsRegressor.fit takes no"):
+            stack(KNeighborsRegressor(7)).fit(X, y, folds, w)

@@ -5,6 +5,14 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, log_loss, roc_auc_score
 
 from localexpert.experts.report import ExpertReport
+from localexpert.experts.task_record import TaskRecord
+
+
+def report_of(thresholds, raw, calibrated, below, fold, weight):
+    folds = [np.nonzero(fold == f)[0] for f in np.unique(fold)]
+    pairs = [(np.setdiff1d(np.arange(len(fold)), test), test) for test in folds]
+    record = TaskRecord(thresholds, raw, calibrated, below, pairs, weight)
+    return ExpertReport.of(record)
 
 
 @pytest.fixture
@@ -16,7 +24,7 @@ def report(rng):
     fold = rng.integers(0, 3, 600)
     calibrated = np.clip(0.9 * raw + 0.03, 0, 1)
     data = (raw, calibrated, below, fold, weight)
-    return data, ExpertReport.of(np.array([-0.5, 0.5]), *data)
+    return data, report_of(np.array([-0.5, 0.5]), *data)
 
 
 def test_agrees_with_sklearn(report):
@@ -50,6 +58,6 @@ def test_prints_a_line_per_threshold(report):
 
 def test_one_class_is_no_ranking():
     p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
-    got = ExpertReport.of(np.zeros(1), p, p, below, np.zeros(2, int))
+    got = report_of(np.zeros(1), p, p, below, np.zeros(2, int), np.ones(2))
     assert got.auc[0] == 0.5
     assert got.kappa[0, 0] == 0.0

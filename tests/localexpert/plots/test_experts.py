@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from localexpert.experts.report import ExpertReport
+from localexpert.experts.task_record import TaskRecord
 from localexpert.plots import plot_expert_report
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
@@ -28,7 +29,10 @@ def below(rng):
 def report(rng, below):
     raw = np.clip(below * 0.6 + rng.uniform(size=below.shape) * 0.4, 0.01, 0.99)
     calibrated = 0.5 + 0.9 * (raw - 0.5)
-    return ExpertReport.of(CUTS, raw, calibrated, below, np.arange(300) % 3)
+    rows = np.arange(300)
+    folds = [(rows[rows % 3 != f], rows[rows % 3 == f]) for f in range(3)]
+    record = TaskRecord(CUTS, raw, calibrated, below, folds, np.ones(300))
+    return ExpertReport.of(record)
 
 
 @pytest.fixture
@@ -133,7 +137,8 @@ def test_draws_on_axes_given(report):
 
 def test_one_class_at_one_threshold_in_one_fold():
     p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
-    report = ExpertReport.of(np.zeros(1), p, p, below, np.zeros(2, int))
+    folds = [(np.empty(0, int), np.arange(2))]
+    report = ExpertReport.of(TaskRecord(np.zeros(1), p, p, below, folds, np.ones(2)))
     axes = plot_expert_report(report)
     np.testing.assert_array_equal(lines(axes[1, 0])["base rate alone"].get_ydata(), 0.0)
     axes[0, 0].figure.canvas.draw()

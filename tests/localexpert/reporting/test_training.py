@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert.reporting.training import Training, recall_categories, recall_training
+from localexpert.reporting.training import Training, recall_reader, recall_training
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_constant_targets(fast, data):
     with pytest.warns(UserWarning, match="every forecast is that value"):
         model = fast().fit(data[0], np.full(160, 2.5))
     np.testing.assert_array_equal(recall_training(model).y, np.full(160, 2.5))
-    assert recall_categories(model) is None
+    assert recall_reader(model).category_codes == {}
 
 
 def test_rows_that_were_set_aside_are_not_of_training(fast, data):
@@ -55,17 +55,17 @@ def test_rows_that_were_set_aside_are_not_of_training(fast, data):
 
 def test_other_models_keep_nothing_that_is_known_of():
     assert recall_training(object()) is None
-    assert recall_categories(object()) is None
+    assert recall_reader(object()) is None
 
 
 def test_categories(houses):
-    assert set(recall_categories(houses.model).codes[2]) == {
+    assert set(recall_reader(houses.model).category_codes[2]) == {
         "Aa & Bb",
         "Cc",
         "<script>alert(1)</script>",
     }
     frame = pd.DataFrame({"a": [1.0, 2.0]})
-    assert recall_categories(frame) is None
+    assert recall_reader(frame) is None
 
 
 def test_the_range_leaves_room_for_rounding_and_no_more():

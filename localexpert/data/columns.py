@@ -1,4 +1,4 @@
-"""Tables: features in any container, and their columns as numbers for tree learners."""
+"""Columns: what they are called, which hold categories, and their values as numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 
@@ -50,84 +49,31 @@ class Columns:
         )
         raise ValueError(msg)
 
-
-@dataclass(frozen=True)
-class TableEncoder:
-    """Columns as float64: numbers as they are, categories as codes, missing as NaN.
-
-    A category is a column of a data frame that holds strings, objects or a
-    categorical type. Its values are numbered in order (those of a categorical type
-    in the type's order); a value not met in `learn` counts as missing.
-
-    Parameters
-    ----------
-    codes : dict of int to dict
-        Code of each value, by the number of the column.
-    """
-
-    codes: dict[int, dict[Any, float]]
-
-    @classmethod
-    def learn(cls, X: Any) -> TableEncoder:
-        """Learn the categories of a table of shape (n, p)."""
-        if not _has_columns(X):
-            return cls({})
-        codes = {}
-        for j, column in enumerate(_iterate_columns(X)):
-            if _is_category(column):
-                values = _list_categories(column)
-                codes[j] = {value: float(code) for code, value in enumerate(values)}
-        return cls(codes)
-
-    @property
-    def categories(self) -> list[int]:
-        """Numbers of the columns that hold categories."""
-        return sorted(self.codes)
-
-    def encode(self, X: Any) -> Float64Array:
-        """Return the table as float64, shape (n, p); NaN is missing."""
-        if _has_columns(X):
-            encoded = np.empty(X.shape)
-            for j, column in enumerate(_iterate_columns(X)):
-                if j in self.codes:
-                    encoded[:, j] = _encode_column(column, self.codes[j])
-                else:
-                    encoded[:, j] = _read_numbers(column, X.columns[j])
-        else:
-            try:
-                encoded = np.ascontiguousarray(X, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                msg = f"`X` must be numeric or a data frame, got {error}."
-                raise ValueError(msg) from error
-        if np.isinf(encoded).any():
-            row, column = np.argwhere(np.isinf(encoded))[0].tolist()
-            msg = f"`X` must not be infinite, got it in row {row}, column {column}."
-            raise ValueError(msg)
-        return encoded
+    def and_names(self, more: list[str]) -> Columns:
+        """Return the columns of the table with some more."""
+        names = None if self.names is None else (*self.names, *more)
+        return Columns(self.n_columns + len(more), names)
 
 
-def take_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Return the given rows of an array, sparse array or data frame."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _has_columns(X: Any) -> bool:
+def has_columns(X: Any) -> bool:
+    """Say whether a table is a data frame."""
     return hasattr(X, "columns")
 
 
-def _iterate_columns(X: Any) -> list[Any]:
-    """Return the columns by position, for names may repeat."""
+def list_columns(X: Any) -> list[Any]:
+    """Return the columns of a data frame by position, for names may repeat."""
     if hasattr(X, "iloc"):
         return [X.iloc[:, j] for j in range(X.shape[1])]
     return [X[name] for name in X.columns]
 
 
-def _is_category(column: Any) -> bool:
+def is_category(column: Any) -> bool:
+    """Say whether a column of a data frame holds strings, objects or categories."""
     name = str(column.dtype).lower()
     return name.startswith(("object", "str", "category", "categorical", "enum"))
 
 
-def _list_categories(column: Any) -> list[Any]:
+def list_categories(column: Any) -> list[Any]:
     """Return the values of a category that are not missing, in order."""
     if hasattr(column, "cat") and hasattr(column.cat, "categories"):
         return list(column.cat.categories)
@@ -139,21 +85,14 @@ def _list_categories(column: Any) -> list[Any]:
         return sorted(values, key=str)
 
 
-def _encode_column(column: Any, codes: dict[Any, float]) -> Float64Array:
+def read_categories(column: Any, codes: dict[Any, float]) -> Float64Array:
+    """Return a column of categories by their codes; what has none is missing, NaN."""
     values = column.to_list()
     found = (np.nan if _is_missing(v) else codes.get(v, np.nan) for v in values)
     return np.fromiter(found, dtype=np.float64, count=len(values))
 
 
-def _is_missing(value: Any) -> bool:
-    """Say whether a value of a data frame stands for nothing: None, NaN, NA, NaT."""
-    if value is None:
-        return True
-    same = value == value  # noqa: PLR0124 - NaN and NaT are told by this, NA by its type
-    return not isinstance(same, (bool, np.bool_)) or not same
-
-
-def _read_numbers(column: Any, name: Any) -> Float64Array:
+def read_numbers(column: Any, name: Any) -> Float64Array:
     """Return a column of numbers or booleans as float64, missing as NaN."""
     # Dates would pass as counts of nanoseconds; polars has no kinds of types.
     if getattr(column.dtype, "kind", "f") in "biuf":
@@ -168,6 +107,14 @@ def _read_numbers(column: Any, name: Any) -> Float64Array:
         f"got dtype {column.dtype} in column {name!r}{_remedy(column)}."
     )
     raise TypeError(msg)
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a value of a data frame stands for nothing: None, NaN, NA, NaT."""
+    if value is None:
+        return True
+    same = value == value  # noqa: PLR0124 - NaN and NaT are told by this, NA by its type
+    return not isinstance(same, (bool, np.bool_)) or not same
 
 
 def _remedy(column: Any) -> str:

@@ -1,0 +1,209 @@
+"""`Table`: the rows of a fit or a forecast, and what learners of each kind read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+from localexpert.data.columns import (
+    Columns,
+    has_columns,
+    is_category,
+    list_categories,
+    list_columns,
+    read_categories,
+    read_numbers,
+)
+from localexpert.data.dense_inputs import DenseInputs
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """How tables like the one of a fit are read: its columns and its categories.
+
+    A category is a column of a data frame that holds strings, objects or a
+    categorical type. Its values are numbered in order (those of a categorical type
+    in the type's order); a value not met in `learn` counts as missing.
+
+    Parameters
+    ----------
+    columns : Columns
+    category_codes : dict of int to dict
+        Code of each value, by the number of the column.
+    """
+
+    columns: Columns
+    category_codes: dict[int, dict[Any, float]]
+
+    @classmethod
+    def learn(cls, X: Any) -> Self:
+        """Learn from an array or data frame of shape (n, p)."""
+        codes = {}
+        for j, column in enumerate(list_columns(X) if has_columns(X) else []):
+            if is_category(column):
+                values = list_categories(column)
+                codes[j] = {value: float(code) for code, value in enumerate(values)}
+        return cls(Columns.of(X), codes)
+
+    @property
+    def categories(self) -> list[int]:
+        """Numbers of the columns that hold categories."""
+        return sorted(self.category_codes)
+
+    def read(self, X: Any) -> Table:
+        """Return a table with these columns, ready to be viewed."""
+        given = X if hasattr(X, "shape") else np.asarray(X)
+        self.columns.check(given)
+        return Table(self, given.shape[0], lambda: given)
+
+    def encode(self, X: Any) -> Float64Array:
+        """Return numbers and codes as float64, shape (n, p); NaN is missing."""
+        if has_columns(X):
+            encoded = np.empty(X.shape)
+            for j, column in enumerate(list_columns(X)):
+                if j in self.category_codes:
+                    encoded[:, j] = read_categories(column, self.category_codes[j])
+                else:
+                    encoded[:, j] = read_numbers(column, X.columns[j])
+        else:
+            try:
+                encoded = np.ascontiguousarray(X, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                msg = f"`X` must be numeric or a data frame, got {error}."
+                raise ValueError(msg) from error
+        if np.isinf(encoded).any():
+            row, column = np.argwhere(np.isinf(encoded))[0].tolist()
+            msg = f"`X` must not be infinite, got it in row {row}, column {column}."
+            raise ValueError(msg)
+        return encoded
+
+
+class Table:
+    """Rows of features with three views, each made when it is first asked for.
+
+    - `given`: the container that the user gave, for learners of the user's own;
+    - `codes`: numbers and codes of categories, NaN where missing, for trees;
+    - `dense`: columns on one scale and without gaps, for linear models and nets.
+
+    Parts of a table and tables with more columns share the work: they are cut from
+    the views of the whole, so that a fit reads its rows once, however many stages
+    look at them.
+
+    Parameters
+    ----------
+    reader : TableReader
+    n_rows : int
+    given : function without arguments
+        Returns the rows in the user's container.
+    codes : function without arguments, optional
+        Returns the codes of the rows; by default the reader encodes what is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.table import Table
+    >>> table = Table.of(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    >>> part = table.take(np.array([2, 0])).with_columns(center=np.array([0.5, 0.1]))
+    >>> part.codes
+    array([[5. , 6. , 0.5],
+           [1. , 2. , 0.1]])
+    """
+
+    def __init__(
+        self,
+        reader: TableReader,
+        n_rows: int,
+        given: Callable[[], Any],
+        codes: Callable[[], Float64Array] | None = None,
+    ):
+        self.reader = reader
+        self.n_rows = n_rows
+        self._make_given = given
+        self._make_codes = codes or (lambda: reader.encode(self.given))
+        self._dense: tuple[DenseInputs, Float64Array] | None = None
+
+    @classmethod
+    def of(cls, X: Any) -> Table:
+        """Return a table as it is, and anything else as a table that is learned from.
+
+        Parameters
+        ----------
+        X : Table, array or data frame of shape (n, p)
+        """
+        if isinstance(X, Table):
+            return X
+        given = X if hasattr(X, "shape") else np.asarray(X)
+        return TableReader.learn(given).read(given)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getstate__(self) -> tuple[TableReader, Any]:
+        # A worker in another process gets the rows, not the views made of them.
+        return self.reader, self.given
+
+    def __setstate__(self, state: tuple[TableReader, Any]) -> None:
+        reader, given = state
+        Table.__init__(self, reader, given.shape[0], lambda: given)
+
+    @cached_property
+    def given(self) -> Any:
+        """The rows in the container that the user gave."""
+        return self._make_given()
+
+    @cached_property
+    def codes(self) -> Float64Array:
+        """Numbers and codes of categories, NaN where missing, shape (n, p)."""
+        return self._make_codes()
+
+    @cached_property
+    def dense_inputs(self) -> DenseInputs:
+        """The scales and indicators that these rows suggest."""
+        return DenseInputs.learn(self.codes, self.reader.categories)
+
+    def dense(self, inputs: DenseInputs) -> Float64Array:
+        """Return columns on the scales of a fit and without gaps, shape (n, q)."""
+        if self._dense is None or self._dense[0] is not inputs:
+            self._dense = inputs, inputs.transform(self.codes)
+        return self._dense[1]
+
+    def take(self, rows: NDArray[Any]) -> Table:
+        """Return some rows."""
+        return Table(
+            self.reader,
+            len(rows),
+            lambda: take_rows(self.given, rows),
+            lambda: self.codes[rows],
+        )
+
+    def with_columns(self, **columns: Float64Array) -> Table:
+        """Return the rows with more columns of numbers after the others."""
+        reader = TableReader(
+            self.reader.columns.and_names(list(columns)), self.reader.category_codes
+        )
+        return Table(
+            reader,
+            len(self),
+            lambda: _append(self.given, columns),
+            lambda: np.column_stack([self.codes, *columns.values()]),
+        )
+
+
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """Return the given rows of an array, sparse array or data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _append(X: Any, columns: dict[str, Float64Array]) -> Any:
+    """Return an array or data frame with more columns."""
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(**columns)
+    if has_columns(X):
+        return X.assign(**columns)
+    return np.column_stack([X, *columns.values()])

@@ -1,0 +1,88 @@
+"""`CalibratedExperts`: pooled strategies and calibrators of thresholds, one stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold, number_folds
+from localexpert.data.table import Table
+from localexpert.experts.base import Experts
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.pooled_experts import PooledExperts
+from localexpert.experts.task_record import TaskRecord
+from localexpert.progress import current_progress
+
+
+class CalibratedExperts:
+    """What every road asks of its thresholds, out of fold and of new rows.
+
+    Parameters
+    ----------
+    members : mapping of str to Experts
+        Unfitted strategies by name.
+    calibration : ExpertCalibration
+        Unfitted.
+
+    Attributes
+    ----------
+    pool_ : PooledExperts
+    tasks_ : TaskRecord
+        What was said out of fold, before and after calibration.
+    """
+
+    pool_: PooledExperts
+    tasks_: TaskRecord
+
+    def __init__(self, members: Mapping[str, Experts], calibration: ExpertCalibration):
+        self.members = members
+        self.calibration = calibration
+
+    def fit(
+        self,
+        table: Table,
+        r: Float64Array,
+        thresholds: Float64Array,
+        folds: list[Fold],
+        weight: Float64Array,
+        importance: Float64Array,
+    ) -> CalibratedExperts:
+        """Fit the strategies and their pool, then the calibrators.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+        r : ndarray of shape (n,)
+        thresholds : ndarray of shape (N,)
+        folds : list of (train, test)
+        weight : ndarray of shape (n,)
+        importance : ndarray of shape (n,)
+            What a unit of r is worth in units of the score: the scale of the row.
+
+        Returns
+        -------
+        self
+        """
+        progress = current_progress()
+        pool = PooledExperts(self.members)
+        with progress.stage("experts"):
+            self.pool_ = pool.fit(table, r, thresholds, folds, weight, importance)
+        below = r[:, None] <= thresholds
+        raw = pool.oof_probabilities_
+        with progress.stage("calibration"):
+            self.calibration.fit(raw, below, number_folds(folds, len(r)), weight)
+        calibrated = self.calibration.calibrated_
+        self.tasks_ = TaskRecord(thresholds, raw, calibrated, below, folds, weight)
+        return self
+
+    def predict(self, table: Table) -> Float64Array:
+        """Return calibrated probabilities of new rows, shape (n, N)."""
+        return self.calibration.predict(self.pool_.predict(table))
+
+    def choices(self) -> dict[str, Any]:
+        """Return what was chosen, and what the alternatives scored."""
+        return {
+            "experts": {"weights": self.pool_.weights_, "losses": self.pool_.losses_},
+            "calibration": self.calibration.report_.summary(),
+        }

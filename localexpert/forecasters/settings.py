@@ -1,0 +1,212 @@
+"""`Settings`: what a user asked of a fit, checked once and typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_bounds,
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_vector,
+)
+from localexpert.coordinate import Frame
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.experts import (
+    Experts,
+    IndependentExperts,
+    JointForest,
+    SharedBoosting,
+)
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.classifiers import check_classifier
+
+FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
+Bounds: TypeAlias = tuple[float, float]
+
+_FRAMES = ("auto", "standardize", "center")
+_STRATEGIES = ("auto", "shared", "joint", "independent")
+# Curvature weights to choose from: none to nearly a straight line.
+_SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
+# Above this many rows the forest of "auto" costs more time than it gains score.
+_MOST_ROWS_FOR_FOREST = 200_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The regressor's parameters as the stages read them.
+
+    Parameters
+    ----------
+    expert : classifier or None
+    thresholds : {"quantile", "uniform"} or ndarray of shape (N,)
+    n_thresholds : int
+    frame : {"auto", "standardize", "center"} or None
+    center : "stack", regressor or list of regressors
+    strategy : {"auto", "shared", "joint", "independent"} or Experts
+    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
+    smoothing : "auto", float, "pchip" or "smoothing_spline"
+    bounds : (float, float)
+        Infinite where there is none.
+    out_of_bag : bool
+        Whether a stage may predict a row by trees that did not draw it. Not where
+        rows depend on each other within folds of the user's.
+    n_jobs : int or None
+    seed : int
+        Of every stage of the fit.
+    """
+
+    expert: Any
+    thresholds: str | Float64Array
+    n_thresholds: int
+    frame: FrameKind
+    center: Any
+    strategy: str | Experts
+    calibrator: Any
+    smoothing: float | str
+    bounds: Bounds
+    out_of_bag: bool
+    n_jobs: int | None
+    seed: int
+
+    @classmethod
+    def check(cls, model: Any, *, out_of_bag: bool, seed: int) -> Settings:
+        """Read the parameters of a regressor, and refuse what cannot be fitted."""
+        thresholds = _check_thresholds(model.thresholds)
+        return cls(
+            expert=model.expert,
+            thresholds=thresholds,
+            n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
+            frame=_check_frame(model.frame, named=isinstance(thresholds, str)),
+            center=_check_center(model.center),
+            strategy=_check_strategy(model.strategy, model.expert),
+            calibrator=model.calibrator,
+            smoothing=_check_smoothing(model.smoothing),
+            bounds=(
+                (-np.inf, np.inf)
+                if model.bounds is None
+                else check_bounds(model.bounds)
+            ),
+            out_of_bag=out_of_bag,
+            n_jobs=model.n_jobs,
+            seed=seed,
+        )
+
+    @property
+    def places_thresholds(self) -> bool:
+        """Whether thresholds are placed by the target, not given in units of y."""
+        return isinstance(self.thresholds, str)
+
+    def members(self, n: int) -> dict[str, Experts]:
+        """Return the unfitted strategies for `n` rows, by name."""
+        if isinstance(self.strategy, Experts):
+            return {type(self.strategy).__name__: self.strategy}
+        common: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.seed}
+        if self.strategy == "independent":
+            return {"independent": IndependentExperts(self.expert, **common)}
+        both: dict[str, Experts] = {
+            "shared": SharedBoosting(**common),
+            "joint": JointForest(out_of_bag=self.out_of_bag, **common),
+        }
+        if self.strategy != "auto":
+            return {self.strategy: both[self.strategy]}
+        return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
+
+    def make_frame(self) -> Frame:
+        """Return the unfitted frame."""
+        return Frame(
+            self.frame,
+            self.center,
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )
+
+    def make_calibration(self) -> ExpertCalibration:
+        """Return the unfitted calibration of the experts."""
+        return ExpertCalibration(self.calibrator, random_state=self.seed)
+
+    def make_builders(self) -> Sequence[CurveBuilder]:
+        """Return the splines to choose from."""
+        if self.smoothing == "auto":
+            return [ProbitSpline(s) for s in _SMOOTHINGS]
+        if isinstance(self.smoothing, str):
+            return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
+        return [ProbitSpline(float(self.smoothing))]
+
+
+def _check_thresholds(thresholds: Any) -> str | Float64Array:
+    if isinstance(thresholds, str):
+        check_choice(thresholds, "thresholds", ("quantile", "uniform"))
+        return thresholds
+    numbers = check_vector(thresholds, "thresholds")
+    check_increasing(numbers, "thresholds")
+    return numbers
+
+
+def _check_frame(kind: Any, *, named: bool) -> FrameKind:
+    """Return the kind of frame; thresholds given as numbers are in units of y."""
+    if kind is not None and kind not in _FRAMES:
+        msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
+        raise ValueError(msg)
+    if named:
+        return kind  # type: ignore[no-any-return]
+    if kind not in (None, "auto"):
+        msg = (
+            "`frame` must be None where `thresholds` are given in units of y, "
+            f"got {kind!r}."
+        )
+        raise ValueError(msg)
+    return None
+
+
+def _check_center(center: Any) -> Any:
+    """Refuse what cannot predict a centre."""
+    if isinstance(center, str) and center == "stack":
+        return center
+    given = center if isinstance(center, list | tuple) and center else [center]
+    for one in given:
+        fits = hasattr(one, "fit") and hasattr(one, "predict")
+        if isinstance(one, str | type) or not fits:
+            msg = (
+                '`center` must be "stack", a regressor or a list of them, '
+                f"got {one!r}; without a centre take frame=None."
+            )
+            raise (ValueError if isinstance(one, str) else TypeError)(msg)
+    return center
+
+
+def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
+    """Return the strategy, which an expert of the user's decides."""
+    if expert is not None:
+        check_classifier(expert, "expert")
+    if isinstance(strategy, Experts):
+        return strategy
+    check_choice(strategy, "strategy", _STRATEGIES)
+    if expert is None or strategy == "independent":
+        return str(strategy)
+    if strategy == "auto":
+        return "independent"
+    msg = (
+        '`strategy` must be "independent" or "auto" with an `expert`, '
+        f"got {strategy!r}."
+    )
+    raise ValueError(msg)
+
+
+def _check_smoothing(smoothing: Any) -> float | str:
+    if isinstance(smoothing, str):
+        check_choice(smoothing, "smoothing", ("auto", "pchip", "smoothing_spline"))
+    elif isinstance(smoothing, bool) or not smoothing >= 0.0:
+        msg = (
+            '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
+            f"at least 0, got {smoothing!r}."
+        )
+        raise ValueError(msg)
+    return smoothing  # type: ignore[no-any-return]

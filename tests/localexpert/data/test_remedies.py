@@ -1,0 +1,54 @@
+"""Suggested pipelines: they name the columns, and they work when they are typed in."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from localexpert.data.remedies import suggest_pipeline
+
+NAMES = {
+    "make_pipeline": make_pipeline,
+    "make_column_transformer": make_column_transformer,
+    "OneHotEncoder": OneHotEncoder,
+    "SimpleImputer": SimpleImputer,
+    "Ridge": Ridge,
+}
+TOWN, GAP = ["Ulm", "Bonn", "Ulm"], [1.0, np.nan, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("X", "told"),
+    [
+        (
+            pd.DataFrame({"size": [1.0, 2.0, 3.0], "town": TOWN}),
+            "column 'town' has cat",
+        ),
+        (
+            pd.DataFrame({"gap": GAP, "town": TOWN, "kind": list("aba")}),
+            "columns 'town', 'kind' have categories and column 'gap' has missing",
+        ),
+        (pd.DataFrame({"size": GAP}), "column 'size' has missing values"),
+        (np.column_stack([GAP, GAP]), "columns 0, 1 have missing values"),
+    ],
+)
+def test_what_is_suggested_can_be_fitted(X, told):
+    text = suggest_pipeline(X, Ridge())
+    assert text.startswith(f"; {told}")
+    pipeline = eval(text.partition("so take ")[2], NAMES)
+    pipeline.fit(X, [1.0, 2.0, 3.0])
+
+
+def test_nothing_to_suggest():
+    assert suggest_pipeline(np.zeros((2, 1)), Ridge()) == ""
+    dates = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2021-01-01"])})
+    assert suggest_pipeline(dates, Ridge()) == ""
+
+
+def test_long_learners_are_named_by_their_class():
+    long = make_pipeline(SimpleImputer(), Ridge(alpha=0.123456789, max_iter=12345))
+    assert suggest_pipeline(np.array([[np.nan]]), long).endswith("Pipeline(...))")

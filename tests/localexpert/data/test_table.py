@@ -1,0 +1,139 @@
+"""Tables: three views of any container, cut from one reading."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from localexpert.data.table import Table, TableReader
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "size": [1.0, np.nan, 3.0, 4.0],
+            "kind": pd.Categorical(["b", "a", None, "b"], categories=["c", "b", "a"]),
+            "flag": [True, False, True, True],
+            "town": ["Ulm", "Bonn", "Ulm", None],
+        }
+    )
+
+
+CODES = np.array(
+    [
+        [1.0, 1.0, 1.0, 1.0],
+        [np.nan, 2.0, 0.0, 0.0],
+        [3.0, np.nan, 1.0, 1.0],
+        [4.0, 1.0, 1.0, np.nan],
+    ]
+)
+
+
+def to_polars(frame):
+    return pl.DataFrame(
+        {
+            "size": pl.Series([1.0, None, 3.0, 4.0]),
+            "kind": pl.Series(["b", "a", None, "b"], dtype=pl.Enum(["c", "b", "a"])),
+            "flag": frame["flag"].to_numpy(),
+            "town": ["Ulm", "Bonn", "Ulm", None],
+        }
+    )
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, to_polars])
+def test_numbers_and_categories(frame, convert):
+    table = Table.of(convert(frame))
+    np.testing.assert_array_equal(table.codes, CODES)
+    assert table.reader.categories == [1, 3]
+    assert len(table) == 4
+
+
+def test_arrays_and_lists():
+    rows = [[1.0, np.nan], [3.0, 4.0]]
+    for X in (rows, np.array(rows), np.array(rows, dtype=np.float32)):
+        table = Table.of(X)
+        np.testing.assert_array_equal(table.codes, rows)
+        assert table.reader.categories == []
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, to_polars])
+def test_parts_and_more_columns_are_as_read_anew(frame, convert):
+    rows, more = np.array([3, 0, 0]), np.array([0.5, 0.1, 0.2])
+    part = Table.of(convert(frame)).take(rows).with_columns(**{"log s(x)": more})
+    np.testing.assert_array_equal(part.codes, np.column_stack([CODES[rows], more]))
+    assert list(part.given.columns) == [*frame.columns, "log s(x)"]
+    again = part.reader.read(part.given)
+    np.testing.assert_array_equal(again.codes, part.codes)
+    assert len(part) == len(again) == 3
+
+
+def test_rows_are_read_once(frame, monkeypatch):
+    read = []
+    encode = TableReader.encode
+
+    def count(self, X):
+        read.append(len(X))
+        return encode(self, X)
+
+    monkeypatch.setattr(TableReader, "encode", count)
+    table = Table.of(frame)
+    wide = table.with_columns(more=np.zeros(4))
+    for one in (table, wide, wide.take(np.array([1])), table.take(np.array([0, 2]))):
+        assert one.codes.shape[0] == len(one)
+        assert one.dense(table.dense_inputs).shape[0] == len(one)
+    assert read == [4]
+
+
+def test_nothing_is_read_that_is_not_asked_for(frame):
+    # A learner of the user's may read what we cannot, such as dates.
+    frame["day"] = pd.Timestamp("2020-02-29")
+    part = Table.of(frame).take(np.array([1])).with_columns(more=np.ones(1))
+    assert part.given["day"].tolist() == [pd.Timestamp("2020-02-29")]
+    with pytest.raises(TypeError, match=r"got dtype datetime64.* in column 'day'"):
+        _ = part.codes
+
+
+def test_new_rows_are_read_as_those_of_the_fit(frame):
+    reader = Table.of(frame).reader
+    new = frame.iloc[[0]].assign(town="Rome", kind="a")
+    np.testing.assert_array_equal(reader.read(new).codes, [[1.0, 2.0, 1.0, np.nan]])
+    with pytest.raises(ValueError, match="`X` must have 4 columns as in `fit`, got 2"):
+        reader.read(frame[["size", "kind"]])
+    with pytest.raises(ValueError, match="got 'kind' in the place of 'size'"):
+        reader.read(frame[["kind", "size", "flag", "town"]])
+
+
+def test_dense_views_keep_the_scales_of_the_fit(rng):
+    X = rng.normal(size=(50, 3))
+    table = Table.of(X)
+    inputs = table.dense_inputs
+    whole = table.dense(inputs)
+    assert table.dense(inputs) is whole
+    np.testing.assert_array_equal(table.reader.read(X[:7]).dense(inputs), whole[:7])
+
+
+def test_pickles_hold_rows_and_no_views(frame):
+    table = Table.of(frame)
+    _ = table.codes
+    back = pickle.loads(pickle.dumps(table.take(np.array([2, 1]))))
+    assert "codes" not in vars(back)
+    np.testing.assert_array_equal(back.codes, CODES[[2, 1]])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (
+            np.zeros(3),
+            r"must be an array or data frame with two axes, got shape \(3,\)",
+        ),
+        (np.array([["a"]]), "`X` must be numeric or a data frame"),
+        (np.array([[0.0, np.inf]]), "`X` must not be infinite, got it in row 0, col"),
+    ],
+)
+def test_what_is_no_table(X, message):
+    with pytest.raises(ValueError, match=message):
+        _ = Table.of(X).codes
