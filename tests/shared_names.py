@@ -256,7 +256,6 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.plan": {"Forecaster", "Plan"},
     "localexpert.experts.pooled_experts": {"PooledExperts", "pool_weights", "spacing"},
     "localexpert.experts.task_record": {"TaskRecord"},
-    "localexpert.progress.jobs": {"run_jobs"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.discrete": {"densest_values"},
@@ -299,18 +298,12 @@ SHARED: dict[str, set[str]] = {
         "sample_rows",
     },
     "localexpert.plots.shape": {"ForecastShape"},
-    "localexpert.progress.progress": {
+    "localexpert.progress": {
         "Progress",
         "SilentProgress",
         "current_progress",
+        "run_jobs",
         "show_progress",
-    },
-    "localexpert.progress.line": {
-        "DrawnLine",
-        "PlainLines",
-        "ProgressLine",
-        "can_redraw",
-        "format_seconds",
     },
     "localexpert.recalibration.base": {"Recalibration", "check_rows"},
     "localexpert.recalibration.pit": {"pit_scores"},

@@ -15,7 +15,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold, Rows
 from localexpert.data.views import View
-from localexpert.progress.jobs import run_jobs
+from localexpert.progress import run_jobs
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000

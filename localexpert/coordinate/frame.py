@@ -11,12 +11,10 @@ from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.folds import Fold
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # The mean of models is never credited with more than this share of the squared error.
 _MOST_GAIN = 0.5
-# The centre takes so many times as long as the scale.
-_CENTRE_TO_SCALE = 20.0
 
 
 class Frame:
@@ -70,9 +68,6 @@ class Frame:
         known[None] = centers, scales
         self.shrinkage_ = 1.0
         progress = current_progress()
-        progress.plan(
-            {"centre": _CENTRE_TO_SCALE, "scale": float(self.kind != "center")}
-        )
         if self.kind is not None:
             self.centre_ = CentreStack(
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
@@ -99,12 +94,6 @@ class Frame:
         self.oof_center_, self.oof_scale_ = known[self.kind_]
         self.oof_coordinate_ = (y - self.oof_center_) / self.oof_scale_
         return self
-
-    def seconds(self, n: int) -> float:
-        """Return roughly how long a fit to `n` rows takes, to tell progress by."""
-        if self.kind is None:
-            return 0.0
-        return 3.5 + 2e-3 * n if isinstance(self.center, str) else 0.2 + 2e-4 * n
 
     def locate(self, X: Any) -> tuple[Float64Array, Float64Array]:
         """Return centre and scale of new rows, shapes (n,)."""

@@ -94,11 +94,6 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         self.columns_.check(table)
         return self._predict(table)
 
-    @property
-    def relative_time(self) -> float:
-        """Roughly how many fits of `SharedBoosting` a fit takes, to tell progress."""
-        return 1.0
-
     @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments."""

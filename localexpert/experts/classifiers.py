@@ -21,7 +21,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
 from localexpert.data.tables import take_rows
 from localexpert.experts.tasks import Tasks
-from localexpert.progress.jobs import run_jobs
+from localexpert.progress import run_jobs
 
 # Libraries whose estimators take all cores where they are not told a number.
 _GREEDY = ("catboost", "lightgbm", "xgboost")

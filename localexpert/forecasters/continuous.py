@@ -19,7 +19,7 @@ from localexpert.experts.pooled_experts import PooledExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import place_thresholds
 from localexpert.laws import SplineLaw
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.
@@ -74,7 +74,6 @@ class ContinuousForecaster:
         """
         self.experts_ = PooledExperts(self.members)
         progress = current_progress()
-        progress.plan(self._seconds(len(y)))
         with progress.stage("frame"):
             self.frame.fit(X, y, folds, weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
@@ -138,16 +137,6 @@ class ContinuousForecaster:
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
         }
 
-    def _seconds(self, n: int) -> dict[str, float]:
-        """Return roughly how long every stage takes, to tell progress by."""
-        laws = min(n, _ROWS_TO_COMPARE) * (len(self.builders) - 1)
-        return {
-            "frame": self.frame.seconds(n),
-            "experts": self.experts_.seconds(n),
-            "calibration": self.calibration.seconds(n),
-            "spline": 0.02 + 5e-5 * laws,
-        }
-
     def _place(self, X: Any) -> tuple[Float64Array, Float64Array, Float64Array]:
         center, scale = self.frame.locate(X)
         table = self.frame.add_features(X, center, scale)
@@ -180,8 +169,7 @@ class ContinuousForecaster:
             return
         rng = np.random.default_rng(self.random_state)
         rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
-        costs = [1.0] * len(self.builders)
-        for builder in current_progress().track(self.builders, costs):
+        for builder in current_progress().track(self.builders, len(self.builders)):
             law = self._law(
                 self.frame.oof_center_[rows],
                 self.frame.oof_scale_[rows],

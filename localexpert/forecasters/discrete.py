@@ -16,7 +16,7 @@ from localexpert.experts.pooled_experts import PooledExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.continuous import fold_numbers
 from localexpert.laws import DiscreteLaw
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 
 @dataclass
@@ -55,12 +55,6 @@ class DiscreteForecaster:
         self.experts_ = PooledExperts(self.members)
         progress = current_progress()
         n = len(y)
-        progress.plan(
-            {
-                "experts": self.experts_.seconds(n),
-                "calibration": self.calibration.seconds(n),
-            }
-        )
         with progress.stage("experts"):
             self.experts_.fit(X, y, self.thresholds_, folds, weight, np.ones(n))
         below = y[:, None] <= self.thresholds_

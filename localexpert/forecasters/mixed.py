@@ -14,13 +14,11 @@ from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.spline import SplineLaw
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
 # so that a hit is worth what a forecast of that sharpness would earn.
 _CELL_SHARE = 0.01
-# The rest takes so many times as long as the choice among the atoms.
-_REST_TO_ATOMS = 4.0
 
 
 @dataclass
@@ -61,7 +59,6 @@ class MixedForecaster:
         """
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
         progress = current_progress()
-        progress.plan({"atoms": 1.0, "rest": _REST_TO_ATOMS})
         with progress.stage("atoms"):
             self.choice.fit(X, number, folds, weight)
         rest = number == 0.0

@@ -23,7 +23,7 @@ from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.plan import Forecaster, Plan
 from localexpert.laws import Law
 from localexpert.laws.recentred import recentre
-from localexpert.progress.progress import show_progress
+from localexpert.progress import show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
@@ -76,7 +76,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     random_state : int, optional
         Seed of everything random.
     verbose : int
-        0: silent; 1: one bar over experts and folds with time left, on stderr.
+        0: silent; 1: a bar of the stages of the fit, on stderr; lines in a log.
 
     Attributes
     ----------
@@ -210,9 +210,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             train = take_rows(table, rows) if len(aside) else table
             parts = None if groups is None else np.asarray(groups)[rows]
             y_train, w_train = target[rows], weight[rows]
-            progress.plan({"laws": 1.0, "stacker": 0.1 * (stacker is not None)})
-            with progress.stage("laws"):
-                folds = self._fit_forecaster(train, y_train, w_train, parts, seed)
+            folds = self._fit_forecaster(train, y_train, w_train, parts, seed)
             law = self.forecaster_.oof_law_
             if stacker is not None:
                 with progress.stage("stacker"):
