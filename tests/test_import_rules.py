@@ -65,9 +65,9 @@ ARROWS: dict[str, str] = {
     "localexpert.metrics": ("scipy calibration._validation localexpert.distribution"),
     "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.laws",
     # How one is learned: stages that know nothing of each other...
-    "localexpert.progress": "sklearn",
+    "localexpert.progress": "sklearn tqdm",
     "localexpert.coordinate": (
-        f"scipy sklearn lightgbm threadpoolctl {_GROUND} localexpert.data "
+        f"scipy sklearn lightgbm threadpoolctl calibration {_GROUND} localexpert.data "
         "localexpert.progress"
     ),
     "localexpert.experts": (

@@ -19,8 +19,7 @@ from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.folds import Fold
 from localexpert.data.table import Table
-from localexpert.progress.jobs import run_jobs
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress, run_jobs
 
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
@@ -35,16 +34,6 @@ _FORESTS: dict[str, Any] = {
     "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
 }
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
-# Rough relative times, to tell progress by.
-_TRIAL_COSTS = {
-    "boosting": 4.0,
-    "boosting of the logarithm": 4.0,
-    "extra trees": 1.0,
-    "forest": 3.0,
-    "net": 10.0,
-    "net, strong decay": 8.0,
-    "additive": 0.5,
-}
 
 Result = TypeVar("Result")
 
@@ -105,7 +94,6 @@ class CentreStack:
         wants_dense = any(f.view == "dense" for group in groups for f in group.values())
         self.dense_inputs_ = table.dense_inputs if wants_dense else None
         progress = current_progress()
-        progress.plan({"trial": 1.0, "families": 0.6 * (len(folds) - 1)})
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
             with progress.stage("trial"):
@@ -133,12 +121,9 @@ class CentreStack:
         """Fit families to all folds, and note their seconds and errors."""
         for name in kept:
             self.report_.setdefault(name, {"seconds": 0.0})
-        progress = current_progress()
-        # What a family took for one fold says what it will for the others.
-        progress.plan({name: self.report_[name]["seconds"] or 1.0 for name in kept})
         for name, (family, trial) in kept.items():
             data = self._view(table, family)
-            with progress.stage(name):
+            with current_progress().stage(name):
                 _, seconds = _time(family.fit, data, y, folds, w, trial)
             self.report_[name]["seconds"] += seconds
             self._note_error(name, family.oof_ - y, w)
@@ -238,8 +223,7 @@ class CentreStack:
             delayed(_time)(family.attempt, self._view(table, family), y, fold, w)
             for family in families.values()
         ]
-        costs = [_TRIAL_COSTS.get(name, 1.0) for name in families]
-        results = run_jobs(jobs, costs, n_jobs=self.n_jobs, prefer="threads")
+        results = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         trials = {}
         for name, (trial, seconds) in zip(families, results, strict=True):
             self.report_[name] = {"seconds": seconds}

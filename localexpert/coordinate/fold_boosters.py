@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
-from localexpert.progress.jobs import run_jobs
+from localexpert.progress import run_jobs
 
 # A share of fewer rows may be none, which LightGBM refuses.
 _LEAST_ROWS_TO_BAG = 10

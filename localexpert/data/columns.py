@@ -75,8 +75,9 @@ def is_category(column: Any) -> bool:
 
 def list_categories(column: Any) -> list[Any]:
     """Return the values of a category that are not missing, in order."""
-    if hasattr(column, "cat") and hasattr(column.cat, "categories"):
-        return list(column.cat.categories)
+    # Types with an order of their own: pandas' category, polars' Enum.
+    if str(column.dtype).lower().startswith(("category", "enum")):
+        return list(column.dtype.categories)
     values = {value for value in column.to_list() if not _is_missing(value)}
     # By their names where values of several types cannot be compared.
     try:

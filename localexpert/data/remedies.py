@@ -43,7 +43,7 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     except (TypeError, ValueError):
         # Columns that are neither numbers nor categories: they are for the user.
         return ""
-    gaps = [name for j, name in enumerate(names) if missing[j]]
+    gaps = [names[j] for j in np.flatnonzero(missing)]
     told = [
         f"{_list(columns)} {_has(columns, what)}"
         for columns, what in ((categories, "categories"), (gaps, "missing values"))

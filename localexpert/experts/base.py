@@ -96,11 +96,6 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         """Return new rows, of a stage that has read them or of a user."""
         return X if isinstance(X, Table) else self.reader_.read(X)
 
-    @property
-    def relative_time(self) -> float:
-        """Roughly how many fits of `SharedBoosting` a fit takes, to tell progress."""
-        return 1.0
-
     @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments."""

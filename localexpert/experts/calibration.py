@@ -19,16 +19,13 @@ from calibration import (
     ScoreSummary,
 )
 from calibration.typing import Float64Array
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # A kind replaces doing nothing only if it lowers the held-out log loss by this share
 # and by more than one standard error over folds.
 _LEAST_GAIN = 1e-3
 # Probabilities 0 and 1 of a step map are honest at training rows only.
 _HELD_OUT_CLIP = 1e-3
-
-# What the last stage of a fit is called.
-_ALL_ROWS = "all rows"
 
 NAMED = ("auto", "isotonic", "bagged_isotonic")
 
@@ -124,10 +121,6 @@ class ExpertCalibration(BaseEstimator):
             for k in range(probabilities.shape[1])
         ]
         progress = current_progress()
-        # Doing nothing is done at once; the kind taken is fitted once more.
-        idle = {n: isinstance(kind, IdentityCalibrator) for n, kind in kinds.items()}
-        costs = {name: 0.0 if idle[name] else 1.0 for name in kinds}
-        progress.plan({**costs, _ALL_ROWS: 1.0 / (fold.max() + 1.0)})
         results = {}
         for name, kind in kinds.items():
             with progress.stage(name):
@@ -138,25 +131,12 @@ class ExpertCalibration(BaseEstimator):
         chosen = _choose(losses)
         self.report_ = CalibrationReport(chosen, losses)
         self.calibrated_ = results[chosen]
-        with progress.stage(_ALL_ROWS):
+        with progress.stage("all rows"):
             self.calibrators_ = [
                 _fit_kind(kinds[chosen], list(folds.values()))
-                for folds in progress.track(summaries, [1.0] * len(summaries))
+                for folds in progress.track(summaries, len(summaries))
             ]
         return self
-
-    def seconds(self, n: int) -> float:
-        """Return roughly how long a fit to `n` rows takes, to tell progress by.
-
-        Parameters
-        ----------
-        n : int
-
-        Returns
-        -------
-        float
-        """
-        return 0.2 + 2.5e-4 * n if self.calibrator is not None else 0.05
 
     def predict(self, probabilities: Float64Array) -> Float64Array:
         """Return calibrated probabilities of new rows.
@@ -237,7 +217,7 @@ def _cross_fit(
     if isinstance(kind, IdentityCalibrator):
         return probabilities
     out = np.empty_like(probabilities)
-    tracked = current_progress().track(summaries, [1.0] * len(summaries))
+    tracked = current_progress().track(summaries, len(summaries))
     for k, folds in enumerate(tracked):
         for number in np.unique(fold):
             rest = [s for other, s in folds.items() if other != number]

@@ -21,7 +21,7 @@ from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
 from localexpert.data.weights import name_of_weights
 from localexpert.experts.tasks import Tasks
-from localexpert.progress.jobs import run_jobs
+from localexpert.progress import run_jobs
 
 # Libraries whose estimators take all cores where they are not told a number.
 _GREEDY = ("catboost", "lightgbm", "xgboost")

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.experts.tasks import Tasks
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
 _STEP = 0.1
@@ -25,8 +25,6 @@ _LEAST_GAIN = 5e-4
 # Boosting goes on until the best number of rounds is passed by so much.
 _PATIENCE = 0.25
 _LEAST_PATIENCE = 30
-# Share of the most rounds that is often enough.
-_USUAL_SHARE = 0.15
 
 
 class Boosted(Protocol):
@@ -132,8 +130,8 @@ def find_rounds(
         loss = float(np.average(losses, weights=weights))
         if not loss >= best_loss * (1.0 - _LEAST_GAIN):
             best_rounds, best_loss = rounds, loss
-        last = min(max_rounds, max(_reach(best_rounds), _USUAL_SHARE * max_rounds))
-        progress.reach(rounds / last)
+        # The last round unless a better loss is found before.
+        progress.reach(rounds, min(max_rounds, max(rounds, int(_reach(best_rounds)))))
     return best_rounds
 
 

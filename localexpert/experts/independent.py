@@ -102,11 +102,6 @@ class IndependentExperts(Experts):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def relative_time(self) -> float:
-        """What a classifier of the user's takes is not known before it has begun."""
-        return 3.0 if self.classifier is None else 20.0
-
     def _check_parameters(self) -> None:
         if self.classifier is not None:
             check_classifier(self.classifier)

@@ -17,8 +17,7 @@ from localexpert.experts.common_rounds import thread_pool
 from localexpert.experts.feature_codes import FeatureCodes
 from localexpert.experts.leaf_tree import LeafTree
 from localexpert.experts.tasks import Tasks
-from localexpert.progress.jobs import run_jobs
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress, run_jobs
 
 # Most rows of a bootstrap sample where `max_samples` is "auto".
 _MOST_SAMPLES = 20_000
@@ -33,8 +32,6 @@ _SEARCHED, _SEARCHED_PER_LEAF_ROW = 512, 64
 _OOB_TREES = 80
 # Rows predicted in one piece of work.
 _CHUNK = 5_000
-# Growing the trees takes so many times as long as asking them out of bag.
-_GROWING_TO_ASKING = 12.0
 
 
 class JointForest(Experts):
@@ -135,11 +132,6 @@ class JointForest(Experts):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def relative_time(self) -> float:
-        """Trees that no loss is watched for are soon grown."""
-        return 0.6
-
     def _check_parameters(self) -> None:
         if self.n_estimators != "auto":
             check_integer(self.n_estimators, "n_estimators", 1)
@@ -164,10 +156,8 @@ class JointForest(Experts):
             delayed(self._grow)(tasks, features, below, number, seed, len(seeds))
             for number, seed in enumerate(seeds)
         ]
-        progress = current_progress()
-        progress.plan({"trees": _GROWING_TO_ASKING, "out of bag": 1.0})
         with thread_pool(self.n_jobs) as pool:
-            with progress.stage("trees"):
+            with current_progress().stage("trees"):
                 grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
             parts = pool(
                 delayed(_predict_judged)(grown, X, rows)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
 from localexpert.experts.base import Experts
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress
 
 
 class PooledExperts:
@@ -67,10 +67,8 @@ class PooledExperts:
         self
         """
         self.fitted_: dict[str, Experts] = {}
-        progress = current_progress()
-        progress.plan({name: m.relative_time for name, m in self.members.items()})
         for name, member in self.members.items():
-            with progress.stage(name):
+            with current_progress().stage(name):
                 expert = clone(member)
                 self.fitted_[name] = expert.fit(X, r, thresholds, folds, sample_weight)
         below = r[:, None] <= thresholds
@@ -87,10 +85,6 @@ class PooledExperts:
             # Joined; kept twice they would be half of a large model.
             del member.oof_probabilities_
         return self
-
-    def seconds(self, n: int) -> float:
-        """Return roughly how long a fit to `n` rows takes, to tell progress by."""
-        return (0.3 + 3e-4 * n) * sum(m.relative_time for m in self.members.values())
 
     def predict(self, X: Any) -> Float64Array:
         """Return pooled probabilities of new rows.

@@ -17,8 +17,7 @@ from localexpert.experts.classifiers import ConstantModel, Model
 from localexpert.experts.common_rounds import HeldOutBooster, find_rounds, thread_pool
 from localexpert.experts.feature_bins import Bins, LightGBMBins, XGBoostBins
 from localexpert.experts.tasks import Tasks
-from localexpert.progress.jobs import run_jobs
-from localexpert.progress.progress import current_progress
+from localexpert.progress import current_progress, run_jobs
 
 # The default learner, chosen by the log loss out of fold summed over thresholds on
 # the sets concrete, airfoil, kin8nm, abalone, insurance and seoul_bike.
@@ -113,14 +112,6 @@ def fit_binned(
             for train, _ in parts
         )
         progress = current_progress()
-        # Pilots go on for about as long as they were worth it.
-        pilots = 2 * len(_pilot_thresholds(tasks.n_thresholds))
-        progress.plan(
-            {
-                "rounds": float(pilots if settings.n_rounds is None else 0),
-                "thresholds": float(tasks.n_thresholds),
-            }
-        )
         n_rounds = settings.n_rounds
         if n_rounds is None:
             with progress.stage("rounds"):

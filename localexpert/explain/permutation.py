@@ -26,7 +26,7 @@ from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
 from localexpert.explain.shapley import check_predicts
 from localexpert.metrics import DistributionPredictor, crps_score, pinball_loss
-from localexpert.progress.progress import show_progress
+from localexpert.progress import show_progress
 
 # A forecast of 0 or 1 that fails would make the log loss infinite, and differences
 # of such losses mean nothing.
@@ -129,7 +129,7 @@ def permutation_importance(
     size = len(players)
     increases = np.empty((size, n_repeats, len(baseline)))
     with show_progress(verbose, "permutation importance") as progress:
-        for j in progress.track(range(size), np.ones(size).tolist()):
+        for j in progress.track(range(size), size):
             moved = players.of_column == j
             for repeat, rows in enumerate(donors):
                 places = np.where(moved, rows[:, None], own[:, None])

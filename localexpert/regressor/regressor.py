@@ -76,7 +76,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     random_state : int, optional
         Seed of everything random.
     verbose : int
-        0: silent; 1: one bar over experts and folds with time left, on stderr.
+        0: silent; 1: a bar of the stages of the fit, on stderr; lines in a log.
 
     Attributes
     ----------

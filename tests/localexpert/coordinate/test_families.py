@@ -77,7 +77,9 @@ class TestStack:
     def test_seeds(self, data):
         X, y, folds, w = data
         fits = [
-            CentreStack(n_jobs=None, random_state=seed).fit(Table.of(X), y, folds, w).oof_
+            CentreStack(n_jobs=None, random_state=seed)
+            .fit(Table.of(X), y, folds, w)
+            .oof_
             for seed in (0, 0, 1)
         ]
         np.testing.assert_array_equal(fits[0], fits[1])

@@ -96,7 +96,11 @@ def test_kinds(data, kind):
     assert (kind is None) == (not center.any())
     assert (kind == "standardize") == (len(np.unique(scale)) > 1)
     located = frame.add_features(some, center, scale)
-    assert located.codes.shape == located.given.shape == ((5, 2) if kind is None else (5, 4))
+    assert (
+        located.codes.shape
+        == located.given.shape
+        == ((5, 2) if kind is None else (5, 4))
+    )
 
 
 class TestAuto:

@@ -83,7 +83,7 @@ def test_rows_are_read_once(frame, monkeypatch):
     wide = table.with_columns(more=np.zeros(4))
     for one in (table, wide, wide.take(np.array([1])), table.take(np.array([0, 2]))):
         assert one.codes.shape[0] == len(one)
-        assert one.dense(table.dense_inputs).shape[0] == len(one)
+        assert one.dense(one.dense_inputs).shape[0] == len(one)
     assert read == [4]
 
 

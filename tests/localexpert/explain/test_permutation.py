@@ -185,7 +185,7 @@ def test_progress_is_shown_where_asked_for_and_changes_nothing(rng, capsys):
     assert capsys.readouterr().err == ""
     told = permutation_importance(MeanAndSpread(), X, y, random_state=0, verbose=1)
     np.testing.assert_array_equal(told.increases, silent.increases)
-    assert "permutation importance 100 % done" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("permutation importance: done [")
 
 
 def test_frames_keep_their_types(rng):

@@ -1,1 +1,0 @@
-"""Where a fit stands, told by the stages to whoever listens."""

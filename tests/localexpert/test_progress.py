@@ -1,0 +1,384 @@
+"""Progress of fits: stages and counts, silence, logs, and who may move the bar."""
+
+import contextvars
+import functools
+import io
+import itertools
+import re
+import threading
+import warnings
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+import tqdm.auto
+from joblib.parallel import BACKENDS, ThreadingBackend
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.parallel import delayed
+
+from calibration import CalibrationWarning
+from localexpert import LocalExpertRegressor
+from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.progress import SILENT, current_progress, run_jobs, show_progress
+
+CHEAP = {
+    "shared": SharedBoosting(max_rounds=30, random_state=0),
+    "joint": JointForest(10, random_state=0),
+    "independent": IndependentExperts(random_state=0),
+    "user's": IndependentExperts(LogisticRegression()),
+    "user's forest": IndependentExperts(DecisionTreeClassifier(max_depth=2)),
+}
+COUNT = re.compile(r"(.*): +\d+%\|.*\| (\d+)/(\d+) \[\d\d:\d\d<.*\]")
+NAME = re.compile(r"(.*) \[\d\d:\d\d\]")
+
+
+def cheap(**parameters):
+    """A regressor that fits in less than a second."""
+    defaults = {
+        "strategy": CHEAP["shared"],
+        "center": LinearRegression(),
+        "n_thresholds": 5,
+        "cv": 3,
+        "random_state": 0,
+        "verbose": 1,
+    }
+    return LocalExpertRegressor(**{**defaults, **parameters})
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(size=(240, 2))
+    return X, 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.normal(size=240)
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers what was drawn."""
+
+    def isatty(self):
+        return True
+
+    def drawn(self):
+        """Return what was drawn in turn: (name, done, total), or (name,) alone."""
+        found = []
+        for line in map(str.strip, self.getvalue().split("\r")):
+            if line:
+                match = COUNT.fullmatch(line) or NAME.fullmatch(line)
+                assert match, line
+                name, *counts = match.groups()
+                found.append((name, *map(int, counts)))
+        return found
+
+    def names(self):
+        """Return the names in turn, each once as long as it stands."""
+        return [name for name, _ in itertools.groupby(row[0] for row in self.drawn())]
+
+    def last_counts(self):
+        """Return the last count and total of each time that a stage stood."""
+        groups = itertools.groupby(self.drawn(), key=lambda row: row[0])
+        last = [list(rows)[-1] for _, rows in groups]
+        return [row for row in last if len(row) == 3]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """The terminal that stderr is, on which every change is drawn.
+
+    The module's `sys` is replaced: pytest itself sets `sys.stderr` before a test.
+    """
+    eager = functools.partial(tqdm.auto.tqdm, mininterval=0.0)
+    monkeypatch.setattr("tqdm.auto.tqdm", eager)
+    terminal = Terminal()
+    monkeypatch.setattr("localexpert.progress.sys", SimpleNamespace(stderr=terminal))
+    return terminal
+
+
+class TestBar:
+    def test_stages_count_and_outer_ones_go_on(self, terminal):
+        with show_progress(1, "fit") as progress:
+            with progress.stage("a"):
+                for item in progress.track("xy", 2):
+                    if item == "y":
+                        with progress.stage("b"):
+                            progress.reach(3, 7)
+                            progress.reach(5, 7)
+                            progress.reach(9, 9)
+            with progress.stage("c"):
+                pass
+        # Whatever changes a stage's length draws it from its start.
+        drawn = [row for row, _ in itertools.groupby(terminal.drawn())]
+        counted = [row for row in drawn if row[1:2] != (0,)]
+        assert counted == [
+            ("fit",),
+            ("fit: a",),
+            ("fit: a", 1, 2),
+            ("fit: a: b",),
+            ("fit: a: b", 3, 7),
+            ("fit: a: b", 5, 7),
+            ("fit: a: b", 9, 9),
+            ("fit: a", 1, 2),
+            ("fit: a", 2, 2),
+            ("fit",),
+            ("fit: c",),
+            ("fit",),
+            ("fit: done",),
+        ]
+        assert terminal.getvalue().endswith("\n")
+        assert terminal.getvalue().count("\n") == 1
+
+    def test_only_the_innermost_names_are_shown(self, terminal):
+        with (
+            show_progress(1, "fit") as progress,
+            progress.stage("a"),
+            progress.stage("b"),
+            progress.stage("c"),
+        ):
+            pass
+        assert "fit: b: c" in terminal.names()
+
+    def test_every_stage_has_a_clock_of_its_own(self, terminal):
+        with show_progress(1, "fit") as progress:
+            progress._open[0].start -= 90.0
+            with progress.stage("a"):
+                progress._open[1].start -= 30.0
+                progress.reach(1, 4)
+        lines = [line.strip() for line in terminal.getvalue().split("\r")]
+        assert any(line.endswith("1/4 [00:30<01:30]") for line in lines)
+        assert lines[-1] == "fit: done [01:30]"
+
+    def test_notebooks_draw_a_bar(self, monkeypatch):
+        notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.io"})()
+        monkeypatch.setattr("sys.stderr", notebook)
+        with show_progress(1, "fit"):
+            pass
+        assert notebook.getvalue().startswith("\rfit [00:00]\r")
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_a_failure_closes_it(self, terminal, error):
+        def work():
+            with show_progress(1, "fit") as progress, progress.stage("a"):
+                raise error
+
+        with pytest.raises(error):
+            work()
+        assert terminal.names() == ["fit", "fit: a", "fit", "fit: stopped"]
+        assert terminal.getvalue().endswith("\n")
+        assert current_progress() is SILENT
+
+    def test_warnings_come_through(self, terminal):
+        with (
+            pytest.warns(UserWarning, match="beware"),
+            show_progress(1, "fit") as progress,
+            progress.stage("a"),
+        ):
+            warnings.warn("beware", UserWarning, stacklevel=1)
+        assert terminal.names()[-1] == "fit: done"
+
+
+class TestJobs:
+    def squares(self, **options):
+        with show_progress(1, "jobs"):
+            return run_jobs([delayed(pow)(k, 2) for k in range(4)], **options)
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"n_jobs": 2, "prefer": "threads"}, {"n_jobs": 2}]
+    )
+    def test_every_result_counts(self, terminal, options):
+        assert self.squares(**options) == [0, 1, 4, 9]
+        counts = [row[1:] for row in terminal.drawn() if len(row) == 3]
+        assert [count for count, _ in itertools.groupby(counts)] == [
+            (k, 4) for k in range(5)
+        ]
+
+    def test_silence_gives_the_same(self):
+        jobs = [delayed(pow)(k, 2) for k in range(4)]
+        assert run_jobs(jobs, n_jobs=2) == [0, 1, 4, 9]
+
+    def test_a_backend_that_hands_over_all_at_once(self, terminal, monkeypatch):
+        """Such as multiprocessing, or those of clusters."""
+
+        class AllAtOnce(ThreadingBackend):
+            supports_return_generator = False
+
+        monkeypatch.setitem(BACKENDS, "all at once", AllAtOnce)
+        with joblib.parallel_config(backend="all at once", n_jobs=2):
+            assert self.squares() == [0, 1, 4, 9]
+        assert terminal.last_counts() == [("jobs", 4, 4)]
+
+    def test_errors_come_home(self, terminal):
+        jobs = [delayed(pow)("a", 2)] * 3
+        with pytest.raises(TypeError, match="unsupported operand"):
+            run_jobs(jobs)
+        with (
+            pytest.raises(TypeError, match="unsupported operand"),
+            show_progress(1, "jobs"),
+        ):
+            run_jobs(jobs, n_jobs=2, prefer="threads")
+        assert terminal.names()[-1] == "jobs: stopped"
+
+
+class TestFits:
+    def check(self, terminal):
+        names = terminal.names()
+        assert names[0] == "LocalExpertRegressor"
+        assert names[-1] == "LocalExpertRegressor: done"
+        last = terminal.last_counts()
+        assert last
+        assert [row for row in last if row[1] != row[2]] == []
+        assert current_progress() is SILENT
+        return [name.removeprefix("LocalExpertRegressor: ") for name in names]
+
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    @pytest.mark.parametrize("name", CHEAP)
+    def test_strategies(self, terminal, data, name, n_jobs):
+        cheap(strategy=CHEAP[name], n_jobs=n_jobs).fit(*data)
+        names = self.check(terminal)
+        stages = [n for n in names if n in ("frame", "experts", "calibration")]
+        assert [n for n, _ in itertools.groupby(stages)] == [
+            "frame",
+            "experts",
+            "calibration",
+        ]
+        # The experts count whatever they consist of.
+        inside = names[names.index("experts") : names.index("calibration")]
+        counted = {row[0] for row in terminal.last_counts()}
+        assert any(f"LocalExpertRegressor: {name}" in counted for name in inside)
+
+    def test_the_default_stack_and_pool(self, terminal, data):
+        cheap(strategy="auto", center="stack").fit(*data)
+        names = self.check(terminal)
+        places = [
+            names.index(name)
+            for name in (
+                "centre: trial",
+                "centre: families",
+                "frame: scale",
+                "experts: shared",
+                "joint: trees",
+                "calibration: quadratic",
+                "calibration: all rows",
+                "spline",
+            )
+        ]
+        assert places == sorted(places)
+
+    @pytest.mark.parametrize("frame", [None, "center", "standardize", "auto"])
+    def test_frames(self, terminal, data, frame):
+        cheap(frame=frame).fit(*data)
+        names = self.check(terminal)
+        assert ("frame: centre" in names) == (frame is not None)
+        assert ("frame: scale" in names) == (frame in ("standardize", "auto"))
+
+    def test_discrete_targets(self, terminal, data):
+        model = cheap().fit(data[0], np.round(data[1]))
+        assert model.report_.target == "discrete"
+        assert "frame" not in self.check(terminal)
+
+    def test_mixed_targets(self, terminal, data):
+        model = cheap().fit(data[0], np.maximum(data[1], 1.0))
+        assert model.report_.target == "mixed"
+        assert {"atoms: experts", "rest: frame"} <= set(self.check(terminal))
+
+    def test_a_constant_target(self, terminal, data):
+        with pytest.warns(CalibrationWarning, match="every forecast is that value"):
+            cheap().fit(data[0], np.ones(240))
+        assert terminal.names()[-1] == "LocalExpertRegressor: done"
+
+    def test_a_stacker(self, terminal, data):
+        cheap(stacker="auto", recalibrate="pit").fit(*data)
+        assert "stacker" in self.check(terminal)
+
+    def test_processes_and_the_bar_change_no_forecast(self, terminal, data):
+        X, _ = data
+        options = {"strategy": "independent", "expert": LogisticRegression()}
+        silent = cheap(**options, verbose=0).fit(*data)
+        assert terminal.getvalue() == ""
+        for n_jobs in (None, 2):
+            told = cheap(**options, n_jobs=n_jobs).fit(*data)
+            self.check(terminal)
+            np.testing.assert_array_equal(
+                told.predict_quantiles(X, [0.1, 0.9]),
+                silent.predict_quantiles(X, [0.1, 0.9]),
+            )
+
+    def test_a_failing_expert(self, terminal, data):
+        broken = LogisticRegression(C=-1.0)
+        with pytest.raises(RuntimeError, match="'C' parameter"):
+            cheap(strategy="auto", expert=broken).fit(*data)
+        assert terminal.names()[-1] == "LocalExpertRegressor: stopped"
+
+    @pytest.mark.parametrize("verbose", [-1, "yes", 0.5])
+    def test_verbose_is_a_number(self, data, verbose):
+        with pytest.raises((TypeError, ValueError), match="`verbose` must be"):
+            cheap(verbose=verbose).fit(*data)
+
+
+class TestLogs:
+    def test_a_line_for_each_stage_of_the_upper_two_levels(self, capsys):
+        with show_progress(1, "fit") as progress, progress.stage("a"):
+            progress.reach(1, 2)
+            with progress.stage("b"), progress.stage("c"):
+                pass
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err == "fit: a: b [00:00]\nfit: a [00:00]\nfit: done [00:00]\n"
+
+    def test_a_fit(self, data, capsys):
+        cheap(frame="center", calibrator=None).fit(*data)
+        lines = capsys.readouterr().err.splitlines()
+        assert [NAME.fullmatch(line)[1].partition(": ")[2] for line in lines] == [
+            "frame: centre",
+            "frame",
+            "experts: SharedBoosting",
+            "experts",
+            "calibration: identity",
+            "calibration: all rows",
+            "calibration",
+            "spline",
+            "done",
+        ]
+
+    def test_a_stage_that_failed_has_no_line(self, capsys):
+        def work():
+            with show_progress(1, "fit") as progress, progress.stage("a"):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert capsys.readouterr().err == "fit: stopped [00:00]\n"
+
+
+class TestSilence:
+    def test_by_default_no_bar_is_made(self, data, capfd, monkeypatch):
+        def refuse(*_, **__):
+            raise AssertionError
+
+        monkeypatch.setattr("tqdm.auto.tqdm", refuse)
+        assert LocalExpertRegressor().verbose == 0
+        cheap(verbose=0).fit(*data)
+        assert capfd.readouterr() == ("", "")
+
+    def test_where_there_is_no_stderr(self, data, monkeypatch):
+        monkeypatch.setattr("sys.stderr", None)
+        cheap().fit(*data)
+
+    @pytest.mark.usefixtures("terminal")
+    def test_in_threads_of_workers(self):
+        seen = []
+        with show_progress(1, "fit") as progress:
+            assert current_progress() is progress
+            context = contextvars.copy_context()
+            thread = threading.Thread(
+                target=lambda: seen.append(context.run(current_progress))
+            )
+            thread.start()
+            thread.join()
+        assert seen == [SILENT]
+
+    @pytest.mark.parametrize("verbose", [0, 1])
+    def test_of_a_fit_inside_a_fit(self, terminal, data, verbose):
+        with show_progress(1, "outer") as progress:
+            cheap(verbose=verbose).fit(*data)
+            assert current_progress() is progress
+        assert terminal.names() == ["outer", "outer: done"]
