@@ -341,7 +341,10 @@ def test_inputs_are_left_alone(experts, problem, frozen):
         ({"thresholds": [1.5, 1.5]}, "`thresholds` must increase strictly"),
         ({"thresholds": [3.0]}, r"in the range of `r`, \[0, 3\), got 3 to 3"),
         ({"folds": [([0, 1], [2, 3])]}, "every row in a test part, got row 0 in 0"),
-        ({"folds": [([0, 1], [1, 2, 3, 0])]}, "must keep test rows out of the training part"),
+        (
+            {"folds": [([0, 1], [1, 2, 3, 0])]},
+            "must keep test rows out of the training part",
+        ),
         ({"sample_weight": [-1, 1, 1, 1]}, "`sample_weight` must not be negative"),
         ({"sample_weight": [0, 0, 1, 1]}, "rows with a weight in every training part"),
     ],

@@ -1,0 +1,132 @@
+"""How a fit reads its rows: once, and for learners of the user's not at all."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from localexpert import LocalExpertRegressor, Stacker
+from localexpert.data.dense_inputs import DenseInputs
+from localexpert.data.table import TableReader
+from localexpert.experts import JointForest, SharedBoosting
+
+N = 240
+
+
+@pytest.fixture
+def houses(rng):
+    town = rng.choice(["Bonn", "Ulm", "Trier"], N)
+    X = pd.DataFrame(
+        {"size": rng.uniform(size=N), "town": town, "floor": rng.integers(0, 5, N)}
+    )
+    return X, X["size"].to_numpy() + (town == "Ulm") + 0.1 * rng.normal(size=N)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """Count the rows that are encoded, and those that are put on one scale."""
+    rows = Counter()
+
+    def counting(cls, name):
+        plain = getattr(cls, name)
+
+        def count(self, X):
+            rows[name] += len(X)
+            return plain(self, X)
+
+        monkeypatch.setattr(cls, name, count)
+
+    counting(TableReader, "encode")
+    counting(DenseInputs, "transform")
+    return rows
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"stacker": Stacker(Ridge(), passthrough=True)},
+        {"recalibrate": "conformal", "stacker": "auto"},
+        {"frame": None, "strategy": "joint"},
+    ],
+    ids=lambda parameters: "+".join(parameters) or "defaults",
+)
+def test_every_row_is_read_once_per_view(houses, read, parameters):
+    X, y = houses
+    model = LocalExpertRegressor(cv=3, n_thresholds=5, random_state=0, **parameters)
+    model.fit(X, y)
+    dense = 0 if parameters.get("frame", "auto") is None else N
+    assert read == Counter(encode=N, transform=dense)
+    read.clear()
+    model.predict(X[:7])
+    assert read["encode"] == 7
+    assert read["transform"] <= 7
+
+
+def test_atoms_beside_a_smooth_rest_share_the_reading(houses, read):
+    X, y = houses
+    y = np.where(np.arange(N) % 3 == 0, 0.0, y)
+    strategy = SharedBoosting(max_rounds=10, random_state=0)
+    model = LocalExpertRegressor(strategy=strategy, cv=3, random_state=0).fit(X, y)
+    assert model.report_.target == "mixed"
+    assert read["encode"] == N
+
+
+class TestLearnersOfTheUsers:
+    """Names, texts and types arrive as they were given to `fit`."""
+
+    @staticmethod
+    def pipeline(last):
+        towns = (OneHotEncoder(handle_unknown="ignore"), ["town"])
+        return make_pipeline(
+            make_column_transformer(towns, remainder="passthrough"), last
+        )
+
+    @pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
+    def test_pipelines_as_centre_and_expert(self, houses, convert):
+        X, y = houses
+        model = LocalExpertRegressor(
+            self.pipeline(LogisticRegression()),
+            center=self.pipeline(Ridge()),
+            n_thresholds=5,
+            cv=3,
+            random_state=0,
+        ).fit(convert(X), y)
+        centre = model.forecaster_.frame.centre_.fitted_["Pipeline_0"].models_[0]
+        assert centre.feature_names_in_.tolist() == list(X.columns)
+        rmse = np.sqrt(np.mean((model.predict(convert(X)) - y) ** 2))
+        assert rmse < 0.15
+
+    def test_a_centre_that_cannot_read_texts(self, houses):
+        model = LocalExpertRegressor(center=LinearRegression())
+        with pytest.raises(RuntimeError, match=r"`center`: LinearReg.*'town' has cat"):
+            model.fit(*houses)
+
+    def test_an_expert_that_cannot_read_texts(self, houses):
+        model = LocalExpertRegressor(LogisticRegression(), frame=None)
+        with pytest.raises(RuntimeError, match=r"expert of thr.*'town' has categories"):
+            model.fit(*houses)
+
+
+def test_one_seed_is_drawn_for_all_stages(houses):
+    X, y = houses
+    model = LocalExpertRegressor(
+        strategy="auto", center=LinearRegression(), recalibrate="pit", n_thresholds=5
+    )
+    model.fit(X[["size", "floor"]], y)
+    road = model.forecaster_
+    stages = (road, road.frame, road.experts.calibration, model.recalibration_)
+    seeds = {stage.random_state for stage in stages}
+    seeds |= {
+        expert.random_state
+        for expert in road.experts.members.values()
+        if isinstance(expert, JointForest | SharedBoosting)
+    }
+    assert len(seeds) == 1
+    assert isinstance(seeds.pop(), int)
