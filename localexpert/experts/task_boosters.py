@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import lightgbm as lgb
 import numpy as np
@@ -52,6 +52,10 @@ _XGB_NO_PARAMETERS = (
 )
 
 
+# A model of one threshold, and what it says of the test rows.
+Fitted: TypeAlias = tuple[Model, Float64Array]
+
+
 @dataclass(frozen=True)
 class BoosterSettings:
     """Which bins to make, with what parameters, and how many rounds; None: choose."""
@@ -89,7 +93,7 @@ def fit_binned(
     parts: list[Fold],
     rng: np.random.Generator,
     n_jobs: int | None,
-) -> tuple[list[list[tuple[Model, Float64Array]]], int]:
+) -> tuple[list[list[Fitted]], int]:
     """Fit a booster per part and threshold and predict the part's test rows.
 
     Returns
@@ -99,89 +103,108 @@ def fit_binned(
     n_rounds : int
         The rounds of all boosters.
     """
-    encoded = tasks.table.codes
     seeds = rng.integers(2**31, size=(len(parts), tasks.n_thresholds))
+    progress = current_progress()
     with thread_pool(n_jobs) as pool:
-        bins = pool(
-            delayed(settings.make_bins)(
-                encoded[train],
-                tasks.weights[train] if tasks.weighted else None,
-                tasks.table.reader.categories,
-                settings.parameters,
+        # Binning costs as much as some rounds, and no label has a part in it: once
+        # per part is enough.
+        bins = pool(delayed(_bin)(settings, tasks, train) for train, _ in parts)
+        jobs = [
+            PartBoosters(number, part, own, tasks, own_seeds)
+            for number, (part, own, own_seeds) in enumerate(
+                zip(parts, bins, seeds, strict=True)
             )
-            for train, _ in parts
-        )
-        progress = current_progress()
+        ]
         n_rounds = settings.n_rounds
         if n_rounds is None:
             with progress.stage("rounds"):
-                n_rounds = _choose_rounds(bins, encoded, tasks, seeds, pool)
-        group = settings.most_in_group
-        jobs = [
-            (number, range(first, min(first + group, tasks.n_thresholds)))
-            for number in range(len(parts))
+                n_rounds = _choose_rounds(jobs[: len(tasks.folds)], pool)
+        # A few thresholds in a row: copying the bins costs more than a short booster.
+        group = min(settings.most_in_group, tasks.n_thresholds)
+        groups = [
+            (job, range(first, min(first + group, tasks.n_thresholds)))
+            for job in jobs
             for first in range(0, tasks.n_thresholds, group)
         ]
-        calls = [
-            delayed(_fit_group)(
-                bins[number], encoded, tasks, parts[number], number, ks, seeds, n_rounds
-            )
-            for number, ks in jobs
-        ]
+        calls = [delayed(job.fit)(ks, n_rounds) for job, ks in groups]
         with progress.stage("thresholds"):
-            groups = run_jobs(calls, n_jobs=n_jobs, require="sharedmem")
-    results: list[list[tuple[Model, Float64Array]]] = [[] for _ in parts]
-    for (number, _), fitted in zip(jobs, groups, strict=True):
-        results[number].extend(fitted)
+            answers = run_jobs(calls, n_jobs=n_jobs, require="sharedmem")
+    results: list[list[Fitted]] = [[] for _ in parts]
+    for (job, _), fitted in zip(groups, answers, strict=True):
+        results[job.number].extend(fitted)
     return results, n_rounds
 
 
-def _fit_group(
-    bins: Bins,
-    encoded: Float64Array,
-    tasks: Tasks,
-    part: Fold,
-    number: int,
-    ks: range,
-    seeds: NDArray[np.int64],
-    n_rounds: int,
-) -> list[tuple[Model, Float64Array]]:
-    """Fit the boosters of some thresholds, one after the other."""
-    train, test = part
-    own = bins.copy()
-    fitted = []
-    for k in ks:
-        labels = tasks.label(train, k)
+class PartBoosters(NamedTuple):
+    """The boosters of all thresholds on the training rows of one part.
+
+    Parameters
+    ----------
+    number : int
+        Of the part, to name it where a booster fails.
+    part : (train, test)
+    bins : Bins
+        Of the training rows.
+    tasks : Tasks
+    seeds : ndarray of shape (N,)
+    """
+
+    number: int
+    part: Fold
+    bins: Any
+    tasks: Tasks
+    seeds: NDArray[np.int64]
+
+    def fit(self, ks: range, n_rounds: int) -> list[Fitted]:
+        """Fit the boosters of some thresholds, one after the other."""
+        own = self.bins.copy()
+        return [self._fit_one(own, k, n_rounds) for k in ks]
+
+    def _fit_one(self, bins: Bins, k: int, n_rounds: int) -> Fitted:
+        """Fit one booster and predict the test rows."""
+        train, test = self.part
+        labels = self.tasks.label(train, k)
         try:
             if labels.all() or not labels.any():
-                model: Model = ConstantModel(float(tasks.base_rates(train)[k]))
+                model: Model = ConstantModel(float(self.tasks.base_rates(train)[k]))
             else:
-                model = own.boost(labels, int(seeds[number, k]), n_rounds)
-            fitted.append((model, model.predict(encoded[test])))
+                model = bins.boost(labels, int(self.seeds[k]), n_rounds)
+            return model, model.predict(self.tasks.table.codes[test])
         except Exception as error:
-            msg = f"The expert of {tasks.describe(k, number)} failed: {error}"
+            where = self.tasks.describe(k, self.number)
+            msg = f"The expert of {where} failed: {error}"
             raise RuntimeError(msg) from error
-    return fitted
+
+    def pilot(self, k: int) -> HeldOutBooster | None:
+        """Return a booster of a threshold to be watched, None where one class is."""
+        train, test = self.part
+        labels = self.tasks.label(train, k)
+        if labels.all() or not labels.any():
+            return None
+        booster = self.bins.copy().start(labels, int(self.seeds[k]))
+        loss = _LogLoss(self.tasks, test, k)
+        return HeldOutBooster(booster, self.tasks.table.codes[test], loss)
 
 
-def _choose_rounds(
-    bins: list[Any],
-    encoded: Float64Array,
-    tasks: Tasks,
-    seeds: NDArray[np.int64],
-    pool: Parallel,
-) -> int:
+def _bin(settings: BoosterSettings, tasks: Tasks, train: Rows) -> Bins:
+    """Return the bins of some training rows."""
+    return settings.make_bins(
+        tasks.table.codes[train],
+        tasks.weights[train] if tasks.weighted else None,
+        tasks.table.reader.categories,
+        settings.parameters,
+    )
+
+
+def _choose_rounds(jobs: list[PartBoosters], pool: Parallel) -> int:
     """Return the rounds with the least log loss, mean over folds and pilot tasks."""
     pilots, shares = [], []
-    for number, (train, test) in enumerate(tasks.folds):
-        for k in _pilot_thresholds(tasks.n_thresholds):
-            labels = tasks.label(train, k)
-            if labels.all() or not labels.any():
-                continue
-            booster = bins[number].copy().start(labels, int(seeds[number, k]))
-            loss = _LogLoss(tasks, test, k)
-            pilots.append(HeldOutBooster(booster, encoded[test], loss))
-            shares.append(tasks.weights[test].sum())
+    for job in jobs:
+        for k in _pilot_thresholds(job.tasks.n_thresholds):
+            pilot = job.pilot(k)
+            if pilot is not None:
+                pilots.append(pilot)
+                shares.append(job.tasks.weights[job.part[1]].sum())
     if not sum(shares) > 0.0:
         return 1
     return find_rounds(pilots, shares, _MOST_ROUNDS, pool)
