@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.optimize import nnls
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
@@ -17,6 +16,7 @@ from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
+from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Fold
 from localexpert.data.table import Table
 from localexpert.progress import current_progress, run_jobs
@@ -101,7 +101,7 @@ class CentreStack:
             with progress.stage("families"):
                 self._fit_families(kept, table, y, folds, w)
         answers = {n: f.oof_ for n, f in self.fitted_.items()}
-        self.weights_ = _weights(answers, y, w)
+        self.weights_ = blend_weights(answers, y, w, least=_LEAST_WEIGHT)
         self.oof_ = self._join(answers)
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         # By how much the mean of the folds' models beats one of them: exactly their
@@ -259,29 +259,9 @@ def _useful(
     least = float(np.inf)
     for name in sorted(answers, key=lambda name: float(errors[name])):
         some = {other: answers[other] for other in [*kept, name]}
-        blend = sum(x * some[n] for n, x in _weights(some, y, w).items())
+        weights = blend_weights(some, y, w, least=_LEAST_WEIGHT)
+        blend = sum(x * some[n] for n, x in weights.items())
         error = float(w @ (blend - y) ** 2)
         if not kept or error < (1.0 - _LEAST_GAIN) * least:
             kept, least = [*kept, name], error
     return [name for name in answers if name in kept]
-
-
-def _weights(
-    answers: dict[str, Float64Array], y: Float64Array, w: Float64Array
-) -> dict[str, float]:
-    """Return weights on the simplex with the least squared error."""
-    names = list(answers)
-    while True:
-        root = np.sqrt(w)
-        columns = np.column_stack([root * (answers[name] - y) for name in names])
-        # With weights that sum to 1 the blend's error is the blend of the errors:
-        # minimise |columns x| under sum x = 1 by one row of overwhelming weight.
-        heavy = 1e4 * (np.linalg.norm(columns) or 1.0)
-        system = np.vstack([np.linalg.qr(columns, "r"), np.full(len(names), heavy)])
-        goal = np.append(np.zeros(len(system) - 1), heavy)
-        weights = nnls(system, goal)[0]
-        weights /= weights.sum()
-        kept = [n for n, x in zip(names, weights, strict=True) if x >= _LEAST_WEIGHT]
-        if len(kept) == len(names):
-            return dict(zip(names, map(float, weights), strict=True))
-        names = kept

@@ -144,13 +144,9 @@ class Table:
     def __len__(self) -> int:
         return self.n_rows
 
-    def __getstate__(self) -> tuple[TableReader, Any]:
+    def __reduce__(self) -> Any:
         # A worker in another process gets the rows, not the views made of them.
-        return self.reader, self.given
-
-    def __setstate__(self, state: tuple[TableReader, Any]) -> None:
-        reader, given = state
-        Table.__init__(self, reader, given.shape[0], lambda: given)
+        return self.reader.read, (self.given,)
 
     @cached_property
     def given(self) -> Any:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.experts.tasks import Tasks
+from localexpert.experts.thresholds import threshold_widths
 from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
@@ -82,9 +83,7 @@ class BrierSum:
 
     def __init__(self, tasks: Tasks, rows: Rows):
         self.labels = tasks.r[rows][:, None] <= tasks.thresholds
-        self.spacing = np.ones(1)
-        if tasks.n_thresholds > 1:
-            self.spacing = np.gradient(tasks.thresholds)
+        self.widths = threshold_widths(tasks.thresholds)
         # Where no row has a weight the fold has none in the mean either.
         weights = tasks.weights[rows]
         self.weights = weights / max(weights.sum(), np.finfo(float).tiny)
@@ -92,7 +91,7 @@ class BrierSum:
     def __call__(self, probabilities: Float64Array) -> float:
         """Return the loss of probabilities, shape (m, N)."""
         gaps = probabilities - self.labels
-        return float(self.weights @ (gaps**2 @ self.spacing))
+        return float(self.weights @ (gaps**2 @ self.widths))
 
 
 def find_rounds(

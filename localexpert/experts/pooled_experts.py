@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import nnls
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
+from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Fold
+from localexpert.data.table import Table
 from localexpert.experts.base import Experts
+from localexpert.experts.thresholds import threshold_widths
 from localexpert.progress import current_progress
+
+# Members of less weight cost more time than they gain score.
+_LEAST_WEIGHT = 0.05
 
 
 class PooledExperts:
@@ -43,7 +46,7 @@ class PooledExperts:
 
     def fit(
         self,
-        X: Any,
+        table: Table,
         r: Float64Array,
         thresholds: Float64Array,
         folds: list[Fold],
@@ -54,7 +57,7 @@ class PooledExperts:
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
         r : ndarray of shape (n,)
         thresholds : ndarray of shape (n_thresholds,)
         folds : list of (train, test)
@@ -70,15 +73,17 @@ class PooledExperts:
         for name, member in self.members.items():
             with current_progress().stage(name):
                 expert = clone(member)
-                self.fitted_[name] = expert.fit(X, r, thresholds, folds, sample_weight)
+                self.fitted_[name] = expert.fit(
+                    table, r, thresholds, folds, sample_weight
+                )
         below = r[:, None] <= thresholds
-        cost = np.outer(sample_weight * importance, spacing(thresholds))
+        cost = np.outer(sample_weight * importance, threshold_widths(thresholds))
         answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
         self.losses_ = {
             name: float((cost * (p - below) ** 2).sum() / sample_weight.sum())
             for name, p in answers.items()
         }
-        self.weights_ = pool_weights(answers, below, cost)
+        self.weights_ = blend_weights(answers, below, cost, least=_LEAST_WEIGHT)
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         self.oof_probabilities_ = self._join(answers)
         for member in self.fitted_.values():
@@ -86,70 +91,20 @@ class PooledExperts:
             del member.oof_probabilities_
         return self
 
-    def predict(self, X: Any) -> Float64Array:
+    def predict(self, table: Table) -> Float64Array:
         """Return pooled probabilities of new rows.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, p)
+        table : Table of shape (n, p)
 
         Returns
         -------
         ndarray of shape (n, n_thresholds)
         """
-        return self._join({n: m.predict(X) for n, m in self.fitted_.items()})
+        return self._join({n: m.predict(table) for n, m in self.fitted_.items()})
 
     def _join(self, answers: Mapping[str, Float64Array]) -> Float64Array:
         parts = [w * answers[name] for name, w in self.weights_.items()]
         joined: Float64Array = np.sum(parts, axis=0)
         return joined
-
-
-def spacing(thresholds: Float64Array) -> Float64Array:
-    """Return the width that each threshold stands for, shape (n_thresholds,).
-
-    Half of the way to either neighbour; an end stands for as much outside as inside.
-    """
-    if len(thresholds) == 1:
-        return np.ones(1)
-    gaps = np.diff(thresholds)
-    padded = np.concatenate([gaps[:1], gaps, gaps[-1:]])
-    out: Float64Array = 0.5 * (padded[:-1] + padded[1:])
-    return out
-
-
-def pool_weights(
-    answers: Mapping[str, Float64Array],
-    below: NDArray[np.bool_],
-    cost: Float64Array,
-    least: float = 0.05,
-) -> dict[str, float]:
-    """Return weights on the simplex that minimise the cost-weighted Brier score.
-
-    Least squares with non-negative coefficients; that they sum to 1 is one more row
-    of overwhelming weight. Members below `least` are dropped and the rest solved
-    again.
-    """
-    names = list(answers)
-    while True:
-        root = np.sqrt(cost).ravel()
-        columns = np.stack([root * answers[name].ravel() for name in names])
-        goal = root * below.ravel()
-        # Normal equations: as many unknowns as members, however many rows.
-        gram, moment = columns @ columns.T, columns @ goal
-        heavy = 1e6 * np.trace(gram)
-        weights = _solve(gram + heavy, moment + heavy)
-        weights /= weights.sum()
-        kept = [n for n, w in zip(names, weights, strict=True) if w >= least]
-        if len(kept) == len(names):
-            return dict(zip(names, map(float, weights), strict=True))
-        names = kept
-
-
-def _solve(gram: Float64Array, moment: Float64Array) -> Float64Array:
-    """Minimise x' gram x / 2 - moment' x over x >= 0."""
-    values, vectors = np.linalg.eigh(gram)
-    root = np.sqrt(np.maximum(values, 1e-14 * values[-1]))
-    square = vectors * root @ vectors.T
-    solution: Float64Array = nnls(square, np.linalg.solve(square, moment))[0]
-    return solution

@@ -110,7 +110,7 @@ def fit_binned(
         # per part is enough.
         bins = pool(delayed(_bin)(settings, tasks, train) for train, _ in parts)
         jobs = [
-            PartBoosters(number, part, own, tasks, own_seeds)
+            _PartBoosters(number, part, own, tasks, own_seeds)
             for number, (part, own, own_seeds) in enumerate(
                 zip(parts, bins, seeds, strict=True)
             )
@@ -135,7 +135,7 @@ def fit_binned(
     return results, n_rounds
 
 
-class PartBoosters(NamedTuple):
+class _PartBoosters(NamedTuple):
     """The boosters of all thresholds on the training rows of one part.
 
     Parameters
@@ -196,7 +196,7 @@ def _bin(settings: BoosterSettings, tasks: Tasks, train: Rows) -> Bins:
     )
 
 
-def _choose_rounds(jobs: list[PartBoosters], pool: Parallel) -> int:
+def _choose_rounds(jobs: list[_PartBoosters], pool: Parallel) -> int:
     """Return the rounds with the least log loss, mean over folds and pilot tasks."""
     pilots, shares = [], []
     for job in jobs:

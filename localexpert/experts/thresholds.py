@@ -170,6 +170,14 @@ def find_atoms(
     return values.distinct[heavy & (values.rows >= _LEAST_ATOM_ROWS)]
 
 
+def threshold_widths(thresholds: Float64Array) -> Float64Array:
+    """Return the width that each threshold stands for in a sum over them, shape (N,).
+
+    Half of the way to either neighbour; an end stands for as much outside as inside.
+    """
+    return np.gradient(thresholds) if len(thresholds) > 1 else np.ones(1)
+
+
 def _summarise(
     r: ArrayLike, sample_weight: ArrayLike | None, name: str = "r"
 ) -> _Values:

@@ -56,10 +56,14 @@ def plot_expert_report(
     --------
     >>> import numpy as np
     >>> from localexpert.experts.report import ExpertReport
+    >>> from localexpert.experts.task_record import TaskRecord
     >>> from localexpert.plots import plot_expert_report
     >>> p = np.array([[0.2], [0.8], [0.3], [0.9]])
     >>> below = np.array([[False], [True], [True], [True]])
-    >>> report = ExpertReport.of(np.zeros(1), p, p, below, np.array([0, 0, 1, 1]))
+    >>> first, last = np.array([0, 1]), np.array([2, 3])
+    >>> folds = [(last, first), (first, last)]
+    >>> record = TaskRecord(np.zeros(1), p, p, below, folds, np.ones(4))
+    >>> report = ExpertReport.of(record)
     >>> [panel.get_title() for panel in plot_expert_report(report)[0]]
     ['Accuracy', 'Kappa', 'AUC']
     """

@@ -23,7 +23,7 @@ from localexpert.forecasters.plan import Forecaster, Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
 from localexpert.laws.recentred import recentre
-from localexpert.progress import show_progress
+from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
@@ -196,35 +196,33 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
-        self.recalibration_, self.stacker_ = None, None
-        self.fitted_rows_ = np.arange(n)
-        if np.ptp(target[weight > 0.0]) == 0.0:
-            return self._fit_constant(given, target, weight)
-        aside = self.fitted_rows_[:0]
-        if recalibration is not None and recalibration.holds_out:
-            self.fitted_rows_, aside = set_aside(weight, self.cv, groups, settings.seed)
-        rows = self.fitted_rows_
-        # Without the rows set aside: how tables are read is part of the model.
-        table = Table.of(take_rows(given, rows) if len(aside) else given)
-        self.reader_ = table.reader
-        parts = None if groups is None else np.asarray(groups)[rows]
-        y_train, w_train = target[rows], weight[rows]
-        folds = make_folds(len(rows), self.cv, y_train, parts, settings.seed)
         verbose = check_integer(self.verbose, "verbose", 0)
-        with show_progress(verbose, type(self).__name__) as progress:
+        self.recalibration_, self.stacker_ = None, None
+        self.fitted_rows_, aside = np.arange(n), np.arange(0)
+        with show_progress(verbose, type(self).__name__):
+            if np.ptp(target[weight > 0.0]) == 0.0:
+                return self._fit_constant(given, target, weight)
+            if recalibration is not None and recalibration.holds_out:
+                self.fitted_rows_, aside = set_aside(
+                    weight, self.cv, groups, settings.seed
+                )
+            rows = self.fitted_rows_
+            # Without the rows set aside: how tables are read is part of the model.
+            table = Table.of(take_rows(given, rows) if len(aside) else given)
+            self.reader_ = table.reader
+            parts = None if groups is None else np.asarray(groups)[rows]
+            y_train, w_train = target[rows], weight[rows]
+            folds = make_folds(len(rows), self.cv, y_train, parts, settings.seed)
             law = self._fit_forecaster(settings, table, y_train, w_train, folds)
             if stacker is not None:
-                with progress.stage("stacker"):
-                    law = self._fit_stacker(
-                        stacker, settings, table, y_train, w_train, folds
-                    )
-            if recalibration is not None:
-                with progress.stage("recalibration"):
-                    if len(aside):
-                        held = self._law(self.reader_.read(take_rows(given, aside)))
-                        recalibration.fit(held, target[aside], weight[aside])
-                    else:
-                        recalibration.fit(law, y_train, w_train, folds)
+                law = self._fit_stacker(
+                    stacker, settings, table, y_train, w_train, folds
+                )
+            if recalibration is not None and len(aside):
+                held = self._law(self.reader_.read(take_rows(given, aside)))
+                recalibration.fit(held, target[aside], weight[aside])
+            elif recalibration is not None:
+                recalibration.fit(law, y_train, w_train, folds)
             self._use(recalibration, law)
         return self
 
@@ -273,15 +271,16 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
         law = self.forecaster_.oof_law_
         features = self.meta_features_.of(PredictiveDistribution(law))
-        stacker.fit(
-            features,
-            table,
-            y,
-            weight,
-            folds,
-            n_jobs=self.n_jobs,
-            random_state=settings.seed,
-        )
+        with current_progress().stage("stacker"):
+            stacker.fit(
+                features,
+                table,
+                y,
+                weight,
+                folds,
+                n_jobs=settings.n_jobs,
+                random_state=settings.seed,
+            )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
         if stacker.keeps_mean:

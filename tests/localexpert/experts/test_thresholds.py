@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresholds
+from localexpert.experts.thresholds import (
+    find_atoms,
+    is_discrete,
+    place_thresholds,
+    threshold_widths,
+)
 
 
 def labels(r, thresholds):
@@ -164,3 +169,9 @@ def test_find_atoms(rng):
     np.testing.assert_array_equal(find_atoms(y, sample_weight=weight), [5.0])
     with pytest.raises(ValueError, match=r"`share` must lie in \(0, 1\], got 0"):
         find_atoms(y, 0)
+
+
+def test_widths_are_half_of_the_way_to_either_neighbour():
+    assert threshold_widths(np.array([0.0, 1.0, 3.0])).tolist() == [1.0, 1.5, 2.0]
+    assert threshold_widths(np.array([5.0])).tolist() == [1.0]
+    assert threshold_widths(np.array([0.0, 2.0])) == pytest.approx([2.0, 2.0])

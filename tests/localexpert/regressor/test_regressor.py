@@ -330,7 +330,8 @@ class TestChoices:
         moved = y.copy()
         moved[aside] += 1.0
         other = fast(recalibrate="conformal").fit(X, moved)
-        a, b = model.forecaster_.law(X).cdf(y), other.forecaster_.law(X).cdf(y)
+        table = model.reader_.read(X)
+        a, b = (fit.forecaster_.law(table).cdf(y) for fit in (model, other))
         np.testing.assert_array_equal(a, b)
         assert other.predict(X).mean() > model.predict(X).mean() + 0.3
 

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
+from calibration import CalibrationWarning
 from localexpert import LocalExpertRegressor, Stacker
 from localexpert.experts import SharedBoosting
 
@@ -120,7 +122,8 @@ class TestForecasts:
         new, y_new = draw(400, 1)
         forecast = model.predict(new)
         features = model.transform(new).to_numpy()
-        np.testing.assert_array_equal(forecast, model.stacker_.predict(features, new))
+        said = model.stacker_.predict(features, model.reader_.read(new))
+        np.testing.assert_array_equal(forecast, said)
         np.testing.assert_allclose(model.predict_dist(new).mean(), forecast, atol=1e-9)
         plain = model.predict_dist(new, recentre=False)
         np.testing.assert_array_equal(plain.mean(), features[:, 0])
@@ -132,7 +135,8 @@ class TestForecasts:
     def test_out_of_fold_forecasts_come_from_the_other_folds(self, stacked):
         model, X, y = stacked
         features = model.oof_features().to_numpy()
-        inputs = np.column_stack([features, model.stacker_.views_.of_rows(X).inputs])
+        dense = model.reader_.read(X).dense(model.stacker_.dense_inputs_)
+        inputs = np.column_stack([features, dense])
         folds = model.forecaster_.tasks_.folds
         for train, test in folds:
             one = Ridge().fit(inputs[train], y[train])
@@ -207,8 +211,10 @@ class TestForecasts:
         features = model.oof_features().to_numpy()
         expected = Ridge().fit(features, y, sample_weight=weight)
         np.testing.assert_allclose(model.stacker_.estimator_.coef_, expected.coef_)
-        # One that takes none is fitted without.
-        fast(stacker=KNeighborsRegressor()).fit(X, y, sample_weight=weight)
+        with pytest.warns(
+            CalibrationWarning, match=r"`stacker`: KNeighborsRegr.*takes"
+        ):
+            fast(stacker=KNeighborsRegressor()).fit(X, y, sample_weight=weight)
 
     def test_clone_pickle_and_determinism(self, stacked):
         model, X, y = stacked
@@ -223,10 +229,10 @@ class TestForecasts:
         frame = pd.DataFrame(X, columns=["a", "b", "c"])
         frame["kind"] = np.where(X[:, 0] > 0.0, "high", "low")
         frame.loc[3, "a"] = np.nan
+        numbers = make_column_transformer(("passthrough", ["a", "b"]))
+        center = make_pipeline(numbers, DecisionTreeRegressor(max_depth=3))
         for stacker in (Stacker(Ridge(), passthrough=True), "auto"):
-            model = fast(
-                center=DecisionTreeRegressor(max_depth=3), stacker=stacker
-            ).fit(frame, y)
+            model = fast(center=center, stacker=stacker).fit(frame, y)
             assert np.isfinite(model.predict(frame)).all()
 
 

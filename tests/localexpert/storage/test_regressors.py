@@ -5,6 +5,7 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
@@ -162,7 +163,8 @@ def test_tables_with_categories(rows, rng, reload):
             "gap": pd.array(np.where(X[:, 2] < 0.2, None, 1), dtype="Int64"),
         }
     )
-    tree = DecisionTreeRegressor(max_depth=3)
+    number = make_column_transformer(("passthrough", ["number"]))
+    tree = make_pipeline(number, DecisionTreeRegressor(max_depth=3))
     check(fast(center=tree), (table, y), reload)
     joint = fast(center=tree, strategy=JointForest(n_estimators=10, random_state=0))
     check(joint, (table, y), reload)

@@ -1,10 +1,9 @@
-"""Weights of pooled experts against a general optimiser."""
+"""Blends of forecasts against a general optimiser."""
 
 import numpy as np
-import pytest
 from scipy.optimize import minimize
 
-from localexpert.experts.pooled_experts import pool_weights, spacing
+from localexpert.data.blend import blend_weights
 
 
 def test_weights_minimise_the_brier_score_on_the_simplex(rng):
@@ -27,17 +26,13 @@ def test_weights_minimise_the_brier_score_on_the_simplex(rng):
         bounds=[(0, 1)] * 3,
         constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
     )
-    got = pool_weights(answers, below, cost, least=0.0)
+    got = blend_weights(answers, below, cost, least=0.0)
     np.testing.assert_allclose([*got.values()], best.x, atol=2e-3)
 
 
 def test_small_members_are_dropped(rng):
     below = rng.uniform(size=(200, 3)) < 0.5
     answers = {"good": 0.8 * below + 0.1, "bad": rng.uniform(size=below.shape)}
-    assert pool_weights(answers, below, np.ones(below.shape)) == {"good": 1.0}
-
-
-def test_spacing_is_half_of_the_way_to_either_neighbour():
-    assert spacing(np.array([0.0, 1.0, 3.0])).tolist() == [1.0, 1.5, 2.0]
-    assert spacing(np.array([5.0])).tolist() == [1.0]
-    assert spacing(np.array([0.0, 2.0])) == pytest.approx([2.0, 2.0])
+    assert blend_weights(answers, below, np.ones(below.shape), least=0.05) == {
+        "good": 1.0
+    }
