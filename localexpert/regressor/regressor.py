@@ -50,7 +50,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         "auto" compares them by out-of-fold CRPS before any expert is fitted; a
         discrete target is always taken as it is.
     center : "stack", regressor or list of regressors
-        What predicts m(x), always out of fold.
+        What predicts m(x), always out of fold. Like `expert`, a regressor gets the
+        table as `fit` does: names, texts and gaps are for a Pipeline to read.
     strategy : {"auto", "shared", "joint", "independent"} or Experts
         How the classifiers are learned: one boosted model with the threshold as a
         feature, one forest for all thresholds, or one classifier each. "auto" pools
