@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.optimize import LinearConstraint, minimize, nnls
+from scipy.optimize import LinearConstraint, minimize
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
+from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.laws.join_laws import jump_values, smooth_parts
 from localexpert.laws.law import Law
 from localexpert.laws.quantile_mesh import Mesh, levels_of
@@ -58,9 +59,6 @@ def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
 def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
     """Return the w >= 0 of sum 1 with the least w' A w, pulled to equal weights.
 
-    The w of sum 1 is u / sum(u) for the u >= 0 that minimises u' A u / 2 - sum(u):
-    both have the same conditions of optimality (Kuhn & Tucker) up to that factor.
-
     Parameters
     ----------
     matrix : ndarray of shape (M, M)
@@ -78,13 +76,7 @@ def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
     if np.isinf(ridge) or size <= 0.0:
         return np.full(m, 1.0 / m)
     # Of sum 1, w' w is the squared distance from equal weights up to a constant.
-    bent = matrix / size + (ridge * m + _TOUCH) * np.eye(m)
-    values, vectors = np.linalg.eigh(bent)
-    root = np.sqrt(np.maximum(values, _TOUCH))
-    square = root[:, None] * vectors.T
-    goal = (vectors.T @ np.ones(m)) / root
-    found = np.asarray(nnls(square, goal)[0])
-    return np.asarray(found / found.sum())
+    return simplex_least_squares(matrix / size + (ridge * m + _TOUCH) * np.eye(m))
 
 
 class ProbitScores:
