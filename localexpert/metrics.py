@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._validation import (
-    check_level,
-    check_same_length,
-    check_vector,
-    check_weights,
-)
+from calibration._validation import check_level, check_weights
 from calibration.typing import Float64Array
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_outcomes,
+)
 
 
 class DistributionPredictor(Protocol):
@@ -329,14 +327,7 @@ def _check(
     y_true: ArrayLike, dist: PredictiveDistribution, sample_weight: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
     """Return targets and weights of the distribution's length."""
-    if not isinstance(dist, PredictiveDistribution):
-        msg = (
-            "`dist` must be a PredictiveDistribution (y_true comes first), "
-            f"got {type(dist).__name__}."
-        )
-        raise TypeError(msg)
-    y = check_vector(y_true, "y_true")
-    check_same_length(len(dist), "`dist`", len(y), "y_true")
+    y = check_outcomes(y_true, dist, "y_true")
     weight = np.ones(len(y))
     if sample_weight is not None:
         weight = check_weights(sample_weight, len(y))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
@@ -21,9 +19,6 @@ _LEAST_WINDOW = 0.06
 _LEAST_CENTRAL, _LEAST_OVERALL, _LEAST_RELATIVE = 1e-3, 1e-6, 1e-12
 # Most values that a tail is fitted to.
 _MAX_EXCESSES = 600
-# Slopes up to this multiple of both neighbouring chords keep a cubic increasing:
-# any pair of them lies inside the circle of radius 3 of Fritsch & Carlson (1980).
-STEEPEST = 2.1
 # Spreads of a tail's priors: of its shape around 0, of log(scale) around the curve's.
 # The second is narrow: a tail of another scale than the curve would put a kink in the
 # density where the two meet.
@@ -48,14 +43,6 @@ def distinct_values(
     starts = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0.0)
     total = np.add.reduceat(weights[order], starts)
     return ranked[starts][total > 0.0], total[total > 0.0]
-
-
-def steepest_slopes(points: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the greatest slope at each point that keeps the curve increasing."""
-    chords = np.diff(levels) / np.diff(points)
-    before = np.concatenate([chords[:1], chords])
-    after = np.concatenate([chords, chords[-1:]])
-    return cast(Float64Array, STEEPEST * np.minimum(before, after))
 
 
 def smooth_quantiles(

@@ -95,7 +95,7 @@ class LearnedPool:
             self.recalibration.fit(law, y, weight, folds)
             law = recalibrate_pool(law, self.recalibration.oof_map_)
         self.oof_law_ = law
-        self.loss_ = float(np.average(law.crps(y), weights=weight))
+        self.loss_ = float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
         return self
 
     def pool(self, laws: Sequence[Law]) -> Law:

@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_probability_rows
@@ -17,10 +16,7 @@ from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.recalibrated import recalibrate_law
-from localexpert.laws.score_map import ProbitMap, scores_of
-
-# Scores of probabilities that underflow.
-_FAR = 37.5
+from localexpert.laws.score_map import ProbitMap, clip_scores, scores_of
 
 PoolKind = Literal["linear", "probit"]
 
@@ -168,14 +164,9 @@ def _pool_discrete(
     at = np.broadcast_to(values, (len(weights), len(values)))
     own = np.zeros(at.shape)
     for w, law in zip(weights.T, laws, strict=True):
-        own += w[:, None] * np.clip(scores_of(law.cdf(at), law.sf(at)), -_FAR, _FAR)
+        own += w[:, None] * clip_scores(scores_of(law.cdf(at), law.sf(at)))
     own[:, -1] = np.inf
-    upto, beyond = ndtr(own), ndtr(-own)
-    # Differences of the smaller one of both tails keep their digits.
-    rises = np.diff(upto, axis=1, prepend=0.0)
-    falls = -np.diff(beyond, axis=1, prepend=1.0)
-    masses = np.where(upto < beyond, rises, falls)
-    return DiscreteLaw(values, np.clip(masses, 0.0, 1.0))
+    return DiscreteLaw.of_scores(values, own)
 
 
 def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:

@@ -96,7 +96,7 @@ def plot_sharpness(
     width, name = _spread_of(dist, spread, check_level(coverage, "coverage"))
     median = dist.median()
     error = np.abs(outcomes - median)
-    expected = np.add(*dist.law.partial_means(median))
+    expected = np.add(*dist.partial_means(median))
     group = _bin_rows(width, bins)
     size = np.bincount(group)
     at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))

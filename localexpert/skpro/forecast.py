@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_same_length
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+)
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
 from localexpert.skpro.bases import BaseDistribution
@@ -98,13 +101,7 @@ class SkproForecast(BaseDistribution):
         """Set the shape, () or (n, 1), and the labels not given."""
         import pandas as pd
 
-        if not isinstance(self.forecast, PredictiveDistribution):
-            msg = (
-                "`forecast` must be a PredictiveDistribution, "
-                f"got {type(self.forecast).__name__}."
-            )
-            raise TypeError(msg)
-        n = len(self.forecast)
+        n = len(check_distribution(self.forecast, "forecast"))
         self._shape: tuple[int, ...] = ()
         if n == 1 and index is None and columns is None:
             return
@@ -156,11 +153,13 @@ class SkproForecast(BaseDistribution):
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
         weight, smooth = _continuous_part(self.forecast)
-        return self._asked(lambda y: log_or_minus_inf(weight) + smooth.logpdf(y), x)
+        at = smooth.logpdf(np.reshape(x, (-1, 1)))[:, 0]
+        return (log_or_minus_inf(weight) + at).reshape(self._shape)
 
     def _pdf(self, x: ArrayLike) -> Float64Array:
         weight, smooth = _continuous_part(self.forecast)
-        return self._asked(lambda y: weight * smooth.pdf(y), x)
+        at = smooth.pdf(np.reshape(x, (-1, 1)))[:, 0]
+        return (weight * at).reshape(self._shape)
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
         return self._asked(lambda y: _masses_at(self.forecast.law, y), x)
@@ -177,7 +176,7 @@ class SkproForecast(BaseDistribution):
     def _energy_x(self, x: ArrayLike) -> Any:
         """Return E abs(Y - x), shape (n,)."""
         y = np.asarray(x, dtype=np.float64).reshape(-1)
-        below, above = self.forecast.law.partial_means(y)
+        below, above = self.forecast.partial_means(y)
         return below + above if self._shape else float(below[0] + above[0])
 
     def _energy_self(self) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from tests.localexpert.test_recalibrated_law import bent_map, mixed_law, spline_law
+from tests.localexpert.laws.test_recalibrated import bent_map, mixed_law, spline_law
 
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
