@@ -275,8 +275,10 @@ SHARED: dict[str, set[str]] = {
         "mix_moments",
     },
     "localexpert.laws.join_laws": {
+        "LawParts",
         "can_pool_scores",
         "jump_values",
+        "parts_of",
         "pool_laws",
         "recalibrate_pool",
         "smooth_parts",
@@ -302,6 +304,7 @@ SHARED: dict[str, set[str]] = {
         "format_number",
         "format_percent",
         "new_axes",
+        "new_grid",
         "put_legend_above",
         "sample_rows",
     },

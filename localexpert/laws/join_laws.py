@@ -21,8 +21,12 @@ from localexpert.laws.score_map import ProbitMap, clip_scores, scores_of
 PoolKind = Literal["linear", "probit"]
 
 
-class _Parts(NamedTuple):
-    """A law as probabilities (n, A) of values (A,) beside a law without jumps."""
+class LawParts(NamedTuple):
+    """A law as probabilities (n, A) of values (A,) beside a law without jumps.
+
+    `rest` (n,) is the probability of the latter, `smooth`, which is None where a law
+    has jumps only; `widths` (A,) are those of the values' cells.
+    """
 
     values: Float64Array
     masses: Float64Array
@@ -60,7 +64,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
         return laws[0]
     if not any(law.has_jumps for law in laws):
         return PooledLaw(laws, rows, kind)
-    parts = [_parts_of(law) for law in laws]
+    parts = [parts_of(law) for law in laws]
     if all(part.smooth is None for part in parts):
         return _pool_discrete(laws, rows, kind)
     if kind == "probit":
@@ -98,7 +102,7 @@ def jump_values(laws: Sequence[Law]) -> Float64Array:
     -------
     ndarray of shape (A,)
     """
-    values = [_parts_of(law).values for law in laws if law.has_jumps]
+    values = [parts_of(law).values for law in laws if law.has_jumps]
     return np.unique(np.concatenate([np.empty(0), *values]))
 
 
@@ -113,7 +117,7 @@ def smooth_parts(laws: Sequence[Law]) -> list[Law]:
     -------
     list of laws
     """
-    parts = [_parts_of(law).smooth for law in laws]
+    parts = [parts_of(law).smooth for law in laws]
     return [smooth for smooth in parts if smooth is not None]
 
 
@@ -144,14 +148,24 @@ def recalibrate_pool(law: Law, scores: ProbitMap) -> Law:
     return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
 
 
-def _parts_of(law: Law) -> _Parts:
+def parts_of(law: Law) -> LawParts:
+    """Return what has jumps and what has none, of a law of any kind.
+
+    Parameters
+    ----------
+    law : Law
+
+    Returns
+    -------
+    LawParts
+    """
     if isinstance(law, DiscreteLaw):
         none = np.zeros(len(law))
-        return _Parts(law.values, law.probabilities, law.widths, None, none)
+        return LawParts(law.values, law.probabilities, law.widths, None, none)
     if isinstance(law, MixedLaw):
-        return _Parts(law.atoms, law.masses, law.widths, law.continuous, law.rest)
+        return LawParts(law.atoms, law.masses, law.widths, law.continuous, law.rest)
     empty = np.empty(0)
-    return _Parts(empty, np.empty((len(law), 0)), empty, law, np.ones(len(law)))
+    return LawParts(empty, np.empty((len(law), 0)), empty, law, np.ones(len(law)))
 
 
 def _pool_discrete(
@@ -159,7 +173,7 @@ def _pool_discrete(
 ) -> DiscreteLaw:
     values = jump_values(laws)
     if kind == "linear":
-        parts = [_parts_of(law) for law in laws]
+        parts = [parts_of(law) for law in laws]
         return DiscreteLaw(values, _mix_masses(parts, weights, values))
     at = np.broadcast_to(values, (len(weights), len(values)))
     own = np.zeros(at.shape)
@@ -169,7 +183,7 @@ def _pool_discrete(
     return DiscreteLaw.of_scores(values, own)
 
 
-def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
+def _pool_mixed(parts: Sequence[LawParts], weights: Float64Array) -> MixedLaw:
     """Mix masses; the smooth parts have the weights of what they hold."""
     values = np.unique(np.concatenate([part.values for part in parts]))
     masses = _mix_masses(parts, weights, values)
@@ -188,7 +202,7 @@ def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
 
 
 def _mix_masses(
-    parts: Sequence[_Parts], weights: Float64Array, values: Float64Array
+    parts: Sequence[LawParts], weights: Float64Array, values: Float64Array
 ) -> Float64Array:
     """Return the mixed probabilities of values (A,) that hold all parts', (n, A)."""
     masses = np.zeros((len(weights), len(values)))

@@ -103,8 +103,7 @@ def plot_pit(
     counts, _ = np.histogram(dist.pit(outcomes, random_state), edges)
     tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
     low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
-    if ax is None:
-        ax = new_axes()
+    ax = new_axes() if ax is None else ax
     ax.bar(
         edges[:-1],
         counts * bins / n,

@@ -31,6 +31,16 @@ def new_axes(size: tuple[float, float] = SIZE) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
+def new_grid(
+    rows: int, columns: int, size: tuple[float, float], *, sharex: bool = False
+) -> NDArray[np.object_]:
+    """Return the axes of a new figure of that size, shape (rows, columns)."""
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=size, layout="constrained")
+    return np.asarray(figure.subplots(rows, columns, sharex=sharex, squeeze=False))
+
+
 def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
     """Return n axes as a vector."""
     array = np.asarray(axes, dtype=object)

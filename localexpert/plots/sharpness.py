@@ -102,8 +102,7 @@ def plot_sharpness(
     at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
-    if ax is None:
-        ax = new_axes()
+    ax = new_axes() if ax is None else ax
     shown = sample_rows(len(error))
     ax.plot(width[shown], error[shown], "o", color=GREY, ms=2, mew=0, alpha=0.3)
     ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")

@@ -19,6 +19,7 @@ from localexpert._validation import (
 from localexpert.data.tables import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.explain.mixing import read_table
+from localexpert.explain.shapley import check_predicts
 from localexpert.reporting.findings import CoverageTest
 from localexpert.reporting.reference import forecast_climatology
 from localexpert.reporting.scores import Scores
@@ -142,9 +143,7 @@ def gather_evidence(
     random_state: int,
 ) -> Evidence:
     """Check the arguments of a report and make the forecasts."""
-    if not callable(getattr(model, "predict_dist", None)):
-        msg = f"`model` must have a method predict_dist, got {type(model).__name__}."
-        raise TypeError(msg)
+    check_predicts(model)
     coverage = check_level(coverage, "coverage")
     seed = check_integer(random_state, "random_state", 0)
     table, target = _check_rows(X, y, "X", "y")

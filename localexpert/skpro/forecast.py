@@ -15,6 +15,7 @@ from localexpert.distribution.predictive import (
     check_distribution,
 )
 from localexpert.laws import DiscreteLaw, MixedLaw
+from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
 from localexpert.skpro.bases import BaseDistribution
 
@@ -213,7 +214,7 @@ class SkproForecast(BaseDistribution):
         self, lower: float, upper: float, max_points: int = 100
     ) -> Float64Array:
         """Return the values that have probabilities, for skpro's plots."""
-        values, _ = _values_and_masses(self.forecast.law)
+        values = parts_of(self.forecast.law).values
         return values[(values >= lower) & (values <= upper)][:max_points]
 
     @classmethod
@@ -268,24 +269,14 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
 
 def _continuous_part(forecast: PredictiveDistribution) -> tuple[Float64Array, Law]:
     """Return the weights (n,) of the continuous part, and its law."""
-    law = forecast.law
-    if isinstance(law, MixedLaw):
-        return law.rest, law.continuous
-    return np.full(len(law), 0.0 if isinstance(law, DiscreteLaw) else 1.0), law
-
-
-def _values_and_masses(law: Law) -> tuple[Float64Array, Float64Array]:
-    """Return the values (V,) that have probabilities, and these (n, V)."""
-    if isinstance(law, DiscreteLaw):
-        return law.values, law.probabilities
-    if isinstance(law, MixedLaw):
-        return law.atoms, law.masses
-    return np.empty(0), np.empty((len(law), 0))
+    parts = parts_of(forecast.law)
+    return parts.rest, forecast.law if parts.smooth is None else parts.smooth
 
 
 def _masses_at(law: Law, y: Float64Array) -> Float64Array:
     """Return P(Y = y), y and the answer (n,)."""
-    values, masses = _values_and_masses(law)
+    parts = parts_of(law)
+    values, masses = parts.values, parts.masses
     place = np.searchsorted(values, y)
     known = values[np.minimum(place, len(values) - 1)] == y
     return pick_counts(masses, np.where(known, place + 1, 0)[:, None])[:, 0]

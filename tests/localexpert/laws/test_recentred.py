@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from tests.localexpert.laws.test_recalibrated import bent_map, mixed_law, spline_law
 
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.recentred import recentre
+from tests.localexpert.laws.test_recalibrated import bent_map, mixed_law, spline_law
 
 
 def discrete_law():
