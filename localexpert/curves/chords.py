@@ -25,6 +25,17 @@ def chords_beside(knots: Float64Array, values: Float64Array) -> Float64Array:
     return np.asarray(np.minimum(before, after))
 
 
+def harmonic_slopes(steps: Float64Array, chords: Float64Array) -> Float64Array:
+    """Return slopes between K chords over so long steps: weighted harmonic means.
+
+    Where chords are positive the Hermite curve with these slopes increases (Fritsch &
+    Butland, 1984); chords are (..., K), slopes (..., K - 1).
+    """
+    before, after = 2.0 * steps[1:] + steps[:-1], steps[1:] + 2.0 * steps[:-1]
+    inverse = before / chords[..., :-1] + after / chords[..., 1:]
+    return np.asarray((before + after) / inverse)
+
+
 def steepest_slopes(knots: Float64Array, values: Float64Array) -> Float64Array:
     """Return the greatest slope at each knot that keeps the curve increasing."""
     return STEEPEST * chords_beside(knots, values)

@@ -11,7 +11,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
 from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
 from localexpert.laws import Law
-from localexpert.laws.join_laws import PoolKind, pool_laws, recalibrate_pool
+from localexpert.laws.join_laws import PoolKind, pool_laws
 from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.
@@ -93,7 +93,7 @@ class LearnedPool:
         law = pool_laws(laws, own, self.kind)
         if self.recalibration is not None:
             self.recalibration.fit(law, y, weight, folds)
-            law = recalibrate_pool(law, self.recalibration.oof_map_)
+            law = self.recalibration.apply_oof(law)
         self.oof_law_ = law
         self.loss_ = float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
         return self
@@ -111,9 +111,7 @@ class LearnedPool:
         Law
         """
         law = pool_laws(laws, self.weights_[self.weights_ > 0.0], self.kind)
-        if self.recalibration is not None:
-            law = recalibrate_pool(law, self.recalibration.map_)
-        return law
+        return law if self.recalibration is None else self.recalibration.apply(law)
 
     def _refine(
         self,

@@ -1,4 +1,4 @@
-"""`pool_laws`: the pool of laws of any kind, and what a map makes of it."""
+"""`pool_laws`: the pool of laws of any kind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_probability_rows
-from localexpert.laws.beside_atoms import MapBesideAtoms
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.recalibrated import recalibrate_law
-from localexpert.laws.score_map import ProbitMap, clip_scores, scores_of
+from localexpert.laws.score_map import clip_scores, scores_of
 
 PoolKind = Literal["linear", "probit"]
 
@@ -119,33 +117,6 @@ def smooth_parts(laws: Sequence[Law]) -> list[Law]:
     """
     parts = [parts_of(law).smooth for law in laws]
     return [smooth for smooth in parts if smooth is not None]
-
-
-def recalibrate_pool(law: Law, scores: ProbitMap) -> Law:
-    """Return a pool with CDF G(F), as `recalibrate_law` does of a simple law.
-
-    Parameters
-    ----------
-    law : Law
-        What `pool_laws` returned.
-    scores : ProbitMap
-        G, one for all rows or one for each.
-
-    Returns
-    -------
-    Law
-        The very same one if the map is the identity.
-    """
-    if scores.is_identity:
-        return law
-    if isinstance(law, PooledLaw):
-        return PooledLaw(law.members, law.w, law.kind, scores)
-    if not isinstance(law, MixedLaw) or not isinstance(law.continuous, PooledLaw):
-        return recalibrate_law(law, scores)
-    beside = MapBesideAtoms.of(law, scores)
-    inner = law.continuous
-    smooth = PooledLaw(inner.members, inner.w, inner.kind, beside)
-    return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
 
 
 def parts_of(law: Law) -> LawParts:

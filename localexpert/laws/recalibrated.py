@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -17,6 +17,7 @@ from localexpert.laws.composed_map import ComposedMap
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import (
     ProbitMap,
@@ -156,26 +157,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw
+    law : SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or MixedLaw
     scores : ProbitMap
         G, one for all rows or one for each.
 
     Returns
     -------
     Law
-        A `DiscreteLaw` or a `MixedLaw` of what is one, else a `RecalibratedLaw`.
+        A `DiscreteLaw`, `MixedLaw` or `PooledLaw` of what is one, else a
+        `RecalibratedLaw`.
     """
-    del scores
-    msg = (
-        "`law` must be a SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw, "
-        f"got {type(law).__name__}."
-    )
-    raise TypeError(msg)
-
-
-@recalibrate_law.register(SplineLaw)
-@recalibrate_law.register(RecalibratedLaw)
-def _(law: Law, scores: ProbitMap) -> RecalibratedLaw:
     return _map_smooth(law, scores)
 
 
@@ -193,11 +184,15 @@ def _(law: MixedLaw, scores: ProbitMap) -> MixedLaw:
     return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
 
 
-def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw:
-    """Return a smooth law mapped, after the map it has if it has one."""
-    if isinstance(law, RecalibratedLaw):
-        return RecalibratedLaw(law.law, ComposedMap(law.scores, scores))
+def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw | PooledLaw:
+    """Return a law without jumps mapped, after the map it has if it has one."""
     if isinstance(law, SplineLaw):
         return RecalibratedLaw(law, scores)
-    msg = f"`law` must be made of a SplineLaw, got {type(law).__name__}."
-    raise TypeError(msg)
+    if not isinstance(law, RecalibratedLaw | PooledLaw):
+        msg = (
+            "`law` must be a SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or "
+            f"MixedLaw, got {type(law).__name__}."
+        )
+        raise TypeError(msg)
+    both = scores if law.scores is None else ComposedMap(law.scores, scores)
+    return replace(law, scores=both)

@@ -234,12 +234,9 @@ class SkproForecast(BaseDistribution):
         from localexpert.laws import SplineLaw
 
         base = BaseCDF.fit(np.sinh(np.linspace(-2.0, 2.5, 200)))
-        centre, scale, knot = (
-            np.array([0.0, 1.0, 5.0]),
-            np.arange(1.0, 4.0),
-            np.zeros(1),
-        )
-        smooth = SplineLaw(centre, scale, knot, np.zeros((3, 1)), np.ones((3, 1)), base)
+        one = np.ones((3, 1))
+        frame = np.array([0.0, 1.0, 5.0]), np.arange(1.0, 4.0)
+        smooth = SplineLaw(*frame, np.zeros(1), 0.0 * one, one, base)
         atoms = np.array([[0.0], [0.3], [0.6]])
         rows = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.0, 1.0, 0.0]])
         laws = [

@@ -13,10 +13,9 @@ from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.join_laws import (
     can_pool_scores,
     pool_laws,
-    recalibrate_pool,
 )
 from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.recalibrated import RecalibratedLaw
+from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.score_map import ProbitMap
 
 KINDS = ("linear", "probit")
@@ -144,9 +143,18 @@ class TestIdentities:
         assert_allclose(law.ppf(q), one.ppf(q), rtol=1e-11)
         assert_allclose(law.moments()[:, :2], one.moments()[:, :2], rtol=1e-3)
 
-    def test_the_identity_map_changes_nothing(self, laws):
+    def test_the_identity_map_changes_nothing(self, laws, rng):
         law = pool_laws(laws, WEIGHTS, "linear")
-        assert recalibrate_pool(law, ProbitMap.identity()) is law
+        y = rng.normal(0.0, 2.0, (6, 3))
+        same = recalibrate_law(law, ProbitMap.identity())
+        assert isinstance(same, PooledLaw)
+        assert_allclose(same.cdf(y), law.cdf(y), rtol=1e-9)
+
+    def test_a_map_after_a_map_is_their_composition(self, laws, rng):
+        law = pool_laws(laws, WEIGHTS, "probit")
+        twice = recalibrate_law(recalibrate_law(law, WIDER), WIDER)
+        y = rng.normal(0.0, 2.0, (6, 3))
+        assert_allclose(twice.cdf(y), WIDER(WIDER(law.cdf(y))), rtol=1e-9)
 
     def test_a_map_of_one_member_is_a_recalibrated_law(self, laws, rng):
         y = rng.normal(0.0, 2.0, (6, 3))
@@ -254,7 +262,7 @@ class TestJumps:
 
     def test_mixed_pools_are_recalibrated_as_a_whole(self):
         law = pool_laws([self.mixed(4), self.mixed(5)], [0.5, 0.5], "linear")
-        better = recalibrate_pool(law, WIDER)
+        better = recalibrate_law(law, WIDER)
         y = np.tile([-1.0, 0.0, 0.5, 1.0, 2.0], (6, 1))
         assert_allclose(better.cdf(y), WIDER(law.cdf(y)), atol=1e-9)
 
