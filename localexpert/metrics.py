@@ -165,6 +165,7 @@ def interval_score(
     """
     y, weight = _check(y_true, dist, sample_weight)
     low, high = dist.interval(check_level(coverage, "coverage")).T
+    # The factor makes the central interval the one of least expected score.
     outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     return _mean(high - low + 2.0 / (1.0 - coverage) * outside, weight)
 
@@ -277,6 +278,7 @@ def threshold_weighted_crps(
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / n_points
+    # The middles of the steps: F jumps at outcomes, where an end would be ambiguous.
     z = low + step * (np.arange(n_points) + 0.5)
     gap = dist.cdf_at(z) - (y[:, None] <= z)
     return _mean((gap**2 * np.asarray(weight(z), dtype=np.float64)).sum(1) * step, rows)

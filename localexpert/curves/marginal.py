@@ -61,6 +61,7 @@ def smooth_quantiles(
     if len(values) > _MAX_POINTS:
         grid = np.linspace(scores[0], scores[-1], _MAX_POINTS)
         scores, values = grid, np.interp(grid, scores, values)
+    # The rate n^(-1/5) is that of the least mean squared error of a smoothed curve.
     window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
     chords = np.concatenate([[0.0], np.diff(values) / np.diff(scores), [0.0]])
     chords[0], chords[-1] = _outer_slopes(scores, values)

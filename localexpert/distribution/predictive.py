@@ -284,6 +284,7 @@ class PredictiveDistribution(PointwiseAnswers):
                     f"got shape {values.shape}."
                 )
                 raise ValueError(msg)
+            # What func says of values without probability may be infinite or nan.
             held = np.where(weights > 0.0, values, 0.0)
             parts.append((held * weights).sum(axis=1))
         return np.concatenate(parts)

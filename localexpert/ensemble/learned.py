@@ -83,6 +83,7 @@ class LearnedPool:
         sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
         self.ridge_ = _choose_ridge(sums)
         total = sums.sum(axis=0)
+        # What is left of the sum without a fold is the sum of the other folds.
         w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
         if self.kind == "probit":
             w = self._refine(w, laws, y, weight, folds)

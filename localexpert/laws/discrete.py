@@ -154,6 +154,7 @@ class DiscreteLaw(Law):
         return np.column_stack([mean, *central])
 
     def entropy(self) -> Float64Array:
+        # Of the density probability / width, not of probabilities; 0 log 0 is 0.
         terms = xlogy(self.probabilities, self.probabilities / self.widths)
         return cast(Float64Array, -terms.sum(axis=1))
 
@@ -188,6 +189,7 @@ class DiscreteLaw(Law):
         self, y: Float64Array, power: int
     ) -> tuple[Float64Array, Float64Array]:
         """Integrals of F^power below y and of (1 - F)^power above, exact."""
+        # F is flat between values: each gap adds its length times F^power.
         gaps = np.diff(self.values)
         below = self.cumulative[:, :-1] ** power
         above = (1.0 - self.cumulative[:, :-1]) ** power

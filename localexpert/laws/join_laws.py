@@ -150,6 +150,7 @@ def _pool_discrete(
     own = np.zeros(at.shape)
     for w, law in zip(weights.T, laws, strict=True):
         own += w[:, None] * clip_scores(scores_of(law.cdf(at), law.sf(at)))
+    # Beyond the last value there is nothing, whatever the clipped scores say.
     own[:, -1] = np.inf
     return DiscreteLaw.of_scores(values, own)
 
@@ -164,6 +165,7 @@ def _pool_mixed(parts: Sequence[LawParts], weights: Float64Array) -> MixedLaw:
         widths[place] = np.maximum(widths[place], part.widths)
     smooth = [part.smooth for part in parts if part.smooth is not None]
     held = [k for k, part in enumerate(parts) if part.smooth is not None]
+    # P(Y <= y, Y no atom) is the sum of w_k rest_k F_k: F_k has the weight w_k rest_k.
     shares = np.column_stack([weights[:, k] * parts[k].rest for k in held])
     total = shares.sum(axis=1, keepdims=True)
     even = np.full(shares.shape, 1.0 / len(held))

@@ -162,6 +162,7 @@ class MixedLaw(Law):
         share = np.where(none, 1.0, self.rest[:, None])
         lower = np.clip((p - held) / share, 0.0, 1.0)
         upper = np.clip((ndtr(-scores) - (self._total() - held)) / share, 0.0, 1.0)
+        # The score from the smaller tail, where the difference has kept its digits.
         inner = np.where(lower < 0.5, ndtri(lower), -ndtri(upper))
         ends = np.concatenate([[-np.inf], self.atoms, [np.inf]])
         smooth = np.clip(self.continuous.ppf_scores(inner), ends[k], ends[k + 1])
@@ -177,6 +178,7 @@ class MixedLaw(Law):
         smooth = w * self.continuous.crps(y) + self._total() * away[:, :n_columns]
         atoms_below, atoms_above = self._atom_means(y)
         steps = atoms_below + atoms_above - self._atom_spread()
+        # E|Y - Y'| / 2 has a pair of atoms, a pair of X, and one of each.
         cross = (self.masses * away[:, n_columns:]).sum(axis=1, keepdims=True)
         scores: Float64Array = w * (smooth - cross) + steps
         return scores
@@ -189,9 +191,12 @@ class MixedLaw(Law):
 
     def moments(self) -> Float64Array:
         inner = self.continuous.moments()
+        # A continuous part that is never seen may have infinite moments.
         inner[self.rest == 0.0] = 0.0
         w = self.rest
         mean = self.masses @ self.atoms + w * inner[:, 0]
+        # E(Y - mean)^k is that of the atoms and of the continuous part, each about
+        # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T
         smooth = central_moments_about((c2, c3, c4), inner[:, 0] - mean)
         away = self.atoms - mean[:, None]
@@ -203,6 +208,7 @@ class MixedLaw(Law):
 
     def entropy(self) -> Float64Array:
         w = self.rest
+        # -E log f(Y) part by part; the continuous part has the density rest * f.
         terms = xlogy(self.masses, self.masses / self.widths)
         total: Float64Array = w * self.continuous.entropy() - xlogy(w, w)
         total -= terms.sum(axis=1)

@@ -201,8 +201,11 @@ class PooledLaw(ScannedLaw):
 
     def crps(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
+            # Each F_k misses as F does plus as it differs from F; the cross terms sum
+            # to 0, which leaves the members' mean CRPS less their disagreement.
             each = self._sum([law.crps(y) for law in self.members])
             return each - self._disagreement()[:, None]
+        # CRPS = E|Y - y| - E|Y - Y'| / 2, and the latter is int F (1 - F).
         below, above = self.partial_means(y)
         out = below + above
         for rows, part in self._parts():

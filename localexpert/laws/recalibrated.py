@@ -145,6 +145,7 @@ class RecalibratedLaw(ScannedLaw):
         mapped, log_slopes = self.scores.forward(own)
         log_density = log_density + log_rate(own, mapped, log_slopes)
         masses = np.exp(log_density) * dy
+        # A quadrature's sum misses 1 by its error, which would bias means.
         masses /= masses.sum(axis=1, keepdims=True)
         inner = np.stack([y, masses, log_density, ndtr(mapped)])
         outer = np.stack([ends, 0.0 * ends, self.logpdf(ends), self.cdf(ends)])

@@ -135,6 +135,8 @@ class SplineLaw(Law):
     @cached_property
     def panels(self) -> Panels:
         """Panels between the knots of the law and the levels of the base curve."""
+        # Between these g and t(r) are polynomials, or smooth tails, and Gauss-Legendre
+        # sums of few nodes are exact to rounding.
         inner = np.concatenate([self.knots, self.base.levels])
         end = max(_OUTER, inner.max(), -inner.min())
         grid = np.linspace(-end, end, 2 * int(np.ceil(end / _WIDEST)) + 1)
@@ -142,6 +144,7 @@ class SplineLaw(Law):
         nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
         nodes, weights = 0.5 * (1.0 + nodes), 0.5 * weights
         width = np.diff(borders)[:, None]
+        # dr/dt is part of the weights: integrals over r become sums over t.
         t = borders[:-1, None] + width * nodes
         r, rates = points_at(self.base.curve, t.ravel())
         weighted = rates.reshape(t.shape) * weights * width

@@ -139,6 +139,7 @@ def _say_skill(evidence: Evidence, skill: float | None) -> str:
     )
     if len(gain) < 2 or gain.std() == 0.0:
         return f"{told}."
+    # Diebold & Mariano (1995) for rows that are independent.
     z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
     p = float(2.0 * norm.sf(abs(z)))
     chance = "more than" if p < SIGNIFICANT else "no more than"

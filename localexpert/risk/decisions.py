@@ -119,6 +119,7 @@ def newsvendor(
     check_distribution(dist)
     under = check_costs(underage, "underage", len(dist), positive=True)
     over = check_costs(overage, "overage", len(dist), positive=True)
+    # d/da of under E(Y - a)+ + over E(a - Y)+ is 0 where F(a) is this (Arrow et al.).
     fractile = under / (under + over)
     action = dist.ppf(fractile)
     too_large, too_small = dist.partial_means(action)
