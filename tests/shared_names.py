@@ -245,7 +245,12 @@ SHARED: dict[str, set[str]] = {
         "plan_coalitions",
     },
     "localexpert.explain.functional": {"Functional"},
-    "localexpert.explain.mixing": {"RowMixer", "check_same_columns", "read_table"},
+    "localexpert.explain.mixing": {
+        "RowMixer",
+        "check_columns",
+        "check_same_columns",
+        "read_table",
+    },
     "localexpert.explain.players": {"Players"},
     "localexpert.explain.shapley": {"check_predicts", "draw_background"},
     "localexpert.forecasters.constant": {"ConstantForecaster"},
