@@ -328,8 +328,8 @@ class TestChoices:
         moved = y.copy()
         moved[aside] += 1.0
         other = fast(recalibrate="conformal").fit(X, moved)
-        a, b = model.forecaster_.law(X).cdf(y), other.forecaster_.law(X).cdf(y)
-        np.testing.assert_array_equal(a, b)
+        laws = (one.forecaster_.law(X) for one in (model, other))
+        np.testing.assert_array_equal(*(law.cdf(y[:, None]) for law in laws))
         assert other.predict(X).mean() > model.predict(X).mean() + 0.3
 
     def test_thresholds_in_units_of_y(self, data):
