@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._validation import (
-    check_level,
-    check_same_length,
-    check_vector,
-    check_weights,
-)
+from calibration._validation import check_level, check_weights
 from calibration.typing import Float64Array
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_outcomes,
+)
 
 
 class DistributionPredictor(Protocol):
@@ -167,6 +165,7 @@ def interval_score(
     """
     y, weight = _check(y_true, dist, sample_weight)
     low, high = dist.interval(check_level(coverage, "coverage")).T
+    # The factor makes the central interval the one of least expected score.
     outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     return _mean(high - low + 2.0 / (1.0 - coverage) * outside, weight)
 
@@ -279,6 +278,7 @@ def threshold_weighted_crps(
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / n_points
+    # The middles of the steps: F jumps at outcomes, where an end would be ambiguous.
     z = low + step * (np.arange(n_points) + 0.5)
     gap = dist.cdf_at(z) - (y[:, None] <= z)
     return _mean((gap**2 * np.asarray(weight(z), dtype=np.float64)).sum(1) * step, rows)
@@ -329,14 +329,7 @@ def _check(
     y_true: ArrayLike, dist: PredictiveDistribution, sample_weight: ArrayLike | None
 ) -> tuple[Float64Array, Float64Array]:
     """Return targets and weights of the distribution's length."""
-    if not isinstance(dist, PredictiveDistribution):
-        msg = (
-            "`dist` must be a PredictiveDistribution (y_true comes first), "
-            f"got {type(dist).__name__}."
-        )
-        raise TypeError(msg)
-    y = check_vector(y_true, "y_true")
-    check_same_length(len(dist), "`dist`", len(y), "y_true")
+    y = check_outcomes(y_true, dist, "y_true")
     weight = np.ones(len(y))
     if sample_weight is not None:
         weight = check_weights(sample_weight, len(y))

@@ -79,7 +79,9 @@ ARROWS: dict[str, str] = {
         f"{_GROUND} localexpert.coordinate localexpert.curves localexpert.data "
         "localexpert.experts localexpert.laws localexpert.progress"
     ),
-    "localexpert.recalibration": f"scipy {_GROUND} localexpert.data localexpert.laws",
+    "localexpert.recalibration": (
+        f"scipy {_GROUND} localexpert.curves localexpert.data localexpert.laws"
+    ),
     "localexpert.stacking": (
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts"

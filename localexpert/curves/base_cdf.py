@@ -18,12 +18,11 @@ from localexpert._validation import (
     check_increasing,
     check_number,
 )
+from localexpert.curves.chords import STEEPEST, steepest_slopes
 from localexpert.curves.marginal import (
-    STEEPEST,
     distinct_values,
     fit_tail,
     smooth_quantiles,
-    steepest_slopes,
 )
 
 # Levels of the curve between the tails, equally spaced in probit.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
@@ -21,9 +19,6 @@ _LEAST_WINDOW = 0.06
 _LEAST_CENTRAL, _LEAST_OVERALL, _LEAST_RELATIVE = 1e-3, 1e-6, 1e-12
 # Most values that a tail is fitted to.
 _MAX_EXCESSES = 600
-# Slopes up to this multiple of both neighbouring chords keep a cubic increasing:
-# any pair of them lies inside the circle of radius 3 of Fritsch & Carlson (1980).
-STEEPEST = 2.1
 # Spreads of a tail's priors: of its shape around 0, of log(scale) around the curve's.
 # The second is narrow: a tail of another scale than the curve would put a kink in the
 # density where the two meet.
@@ -50,14 +45,6 @@ def distinct_values(
     return ranked[starts][total > 0.0], total[total > 0.0]
 
 
-def steepest_slopes(points: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the greatest slope at each point that keeps the curve increasing."""
-    chords = np.diff(levels) / np.diff(points)
-    before = np.concatenate([chords[:1], chords])
-    after = np.concatenate([chords, chords[-1:]])
-    return cast(Float64Array, STEEPEST * np.minimum(before, after))
-
-
 def smooth_quantiles(
     values: Float64Array, weight: Float64Array, levels: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
@@ -74,6 +61,7 @@ def smooth_quantiles(
     if len(values) > _MAX_POINTS:
         grid = np.linspace(scores[0], scores[-1], _MAX_POINTS)
         scores, values = grid, np.interp(grid, scores, values)
+    # The rate n^(-1/5) is that of the least mean squared error of a smoothed curve.
     window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
     chords = np.concatenate([[0.0], np.diff(values) / np.diff(scores), [0.0]])
     chords[0], chords[-1] = _outer_slopes(scores, values)

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
 from localexpert._kernels.monotone import increase_rows
+from localexpert.curves.chords import harmonic_slopes
 
 # No probability is taken at its word beyond this, however many rows stand behind it.
 LOOSEST_CLIP = 1e-3
@@ -308,17 +309,13 @@ def _gcv(
 
 def curvature_matrix(t: Float64Array) -> Float64Array:
     """Return K with z'Kz = int g''^2 for the natural spline g through z at t."""
-    k = len(t)
     h = np.diff(t)
-    q = np.zeros((k, k - 2))
-    r = np.zeros((k - 2, k - 2))
-    for j in range(k - 2):
-        q[j, j] = 1.0 / h[j]
-        q[j + 1, j] = -1.0 / h[j] - 1.0 / h[j + 1]
-        q[j + 2, j] = 1.0 / h[j + 1]
-        r[j, j] = (h[j] + h[j + 1]) / 3.0
-        if j + 1 < k - 2:
-            r[j, j + 1] = r[j + 1, j] = h[j + 1] / 6.0
+    # Green & Silverman (1994), eqs. 2.1 and 2.2: Q' takes second differences of z per
+    # step, R holds the integrals of products of the hats that g'' is made of.
+    chords = np.diff(np.eye(len(t)), axis=0) / h[:, None]
+    q = np.ascontiguousarray(np.diff(chords, axis=0).T)
+    beside = np.diag(h[1:-1] / 6.0, 1)
+    r = np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
     return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
 
 
@@ -337,9 +334,9 @@ def _finish(
     values = np.column_stack(
         [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]
     )
-    slopes = _monotone_slopes(knots, values)
-    slopes[:, 0], slopes[:, -1] = low, high
-    return Curves(knots, values, slopes)
+    steps = np.diff(knots)
+    inner = harmonic_slopes(steps, np.diff(values, axis=1) / steps)
+    return Curves(knots, values, np.column_stack([low, inner, high]))
 
 
 def _tail_slope(z: Float64Array, t: Float64Array, *, first: bool) -> Float64Array:
@@ -358,17 +355,3 @@ def _tail_slope(z: Float64Array, t: Float64Array, *, first: bool) -> Float64Arra
     pulled = (1.0 - TAIL_PULL) * own + TAIL_PULL
     out: Float64Array = np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE)
     return out
-
-
-def _monotone_slopes(knots: Float64Array, values: Float64Array) -> Float64Array:
-    """Slopes (n, k) at knots: weighted harmonic means of the neighbouring secants.
-
-    Fritsch & Butland (1984); the secants are positive, so the Hermite spline with
-    these slopes increases. The end slopes are left to the caller.
-    """
-    h = np.diff(knots)
-    secants = np.diff(values, axis=1) / h
-    w1, w2 = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
-    slopes = np.empty_like(values)
-    slopes[:, 1:-1] = (w1 + w2) / (w1 / secants[:, :-1] + w2 / secants[:, 1:])
-    return slopes

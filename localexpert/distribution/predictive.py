@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_in_unit,
+    check_choice,
     check_integer,
-    check_levels,
+    check_level,
+    check_same_length,
     check_targets,
     check_vector,
 )
-from localexpert.distribution.risk_measures import RiskMeasures
-from localexpert.laws.law import Law, over_rows
+from localexpert.distribution.pointwise import PointwiseAnswers
+from localexpert.laws.law import Law
 
-# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
-_PIT_STREAM = 54_881
+# Rows whose nodes are held in memory at a time by `expect`.
+_CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictiveDistribution(RiskMeasures):
+class PredictiveDistribution(PointwiseAnswers):
     """The distributions of n targets: an immutable container of one law per row.
 
     Methods that take a value or a level broadcast it against shape (n,), as frozen
@@ -35,6 +37,9 @@ class PredictiveDistribution(RiskMeasures):
 
     Rows are picked as from an array: by a number (which gives one row), a slice,
     indices or booleans.
+
+    The upper tail is where targets are large. The `level` of a tail is the confidence
+    on either side: at 0.95 the value at risk leaves 5 % of the probability beyond it.
 
     Parameters
     ----------
@@ -73,170 +78,11 @@ class PredictiveDistribution(RiskMeasures):
         return len(self.law)
 
     def __getitem__(self, rows: Any) -> PredictiveDistribution:
-        return PredictiveDistribution(self.law.take(rows))
+        index = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
+        return PredictiveDistribution(self.law.take(index))
 
     def __repr__(self) -> str:
         return f"PredictiveDistribution(n={len(self)}, law={type(self.law).__name__})"
-
-    def cdf(self, y: ArrayLike) -> Float64Array:
-        """Return P(Y <= y).
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        return over_rows(self.law.cdf, check_targets(y, "y", len(self), finite=False))
-
-    def sf(self, y: ArrayLike) -> Float64Array:
-        """Return P(Y > y), accurate where it is small.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        return over_rows(self.law.sf, check_targets(y, "y", len(self), finite=False))
-
-    def pdf(self, y: ArrayLike) -> Float64Array:
-        """Return the density at y.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        return over_rows(self.law.pdf, check_targets(y, "y", len(self), finite=False))
-
-    def logpdf(self, y: ArrayLike) -> Float64Array:
-        """Return the log density at y, finite however far out y lies in the support.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        return over_rows(
-            self.law.logpdf, check_targets(y, "y", len(self), finite=False)
-        )
-
-    def ppf(self, q: ArrayLike) -> Float64Array:
-        """Return the quantile: the least y with P(Y <= y) >= q.
-
-        Parameters
-        ----------
-        q : array-like that broadcasts against (n,)
-            Levels in [0, 1].
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        levels = check_targets(q, "q", len(self))
-        if levels.size:
-            check_in_unit(float(levels.min()), float(levels.max()), "q")
-        return over_rows(self.law.ppf, levels)
-
-    def pit(
-        self, y: ArrayLike, random_state: int | np.random.Generator | None = None
-    ) -> Float64Array:
-        """Return the probability integral transform, uniform for a true forecast.
-
-        P(Y <= y) where y has no probability of its own. Where it has, the middle of
-        the jump of the CDF, or a uniform draw from it if `random_state` is given:
-        only the draw is uniform for a true forecast.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-        random_state : int or Generator, optional
-            Seed or source of the draws. The draws of a seed are not those of
-            ``default_rng(seed)``, from which y itself may have been drawn.
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        values = check_targets(y, "y", len(self))
-        if not isinstance(random_state, np.random.Generator | None):
-            seed = check_integer(random_state, "random_state", 0)
-            random_state = np.random.default_rng([seed, _PIT_STREAM])
-        upto = over_rows(self.law.cdf, values)
-        if not self.law.has_jumps:
-            return upto
-        below = over_rows(self.law.cdf_left, values)
-        if random_state is None:
-            return 0.5 * (below + upto)
-        share = random_state.uniform(size=upto.shape)
-        return below + share * (upto - below)
-
-    def crps(self, y: ArrayLike) -> Float64Array:
-        """Return the continuous ranked probability score, in units of y.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-            The integral of (F(x) - 1{y <= x})^2 over x.
-        """
-        return over_rows(self.law.crps, check_targets(y, "y", len(self)))
-
-    def log_score(self, y: ArrayLike) -> Float64Array:
-        """Return the negative log density at y.
-
-        Parameters
-        ----------
-        y : array-like that broadcasts against (n,)
-
-        Returns
-        -------
-        ndarray of the broadcast shape
-        """
-        return -over_rows(self.law.logpdf, check_targets(y, "y", len(self)))
-
-    def quantiles(self, levels: ArrayLike) -> Float64Array:
-        """Return the same quantiles of every row.
-
-        Parameters
-        ----------
-        levels : array-like of shape (q,)
-            Levels in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (n, q)
-        """
-        shared = check_levels(levels, "levels")
-        return self.law.ppf(np.broadcast_to(shared, (len(self), len(shared))))
-
-    def cdf_at(self, grid: ArrayLike) -> Float64Array:
-        """Return the CDF of every row at the same values.
-
-        Parameters
-        ----------
-        grid : array-like of shape (g,)
-
-        Returns
-        -------
-        ndarray of shape (n, g)
-        """
-        shared = check_vector(np.atleast_1d(np.asarray(grid)), "grid")
-        return self.law.cdf(np.broadcast_to(shared, (len(self), len(shared))))
 
     def mean(self) -> Float64Array:
         """Return the means.
@@ -290,7 +136,7 @@ class PredictiveDistribution(RiskMeasures):
         -------
         ndarray of shape (n,)
         """
-        return self.law.ppf(np.full(len(self), 0.5))
+        return self.ppf(0.5)
 
     def mode(self) -> Float64Array:
         """Return the values of greatest density.
@@ -310,6 +156,139 @@ class PredictiveDistribution(RiskMeasures):
         """
         return self.law.entropy()
 
+    def interval(self, coverage: float = 0.9) -> Float64Array:
+        """Return the interval that leaves out equal tails.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+        """
+        tail = 0.5 * (1.0 - check_level(coverage, "coverage"))
+        return self.quantiles([tail, 1.0 - tail])
+
+    def hdi(self, coverage: float = 0.9) -> Float64Array:
+        """Return the shortest interval that holds the coverage.
+
+        Of a density with one peak this is the highest-density region.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+        """
+        return self.law.shortest_interval(check_level(coverage, "coverage"))
+
+    def hdi_regions(self, coverage: float = 0.9) -> list[Float64Array]:
+        """Return the region where the density is highest, a union of intervals.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the region, in (0, 1); met to within 0.01.
+
+        Returns
+        -------
+        list of n ndarrays of shape (m, 2)
+            Intervals in increasing order; a value of positive probability that
+            stands alone is an interval of width 0.
+        """
+        level = check_level(coverage, "coverage")
+        return self.law.densest_regions(np.full(len(self), level))
+
+    def value_at_risk(
+        self, level: ArrayLike, tail: Literal["upper", "lower"] = "upper"
+    ) -> Float64Array:
+        """Return the quantile that a share 1 - level of the probability lies beyond.
+
+        Parameters
+        ----------
+        level : array-like that broadcasts against (n,)
+            Confidence in (0, 1).
+        tail : {"upper", "lower"}
+            "upper": ppf(level); "lower": ppf(1 - level).
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        check_choice(tail, "tail", ("upper", "lower"))
+        levels = _check_confidence(level, len(self))
+        return self.ppf(levels if tail == "upper" else 1.0 - levels)
+
+    def expected_shortfall(
+        self, level: ArrayLike, tail: Literal["upper", "lower"] = "upper"
+    ) -> Float64Array:
+        r"""Return the mean of Y beyond the value at risk v.
+
+        Parameters
+        ----------
+        level : array-like that broadcasts against (n,)
+            Confidence in (0, 1).
+        tail : {"upper", "lower"}
+            "upper": E[Y | Y >= v]; "lower": E[Y | Y <= v].
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+
+        Notes
+        -----
+        At the level :math:`\alpha` of the upper tail it is
+
+        .. math:: v + \frac{E \max(Y - v, 0)}{1 - \alpha},
+
+        the mean of the quantiles beyond the level; likewise below. Of a v with
+        probability of its own only as much counts as makes up the share
+        :math:`1 - \alpha`, which keeps the measure coherent.
+
+        References
+        ----------
+        Acerbi & Tasche (2002), On the coherence of expected shortfall.
+        """
+        v = self.value_at_risk(level, tail)
+        beyond = 1.0 - _check_confidence(level, len(self))
+        below, above = self.partial_means(v)
+        return v + above / beyond if tail == "upper" else v - below / beyond
+
+    def expect(self, func: Callable[[Float64Array], Float64Array]) -> Float64Array:
+        """Return E[func(Y)] of every row.
+
+        Parameters
+        ----------
+        func : callable
+            Maps an array of values (m, k) to an array of the same shape, element by
+            element: ``lambda y: np.maximum(y - 5.0, 0.0)``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            As exact as the moments for smooth functions that grow no faster than
+            the fourth power.
+        """
+        parts = [np.empty(0)]
+        for start in range(0, len(self.law), _CHUNK):
+            y, weights = self.law.take(slice(start, start + _CHUNK)).nodes()
+            values = np.asarray(func(y), dtype=np.float64)
+            if values.shape != y.shape:
+                msg = (
+                    f"`func` must return an array of the shape it is given, {y.shape}, "
+                    f"got shape {values.shape}."
+                )
+                raise ValueError(msg)
+            # What func says of values without probability may be infinite or nan.
+            held = np.where(weights > 0.0, values, 0.0)
+            parts.append((held * weights).sum(axis=1))
+        return np.concatenate(parts)
+
     def rvs(
         self, size: int = 1, random_state: int | np.random.Generator | None = None
     ) -> Float64Array:
@@ -328,7 +307,7 @@ class PredictiveDistribution(RiskMeasures):
         """
         rng = np.random.default_rng(random_state)
         shape = (check_integer(size, "size", 1), len(self))
-        return over_rows(self.law.ppf_scores, rng.standard_normal(shape))
+        return self._at(self.law.ppf_scores, rng.standard_normal(shape))
 
     @cached_property
     def _moments(self) -> Float64Array:
@@ -341,3 +320,31 @@ class PredictiveDistribution(RiskMeasures):
         finite = np.isfinite(scale)
         ratio = self._moments[:, order - 1] / np.where(finite, scale, 1.0)
         return np.where(finite, ratio, np.nan)
+
+
+def check_distribution(dist: Any, name: str = "dist") -> PredictiveDistribution:
+    """Refuse what is not a `PredictiveDistribution`."""
+    if not isinstance(dist, PredictiveDistribution):
+        msg = f"`{name}` must be a PredictiveDistribution, got {type(dist).__name__}."
+        raise TypeError(msg)
+    return dist
+
+
+def check_outcomes(y: ArrayLike, dist: Any, name: str = "y") -> Float64Array:
+    """Return outcomes (n,), one for each row of what must be a forecast."""
+    check_distribution(dist)
+    outcomes = check_vector(y, name)
+    check_same_length(len(dist), "`dist`", len(outcomes), name)
+    return outcomes
+
+
+def _check_confidence(level: ArrayLike, n: int) -> Float64Array:
+    """Return levels in (0, 1) broadcast against (n,)."""
+    if not isinstance(level, np.ndarray) and np.ndim(level) == 0:
+        check_level(level, "level")
+    levels = check_targets(level, "level", n)
+    outside = (levels <= 0.0) | (levels >= 1.0)
+    if outside.any():
+        msg = f"`level` must lie in (0, 1), got {levels[outside].flat[0]:g}."
+        raise ValueError(msg)
+    return levels

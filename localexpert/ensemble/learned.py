@@ -11,7 +11,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
 from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
 from localexpert.laws import Law
-from localexpert.laws.join_laws import PoolKind, pool_laws, recalibrate_pool
+from localexpert.laws.join_laws import PoolKind, pool_laws
 from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.
@@ -83,6 +83,7 @@ class LearnedPool:
         sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
         self.ridge_ = _choose_ridge(sums)
         total = sums.sum(axis=0)
+        # What is left of the sum without a fold is the sum of the other folds.
         w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
         if self.kind == "probit":
             w = self._refine(w, laws, y, weight, folds)
@@ -93,9 +94,9 @@ class LearnedPool:
         law = pool_laws(laws, own, self.kind)
         if self.recalibration is not None:
             self.recalibration.fit(law, y, weight, folds)
-            law = recalibrate_pool(law, self.recalibration.oof_map_)
+            law = self.recalibration.apply_oof(law)
         self.oof_law_ = law
-        self.loss_ = float(np.average(law.crps(y), weights=weight))
+        self.loss_ = float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
         return self
 
     def pool(self, laws: Sequence[Law]) -> Law:
@@ -111,9 +112,7 @@ class LearnedPool:
         Law
         """
         law = pool_laws(laws, self.weights_[self.weights_ > 0.0], self.kind)
-        if self.recalibration is not None:
-            law = recalibrate_pool(law, self.recalibration.map_)
-        return law
+        return law if self.recalibration is None else self.recalibration.apply(law)
 
     def _refine(
         self,

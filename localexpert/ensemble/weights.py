@@ -13,14 +13,12 @@ from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.laws.join_laws import jump_values, smooth_parts
 from localexpert.laws.law import Law
 from localexpert.laws.quantile_mesh import Mesh, levels_of
-from localexpert.laws.score_map import scores_of
+from localexpert.laws.score_map import clip_scores, scores_of
 
 # Rows whose meshes are in memory at a time.
 _ROWS = 512
 # A touch of the identity, so that equal members have a solution: equal weights.
 _TOUCH = 1e-10
-# Scores of probabilities that vanish altogether, as in pools of scores.
-_FURTHEST = 37.5
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
 
 
@@ -44,7 +42,7 @@ def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
     -------
     ndarray of shape (n, M, M)
     """
-    scores = np.stack([law.crps(y) for law in laws], axis=1)
+    scores = np.hstack([law.crps(y[:, None]) for law in laws])
     out = 0.5 * (scores[:, :, None] + scores[:, None, :])
     for rows, mesh, part in _meshes(laws, None):
         cdf = np.stack([law.cdf(mesh.y) for law in part])
@@ -92,9 +90,8 @@ class ProbitScores:
     def __init__(self, laws: Sequence[Law], y: Float64Array):
         parts = []
         for rows, mesh, part in _meshes(laws, y):
-            z = [scores_of(*levels_of(law, mesh.y)) for law in part]
-            clipped = np.clip(np.stack(z), -_FURTHEST, _FURTHEST)
-            parts.append((clipped, mesh.dy, mesh.y >= y[rows, None]))
+            z = [clip_scores(scores_of(*levels_of(law, mesh.y))) for law in part]
+            parts.append((np.stack(z), mesh.dy, mesh.y >= y[rows, None]))
         self.scores = np.concatenate([part[0] for part in parts], axis=1)
         self.dy = np.concatenate([part[1] for part in parts])
         self.above = np.concatenate([part[2] for part in parts])

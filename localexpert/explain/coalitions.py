@@ -92,6 +92,8 @@ class AllCoalitions(Coalitions):
         sizes = np.bitwise_count(codes)
         values = np.empty((n, p))
         for j in range(p):
+            # Shapley (1953): |S|! (p - |S| - 1)! / p! = 1 / (p C(p - 1, |S|)) is the
+            # share of all orders in which S comes just before j.
             without = codes[(codes >> j) & 1 == 0]
             gains = worth[:, without | (1 << j)] - worth[:, without]
             share = np.array([1.0 / (p * comb(p - 1, size)) for size in range(p)])
@@ -154,6 +156,7 @@ class SampledOrders(Coalitions):
         road[..., 1:-1] = inner.reshape(n, m, pairs, two, p - 1)
         road[..., -1] = total[:, None, None, None]
         gains = np.take_along_axis(np.diff(road), self.ranks[None], axis=-1)
+        # An order and its reverse err against each other; their mean is one draw.
         pair = gains.mean(axis=3)
         spread = pair.var(axis=2, ddof=1).sum(axis=1)
         return pair.mean(axis=(1, 2)), np.sqrt(spread / pairs) / m

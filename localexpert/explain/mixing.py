@@ -83,17 +83,20 @@ class RowMixer:
 
 def check_same_columns(X: Any, background: Any) -> None:
     """Refuse a background that is not a table like `X`."""
-    want, got = Columns.of(X), Columns.of(background)
     if type(X) is not type(background):
         rule, found = type(X).__name__, type(background).__name__
         msg = f"`background` must be of the type of `X`, {rule}, got {found}."
         raise TypeError(msg)
+    check_columns(X, background, "background")
+
+
+def check_columns(X: Any, other: Any, name: str) -> None:
+    """Refuse a table of that name with other columns than `X` has."""
+    want, got = Columns.of(X), Columns.of(other)
     if got != want:
-        columns = want.names or want.n_columns
-        found_columns = got.names or got.n_columns
         msg = (
-            f"`background` must have the columns of `X`, {columns}, "
-            f"got {found_columns}."
+            f"`{name}` must have the columns of `X`, {want.names or want.n_columns}, "
+            f"got {got.names or got.n_columns}."
         )
         raise ValueError(msg)
 

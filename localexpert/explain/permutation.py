@@ -203,6 +203,7 @@ def _draw_donors(weight: Float64Array, rng: np.random.Generator) -> Int64Array:
     """
     n = len(weight)
     share = weight * (n / weight.sum())
+    # Systematic resampling: rows are drawn as often as their weight says, up to 1.
     marks = np.arange(n) + rng.random()
     drawn = np.searchsorted(np.cumsum(share), marks, side="right")
     last = np.flatnonzero(weight)[-1]

@@ -65,8 +65,7 @@ def plot_explanation(
     values = np.array([value for _, value, _ in parts])
     errors = np.array([error for _, _, error in parts])
     starts = explanation.base + np.concatenate([[0.0], np.cumsum(values)[:-1]])
-    if ax is None:
-        ax = _new_axes(len(parts))
+    ax = _new_axes(len(parts)) if ax is None else ax
     _draw_bars(ax, starts, values, errors)
     ax.set_yticks(np.arange(len(parts)), labels)
     _mark_ends(ax, explanation.base, float(explanation.total[row]), len(parts))

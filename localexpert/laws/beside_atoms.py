@@ -12,14 +12,12 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 from calibration.typing import Float64Array
 from localexpert.laws.law import pick_counts
 from localexpert.laws.mixed import MixedLaw
-from localexpert.laws.score_map import ProbitMap, scores_of
+from localexpert.laws.score_map import ProbitMap, clip_scores, scores_of
 
 # A continuous part of less than this is left as it is: it is never seen.
 _LEAST_REST = 1e-9
 # Beyond this many deviations differences to an atom's level lose their digits.
 _FAR = 5.0
-# Scores of differences that vanish altogether.
-_FURTHEST = 37.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,9 @@ class MapBesideAtoms:
         at = np.broadcast_to(law.atoms, law.masses.shape)
         cdf, sf = law.cdf(at), law.sf(at)
         upper = whole.forward(scores_of(cdf, sf))[0]
+        # From below an atom its own mass is still to come.
         lower = whole.forward(scores_of(law.cdf_left(at), sf + law.masses))[0]
+        # As differences of the smaller tails, which keep their digits.
         masses = np.where(
             upper < 0.0, ndtr(upper) - ndtr(lower), ndtr(-lower) - ndtr(-upper)
         )
@@ -122,7 +122,8 @@ class MapBesideAtoms:
         if far.any():
             tail, log_factor = _follow(scores[far], near[far], mapped[far])
             mapped[far] = tail
-            bent = np.clip(scores[far], -_FURTHEST, _FURTHEST)
+            bent = clip_scores(scores[far])
+            # log h' = log G' + (mapped^2 - own^2) / 2, with G' the tail's factor.
             log_slopes[far] = log_factor + 0.5 * (tail - bent) * (tail + bent)
         return mapped, log_slopes
 
@@ -241,7 +242,7 @@ def _part(
 ) -> Float64Array:
     """Return the continuous part's scores where the whole has these."""
     parts = _remove(ndtr(whole), ndtr(-whole), held, place)
-    return np.clip(scores_of(*parts), -_FURTHEST, _FURTHEST)
+    return clip_scores(scores_of(*parts))
 
 
 def _remove(

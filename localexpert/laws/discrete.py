@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_increasing,
     check_probability_rows,
 )
-from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
+from localexpert.laws.law import Law, freeze_fields, log_or_minus_inf, pick_counts
 
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14
@@ -46,8 +46,9 @@ class DiscreteLaw(Law):
     >>> import numpy as np
     >>> from localexpert.laws.discrete import DiscreteLaw
     >>> law = DiscreteLaw([3.0, 4.0, 6.0], [[0.2, 0.5, 0.3]])
-    >>> law.cdf(np.array([4.0])), law.pdf(np.array([4.0]))
-    (array([0.7]), array([0.33333333]))
+    >>> at = np.array([[4.0]])
+    >>> law.cdf(at), law.pdf(at)
+    (array([[0.7]]), array([[0.33333333]]))
     """
 
     values: Float64Array
@@ -62,14 +63,34 @@ class DiscreteLaw(Law):
         cumulative = np.minimum(np.cumsum(rows, axis=1), 1.0)
         cumulative[:, -1] = 1.0
         widths = np.diff(_cell_edges(values))
-        for name, array in (
-            ("values", values),
-            ("probabilities", rows),
-            ("cumulative", cumulative),
-            ("widths", widths),
-        ):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze_fields(
+            self,
+            values=values,
+            probabilities=rows,
+            cumulative=cumulative,
+            widths=widths,
+        )
+
+    @classmethod
+    def of_scores(cls, values: Float64Array, scores: Float64Array) -> DiscreteLaw:
+        """Return the law with P(Y <= values[j]) = Phi(scores[i, j]).
+
+        Parameters
+        ----------
+        values : ndarray of shape (V,)
+        scores : ndarray of shape (n, V)
+            Not decreasing along a row, infinite at its end.
+
+        Returns
+        -------
+        DiscreteLaw
+        """
+        upto, beyond = ndtr(scores), ndtr(-scores)
+        # Differences of the smaller one of both tails keep their digits.
+        rises = np.diff(upto, axis=1, prepend=0.0)
+        falls = -np.diff(beyond, axis=1, prepend=1.0)
+        masses = np.where(upto < beyond, rises, falls)
+        return cls(values, np.clip(masses, 0.0, 1.0))
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -87,23 +108,23 @@ class DiscreteLaw(Law):
         """True: all probability is in jumps."""
         return True
 
-    def _take(self, index: slice | NDArray[Any]) -> DiscreteLaw:
-        return DiscreteLaw(self.values, self.probabilities[index])
+    def take(self, rows: slice | NDArray[Any]) -> DiscreteLaw:
+        return DiscreteLaw(self.values, self.probabilities[rows])
 
-    def _cdf(self, y: Float64Array) -> Float64Array:
+    def cdf(self, y: Float64Array) -> Float64Array:
         return pick_counts(self.cumulative, np.searchsorted(self.values, y, "right"))
 
-    def _cdf_left(self, y: Float64Array) -> Float64Array:
+    def cdf_left(self, y: Float64Array) -> Float64Array:
         return pick_counts(self.cumulative, np.searchsorted(self.values, y, "left"))
 
-    def _sf(self, y: Float64Array) -> Float64Array:
+    def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.probabilities[:, ::-1], axis=1)
         above[:, -1] = 1.0
         n_above = len(self.values) - np.searchsorted(self.values, y, "right")
         return pick_counts(np.minimum(above, 1.0), n_above)
 
-    def _logpdf(self, y: Float64Array) -> Float64Array:
+    def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(probability / width) of the cell that y is in."""
         edges = _cell_edges(self.values)
         cell = np.searchsorted(edges, y, "right") - 1
@@ -113,43 +134,44 @@ class DiscreteLaw(Law):
         share = pick_counts(self.probabilities, cell + 1) / self.widths[cell]
         return log_or_minus_inf(np.where(inside, share, 0.0))
 
-    def _ppf(self, q: Float64Array) -> Float64Array:
+    def ppf(self, q: Float64Array) -> Float64Array:
         return discrete_quantiles(self.values, self.cumulative, q)
 
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
-        return self._ppf(ndtr(scores))
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
+        return self.ppf(ndtr(scores))
 
-    def _crps(self, y: Float64Array) -> Float64Array:
+    def crps(self, y: Float64Array) -> Float64Array:
         below, above = self._integrals(y, 2)
         return below + above
 
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         return self._integrals(y, 1)
 
-    def _moments(self) -> Float64Array:
+    def moments(self) -> Float64Array:
         mean = self.probabilities @ self.values
         away = self.values - mean[:, None]
         central = [(self.probabilities * away**k).sum(axis=1) for k in (2, 3, 4)]
         return np.column_stack([mean, *central])
 
-    def _entropy(self) -> Float64Array:
+    def entropy(self) -> Float64Array:
+        # Of the density probability / width, not of probabilities; 0 log 0 is 0.
         terms = xlogy(self.probabilities, self.probabilities / self.widths)
         return cast(Float64Array, -terms.sum(axis=1))
 
-    def _mode(self) -> Float64Array:
+    def mode(self) -> Float64Array:
         """Return the first value of greatest probability, whatever the widths."""
         likeliest = np.argmax(self.probabilities, axis=1)
         return cast(Float64Array, self.values[likeliest])
 
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
         shape = self.probabilities.shape
         return np.broadcast_to(self.values, shape), self.probabilities
 
-    def _shortest_interval(self, coverage: float) -> Float64Array:
+    def shortest_interval(self, coverage: float) -> Float64Array:
         """Compare all intervals between two values."""
         return discrete_shortest(self.values, self.cumulative, coverage)
 
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return runs of the most probable values, whatever the widths."""
         kept = densest_values(self.probabilities, coverage).astype(np.int8)
         edges = np.diff(kept, axis=1, prepend=0, append=0)
@@ -167,6 +189,7 @@ class DiscreteLaw(Law):
         self, y: Float64Array, power: int
     ) -> tuple[Float64Array, Float64Array]:
         """Integrals of F^power below y and of (1 - F)^power above, exact."""
+        # F is flat between values: each gap adds its length times F^power.
         gaps = np.diff(self.values)
         below = self.cumulative[:, :-1] ** power
         above = (1.0 - self.cumulative[:, :-1]) ** power

@@ -1,4 +1,4 @@
-"""`pool_laws`: the pool of laws of any kind, and what a map makes of it."""
+"""`pool_laws`: the pool of laws of any kind."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_probability_rows
-from localexpert.laws.beside_atoms import MapBesideAtoms
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.recalibrated import recalibrate_law
-from localexpert.laws.score_map import ProbitMap, scores_of
-
-# Scores of probabilities that underflow.
-_FAR = 37.5
+from localexpert.laws.score_map import clip_scores, scores_of
 
 PoolKind = Literal["linear", "probit"]
 
 
-class _Parts(NamedTuple):
-    """A law as probabilities (n, A) of values (A,) beside a law without jumps."""
+class LawParts(NamedTuple):
+    """A law as probabilities (n, A) of values (A,) beside a law without jumps.
+
+    `rest` (n,) is the probability of the latter, `smooth`, which is None where a law
+    has jumps only; `widths` (A,) are those of the values' cells.
+    """
 
     values: Float64Array
     masses: Float64Array
@@ -64,7 +62,7 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
         return laws[0]
     if not any(law.has_jumps for law in laws):
         return PooledLaw(laws, rows, kind)
-    parts = [_parts_of(law) for law in laws]
+    parts = [parts_of(law) for law in laws]
     if all(part.smooth is None for part in parts):
         return _pool_discrete(laws, rows, kind)
     if kind == "probit":
@@ -102,7 +100,7 @@ def jump_values(laws: Sequence[Law]) -> Float64Array:
     -------
     ndarray of shape (A,)
     """
-    values = [_parts_of(law).values for law in laws if law.has_jumps]
+    values = [parts_of(law).values for law in laws if law.has_jumps]
     return np.unique(np.concatenate([np.empty(0), *values]))
 
 
@@ -117,45 +115,28 @@ def smooth_parts(laws: Sequence[Law]) -> list[Law]:
     -------
     list of laws
     """
-    parts = [_parts_of(law).smooth for law in laws]
+    parts = [parts_of(law).smooth for law in laws]
     return [smooth for smooth in parts if smooth is not None]
 
 
-def recalibrate_pool(law: Law, scores: ProbitMap) -> Law:
-    """Return a pool with CDF G(F), as `recalibrate_law` does of a simple law.
+def parts_of(law: Law) -> LawParts:
+    """Return what has jumps and what has none, of a law of any kind.
 
     Parameters
     ----------
     law : Law
-        What `pool_laws` returned.
-    scores : ProbitMap
-        G, one for all rows or one for each.
 
     Returns
     -------
-    Law
-        The very same one if the map is the identity.
+    LawParts
     """
-    if scores.is_identity:
-        return law
-    if isinstance(law, PooledLaw):
-        return PooledLaw(law.members, law.w, law.kind, scores)
-    if not isinstance(law, MixedLaw) or not isinstance(law.continuous, PooledLaw):
-        return recalibrate_law(law, scores)
-    beside = MapBesideAtoms.of(law, scores)
-    inner = law.continuous
-    smooth = PooledLaw(inner.members, inner.w, inner.kind, beside)
-    return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
-
-
-def _parts_of(law: Law) -> _Parts:
     if isinstance(law, DiscreteLaw):
         none = np.zeros(len(law))
-        return _Parts(law.values, law.probabilities, law.widths, None, none)
+        return LawParts(law.values, law.probabilities, law.widths, None, none)
     if isinstance(law, MixedLaw):
-        return _Parts(law.atoms, law.masses, law.widths, law.continuous, law.rest)
+        return LawParts(law.atoms, law.masses, law.widths, law.continuous, law.rest)
     empty = np.empty(0)
-    return _Parts(empty, np.empty((len(law), 0)), empty, law, np.ones(len(law)))
+    return LawParts(empty, np.empty((len(law), 0)), empty, law, np.ones(len(law)))
 
 
 def _pool_discrete(
@@ -163,22 +144,18 @@ def _pool_discrete(
 ) -> DiscreteLaw:
     values = jump_values(laws)
     if kind == "linear":
-        parts = [_parts_of(law) for law in laws]
+        parts = [parts_of(law) for law in laws]
         return DiscreteLaw(values, _mix_masses(parts, weights, values))
     at = np.broadcast_to(values, (len(weights), len(values)))
     own = np.zeros(at.shape)
     for w, law in zip(weights.T, laws, strict=True):
-        own += w[:, None] * np.clip(scores_of(law.cdf(at), law.sf(at)), -_FAR, _FAR)
+        own += w[:, None] * clip_scores(scores_of(law.cdf(at), law.sf(at)))
+    # Beyond the last value there is nothing, whatever the clipped scores say.
     own[:, -1] = np.inf
-    upto, beyond = ndtr(own), ndtr(-own)
-    # Differences of the smaller one of both tails keep their digits.
-    rises = np.diff(upto, axis=1, prepend=0.0)
-    falls = -np.diff(beyond, axis=1, prepend=1.0)
-    masses = np.where(upto < beyond, rises, falls)
-    return DiscreteLaw(values, np.clip(masses, 0.0, 1.0))
+    return DiscreteLaw.of_scores(values, own)
 
 
-def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
+def _pool_mixed(parts: Sequence[LawParts], weights: Float64Array) -> MixedLaw:
     """Mix masses; the smooth parts have the weights of what they hold."""
     values = np.unique(np.concatenate([part.values for part in parts]))
     masses = _mix_masses(parts, weights, values)
@@ -188,6 +165,7 @@ def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
         widths[place] = np.maximum(widths[place], part.widths)
     smooth = [part.smooth for part in parts if part.smooth is not None]
     held = [k for k, part in enumerate(parts) if part.smooth is not None]
+    # P(Y <= y, Y no atom) is the sum of w_k rest_k F_k: F_k has the weight w_k rest_k.
     shares = np.column_stack([weights[:, k] * parts[k].rest for k in held])
     total = shares.sum(axis=1, keepdims=True)
     even = np.full(shares.shape, 1.0 / len(held))
@@ -197,7 +175,7 @@ def _pool_mixed(parts: Sequence[_Parts], weights: Float64Array) -> MixedLaw:
 
 
 def _mix_masses(
-    parts: Sequence[_Parts], weights: Float64Array, values: Float64Array
+    parts: Sequence[LawParts], weights: Float64Array, values: Float64Array
 ) -> Float64Array:
     """Return the mixed probabilities of values (A,) that hold all parts', (n, A)."""
     masses = np.zeros((len(weights), len(values)))

@@ -14,23 +14,21 @@ from calibration.typing import Float64Array
 
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS = 65
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _GOLDEN_STEPS = 32
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 class Law(ABC):
     """A set of n conditional distributions, immutable, asked about all rows at once.
 
-    Conventions, stated once for all laws:
+    The contract of all laws, stated here once; subclasses do not say it again:
 
-    - An argument `y` or `q` is a float64 array of shape (n,), one value a row, or
-      (n, k), k values a row; the answer has the same shape.
-    - Methods do not check their arguments: `PredictiveDistribution` does.
+    - An argument `y`, `q` or `scores` is a float64 array of shape (n, k): column by
+      column what is asked of each row. The answer has the same shape. Other shapes
+      are the business of `PredictiveDistribution`, and so are checks of arguments.
+    - Answers about a row as a whole have shape (n,), or a row each.
     - The density of a value of positive probability is that probability over the
       width of the value's cell, so that no spike earns an unbounded score.
-
-    A subclass writes the methods that begin with an underscore; those that take
-    values get them as contiguous (n, k).
     """
 
     @abstractmethod
@@ -47,83 +45,81 @@ class Law(ABC):
         """Whether values of positive probability are possible."""
         return False
 
-    def take(self, rows: Any) -> Self:
-        """Return the law of some rows.
+    @abstractmethod
+    def take(self, rows: slice | NDArray[Any]) -> Self:
+        """Return the law of some rows, of the same class.
 
         Parameters
         ----------
-        rows : slice, int, or array-like of indices or booleans
+        rows : slice, or ndarray of indices or booleans
 
         Returns
         -------
         Law
-            Of the same class; of one row where `rows` is a number.
         """
-        index = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
-        return self._take(index)
 
+    @abstractmethod
     def cdf(self, y: Float64Array) -> Float64Array:
         """Return P(Y <= y).
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._cdf, y)
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
         """Return P(Y < y).
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._cdf_left, y)
+        return self.cdf(y)
 
+    @abstractmethod
     def sf(self, y: Float64Array) -> Float64Array:
         """Return P(Y > y), accurate where it is small.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._sf, y)
 
+    @abstractmethod
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return the log density at y.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._logpdf, y)
 
     def pdf(self, y: Float64Array) -> Float64Array:
         """Return the density at y.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
         return cast(Float64Array, np.exp(self.logpdf(y)))
 
@@ -132,54 +128,54 @@ class Law(ABC):
 
         Parameters
         ----------
-        q : ndarray of shape (n,) or (n, k)
+        q : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._ppf, q)
+        return self.ppf_scores(ndtri(q))
 
+    @abstractmethod
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
         """Return the least y with P(Y <= y) >= Phi(score), for far tails on both sides.
 
         Parameters
         ----------
-        scores : ndarray of shape (n,) or (n, k)
+        scores : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._ppf_scores, scores)
 
+    @abstractmethod
     def crps(self, y: Float64Array) -> Float64Array:
         """Return the integral of (F(x) - 1{y <= x})^2 over x.
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        ndarray of the same shape
+        ndarray of shape (n, k)
         """
-        return self._shaped(self._crps, y)
 
+    @abstractmethod
     def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return E max(y - Y, 0) and E max(Y - y, 0).
 
         Parameters
         ----------
-        y : ndarray of shape (n,) or (n, k)
+        y : ndarray of shape (n, k)
 
         Returns
         -------
-        below, above : ndarrays of the same shape
+        below, above : ndarrays of shape (n, k)
         """
-        below, above = self._partial_means(_columns(y))
-        return below.reshape(np.shape(y)), above.reshape(np.shape(y))
 
+    @abstractmethod
     def moments(self) -> Float64Array:
         """Return the mean and the second to fourth central moment.
 
@@ -187,8 +183,8 @@ class Law(ABC):
         -------
         ndarray of shape (n, 4)
         """
-        return self._moments()
 
+    @abstractmethod
     def entropy(self) -> Float64Array:
         """Return -E logpdf(Y).
 
@@ -196,8 +192,8 @@ class Law(ABC):
         -------
         ndarray of shape (n,)
         """
-        return self._entropy()
 
+    @abstractmethod
     def mode(self) -> Float64Array:
         """Return the y of greatest density.
 
@@ -205,8 +201,8 @@ class Law(ABC):
         -------
         ndarray of shape (n,)
         """
-        return self._mode()
 
+    @abstractmethod
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         """Return values and weights whose weighted sum of f is E f(Y).
 
@@ -214,7 +210,20 @@ class Law(ABC):
         -------
         y, weights : ndarrays of shape (n, m)
         """
-        return self._nodes()
+
+    @abstractmethod
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        """Return the highest-density set of each row.
+
+        Parameters
+        ----------
+        coverage : ndarray of shape (n,)
+
+        Returns
+        -------
+        list of n ndarrays of shape (m, 2)
+            Intervals in increasing order.
+        """
 
     def shortest_interval(self, coverage: float) -> Float64Array:
         """Return the shortest interval that holds the coverage.
@@ -227,104 +236,61 @@ class Law(ABC):
         -------
         ndarray of shape (n, 2)
         """
-        return self._shortest_interval(coverage)
 
-    def densest_regions(self, coverage: float | Float64Array) -> list[Float64Array]:
-        """Return the highest-density set of each row.
+        def width(starts: Float64Array) -> Float64Array:
+            return self.ppf(np.minimum(starts + coverage, 1.0)) - self.ppf(starts)
 
-        Parameters
-        ----------
-        coverage : float or ndarray of shape (n,)
-
-        Returns
-        -------
-        list of n ndarrays of shape (m, 2)
-            Intervals in increasing order.
-        """
-        return self._densest_regions(np.broadcast_to(coverage, len(self)))
-
-    @abstractmethod
-    def _take(self, index: slice | NDArray[Any]) -> Self: ...
-
-    @abstractmethod
-    def _cdf(self, y: Float64Array) -> Float64Array: ...
-
-    def _cdf_left(self, y: Float64Array) -> Float64Array:
-        return self._cdf(y)
-
-    @abstractmethod
-    def _sf(self, y: Float64Array) -> Float64Array: ...
-
-    @abstractmethod
-    def _logpdf(self, y: Float64Array) -> Float64Array: ...
-
-    def _ppf(self, q: Float64Array) -> Float64Array:
-        return self._ppf_scores(ndtri(q))
-
-    @abstractmethod
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array: ...
-
-    @abstractmethod
-    def _crps(self, y: Float64Array) -> Float64Array: ...
-
-    @abstractmethod
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]: ...
-
-    @abstractmethod
-    def _moments(self) -> Float64Array: ...
-
-    @abstractmethod
-    def _entropy(self) -> Float64Array: ...
-
-    @abstractmethod
-    def _mode(self) -> Float64Array: ...
-
-    @abstractmethod
-    def _nodes(self) -> tuple[Float64Array, Float64Array]: ...
-
-    @abstractmethod
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]: ...
-
-    def _shortest_interval(self, coverage: float) -> Float64Array:
-        """Search p for the shortest interval between the quantiles at p, p + coverage.
-
-        On a grid and then by golden section, all rows at once.
-        """
+        # Between the quantiles at p and p + coverage, p on a grid that is dense where
+        # tails may be long, and then between the neighbours of the best.
         room = 1.0 - coverage
         starts = 0.5 * room * (1.0 - np.cos(np.linspace(0.0, np.pi, _N_STARTS)))
-        best = np.argmin(self._widths(np.tile(starts, (len(self), 1)), coverage), 1)
+        best = np.argmin(width(np.tile(starts, (len(self), 1))), axis=1)
         low = starts[np.maximum(best - 1, 0)]
         high = starts[np.minimum(best + 1, _N_STARTS - 1)]
-        for _ in range(_GOLDEN_STEPS):
-            gap = _GOLDEN * (high - low)
-            widths = self._widths(np.column_stack([high - gap, low + gap]), coverage)
-            left = widths[:, 0] <= widths[:, 1]
-            low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
-        p = 0.5 * (low + high)
-        return self._ppf(np.column_stack([p, np.minimum(p + coverage, 1.0)]))
-
-    def _widths(self, starts: Float64Array, coverage: float) -> Float64Array:
-        """Return the widths of the intervals from p to p + coverage, p is (n, k)."""
-        ends = np.minimum(starts + coverage, 1.0)
-        return self._ppf(ends) - self._ppf(starts)
-
-    def _shaped(
-        self, method: Callable[[Float64Array], Float64Array], values: Float64Array
-    ) -> Float64Array:
-        """Return a method's answer to values (n,) or (n, k) in their shape."""
-        return method(_columns(values)).reshape(np.shape(values))
+        p = golden_section(width, low, high, _GOLDEN_STEPS)
+        return self.ppf(np.column_stack([p, np.minimum(p + coverage, 1.0)]))
 
 
-def over_rows(
-    method: Callable[[Float64Array], Float64Array], values: Float64Array
+def golden_section(
+    function: Callable[[Float64Array], Float64Array],
+    low: Float64Array,
+    high: Float64Array,
+    n_steps: int,
 ) -> Float64Array:
-    """Return a law's method at values of shape (..., n): the rows come last."""
-    if values.ndim == 1:
-        return method(values)
-    n = values.shape[-1]
-    leading = values.shape[:-1]
-    rows = np.moveaxis(values, -1, 0).reshape(n, int(np.prod(leading)))
-    return np.moveaxis(method(rows).reshape(n, *leading), 0, -1)
+    """Return where in [low, high] (n,) a function of (n, k) is least, of one valley.
+
+    Each step keeps a share of 0.618 of the interval (Kiefer, 1953). It asks for both
+    of its points, though one is known from the step before in each row: in which
+    place it stands differs between rows.
+    """
+    for _ in range(n_steps):
+        gap = _GOLDEN * (high - low)
+        values = function(np.column_stack([high - gap, low + gap]))
+        left = values[:, 0] <= values[:, 1]
+        low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
+    return np.asarray(0.5 * (low + high))
+
+
+def freeze_fields(owner: Any, **arrays: Float64Array) -> None:
+    """Set the fields of a frozen dataclass to arrays that none can write to."""
+    for name, array in arrays.items():
+        array.setflags(write=False)
+        object.__setattr__(owner, name, array)
+
+
+def central_moments_about(
+    moments: tuple[Float64Array, Float64Array, Float64Array], shift: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return E(X - c)^k, k = 2 to 4, from central moments and shift = E X - c.
+
+    The binomial theorem, with E(X - E X) = 0, in Horner's form.
+    """
+    c2, c3, c4 = moments
+    return (
+        c2 + shift**2,
+        c3 + shift * (3.0 * c2 + shift**2),
+        c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
+    )
 
 
 def pick_counts(rows: Float64Array, count: NDArray[np.integer]) -> Float64Array:
@@ -338,9 +304,3 @@ def log_or_minus_inf(x: Float64Array) -> Float64Array:
     out = np.full(np.shape(x), -np.inf)
     np.log(x, out=out, where=x > 0.0)
     return out
-
-
-def _columns(values: Float64Array) -> Float64Array:
-    """Return values (n,) or (n, k) as a contiguous (n, k)."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
-    return array if array.ndim == 2 else array[:, None]

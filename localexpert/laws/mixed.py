@@ -17,7 +17,13 @@ from localexpert._validation import (
     check_same_length,
 )
 from localexpert.laws.discrete import densest_values
-from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
+from localexpert.laws.law import (
+    Law,
+    central_moments_about,
+    freeze_fields,
+    log_or_minus_inf,
+    pick_counts,
+)
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
 _SLACK = 1e-14
@@ -84,15 +90,14 @@ class MixedLaw(Law):
         check_same_length(len(masses), "`masses`", len(self.continuous), "continuous")
         cumulative = np.minimum(np.cumsum(masses, axis=1), 1.0)
         cumulative[cumulative[:, -1] > 1.0 - _ROUNDING, -1] = 1.0
-        for name, array in (
-            ("atoms", atoms),
-            ("masses", masses),
-            ("widths", widths),
-            ("cumulative", cumulative),
-            ("rest", 1.0 - cumulative[:, -1]),
-        ):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze_fields(
+            self,
+            atoms=atoms,
+            masses=masses,
+            widths=widths,
+            cumulative=cumulative,
+            rest=1.0 - cumulative[:, -1],
+        )
 
     def __len__(self) -> int:
         return len(self.masses)
@@ -111,27 +116,27 @@ class MixedLaw(Law):
         """True: the atoms."""
         return True
 
-    def _take(self, index: slice | NDArray[Any]) -> MixedLaw:
+    def take(self, rows: slice | NDArray[Any]) -> MixedLaw:
         return MixedLaw(
-            self.atoms, self.masses[index], self.continuous.take(index), self.widths
+            self.atoms, self.masses[rows], self.continuous.take(rows), self.widths
         )
 
-    def _cdf(self, y: Float64Array) -> Float64Array:
+    def cdf(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "right"))
         return atoms + self.rest[:, None] * self.continuous.cdf(y)
 
-    def _cdf_left(self, y: Float64Array) -> Float64Array:
+    def cdf_left(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "left"))
         return atoms + self.rest[:, None] * self.continuous.cdf(y)
 
-    def _sf(self, y: Float64Array) -> Float64Array:
+    def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.masses[:, ::-1], axis=1)
         n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
         smooth = self.rest[:, None] * self.continuous.sf(y)
         return pick_counts(above, n_above) + smooth
 
-    def _logpdf(self, y: Float64Array) -> Float64Array:
+    def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""
         place = np.minimum(np.searchsorted(self.atoms, y), len(self.atoms) - 1)
         mass = pick_counts(self.masses, place + 1)
@@ -139,7 +144,7 @@ class MixedLaw(Law):
         on_atom = (self.atoms[place] == y) & (mass > 0.0)
         return np.where(on_atom, log_or_minus_inf(mass / self.widths[place]), smooth)
 
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
         """Return the quantiles at Phi(scores).
 
         With k atoms wholly below the quantile it is the next atom, if the level
@@ -157,12 +162,13 @@ class MixedLaw(Law):
         share = np.where(none, 1.0, self.rest[:, None])
         lower = np.clip((p - held) / share, 0.0, 1.0)
         upper = np.clip((ndtr(-scores) - (self._total() - held)) / share, 0.0, 1.0)
+        # The score from the smaller tail, where the difference has kept its digits.
         inner = np.where(lower < 0.5, ndtri(lower), -ndtri(upper))
         ends = np.concatenate([[-np.inf], self.atoms, [np.inf]])
         smooth = np.clip(self.continuous.ppf_scores(inner), ends[k], ends[k + 1])
         return np.where(in_jump, ends[np.minimum(k + 1, n_atoms)], smooth)
 
-    def _crps(self, y: Float64Array) -> Float64Array:
+    def crps(self, y: Float64Array) -> Float64Array:
         """Return E|Y - y| - E|Y - Y'| / 2, summed in parts."""
         n_columns, w = y.shape[1], self.rest[:, None]
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
@@ -172,28 +178,27 @@ class MixedLaw(Law):
         smooth = w * self.continuous.crps(y) + self._total() * away[:, :n_columns]
         atoms_below, atoms_above = self._atom_means(y)
         steps = atoms_below + atoms_above - self._atom_spread()
+        # E|Y - Y'| / 2 has a pair of atoms, a pair of X, and one of each.
         cross = (self.masses * away[:, n_columns:]).sum(axis=1, keepdims=True)
         scores: Float64Array = w * (smooth - cross) + steps
         return scores
 
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         w = self.rest[:, None]
         below, above = self.continuous.partial_means(y)
         atoms_below, atoms_above = self._atom_means(y)
         return w * below + atoms_below, w * above + atoms_above
 
-    def _moments(self) -> Float64Array:
+    def moments(self) -> Float64Array:
         inner = self.continuous.moments()
+        # A continuous part that is never seen may have infinite moments.
         inner[self.rest == 0.0] = 0.0
         w = self.rest
         mean = self.masses @ self.atoms + w * inner[:, 0]
-        shift = inner[:, 0] - mean
+        # E(Y - mean)^k is that of the atoms and of the continuous part, each about
+        # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T
-        smooth = (
-            c2 + shift**2,
-            c3 + shift * (3.0 * c2 + shift**2),
-            c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
-        )
+        smooth = central_moments_about((c2, c3, c4), inner[:, 0] - mean)
         away = self.atoms - mean[:, None]
         parts = [
             (self.masses * away**k).sum(axis=1) + w * part
@@ -201,34 +206,35 @@ class MixedLaw(Law):
         ]
         return np.column_stack([mean, *parts])
 
-    def _entropy(self) -> Float64Array:
+    def entropy(self) -> Float64Array:
         w = self.rest
+        # -E log f(Y) part by part; the continuous part has the density rest * f.
         terms = xlogy(self.masses, self.masses / self.widths)
         total: Float64Array = w * self.continuous.entropy() - xlogy(w, w)
         total -= terms.sum(axis=1)
         return total
 
-    def _mode(self) -> Float64Array:
+    def mode(self) -> Float64Array:
         smooth = self.continuous.mode()
         density = self.masses / self.widths
         best = np.argmax(density, axis=1)
         highest = np.take_along_axis(density, best[:, None], 1)[:, 0]
-        inner = self.rest * self.continuous.pdf(smooth)
+        inner = self.rest * self.continuous.pdf(smooth[:, None])[:, 0]
         return np.where(highest >= inner, self.atoms[best], smooth)
 
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
         y, weights = self.continuous.nodes()
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
         shares = np.hstack([self.masses, self.rest[:, None] * weights])
         return np.hstack([atoms, y]), shares
 
-    def _shortest_interval(self, coverage: float) -> Float64Array:
+    def shortest_interval(self, coverage: float) -> Float64Array:
         """Try intervals that start or end at an atom beside those of the search."""
         before, upto = self._jumps()
         atoms = np.broadcast_to(self.atoms, upto.shape)
-        found = super()._shortest_interval(coverage)
-        lows = [found[:, :1], atoms, self._ppf(np.maximum(upto - coverage, 0.0))]
-        highs = [found[:, 1:], self._ppf(np.minimum(before + coverage, 1.0)), atoms]
+        found = super().shortest_interval(coverage)
+        lows = [found[:, :1], atoms, self.ppf(np.maximum(upto - coverage, 0.0))]
+        highs = [found[:, 1:], self.ppf(np.minimum(before + coverage, 1.0)), atoms]
         held = [
             np.ones((len(self), 1), dtype=bool),
             before + coverage <= 1.0,
@@ -241,7 +247,7 @@ class MixedLaw(Law):
         ends = [np.take_along_axis(end, best, 1) for end in (low, high)]
         return np.hstack(ends)
 
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Take atoms, the likeliest first, and then the densest intervals."""
         left = coverage - self._total()[:, 0]
         left = left / np.where(self.rest > 0.0, self.rest, 1.0)
@@ -264,7 +270,7 @@ class MixedLaw(Law):
     def _jumps(self) -> tuple[Float64Array, Float64Array]:
         """Return P(Y < a) and P(Y <= a) at the atoms, (n, A) both."""
         atoms = np.broadcast_to(self.atoms, self.masses.shape)
-        upto = self._cdf(atoms)
+        upto = self.cdf(atoms)
         return upto - self.masses, upto
 
     def _atom_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:

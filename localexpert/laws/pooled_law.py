@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,14 @@ from localexpert.laws.quantile_mesh import (
     mix_moments,
 )
 from localexpert.laws.scanned import ScannedLaw
-from localexpert.laws.score_map import ScoreMap, scores_of
+from localexpert.laws.score_map import (
+    FURTHEST,
+    ScoreMap,
+    clip_scores,
+    log_rate,
+    scores_of,
+)
 
-# Scores beyond this are those of probabilities that underflow. Members' are cut off
-# there: no nearer than the true ones, so that densities do not grow by it.
-_FURTHEST = 37.5
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Steps of a search for quantiles at most; Newton needs about five.
 _MOST_STEPS = 200
@@ -111,10 +114,10 @@ class PooledLaw(ScannedLaw):
         lows, highs = zip(*(law.support for law in self.members), strict=True)
         return min(lows), max(highs)
 
-    def _take(self, index: slice | NDArray[Any]) -> PooledLaw:
-        scores = None if self.scores is None else self.scores.take(index)
-        members = [law.take(index) for law in self.members]
-        return PooledLaw(members, self.w[index], self.kind, scores)
+    def take(self, rows: slice | NDArray[Any]) -> PooledLaw:
+        scores = None if self.scores is None else self.scores.take(rows)
+        members = [law.take(rows) for law in self.members]
+        return PooledLaw(members, self.w[rows], self.kind, scores)
 
     @property
     def _is_sum(self) -> bool:
@@ -135,11 +138,14 @@ class PooledLaw(ScannedLaw):
         if self.kind == "linear":
             each = [levels_of(law, y) for law in self.members]
             below, above = (self._sum(side) for side in zip(*each, strict=True))
-            return _clip(scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0)))
+            return clip_scores(
+                scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))
+            )
         return self._sum(self._member_scores(y))
 
     def _member_scores(self, y: Float64Array) -> list[Float64Array]:
-        return [_clip(scores_of(*levels_of(law, y))) for law in self.members]
+        # Cut off no nearer than the true ones, so that densities do not grow by it.
+        return [clip_scores(scores_of(*levels_of(law, y))) for law in self.members]
 
     def _levels(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return CDF and survival function."""
@@ -147,27 +153,25 @@ class PooledLaw(ScannedLaw):
         if self.scores is not None:
             return self.scores.levels(own)
         # At the cut-off, up to rounding, all members say 0 or 1.
-        sure = np.abs(own) >= _FURTHEST - 1e-9
+        sure = np.abs(own) >= FURTHEST - 1e-9
         own = np.where(sure, np.copysign(np.inf, own), own)
         return ndtr(own), ndtr(-own)
 
-    def _cdf(self, y: Float64Array) -> Float64Array:
+    def cdf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
             return np.minimum(self._sum([law.cdf(y) for law in self.members]), 1.0)
         return self._levels(y)[0]
 
-    def _sf(self, y: Float64Array) -> Float64Array:
+    def sf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
             return np.minimum(self._sum([law.sf(y) for law in self.members]), 1.0)
         return self._levels(y)[1]
 
-    def _logpdf(self, y: Float64Array) -> Float64Array:
+    def logpdf(self, y: Float64Array) -> Float64Array:
         own, log_density = self._own_density(y)
         if self.scores is None:
             return log_density
-        mapped, log_slopes = self.scores.forward(own)
-        rate: Float64Array = log_slopes + 0.5 * (own - mapped) * (own + mapped)
-        return log_density + rate
+        return log_density + log_rate(own, *self.scores.forward(own))
 
     def _own_density(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return scores and log density of the pool before the map."""
@@ -181,7 +185,7 @@ class PooledLaw(ScannedLaw):
         rates = logs + 0.5 * np.stack(each) ** 2
         return own, _log_sum(rates, weights) - 0.5 * own**2
 
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
         goal = scores if self.scores is None else self.scores.inverse(scores)
         each = np.stack([law.ppf_scores(goal) for law in self.members])
         held = self.w.T[:, :, None] > 0.0
@@ -192,46 +196,17 @@ class PooledLaw(ScannedLaw):
         # Levels 0 and 1 have their answer; any bracket will do there.
         inner = np.isfinite(low) & np.isfinite(high)
         place = [np.where(inner, x, 0.0) for x in (goal, low, high, start)]
-        return np.where(inner, self._solve(*place), np.where(goal < 0.0, low, high))
+        found = _Search(self, np.arange(len(self)), *place).solve()
+        return np.where(inner, found, np.where(goal < 0.0, low, high))
 
-    def _solve(
-        self,
-        goal: Float64Array,
-        low: Float64Array,
-        high: Float64Array,
-        y: Float64Array,
-    ) -> Float64Array:
-        """Return the y in [low, high] with Z(y) = goal, by Newton kept in brackets."""
-        law, rows, out = self, np.arange(len(self)), y.copy()
-        for _ in range(_MOST_STEPS):
-            if len(rows) == 0:
-                break
-            own, log_density = law._own_density(y)
-            miss = own - goal
-            low, high = np.where(miss < 0.0, y, low), np.where(miss < 0.0, high, y)
-            with np.errstate(over="ignore"):
-                slope = np.exp(log_density + 0.5 * own**2 + _LOG_SQRT_TWO_PI)
-            step = np.divide(
-                miss, slope, out=np.full(y.shape, np.inf), where=slope > 0.0
-            )
-            following = y - step
-            inside = (following >= low) & (following <= high)
-            following = np.where(inside, following, 0.5 * (low + high))
-            near = np.abs(following - y) <= 4e-15 * np.maximum(np.abs(y), high - low)
-            done = near | (miss == 0.0) | (high - low <= 1e-15 * np.abs(high))
-            y = np.where(miss == 0.0, y, following)
-            out[rows] = y
-            left = ~done.all(axis=1)
-            if not left.all():
-                goal, low, high, y = goal[left], low[left], high[left], y[left]
-                law, rows = law.take(left), rows[left]
-        return out
-
-    def _crps(self, y: Float64Array) -> Float64Array:
+    def crps(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
+            # Each F_k misses as F does plus as it differs from F; the cross terms sum
+            # to 0, which leaves the members' mean CRPS less their disagreement.
             each = self._sum([law.crps(y) for law in self.members])
             return each - self._disagreement()[:, None]
-        below, above = self._partial_means(y)
+        # CRPS = E|Y - y| - E|Y - Y'| / 2, and the latter is int F (1 - F).
+        below, above = self.partial_means(y)
         out = below + above
         for rows, part in self._parts():
             mesh = Mesh.of(part.members)
@@ -250,7 +225,7 @@ class PooledLaw(ScannedLaw):
             out[rows] = (mesh.dy * spread).sum(axis=1)
         return out
 
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:
             each = [law.partial_means(y) for law in self.members]
             below, above = (self._sum(side) for side in zip(*each, strict=True))
@@ -262,7 +237,7 @@ class PooledLaw(ScannedLaw):
             below[rows], above[rows] = mesh.partial_means(part._levels, at)
         return below, above
 
-    def _moments(self) -> Float64Array:
+    def moments(self) -> Float64Array:
         each = np.stack([law.moments() for law in self.members])
         if self._is_sum:
             return mix_moments(self.w, each)
@@ -271,27 +246,87 @@ class PooledLaw(ScannedLaw):
             middle = part._sum([one[rows, :1] for one in each])
             mesh = Mesh.of(part.members, cuts=middle, far=True)
             out[rows] = central_moments(mesh, *part._levels(mesh.y), middle)
+        # A mesh ends somewhere: it cannot tell that a moment is infinite or undefined,
+        # but members can.
         strange = ~np.isfinite(each) & (self.w.T[:, :, None] > 0.0)
-        worst = self._sum(
-            [np.where(s, e, 0.0) for s, e in zip(strange, each, strict=True)]
-        )
+        worst = self._sum(np.where(strange, each, 0.0))
         return np.where(strange.any(axis=0), worst, out)
 
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
         mesh = Mesh.of(self.members, fine=True)
-        log_density = self._logpdf(mesh.y)
+        log_density = self.logpdf(mesh.y)
         masses = mesh.masses(np.exp(log_density), self._levels)
-        return np.stack([mesh.y, masses, log_density, self._cdf(mesh.y)])
+        return np.stack([mesh.y, masses, log_density, self.cdf(mesh.y)])
 
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:
             each = [law.nodes() for law in self.members]
             shares = [
                 w[:, None] * one[1] for w, one in zip(self.w.T, each, strict=True)
             ]
             return np.hstack([one[0] for one in each]), np.hstack(shares)
-        return super()._nodes()
+        return super().nodes()
+
+
+class _Search(NamedTuple):
+    """Rows of a pool whose quantiles are being solved for: Z(y) = goal.
+
+    Z is the pool's score Phi^-1(F(y)). `rows` says where the rows stand among all;
+    `goal`, the bracket `low` and `high`, and the present guess `y` are (m, k).
+    """
+
+    law: PooledLaw
+    rows: NDArray[np.int64]
+    goal: Float64Array
+    low: Float64Array
+    high: Float64Array
+    y: Float64Array
+
+    def solve(self) -> Float64Array:
+        """Return the roots of all rows; those that are found take no more work."""
+        out, search = self.y.copy(), self
+        for _ in range(_MOST_STEPS):
+            if len(search.rows) == 0:
+                break
+            search, done = search.step()
+            out[search.rows] = search.y
+            left = np.asarray(~done.all(axis=1))
+            if not left.all():
+                search = search.take(left)
+        return out
+
+    def take(self, left: NDArray[np.bool_]) -> _Search:
+        """Return the search in some of its rows."""
+        frame = self.law.take(left), self.rows[left], self.goal[left]
+        return _Search(*frame, self.low[left], self.high[left], self.y[left])
+
+    def step(self) -> tuple[_Search, NDArray[np.bool_]]:
+        """Return the search after a step of Newton's, and which roots are found."""
+        own, log_density = self.law._own_density(self.y)
+        miss = own - self.goal
+        # Z increases, so the sign of the miss says on which side the root is.
+        low = np.where(miss < 0.0, self.y, self.low)
+        high = np.where(miss < 0.0, self.high, self.y)
+        following = self.y - _newton_steps(miss, own, log_density)
+        # Where the tangent leads out of the bracket it is halved instead.
+        inside = (following >= low) & (following <= high)
+        following = np.where(inside, following, 0.5 * (low + high))
+        size = np.maximum(np.abs(self.y), high - low)
+        near = np.abs(following - self.y) <= 4e-15 * size
+        done = near | (miss == 0.0) | (high - low <= 1e-15 * np.abs(high))
+        y = np.where(miss == 0.0, self.y, following)
+        return self._replace(low=low, high=high, y=y), done
+
+
+def _newton_steps(
+    miss: Float64Array, own: Float64Array, log_density: Float64Array
+) -> Float64Array:
+    """Return miss / Z' with Z' = f / phi(Z), infinite where the slope is 0."""
+    with np.errstate(over="ignore"):
+        slope = np.exp(log_density + 0.5 * own**2 + _LOG_SQRT_TWO_PI)
+    flat = np.full(miss.shape, np.inf)
+    return np.asarray(np.divide(miss, slope, out=flat, where=slope > 0.0))
 
 
 def _log_sum(logs: Float64Array, weights: Float64Array) -> Float64Array:
@@ -301,8 +336,3 @@ def _log_sum(logs: Float64Array, weights: Float64Array) -> Float64Array:
     top = np.where(np.isfinite(top), top, 0.0)
     total = (weights * np.exp(logs - top)).sum(axis=0)
     return np.asarray(top + log_or_minus_inf(total))
-
-
-def _clip(scores: Float64Array) -> Float64Array:
-    clipped: Float64Array = np.clip(scores, -_FURTHEST, _FURTHEST)
-    return clipped

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.laws.law import Law
+from localexpert.laws.law import Law, central_moments_about
 
 # Scores of each law's quantiles, and how many quantiles of all laws border panels;
 # far ones are for moments alone.
@@ -230,11 +230,7 @@ def mix_moments(weights: Float64Array, moments: Float64Array) -> Float64Array:
     mean, c2, c3, c4 = np.where(w[:, :, None] > 0.0, moments, 0.0).transpose(2, 0, 1)
     centre = (w * mean).sum(axis=0)
     s = np.where(w > 0.0, mean - centre, 0.0)
-    parts = (
-        c2 + s**2,
-        c3 + s * (3.0 * c2 + s**2),
-        c4 + s * (4.0 * c3 + s * (6.0 * c2 + s**2)),
-    )
+    parts = central_moments_about((c2, c3, c4), s)
     return np.column_stack([centre, *((w * part).sum(axis=0) for part in parts)])
 
 

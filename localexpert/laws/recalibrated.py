@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -17,12 +17,17 @@ from localexpert.laws.composed_map import ComposedMap
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.scanned import ScannedLaw
-from localexpert.laws.score_map import ProbitMap, ScoreMap, scores_of
+from localexpert.laws.score_map import (
+    ProbitMap,
+    ScoreMap,
+    clip_scores,
+    log_rate,
+    scores_of,
+)
 from localexpert.laws.spline import SplineLaw
 
-# Scores beyond this are those of probabilities that underflow.
-_FURTHEST = 37.5
 # Values of y that are cut at at a time.
 _CUTS = 16
 
@@ -57,9 +62,9 @@ class RecalibratedLaw(ScannedLaw):
     >>> one = np.ones((1, 1))
     >>> law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
     >>> lower = RecalibratedLaw(law, ProbitMap([0.0], [1.0], [0.5]))
-    >>> median = law.ppf(np.array([0.5]))
+    >>> median = law.ppf(np.array([[0.5]]))
     >>> lower.cdf(median).round(3)  # Phi(1)
-    array([0.841])
+    array([[0.841]])
     """
 
     law: SplineLaw
@@ -73,31 +78,30 @@ class RecalibratedLaw(ScannedLaw):
         """That of the law."""
         return self.law.support
 
-    def _take(self, index: slice | NDArray[Any]) -> RecalibratedLaw:
-        return RecalibratedLaw(self.law.take(index), self.scores.take(index))
+    def take(self, rows: slice | NDArray[Any]) -> RecalibratedLaw:
+        return RecalibratedLaw(self.law.take(rows), self.scores.take(rows))
 
     def _own_scores(self, y: Float64Array) -> Float64Array:
         """Return Phi^-1(F(y))."""
         return scores_of(self.law.cdf(y), self.law.sf(y))
 
-    def _cdf(self, y: Float64Array) -> Float64Array:
+    def cdf(self, y: Float64Array) -> Float64Array:
         return self.scores.levels(self._own_scores(y))[0]
 
-    def _sf(self, y: Float64Array) -> Float64Array:
+    def sf(self, y: Float64Array) -> Float64Array:
         return self.scores.levels(self._own_scores(y))[1]
 
-    def _logpdf(self, y: Float64Array) -> Float64Array:
-        own = np.clip(self._own_scores(y), -_FURTHEST, _FURTHEST)
-        return self.law.logpdf(y) + _log_rate(own, *self.scores.forward(own))
+    def logpdf(self, y: Float64Array) -> Float64Array:
+        own = clip_scores(self._own_scores(y))
+        return self.law.logpdf(y) + log_rate(own, *self.scores.forward(own))
 
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
         return self.law.ppf_scores(self.scores.inverse(scores))
 
-    def _crps(self, y: Float64Array) -> Float64Array:
-        scores, _, _ = self._integrals(y)
-        return np.asarray(scores)
+    def crps(self, y: Float64Array) -> Float64Array:
+        return np.asarray(self._integrals(y)[0])
 
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         _, below, above = self._integrals(y)
         return below, above
 
@@ -113,14 +117,14 @@ class RecalibratedLaw(ScannedLaw):
                 out[:, rows, columns] = mesh_crps(mesh[0], mesh[1], *levels, ends, at)
         return out
 
-    def _moments(self) -> Float64Array:
+    def moments(self) -> Float64Array:
         out = np.empty((len(self), 4))
         for rows, part in self._parts():
-            middle = part.ppf(np.full(len(part), 0.5))
-            mesh, _ = part._mesh(middle[:, None])
+            middle = part.ppf(np.full((len(part), 1), 0.5))
+            mesh, _ = part._mesh(middle)
             levels = part.scores.levels(mesh[2])
             law = part.law.base.curve, part.law.rows
-            out[rows] = mesh_moments(*law, mesh[0], mesh[1], *levels, middle)
+            out[rows] = mesh_moments(*law, mesh[0], mesh[1], *levels, middle[:, 0])
         return out
 
     def _mesh(
@@ -137,13 +141,14 @@ class RecalibratedLaw(ScannedLaw):
         """
         none = np.empty((len(self), 0))
         (y, dy, own, log_density), ends = self._mesh(none, with_density=True)
-        own = np.clip(own, -_FURTHEST, _FURTHEST)
+        own = clip_scores(own)
         mapped, log_slopes = self.scores.forward(own)
-        log_density = log_density + _log_rate(own, mapped, log_slopes)
+        log_density = log_density + log_rate(own, mapped, log_slopes)
         masses = np.exp(log_density) * dy
+        # A quadrature's sum misses 1 by its error, which would bias means.
         masses /= masses.sum(axis=1, keepdims=True)
         inner = np.stack([y, masses, log_density, ndtr(mapped)])
-        outer = np.stack([ends, 0.0 * ends, self._logpdf(ends), self._cdf(ends)])
+        outer = np.stack([ends, 0.0 * ends, self.logpdf(ends), self.cdf(ends)])
         return np.concatenate([outer[:, :, :1], inner, outer[:, :, 1:]], axis=2)
 
 
@@ -153,26 +158,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw
+    law : SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or MixedLaw
     scores : ProbitMap
         G, one for all rows or one for each.
 
     Returns
     -------
     Law
-        A `DiscreteLaw` or a `MixedLaw` of what is one, else a `RecalibratedLaw`.
+        A `DiscreteLaw`, `MixedLaw` or `PooledLaw` of what is one, else a
+        `RecalibratedLaw`.
     """
-    del scores
-    msg = (
-        "`law` must be a SplineLaw, RecalibratedLaw, DiscreteLaw or MixedLaw, "
-        f"got {type(law).__name__}."
-    )
-    raise TypeError(msg)
-
-
-@recalibrate_law.register(SplineLaw)
-@recalibrate_law.register(RecalibratedLaw)
-def _(law: Law, scores: ProbitMap) -> RecalibratedLaw:
     return _map_smooth(law, scores)
 
 
@@ -180,12 +175,7 @@ def _(law: Law, scores: ProbitMap) -> RecalibratedLaw:
 def _(law: DiscreteLaw, scores: ProbitMap) -> DiscreteLaw:
     values = np.broadcast_to(law.values, law.probabilities.shape)
     mapped, _ = scores.forward(scores_of(law.cdf(values), law.sf(values)))
-    # Differences of the smaller one of both tails keep their digits.
-    upto, beyond = ndtr(mapped), ndtr(-mapped)
-    rises = np.diff(upto, axis=1, prepend=0.0)
-    falls = -np.diff(beyond, axis=1, prepend=1.0)
-    masses = np.where(upto < beyond, rises, falls)
-    return DiscreteLaw(law.values, np.clip(masses, 0.0, 1.0))
+    return DiscreteLaw.of_scores(law.values, mapped)
 
 
 @recalibrate_law.register
@@ -195,18 +185,15 @@ def _(law: MixedLaw, scores: ProbitMap) -> MixedLaw:
     return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
 
 
-def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw:
-    """Return a smooth law mapped, after the map it has if it has one."""
-    if isinstance(law, RecalibratedLaw):
-        return RecalibratedLaw(law.law, ComposedMap(law.scores, scores))
+def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw | PooledLaw:
+    """Return a law without jumps mapped, after the map it has if it has one."""
     if isinstance(law, SplineLaw):
         return RecalibratedLaw(law, scores)
-    msg = f"`law` must be made of a SplineLaw, got {type(law).__name__}."
-    raise TypeError(msg)
-
-
-def _log_rate(
-    own: Float64Array, mapped: Float64Array, log_slopes: Float64Array
-) -> Float64Array:
-    """Return log G' where scores `own` are `mapped` with slopes h'."""
-    return np.asarray(log_slopes + 0.5 * (own - mapped) * (own + mapped))
+    if not isinstance(law, RecalibratedLaw | PooledLaw):
+        msg = (
+            "`law` must be a SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or "
+            f"MixedLaw, got {type(law).__name__}."
+        )
+        raise TypeError(msg)
+    both = scores if law.scores is None else ComposedMap(law.scores, scores)
+    return replace(law, scores=both)

@@ -45,6 +45,7 @@ def recentre(law: Law, means: Float64Array) -> Law:
         # A smaller CDF is that of larger values.
         return recalibrate_law(law, _shift_scores(-shift)).moments()[:, 0]
 
+    # The mean increases with the shift, so one root is all there is.
     spread = np.sqrt(law.moments()[:, 1])
     shift = _solve_increasing(mean, means, _TOLERANCE * spread)
     return recalibrate_law(law, _shift_scores(-shift))

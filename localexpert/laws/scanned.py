@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._kernels.regions import density_levels, level_crossings
-from localexpert.laws.law import Law
+from localexpert.laws.law import Law, golden_section
 
 # Rows whose mesh is in memory at a time.
 _ROWS = 1024
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _GOLDEN_STEPS = 45
 
 
@@ -31,7 +30,7 @@ class ScannedLaw(Law):
             rows = slice(start, start + _ROWS)
             yield rows, self.take(rows)
 
-    def _entropy(self) -> Float64Array:
+    def entropy(self) -> Float64Array:
         out = np.empty(len(self))
         for rows, part in self._parts():
             _, masses, log_density, _ = part._scan()
@@ -39,43 +38,40 @@ class ScannedLaw(Law):
             out[rows] = -(masses * held).sum(axis=1)
         return out
 
-    def _mode(self) -> Float64Array:
-        out = np.empty(len(self))
-        for rows, part in self._parts():
-            y, _, log_density, _ = part._scan()
-            best = np.argmax(log_density, axis=1)
-            every = np.arange(len(part))
-            low = y[every, np.maximum(best - 1, 0)]
-            high = y[every, np.minimum(best + 1, y.shape[1] - 1)]
-            out[rows] = _golden_maximum(part.logpdf, low, high)
-        return out
+    def mode(self) -> Float64Array:
+        parts = [part._highest() for _, part in self._parts()]
+        return np.concatenate([np.empty(0), *parts])
 
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+    def _highest(self) -> Float64Array:
+        """Return where the density is greatest, beside the node where it is."""
+        y, _, log_density, _ = self._scan()
+        best, every = np.argmax(log_density, axis=1), np.arange(len(self))
+        low = y[every, np.maximum(best - 1, 0)]
+        high = y[every, np.minimum(best + 1, y.shape[1] - 1)]
+        inner = golden_section(lambda at: -self.logpdf(at), low, high, _GOLDEN_STEPS)
+        # The ends, too: a density that is cut off may be greatest where it is cut.
+        trials = np.column_stack([inner, low, high])
+        return np.asarray(trials[every, np.argmax(self.logpdf(trials), axis=1)])
+
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
         y, masses, _, _ = self._scan()
         return y, masses
 
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
-        """Scan at the nodes, with lines of log density between them."""
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         y, _, log_density, cdf = self._scan()
-        goals = np.ascontiguousarray(coverage, dtype=np.float64)
-        levels = density_levels(log_density, cdf, goals)
-        return [
-            level_crossings(y[i], log_density[i], levels[i]) for i in range(len(self))
-        ]
+        return densest_regions(y, log_density, cdf, coverage)
 
 
-def _golden_maximum(
-    function: Callable[[Float64Array], Float64Array],
-    low: Float64Array,
-    high: Float64Array,
-) -> Float64Array:
-    """Return where in [low, high] (n,) the function is greatest, ends included."""
-    ends = low, high
-    for _ in range(_GOLDEN_STEPS):
-        gap = _GOLDEN * (high - low)
-        at = function(np.column_stack([high - gap, low + gap]))
-        left = at[:, 0] >= at[:, 1]
-        low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
-    trials = np.column_stack([0.5 * (low + high), *ends])
-    best = np.argmax(function(trials), axis=1)
-    return np.asarray(np.take_along_axis(trials, best[:, None], axis=1)[:, 0])
+def densest_regions(
+    y: Float64Array,
+    log_density: Float64Array,
+    cdf: Float64Array,
+    coverage: Float64Array,
+) -> list[Float64Array]:
+    """Return where the density is above the level that gives each row its coverage.
+
+    From nodes (n, m), with lines of log density between them; coverage is (n,).
+    """
+    goals = np.ascontiguousarray(coverage, dtype=np.float64)
+    levels = density_levels(log_density, cdf, goals)
+    return [level_crossings(*row) for row in zip(y, log_density, levels, strict=True)]

@@ -23,9 +23,11 @@ from localexpert._validation import (
     check_increasing,
     check_same_length,
 )
+from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
+from localexpert.laws.law import freeze_fields
 
-# Steepest slope over chord, and a touch for rounding.
-_STEEPEST = 3.0 * (1.0 + 1e-6)
+# Scores beyond this are those of probabilities that underflow.
+FURTHEST = 37.5
 # The piece on which a curve leads over to its tail.
 _END_STEP = 0.5
 
@@ -94,9 +96,7 @@ class ProbitMap:
         values = check_array(self.values, "values", shape)
         slopes = check_array(self.slopes, "slopes", values.shape)
         _check_curves(knots, np.atleast_2d(values), np.atleast_2d(slopes))
-        for name, array in (("knots", knots), ("values", values), ("slopes", slopes)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze_fields(self, knots=knots, values=values, slopes=slopes)
 
     @classmethod
     def identity(cls) -> ProbitMap:
@@ -256,6 +256,22 @@ def scores_of(below: Float64Array, above: Float64Array) -> Float64Array:
     return np.where(below < above, score, -score)
 
 
+def clip_scores(scores: Float64Array) -> Float64Array:
+    """Return scores within those of probabilities that are not 0."""
+    return np.asarray(np.clip(scores, -FURTHEST, FURTHEST))
+
+
+def log_rate(
+    own: Float64Array, mapped: Float64Array, log_slopes: Float64Array
+) -> Float64Array:
+    """Return log G' of G(p) = Phi(h(Phi^-1(p))), scores mapped by h with slopes h'.
+
+    G' = h' phi(h(s)) / phi(s); the difference of the squares is a product, which
+    keeps its digits.
+    """
+    return np.asarray(log_slopes + 0.5 * (own - mapped) * (own + mapped))
+
+
 def _check_curves(
     knots: Float64Array, values: Float64Array, slopes: Float64Array
 ) -> None:
@@ -264,9 +280,7 @@ def _check_curves(
     if (rises <= 0.0).any():
         msg = f"`values` must increase strictly, got a rise of {rises.min():g}."
         raise ValueError(msg)
-    steepest = np.full(slopes.shape, np.inf)
-    steepest[:, :-1] = _STEEPEST * rises / np.diff(knots)
-    steepest[:, 1:] = np.minimum(steepest[:, 1:], steepest[:, :-1])
+    steepest = STEEPEST_GIVEN * chords_beside(knots, values)
     if (slopes <= 0.0).any() or (slopes > steepest).any():
         msg = (
             "`slopes` must be positive and at most 3 times the chords beside, "

@@ -28,18 +28,17 @@ from localexpert._kernels.law_spline import (
     spline_quantiles,
     truncate,
 )
-from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert._validation import check_array, check_bounds, check_increasing
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import Law
+from localexpert.laws.scanned import densest_regions
 
 # Nodes of a panel, and the widest panel in t.
 _N_NODES = 5
 _WIDEST = 0.7
 # How far in t the shared panels go at least.
 _OUTER = 8.4
-# Steepest slope over chord, and a touch for rounding.
-_STEEPEST = 3.0 * (1.0 + 1e-6)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +79,9 @@ class SplineLaw(Law):
     >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
     >>> one = np.ones((2, 1))
     >>> law = SplineLaw([0.0, 5.0], [1.0, 2.0], [0.0], 0.0 * one, one, base)
-    >>> law.cdf(np.array([0.0, 5.0])).round(1)
-    array([0.5, 0.5])
+    >>> law.cdf(np.array([[0.0], [5.0]])).round(1)
+    array([[0.5],
+           [0.5]])
     """
 
     center: Float64Array
@@ -135,6 +135,8 @@ class SplineLaw(Law):
     @cached_property
     def panels(self) -> Panels:
         """Panels between the knots of the law and the levels of the base curve."""
+        # Between these g and t(r) are polynomials, or smooth tails, and Gauss-Legendre
+        # sums of few nodes are exact to rounding.
         inner = np.concatenate([self.knots, self.base.levels])
         end = max(_OUTER, inner.max(), -inner.min())
         grid = np.linspace(-end, end, 2 * int(np.ceil(end / _WIDEST)) + 1)
@@ -142,6 +144,7 @@ class SplineLaw(Law):
         nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
         nodes, weights = 0.5 * (1.0 + nodes), 0.5 * weights
         width = np.diff(borders)[:, None]
+        # dr/dt is part of the weights: integrals over r become sums over t.
         t = borders[:-1, None] + width * nodes
         r, rates = points_at(self.base.curve, t.ravel())
         weighted = rates.reshape(t.shape) * weights * width
@@ -173,58 +176,53 @@ class SplineLaw(Law):
         mesh, ends = spline_mesh(*law, *places, with_density)
         return mesh, ends
 
-    def _take(self, index: slice | NDArray[Any]) -> SplineLaw:
-        return SplineLaw(
-            self.center[index],
-            self.scale[index],
-            self.knots,
-            self.values[index],
-            self.slopes[index],
-            self.base,
-            self.bounds,
-        )
+    def take(self, rows: slice | NDArray[Any]) -> SplineLaw:
+        frame = self.center[rows], self.scale[rows]
+        curves = self.knots, self.values[rows], self.slopes[rows]
+        return SplineLaw(*frame, *curves, self.base, self.bounds)
 
-    def _cdf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, y, False)
+    # Kernels are compiled for contiguous arrays; views are copied before them.
 
-    def _sf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, y, True)
+    def cdf(self, y: Float64Array) -> Float64Array:
+        return spline_cdf(self.base.curve, self.rows, np.ascontiguousarray(y), False)
 
-    def _logpdf(self, y: Float64Array) -> Float64Array:
-        return spline_logpdf(self.base.curve, self.rows, y)
+    def sf(self, y: Float64Array) -> Float64Array:
+        return spline_cdf(self.base.curve, self.rows, np.ascontiguousarray(y), True)
 
-    def _ppf_scores(self, scores: Float64Array) -> Float64Array:
-        return spline_quantiles(self.base.curve, self.rows, scores)
+    def logpdf(self, y: Float64Array) -> Float64Array:
+        return spline_logpdf(self.base.curve, self.rows, np.ascontiguousarray(y))
 
-    def _crps(self, y: Float64Array) -> Float64Array:
-        out = spline_crps(self.base.curve, self.rows, self.panels, y)
-        scores: Float64Array = out[0]
-        return scores
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
+        asked = np.ascontiguousarray(scores)
+        return spline_quantiles(self.base.curve, self.rows, asked)
 
-    def _partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
-        _, below, above = spline_crps(self.base.curve, self.rows, self.panels, y)
+    def crps(self, y: Float64Array) -> Float64Array:
+        return np.asarray(self._integrals(y)[0])
+
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        _, below, above = self._integrals(y)
         return below, above
 
-    def _moments(self) -> Float64Array:
+    def _integrals(self, y: Float64Array) -> Float64Array:
+        """Return CRPS and both partial means, (3, n, k)."""
+        law = self.base.curve, self.rows, self.panels
+        return spline_crps(*law, np.ascontiguousarray(y))
+
+    def moments(self) -> Float64Array:
         return spline_moments(self.base.curve, self.rows, self.panels)
 
-    def _entropy(self) -> Float64Array:
+    def entropy(self) -> Float64Array:
         return spline_entropy(self.base.curve, self.rows, self.panels)
 
-    def _mode(self) -> Float64Array:
+    def mode(self) -> Float64Array:
         return spline_mode(self.base.curve, self.rows, self.panels)
 
-    def _nodes(self) -> tuple[Float64Array, Float64Array]:
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
         return spline_nodes(self.base.curve, self.rows, self.panels)
 
-    def _densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
-        """Scan at the nodes of the panels, with lines of log density between them."""
-        y, log_density, cdf = spline_scan(self.base.curve, self.rows, self.panels)
-        goals = np.ascontiguousarray(coverage, dtype=np.float64)
-        levels = density_levels(log_density, cdf, goals)
-        return [
-            level_crossings(y[i], log_density[i], levels[i]) for i in range(len(self))
-        ]
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        scan = spline_scan(self.base.curve, self.rows, self.panels)
+        return densest_regions(*scan, coverage)
 
 
 def _check_curves(
@@ -248,9 +246,7 @@ def _check_curves(
         )
         raise ValueError(msg)
     # Slopes within 3 chords on both sides keep a cubic from decreasing.
-    steepest = np.full(slopes.shape, np.inf)
-    steepest[:, :-1] = _STEEPEST * rises / np.diff(knots)
-    steepest[:, 1:] = np.minimum(steepest[:, 1:], steepest[:, :-1])
+    steepest = STEEPEST_GIVEN * chords_beside(knots, values)
     _refuse_slopes(slopes, slopes > steepest, "be at most 3 times the chords beside")
     _refuse_slopes(slopes, slopes < 0.0, "not be negative")
     ends = np.zeros(slopes.shape, dtype=bool)

@@ -101,10 +101,10 @@ def plot_pit(
     n = len(outcomes)
     edges = np.linspace(0.0, 1.0, bins + 1)
     counts, _ = np.histogram(dist.pit(outcomes, random_state), edges)
+    # Bonferroni: B bars are all inside with the coverage if each misses B times less.
     tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
     low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
-    if ax is None:
-        ax = new_axes()
+    ax = new_axes() if ax is None else ax
     ax.bar(
         edges[:-1],
         counts * bins / n,
@@ -184,6 +184,7 @@ def plot_quantile_reliability(
     nominal = _LEVELS if levels is None else _check_levels(levels)
     n = len(outcomes)
     pit = np.sort(dist.pit(outcomes, random_state))
+    # y <= Q(a) is PIT <= a, and a PIT drawn within a jump is uniform if y is of F.
     share = np.searchsorted(pit, nominal, "right") / n
     ends = np.concatenate([[0.0], nominal, [1.0]])
     tail = 0.5 * (1.0 - coverage)

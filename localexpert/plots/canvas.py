@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_same_length, check_vector
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert._validation import check_integer, check_same_length
+from localexpert.distribution import predictive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,16 @@ def new_axes(size: tuple[float, float] = SIZE) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
+def new_grid(
+    rows: int, columns: int, size: tuple[float, float], *, sharex: bool = False
+) -> NDArray[np.object_]:
+    """Return the axes of a new figure of that size, shape (rows, columns)."""
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=size, layout="constrained")
+    return np.asarray(figure.subplots(rows, columns, sharex=sharex, squeeze=False))
+
+
 def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
     """Return n axes as a vector."""
     array = np.asarray(axes, dtype=object)
@@ -42,20 +52,16 @@ def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
 
 def check_dist(dist: Any) -> None:
     """Refuse what is no forecast, or one of no rows."""
-    if not isinstance(dist, PredictiveDistribution):
-        msg = f"`dist` must be a PredictiveDistribution, got {type(dist).__name__}."
-        raise TypeError(msg)
+    predictive.check_distribution(dist)
     if len(dist) == 0:
         msg = "`dist` must have at least one row, got none."
         raise ValueError(msg)
 
 
-def check_outcomes(y: ArrayLike, dist: PredictiveDistribution) -> Float64Array:
-    """Return outcomes, one for each row of a forecast."""
+def check_outcomes(y: ArrayLike, dist: Any) -> Float64Array:
+    """Return outcomes, one for each row of a forecast that has some."""
     check_dist(dist)
-    outcomes = check_vector(y, "y")
-    check_same_length(len(dist), "`dist`", len(outcomes), "y")
-    return outcomes
+    return predictive.check_outcomes(y, dist)
 
 
 def check_row(row: Any, name: str, n: int) -> int:

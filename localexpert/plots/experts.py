@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice
 from localexpert.experts.report import ExpertReport
+from localexpert.plots.canvas import GREY, check_axes, new_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GREY = "0.45"
 _PANELS = ("Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate")
 # Room above and below the values of a panel, as a share of their range.
 _MARGIN = 0.08
@@ -75,7 +75,8 @@ def plot_expert_report(
             f"got {type(report).__name__}."
         )
         raise TypeError(msg)
-    panels = _new_axes() if axes is None else _check_axes(axes)
+    given = new_grid(2, 3, (9.5, 5.4), sharex=True) if axes is None else axes
+    panels = check_axes(given, len(_PANELS), "axes").reshape(2, 3)
     numbers = np.arange(1.0, len(report.thresholds) + 1.0)
     x = report.thresholds if against == "threshold" else numbers
     accuracy, kappa, auc, loss, error, rate = panels.ravel()
@@ -83,9 +84,9 @@ def plot_expert_report(
     _draw_folds(accuracy, x, report.accuracy)
     _draw_reference(accuracy, x, np.maximum(base, 1.0 - base))
     _draw_folds(kappa, x, report.kappa)
-    kappa.axhline(0.0, ls="--", color=_GREY, lw=1, zorder=1)
+    kappa.axhline(0.0, ls="--", color=GREY, lw=1, zorder=1)
     auc.plot(x, report.auc, "o-", ms=4, lw=1.2)
-    auc.axhline(0.5, ls="--", color=_GREY, lw=1, zorder=1)
+    auc.axhline(0.5, ls="--", color=GREY, lw=1, zorder=1)
     _draw_calibration(loss, x, report.log_loss_raw, report.log_loss)
     _draw_reference(loss, x, _entropy(base))
     _draw_calibration(error, x, report.calibration_error_raw, report.calibration_error)
@@ -94,39 +95,11 @@ def plot_expert_report(
     return panels
 
 
-def _new_axes() -> NDArray[np.object_]:
-    """Return the six axes of a new figure that share a horizontal axis."""
-    import matplotlib.pyplot as plt
-
-    panels: NDArray[np.object_] = plt.subplots(
-        2, 3, figsize=(9.5, 5.4), sharex=True, layout="constrained"
-    )[1]
-    return panels
-
-
-def _check_axes(axes: Any) -> NDArray[np.object_]:
-    """Return six axes in two rows."""
-    array = np.asarray(axes, dtype=object)
-    if array.size != len(_PANELS):
-        msg = f"`axes` must hold {len(_PANELS)} Axes, got {array.size}."
-        raise ValueError(msg)
-    return array.reshape(2, 3)
-
-
 def _draw_folds(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
     """Draw means over folds (N, n_folds) and one standard deviation either side."""
     mean, spread = figures.mean(axis=1), figures.std(axis=1)
-    ax.errorbar(
-        x,
-        mean,
-        spread,
-        fmt="o-",
-        ms=4,
-        lw=1.2,
-        elinewidth=1.2,
-        capsize=2,
-        label="mean, sd over folds",
-    )
+    look: dict[str, Any] = {"fmt": "o-", "ms": 4, "lw": 1.2, "elinewidth": 1.2}
+    ax.errorbar(x, mean, spread, capsize=2, label="mean, sd over folds", **look)
 
 
 def _draw_calibration(
@@ -141,7 +114,7 @@ def _draw_calibration(
 
 def _draw_reference(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
     """Draw what forecasting the base rate for every row gets."""
-    ax.plot(x, figures, "--", color=_GREY, lw=1, zorder=1, label="base rate alone")
+    ax.plot(x, figures, "--", color=GREY, lw=1, zorder=1, label="base rate alone")
 
 
 def _entropy(p: Float64Array) -> Float64Array:

@@ -96,8 +96,7 @@ def plot_fan(
     size = np.diff(starts, append=len(values))
     bands = np.add.reduceat(quantiles, starts, axis=0) / size[:, None]
     at = _mean_positions(values[order], starts, size)
-    if ax is None:
-        ax = new_axes()
+    ax = new_axes() if ax is None else ax
     k = len(shares)
     ax.plot(at, bands[:, k], color="C0", lw=1.5, zorder=3, label="median")
     for j, (share, color) in enumerate(zip(shares, _band_colors(k), strict=True)):

@@ -24,6 +24,7 @@ from localexpert.plots.canvas import (
     format_number,
     format_percent,
     new_axes,
+    new_grid,
 )
 from localexpert.plots.shape import ForecastShape
 
@@ -174,14 +175,9 @@ def _check_mark(value: Any, mark: str) -> float:
 def _panels(what: str, ax: Any) -> NDArray[np.object_]:
     """Return the one or two axes to draw on, as a vector."""
     n = 2 if what == "both" else 1
-    if ax is not None:
-        return check_axes(ax, n, "ax")
-    if n == 1:
-        return check_axes(new_axes(), 1, "ax")
-    import matplotlib.pyplot as plt
-
-    panels = plt.subplots(2, 1, figsize=(6.5, 5.2), sharex=True, layout="constrained")
-    return check_axes(panels[1], 2, "ax")
+    if ax is None:
+        ax = new_grid(2, 1, (6.5, 5.2), sharex=True) if n == 2 else new_axes()
+    return check_axes(ax, n, "ax")
 
 
 def _draw_spikes(

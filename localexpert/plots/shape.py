@@ -54,6 +54,7 @@ class ForecastShape:
         one = dist[row]
         if not one.law.has_jumps:
             return cls(one, np.empty(0), np.empty(0))
+        # All atoms are nodes, for sums over nodes are exact; most nodes are no atoms.
         values = np.unique(one.law.nodes()[0])[None, :]
         jumps = (one.law.cdf(values) - one.law.cdf_left(values))[0]
         real = jumps > _LEAST_MASS

@@ -96,14 +96,13 @@ def plot_sharpness(
     width, name = _spread_of(dist, spread, check_level(coverage, "coverage"))
     median = dist.median()
     error = np.abs(outcomes - median)
-    expected = np.add(*dist.law.partial_means(median))
+    expected = np.add(*dist.partial_means(median))
     group = _bin_rows(width, bins)
     size = np.bincount(group)
     at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
-    if ax is None:
-        ax = new_axes()
+    ax = new_axes() if ax is None else ax
     shown = sample_rows(len(error))
     ax.plot(width[shown], error[shown], "o", color=GREY, ms=2, mew=0, alpha=0.3)
     ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")

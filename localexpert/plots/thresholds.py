@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from calibration import ReliabilityCurve, reliability_curve
 from localexpert._validation import check_integer, check_level
 from localexpert.experts.task_record import TaskRecord
-from localexpert.plots.canvas import GREY, check_axes, format_number, format_percent
+from localexpert.plots.canvas import (
+    GREY,
+    check_axes,
+    format_number,
+    format_percent,
+    new_grid,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,18 +128,12 @@ def _columns(k: int) -> int:
 
 def _new_grid(k: int) -> NDArray[np.object_]:
     """Return k axes of a new figure, three in a row, and take away the others."""
-    import matplotlib.pyplot as plt
-
     columns = _columns(k)
     rows = -(-k // columns)
-    size = (0.8 + 2.0 * columns, 0.9 + 2.1 * rows)
-    grid = plt.subplots(
-        rows, columns, figsize=size, layout="constrained", squeeze=False
-    )[1].ravel()
+    grid = new_grid(rows, columns, (0.8 + 2.0 * columns, 0.9 + 2.1 * rows)).ravel()
     for spare in grid[k:]:
         spare.remove()
-    panels: NDArray[np.object_] = grid[:k]
-    return panels
+    return grid[:k]
 
 
 def _draw_curves(ax: Axes, raw: ReliabilityCurve, after: ReliabilityCurve) -> None:

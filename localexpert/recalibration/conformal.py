@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number, check_same_length
+from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows
 from localexpert.laws import Law
 from localexpert.laws.score_map import ProbitMap
@@ -247,9 +248,7 @@ def _curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
     # The chords of the pieces that lead over to the tails are 1.
     h = np.concatenate([[1.0], np.diff(inner), [1.0]])
     chords = np.concatenate([[1.0], np.diff(z) / np.diff(inner), [1.0]])
-    w1, w2 = 2.0 * h[1:] + h[:-1], h[1:] + 2.0 * h[:-1]
-    slopes = (w1 + w2) / (w1 / chords[:-1] + w2 / chords[1:])
-    return ProbitMap.through(inner, z, slopes)
+    return ProbitMap.through(inner, z, harmonic_slopes(h, chords))
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:

@@ -141,10 +141,11 @@ class PitRecalibration(Recalibration):
 
 def pit_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:
     """Return Phi^-1 of the PIT values, at shares (n, k) or (1, k) of jumps, (n, k)."""
-    upto, beyond = law.cdf(y)[:, None], law.sf(y)[:, None]
+    at = y[:, None]
+    upto, beyond = law.cdf(at), law.sf(at)
     if not law.has_jumps:
         return scores_of(upto, beyond)
-    jump = np.maximum(upto - law.cdf_left(y)[:, None], 0.0)
+    jump = np.maximum(upto - law.cdf_left(at), 0.0)
     return scores_of(upto - (1.0 - share) * jump, beyond + (1.0 - share) * jump)
 
 

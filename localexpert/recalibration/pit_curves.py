@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from calibration.typing import Float64Array
-from localexpert.laws.score_map import ProbitMap
+from localexpert.laws.score_map import ProbitMap, log_rate
 
 # Knots of h(z) - z, in normal deviations; the fit takes it to be constant beyond.
 _KNOTS = np.linspace(-2.4, 2.4, 9)
@@ -140,8 +140,7 @@ class PitCells:
         """Return log G' in each fold's cells by its map, (F, C)."""
         by_fold = ProbitMap.by_row(maps, np.arange(len(maps)))
         scores = self.scores
-        mapped, log_slopes = by_fold.forward(scores)
-        return np.asarray(log_slopes + 0.5 * (scores - mapped) * (scores + mapped))
+        return log_rate(scores, *by_fold.forward(scores))
 
     def _parts(self) -> tuple[Float64Array, Float64Array]:
         return self.weight, self.sums

@@ -45,17 +45,10 @@ def _draw_pit(evidence: Evidence) -> Markup:
     )
     bins = int(np.clip(len(evidence) // _ROWS_A_BAR, 4, 20))
 
-    def draw(ax: Any) -> None:
-        plot_pit(
-            evidence.y,
-            evidence.dist,
-            bins=bins,
-            random_state=evidence.seed,
-            ax=ax,
-        )
-
     return picture(
-        draw,
+        lambda ax: plot_pit(
+            evidence.y, evidence.dist, bins=bins, random_state=evidence.seed, ax=ax
+        ),
         f"Histogram of PIT values in {bins} bars. {shown}",
         "The histogram of PIT values, the levels of the forecasts at which outcomes "
         "fell, is flat if forecasts are right: a trough says that they are too "
@@ -77,17 +70,11 @@ def _draw_reliability(evidence: Evidence) -> Markup:
         "one in ten."
     )
 
-    def draw(ax: Any) -> None:
-        plot_quantile_reliability(
-            evidence.y,
-            evidence.dist,
-            difference=True,
-            random_state=evidence.seed,
-            ax=ax,
-        )
-
+    shared: dict[str, Any] = {"difference": True, "random_state": evidence.seed}
     return picture(
-        draw,
+        lambda ax: plot_quantile_reliability(
+            evidence.y, evidence.dist, ax=ax, **shared
+        ),
         f"Share of outcomes below the quantiles, less their levels. {shown}",
         "How many more outcomes lie below each quantile than should: above the line "
         "quantiles are too high, below it too low. A curve that rises from left to "
@@ -99,12 +86,9 @@ def _draw_sharpness(evidence: Evidence) -> Markup:
     spread = evidence.dist.std()
     error = np.abs(evidence.y - evidence.dist.median())
 
-    def draw(ax: Any) -> None:
-        plot_sharpness(evidence.y, evidence.dist, ax=ax)
-
     shown = _say_sharpness(spread, error)
     return picture(
-        draw,
+        lambda ax: plot_sharpness(evidence.y, evidence.dist, ax=ax),
         f"Absolute errors against the standard deviations of forecasts. {shown}",
         "Errors against the spread that was forecast: means (dots) should lie on the "
         "crosses, what forecasts expected of their own errors, and rise from left to "

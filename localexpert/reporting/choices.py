@@ -60,12 +60,6 @@ def _draw_experts(model: Any) -> list[Markup]:
     numbers = [int(k) for k in picked] if n > 2 else list(range(n))
     auc = experts.auc
 
-    def draw_report(axes: Any) -> None:
-        plot_expert_report(experts, axes=axes)
-
-    def draw_reliability(axes: Any) -> None:
-        plot_threshold_reliability(model, numbers=numbers, axes=axes)
-
     ece = float(experts.calibration_error.mean())
     before = float(experts.calibration_error_raw.mean())
     told = (
@@ -74,35 +68,33 @@ def _draw_experts(model: Any) -> list[Markup]:
     )
     columns = min(len(numbers), 2)
     shape = ((len(numbers) + columns - 1) // columns, columns)
-    reliability = (
+    words = (
         "Probabilities of experts against the shares that came true, out of fold. "
         "Calibrated ones lie on the diagonal."
     )
-    return [
+    parts = [
         element("h3", "The experts"),
         picture(
-            draw_report,
+            lambda axes: plot_expert_report(experts, axes=axes),
             f"Figures of {n} experts by threshold. {told}",
             f"Each expert answers whether y is below a threshold. {told}",
             size=(5.6, 6.4),
             panels=(3, 2),
             wide=True,
         ),
-        *(
-            [
-                picture(
-                    draw_reliability,
-                    f"Reliability of {len(numbers)} experts. {reliability}",
-                    reliability,
-                    size=(5.2, 2.7 * shape[0]),
-                    panels=shape,
-                    wide=True,
-                )
-            ]
-            if shape[0] * shape[1] == len(numbers)
-            else []
-        ),
     ]
+    # An odd number of panels would leave one of the grid empty.
+    if shape[0] * shape[1] == len(numbers):
+        reliability = picture(
+            lambda axes: plot_threshold_reliability(model, numbers=numbers, axes=axes),
+            f"Reliability of {len(numbers)} experts. {words}",
+            words,
+            size=(5.2, 2.7 * shape[0]),
+            panels=shape,
+            wide=True,
+        )
+        parts.append(reliability)
+    return parts
 
 
 def _walk(

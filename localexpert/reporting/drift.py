@@ -200,6 +200,7 @@ def _measure_feature(name: str, before: Column, now: Column) -> FeatureDrift:
             [np.bincount(v.astype(np.intp), minlength=size) for v in (old, new)]
         )
         shares = counts / counts.sum(axis=1, keepdims=True)
+        # Total variation, for categories what Kolmogorov & Smirnov's is for numbers.
         distance = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
         p = _test_counts(counts)
     # Two tests of one feature: of its values, and of whether it has one.

@@ -18,7 +18,8 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.explain.mixing import read_table
+from localexpert.explain.mixing import check_columns, read_table
+from localexpert.explain.shapley import check_predicts
 from localexpert.reporting.findings import CoverageTest
 from localexpert.reporting.reference import forecast_climatology
 from localexpert.reporting.scores import Scores
@@ -142,9 +143,7 @@ def gather_evidence(
     random_state: int,
 ) -> Evidence:
     """Check the arguments of a report and make the forecasts."""
-    if not callable(getattr(model, "predict_dist", None)):
-        msg = f"`model` must have a method predict_dist, got {type(model).__name__}."
-        raise TypeError(msg)
+    check_predicts(model)
     coverage = check_level(coverage, "coverage")
     seed = check_integer(random_state, "random_state", 0)
     table, target = _check_rows(X, y, "X", "y")
@@ -154,7 +153,7 @@ def gather_evidence(
             msg = "`y_train` must be given with `X_train`, got None."
             raise ValueError(msg)
         X_train, held = _check_rows(X_train, held, "X_train", "y_train")
-        _check_columns(table, X_train)
+        check_columns(table, X_train, "X_train")
     dist = model.predict_dist(table)
     if not isinstance(dist, PredictiveDistribution) or len(dist) != len(target):
         msg = (
@@ -176,14 +175,3 @@ def _check_rows(
     target = check_vector(y, y_name)
     check_same_length(len(table), f"`{X_name}`", len(target), y_name)
     return table, target
-
-
-def _check_columns(X: Any, X_train: Any) -> None:
-    """Refuse training rows with other columns."""
-    want, got = Columns.of(X), Columns.of(X_train)
-    if got != want:
-        msg = (
-            f"`X_train` must have the columns of `X`, {want.names or want.n_columns}, "
-            f"got {got.names or got.n_columns}."
-        )
-        raise ValueError(msg)

@@ -111,17 +111,13 @@ def _draw(evidence: Evidence, name: str, row: int) -> Markup:
         f"the outcome {show(y)}."
     )
 
-    def draw(ax: Any) -> None:
-        plot_forecast(
-            evidence.dist,
-            row,
-            what="density",
-            coverage=evidence.coverage,
-            y=y,
-            ax=ax,
-        )
-
-    return picture(draw, f"Density of a forecast. {told}", told, size=(5.0, 2.5))
+    looks: dict[str, Any] = {"what": "density", "coverage": evidence.coverage, "y": y}
+    return picture(
+        lambda ax: plot_forecast(evidence.dist, row, ax=ax, **looks),
+        f"Density of a forecast. {told}",
+        told,
+        size=(5.0, 2.5),
+    )
 
 
 def _tabulate(

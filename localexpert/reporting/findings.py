@@ -106,6 +106,7 @@ def describe_pit(pit: Float64Array) -> str:
     distances from 1/2 has mean 1/12 and variance 1 / 180n.
     """
     n = len(pit)
+    # In standard errors: a uniform u has variance 1 / 12, (u - 1/2)^2 has 1 / 180.
     lean = (pit.mean() - 0.5) * np.sqrt(12.0 * n)
     spread = (np.mean((pit - 0.5) ** 2) - 1.0 / 12.0) * np.sqrt(180.0 * n)
     told = []
@@ -132,6 +133,7 @@ def adjust_holm(p_values: Sequence[float]) -> Float64Array:
     """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
+    # Holm (1979): the k-th least counts n - k + 1 times, and none less than one before.
     raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(raised, 1.0)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.metrics import (
-    crps_score,
-    interval_coverage,
-    log_score,
-    pinball_loss,
-)
+from localexpert.metrics import crps_score, log_score
 
 
 @dataclass(frozen=True)
@@ -46,17 +41,9 @@ class Scores:
         cls, y: Float64Array, dist: PredictiveDistribution, coverage: float
     ) -> Scores:
         """Score whole distributions of outcomes, shape (n,)."""
-        losses = [pinball_loss(y, dist, level=level) for level in levels_for(coverage)]
-        low, high = dist.interval(coverage).T
-        return cls(
-            crps=crps_score(y, dist),
-            log_score=log_score(y, dist),
-            quantile_loss=float(np.mean(losses)),
-            rmse=_root_mean_square(y - dist.mean()),
-            mae=float(np.mean(np.abs(y - dist.median()))),
-            coverage=interval_coverage(y, dist, coverage=coverage),
-            width=float(np.mean(high - low)),
-        )
+        quantiles = dist.quantiles(levels_for(coverage))
+        told = cls.of_quantiles(y, dist.mean(), quantiles, coverage)
+        return replace(told, crps=crps_score(y, dist), log_score=log_score(y, dist))
 
     @classmethod
     def of_quantiles(
@@ -75,7 +62,7 @@ class Scores:
             crps=None,
             log_score=None,
             quantile_loss=float(loss.mean()),
-            rmse=_root_mean_square(y - mean),
+            rmse=float(np.sqrt(np.mean((y - mean) ** 2))),
             mae=float(np.mean(np.abs(miss[:, levels == 0.5]))),
             coverage=float(np.mean((low <= y) & (y <= high))),
             width=float(np.mean(high - low)),
@@ -87,7 +74,3 @@ def levels_for(coverage: float) -> list[float]:
     tail = 0.5 * (1.0 - coverage)
     inner = [level for level in (0.25, 0.75) if tail < level < 1.0 - tail]
     return sorted({tail, *inner, 0.5, 1.0 - tail})
-
-
-def _root_mean_square(error: Float64Array) -> float:
-    return float(np.sqrt(np.mean(error**2)))

@@ -18,8 +18,6 @@ h2 { font-size: 1.3rem; line-height: 1.25; margin: 2.5rem 0 .5rem;
 h3 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
 p { margin: .5rem 0; }
 .soft, figcaption, caption { color: var(--soft); font-size: .9rem; }
-nav { margin: 1rem 0; font-size: .9rem; line-height: 2; }
-nav a { margin-right: .9rem; color: inherit; white-space: nowrap; }
 .cards { display: grid; gap: .6rem; margin: 1rem 0;
   grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
 .card { background: var(--box); border-radius: .5rem; padding: .6rem .8rem; }
@@ -53,7 +51,6 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); }
   :root { color-scheme: light; --ink: #000; --soft: #444; --page: #fff;
     --box: #f3f5f8; --line: #bbb; --good: #1a7f4b; --bad: #b3261e; --note: #8a5a00; }
   body { max-width: none; padding: 0; font-size: 10pt; }
-  nav { display: none; }
   h2, h3 { break-after: avoid; page-break-after: avoid; }
   li, .card, tr { break-inside: avoid; page-break-inside: avoid; }
   thead { display: table-header-group; }

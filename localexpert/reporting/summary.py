@@ -33,14 +33,11 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
     """Return the headline in words, and its numbers on cards."""
     scores, coverage = evidence.scores, show(100 * evidence.coverage, 3)
     test = evidence.test_coverage()
+    verdict = _VERDICTS[test.verdict]
     cards = [
         _card("Rows", show(len(evidence), 9), "not seen in training"),
         _card("Typical error", show(scores.mae, 3), "mean distance from the median"),
-        _card(
-            f"In {coverage} % intervals",
-            percent(test.share),
-            _VERDICTS[test.verdict],
-        ),
+        _card(f"In {coverage} % intervals", percent(test.share), verdict),
     ]
     sentences = [
         f"On {len(evidence):,} rows, outcomes were {show(scores.mae, 3)} from the "
@@ -63,11 +60,6 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
     sentences.append(test.sentence(evidence.coverage))
     if boosting is not None:
         sentences.append(_say_boosting(scores, boosting))
-    return _join(cards, sentences)
-
-
-def _join(cards: list[Markup], sentences: list[str]) -> Markup:
-    """Return the section of the cards and the sentences."""
     return section(
         "In short",
         element("div", *cards, class_="cards"),
@@ -85,12 +77,8 @@ def write_scores(
     ]
     others = [scores, climatology, boosting]
     coverage = show(100 * evidence.coverage, 3)
-    rows.append(
-        [
-            f"Coverage of {coverage} %",
-            *_spread([None if s is None else percent(s.coverage) for s in others]),
-        ]
-    )
+    shares = [None if s is None else percent(s.coverage) for s in others]
+    rows.append([f"Coverage of {coverage} %", *_spread(shares)])
     widths = [None if s is None else number(s.width) for s in others]
     rows.append([f"Width of {coverage} %", *_spread(widths)])
     heads = ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
@@ -151,6 +139,7 @@ def _say_skill(evidence: Evidence, skill: float | None) -> str:
     )
     if len(gain) < 2 or gain.std() == 0.0:
         return f"{told}."
+    # Diebold & Mariano (1995) for rows that are independent.
     z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
     p = float(2.0 * norm.sf(abs(z)))
     chance = "more than" if p < SIGNIFICANT else "no more than"
@@ -201,10 +190,5 @@ def _skill(ours: float | None, theirs: float | None) -> float | None:
 
 
 def _card(what: str, value: object, more: str) -> Markup:
-    return element(
-        "div",
-        what,
-        element("b", value),
-        element("span", more, class_="soft"),
-        class_="card",
-    )
+    note = element("span", more, class_="soft")
+    return element("div", what, element("b", value), note, class_="card")

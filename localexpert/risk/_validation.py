@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_targets
-from localexpert.distribution.predictive import PredictiveDistribution
-
-
-def check_distribution(dist: Any, name: str = "dist") -> PredictiveDistribution:
-    """Refuse what is not a `PredictiveDistribution`."""
-    if not isinstance(dist, PredictiveDistribution):
-        msg = f"`{name}` must be a PredictiveDistribution, got {type(dist).__name__}."
-        raise TypeError(msg)
-    return dist
 
 
 def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
@@ -43,14 +32,3 @@ def check_costs(
         msg = f"`{name}` must {rule}, got {costs[i]:g} in row {i}."
         raise ValueError(msg)
     return costs
-
-
-def check_confidence(level: ArrayLike, name: str, n: int) -> Float64Array:
-    """Return levels in (0, 1) broadcast against (n,)."""
-    levels = check_targets(level, name, n)
-    outside = (levels <= 0.0) | (levels >= 1.0)
-    if outside.any():
-        value = levels[outside].flat[0]
-        msg = f"`{name}` must lie in (0, 1), got {value:g}."
-        raise ValueError(msg)
-    return levels

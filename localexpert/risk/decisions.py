@@ -9,8 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_targets
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.risk._validation import check_costs, check_distribution
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+)
+from localexpert.risk._validation import check_costs
 from localexpert.risk.expectations import Loss, expected_losses
 
 
@@ -116,9 +119,10 @@ def newsvendor(
     check_distribution(dist)
     under = check_costs(underage, "underage", len(dist), positive=True)
     over = check_costs(overage, "overage", len(dist), positive=True)
+    # d/da of under E(Y - a)+ + over E(a - Y)+ is 0 where F(a) is this (Arrow et al.).
     fractile = under / (under + over)
     action = dist.ppf(fractile)
-    too_large, too_small = dist.law.partial_means(action)
+    too_large, too_small = dist.partial_means(action)
     return NewsvendorDecision(action, under * too_small + over * too_large, fractile)
 
 

@@ -29,15 +29,15 @@ _MIDDLE = (0.005, 0.5, 0.995)
 # Where the loss is looked at, in steps: three places on either side and between.
 _AROUND = np.arange(-3.0, 4.0)
 # Value and slope at 0 of the parabola through values at 1, 2 and 3.
-_VALUE_AT_0 = np.array([3.0, -3.0, 1.0])
-_SLOPE_AT_0 = np.array([-2.5, 4.0, -1.5])
+_VALUE_AT_0 = np.array([[3.0], [-3.0], [1.0]])
+_SLOPE_AT_0 = np.array([[-2.5], [4.0], [-1.5]])
 
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
     """A law's rows with what every integral over them needs.
 
-    Nodes `y` and `weights` are (n, m); `width` and `median` are (n,).
+    Nodes `y` and `weights` are (n, m); `width` and `median` are (n, 1).
     """
 
     law: Law
@@ -48,8 +48,9 @@ class _Chunk:
 
     @classmethod
     def of(cls, law: Law) -> _Chunk:
-        low, median, high = law.ppf(np.tile(_MIDDLE, (len(law), 1))).T
-        return cls(law, *law.nodes(), high - low, median)
+        middle = law.ppf(np.tile(_MIDDLE, (len(law), 1)))
+        width = middle[:, 2:] - middle[:, :1]
+        return cls(law, *law.nodes(), width, middle[:, 1:2])
 
 
 def expected_losses(
@@ -88,8 +89,8 @@ def expected_losses(
         rows = slice(start, start + _CHUNK)
         chunk = _Chunk.of(dist.law.take(rows))
         for j in range(actions.shape[1]):
-            action = np.ascontiguousarray(actions[rows, j])
-            places = [action, *np.ascontiguousarray(fixed[rows].T)]
+            action = actions[rows, j : j + 1]
+            places = [action, *(column[rows, None] for column in fixed.T)]
             out[rows, j] = _expect_loss(chunk, loss, action, places)
     return out
 
@@ -107,7 +108,7 @@ def _check_breaks(breaks: ArrayLike | None, n: int) -> Float64Array:
 def _expect_loss(
     chunk: _Chunk, loss: Loss, action: Float64Array, places: list[Float64Array]
 ) -> Float64Array:
-    """Return E loss(Y, action) where the loss may break at the places, (n,) each."""
+    """Return E loss(Y, action), (n,), a loss that may break at places (n, 1)."""
     losses = _evaluate(loss, chunk.y, action, chunk.weights > 0.0)
     total = np.zeros(len(action))
     # Sums over a few values are exact, and a table of losses knows no others.
@@ -116,14 +117,14 @@ def _expect_loss(
         for place in places:
             part = _find_break(chunk, loss, action, place, found)
             losses = losses - part.at(chunk.y)
-            total += part.expectation(chunk.law)
+            total += part.expectation(chunk.law)[:, 0]
             found.append(part)
     return np.asarray(total + (losses * chunk.weights).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class _Break:
-    """jump 1{y > place} + bend max(y - place, 0), (n,) each.
+    """jump 1{y > place} + bend max(y - place, 0), (n, 1) each.
 
     Where `reached`, the jump is in 1{y >= place}.
     """
@@ -135,13 +136,12 @@ class _Break:
 
     def at(self, y: Float64Array) -> Float64Array:
         """Return the values at y (n, k)."""
-        excess = y - self.place[:, None]
-        beyond = (excess > 0.0) | ((excess == 0.0) & self.reached[:, None])
-        ramp = self.jump[:, None] + self.bend[:, None] * excess
-        return np.where(beyond, ramp, 0.0)
+        excess = y - self.place
+        beyond = (excess > 0.0) | ((excess == 0.0) & self.reached)
+        return np.where(beyond, self.jump + self.bend * excess, 0.0)
 
     def expectation(self, law: Law) -> Float64Array:
-        """Return the exact expectation (n,)."""
+        """Return the exact expectation (n, 1)."""
         _, above = law.partial_means(self.place)
         there = law.cdf(self.place) - law.cdf_left(self.place)
         chance = law.sf(self.place) + np.where(self.reached, there, 0.0)
@@ -168,11 +168,11 @@ def _find_break(
     step = np.minimum(step, np.minimum(place - low, high - place) / 4.0)
     inside &= place + step > place
     step = np.where(inside, step, 1.0)
-    y = place[:, None] + step[:, None] * _AROUND
-    y = np.where(inside[:, None], y, chunk.median[:, None])
+    y = np.where(inside, place + step * _AROUND, chunk.median)
     values = _evaluate(loss, y, action, np.ones(y.shape, dtype=np.bool_))
     values = values - sum(part.at(y) for part in found)
-    left, there, right = values[:, 2::-1], values[:, 3], values[:, 4:]
+    # From the place outwards, and the value at the place itself.
+    left, there, right = values[:, 2::-1], values[:, 3:4], values[:, 4:]
     before, after = left @ _VALUE_AT_0, right @ _VALUE_AT_0
     jump = np.where(inside, after - before, 0.0)
     bend = (right @ _SLOPE_AT_0 + left @ _SLOPE_AT_0) / step
@@ -185,7 +185,7 @@ def _evaluate(
     loss: Loss, y: Float64Array, action: Float64Array, held: NDArray[np.bool_]
 ) -> Float64Array:
     """Return the losses at y, 0 where no probability is held; refuse what is none."""
-    values = np.asarray(loss(y, action[:, None]), dtype=np.float64)
+    values = np.asarray(loss(y, action), dtype=np.float64)
     if values.shape != y.shape:
         msg = (
             "`loss` must return an array of the shape of its first argument, "
@@ -197,7 +197,7 @@ def _evaluate(
         i, k = np.argwhere(wrong)[0]
         msg = (
             "`loss` must be finite, "
-            f"got {values[i, k]} for y = {y[i, k]:g} and action = {action[i]:g}."
+            f"got {values[i, k]} for y = {y[i, k]:g} and action = {action[i, 0]:g}."
         )
         raise ValueError(msg)
     return np.where(held, values, 0.0)

@@ -1,4 +1,4 @@
-"""What may happen: exceedances, values at risk, shortfalls and expected losses."""
+"""Risk by name: `PredictiveDistribution` asked in the words of those who bear it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_choice, check_targets
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws.law import over_rows
-from localexpert.risk._validation import (
-    check_confidence,
+from localexpert._validation import check_targets
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
     check_distribution,
-    check_rows,
 )
+from localexpert.risk._validation import check_rows
 from localexpert.risk.expectations import Loss, expected_losses
 
 
@@ -113,10 +111,7 @@ def value_at_risk(
     >>> value_at_risk(PredictiveDistribution(demand), 0.6)
     array([1., 2.])
     """
-    check_distribution(dist)
-    check_choice(tail, "tail", ("upper", "lower"))
-    levels = check_confidence(level, "level", len(dist))
-    return dist.ppf(levels if tail == "upper" else 1.0 - levels)
+    return check_distribution(dist).value_at_risk(level, tail)
 
 
 def expected_shortfall(
@@ -161,11 +156,7 @@ def expected_shortfall(
     >>> expected_shortfall(PredictiveDistribution(demand), [0.6, 0.5]).round(2)
     array([1.75, 2.  ])
     """
-    values = value_at_risk(dist, level, tail)
-    beyond = 1.0 - check_confidence(level, "level", len(dist))
-    side, sign = (1, 1.0) if tail == "upper" else (0, -1.0)
-    excess = over_rows(lambda v: dist.law.partial_means(v)[side], values)
-    return np.asarray(values + sign * excess / beyond)
+    return check_distribution(dist).expected_shortfall(level, tail)
 
 
 def expected_loss(

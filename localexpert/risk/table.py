@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localexpert._validation import check_array, check_choice, check_level
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.risk._validation import check_distribution
-from localexpert.risk.measures import expected_shortfall, value_at_risk
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,8 +85,8 @@ def risk_table(
     side = "" if tail == "upper" else "lower "
     for label, level in risks.items():
         check_level(level, "levels")
-        columns[f"{side}VaR {label}"] = value_at_risk(dist, level, tail)
-        columns[f"{side}ES {label}"] = expected_shortfall(dist, level, tail)
+        columns[f"{side}VaR {label}"] = dist.value_at_risk(level, tail)
+        columns[f"{side}ES {label}"] = dist.expected_shortfall(level, tail)
     for label, threshold in passed.items():
         if tail == "upper":
             columns[f"P(Y > {label})"] = dist.sf(threshold)

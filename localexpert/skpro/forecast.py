@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_same_length
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    check_distribution,
+)
 from localexpert.laws import DiscreteLaw, MixedLaw
+from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
 from localexpert.skpro.bases import BaseDistribution
 
@@ -98,13 +102,7 @@ class SkproForecast(BaseDistribution):
         """Set the shape, () or (n, 1), and the labels not given."""
         import pandas as pd
 
-        if not isinstance(self.forecast, PredictiveDistribution):
-            msg = (
-                "`forecast` must be a PredictiveDistribution, "
-                f"got {type(self.forecast).__name__}."
-            )
-            raise TypeError(msg)
-        n = len(self.forecast)
+        n = len(check_distribution(self.forecast, "forecast"))
         self._shape: tuple[int, ...] = ()
         if n == 1 and index is None and columns is None:
             return
@@ -156,11 +154,13 @@ class SkproForecast(BaseDistribution):
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
         weight, smooth = _continuous_part(self.forecast)
-        return self._asked(lambda y: log_or_minus_inf(weight) + smooth.logpdf(y), x)
+        at = smooth.logpdf(np.reshape(x, (-1, 1)))[:, 0]
+        return (log_or_minus_inf(weight) + at).reshape(self._shape)
 
     def _pdf(self, x: ArrayLike) -> Float64Array:
         weight, smooth = _continuous_part(self.forecast)
-        return self._asked(lambda y: weight * smooth.pdf(y), x)
+        at = smooth.pdf(np.reshape(x, (-1, 1)))[:, 0]
+        return (weight * at).reshape(self._shape)
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
         return self._asked(lambda y: _masses_at(self.forecast.law, y), x)
@@ -177,7 +177,7 @@ class SkproForecast(BaseDistribution):
     def _energy_x(self, x: ArrayLike) -> Any:
         """Return E abs(Y - x), shape (n,)."""
         y = np.asarray(x, dtype=np.float64).reshape(-1)
-        below, above = self.forecast.law.partial_means(y)
+        below, above = self.forecast.partial_means(y)
         return below + above if self._shape else float(below[0] + above[0])
 
     def _energy_self(self) -> Any:
@@ -214,7 +214,7 @@ class SkproForecast(BaseDistribution):
         self, lower: float, upper: float, max_points: int = 100
     ) -> Float64Array:
         """Return the values that have probabilities, for skpro's plots."""
-        values, _ = _values_and_masses(self.forecast.law)
+        values = parts_of(self.forecast.law).values
         return values[(values >= lower) & (values <= upper)][:max_points]
 
     @classmethod
@@ -234,12 +234,9 @@ class SkproForecast(BaseDistribution):
         from localexpert.laws import SplineLaw
 
         base = BaseCDF.fit(np.sinh(np.linspace(-2.0, 2.5, 200)))
-        centre, scale, knot = (
-            np.array([0.0, 1.0, 5.0]),
-            np.arange(1.0, 4.0),
-            np.zeros(1),
-        )
-        smooth = SplineLaw(centre, scale, knot, np.zeros((3, 1)), np.ones((3, 1)), base)
+        one = np.ones((3, 1))
+        frame = np.array([0.0, 1.0, 5.0]), np.arange(1.0, 4.0)
+        smooth = SplineLaw(*frame, np.zeros(1), 0.0 * one, one, base)
         atoms = np.array([[0.0], [0.3], [0.6]])
         rows = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.0, 1.0, 0.0]])
         laws = [
@@ -269,24 +266,14 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
 
 def _continuous_part(forecast: PredictiveDistribution) -> tuple[Float64Array, Law]:
     """Return the weights (n,) of the continuous part, and its law."""
-    law = forecast.law
-    if isinstance(law, MixedLaw):
-        return law.rest, law.continuous
-    return np.full(len(law), 0.0 if isinstance(law, DiscreteLaw) else 1.0), law
-
-
-def _values_and_masses(law: Law) -> tuple[Float64Array, Float64Array]:
-    """Return the values (V,) that have probabilities, and these (n, V)."""
-    if isinstance(law, DiscreteLaw):
-        return law.values, law.probabilities
-    if isinstance(law, MixedLaw):
-        return law.atoms, law.masses
-    return np.empty(0), np.empty((len(law), 0))
+    parts = parts_of(forecast.law)
+    return parts.rest, forecast.law if parts.smooth is None else parts.smooth
 
 
 def _masses_at(law: Law, y: Float64Array) -> Float64Array:
     """Return P(Y = y), y and the answer (n,)."""
-    values, masses = _values_and_masses(law)
+    parts = parts_of(law)
+    values, masses = parts.values, parts.masses
     place = np.searchsorted(values, y)
     known = values[np.minimum(place, len(values) - 1)] == y
     return pick_counts(masses, np.where(known, place + 1, 0)[:, None])[:, 0]

@@ -167,7 +167,7 @@ class TestTargets:
         model = DistributionEnsemble(members(), random_state=0).fit(X, y)
         assert model.pool_ == "linear"
         dist = model.predict_dist(X)
-        jump = dist.cdf(0.0) - dist.law.cdf_left(np.zeros(250))
+        jump = dist.cdf(0.0) - dist.law.cdf_left(np.zeros((250, 1)))[:, 0]
         assert jump.mean() == pytest.approx(0.3, abs=0.1)
         with pytest.raises(ValueError, match='`pool` must be "linear" or "auto"'):
             DistributionEnsemble.of_fitted(model.members_, y, pool="probit")

@@ -67,7 +67,7 @@ def test_quadratic_form_is_the_crps_of_the_pool(kind, request, y, rng):
     for _ in range(3):
         w = rng.dirichlet(np.ones(len(laws)))
         form = np.einsum("ikl,k,l->i", matrices, w, w)
-        crps = pool_laws(laws, w, "linear").crps(y)
+        crps = pool_laws(laws, w, "linear").crps(y[:, None])[:, 0]
         assert_allclose(form, crps, rtol=1e-9 if kind == "discrete" else 2e-3)
 
 
@@ -114,7 +114,7 @@ def test_probit_loss_is_the_crps_of_the_pool(kind, request, y, rng):
     scores = ProbitScores(laws, y)
     weight = rng.uniform(size=N)
     w = rng.dirichlet(np.ones(len(laws)))
-    crps = pool_laws(laws, w, "probit").crps(y)
+    crps = pool_laws(laws, w, "probit").crps(y[:, None])[:, 0]
     loss, gradient = scores.loss(w, weight, 0.1)
     pull = 0.1 * ((w - w.mean()) ** 2).sum()
     assert loss - pull == pytest.approx(np.average(crps, weights=weight), rel=1e-3)

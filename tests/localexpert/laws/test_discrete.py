@@ -47,7 +47,8 @@ def test_quantiles_and_moments_equal_scipy(law, rng):
         mean = row @ VALUES
         expected = [mean] + [row @ (VALUES - mean) ** k for k in (2, 3, 4)]
         np.testing.assert_allclose(moments[i], expected, atol=1e-12)
-    np.testing.assert_array_equal(law.ppf(law.cdf(np.tile(VALUES[2], 20)))[2:], 0.5)
+    at = np.full((20, 1), VALUES[2])
+    np.testing.assert_array_equal(law.ppf(law.cdf(at))[2:], 0.5)
 
 
 def test_crps_and_partial_means_equal_their_definitions(law, points):
@@ -57,7 +58,7 @@ def test_crps_and_partial_means_equal_their_definitions(law, points):
     distance = (held * np.abs(points[:, :, None] - VALUES)).sum(axis=2)
     expected = distance - 0.5 * spread[:, None]
     np.testing.assert_allclose(law.crps(points), expected, atol=1e-12)
-    np.testing.assert_allclose(law.crps(points[:, 3]), expected[:, 3], atol=1e-12)
+    np.testing.assert_allclose(law.crps(points[:, 3:4]), expected[:, 3:4], atol=1e-12)
     below, above = law.partial_means(points)
     gap = points[:, :, None] - VALUES
     expected = (held * np.maximum(gap, 0.0)).sum(axis=2)
@@ -71,10 +72,10 @@ def test_density_is_a_histogram_over_cells(law):
     np.testing.assert_allclose(law.widths, np.diff(edges))
     density = law.probabilities / np.diff(edges)
     np.testing.assert_allclose(law.pdf(np.tile(VALUES, (20, 1))), density)
-    np.testing.assert_allclose(law.pdf(np.full(20, 3.0)), density[:, 3])
-    np.testing.assert_allclose(law.pdf(np.full(20, 9.5)), density[:, 4])
+    np.testing.assert_allclose(law.pdf(np.full((20, 1), 3.0)), density[:, 3:4])
+    np.testing.assert_allclose(law.pdf(np.full((20, 1), 9.5)), density[:, 4:])
     assert (law.pdf(np.tile([-1.6, 9.6], (20, 1))) == 0.0).all()
-    assert (law.logpdf(np.full(20, np.inf)) == -np.inf).all()
+    assert (law.logpdf(np.full((20, 1), np.inf)) == -np.inf).all()
     total = (law.pdf(np.tile(VALUES, (20, 1))) * law.widths).sum(axis=1)
     np.testing.assert_allclose(total, 1.0)
 
@@ -93,7 +94,7 @@ def test_mode_nodes_and_regions(law):
     np.testing.assert_allclose((values * weights).sum(axis=1), law.moments()[:, 0])
     for coverage in (0.3, 0.9):
         for row, region in zip(
-            law.probabilities, law.densest_regions(coverage), strict=True
+            law.probabilities, law.densest_regions(np.full(20, coverage)), strict=True
         ):
             inside = (
                 (VALUES[:, None] >= region[:, 0]) & (VALUES[:, None] <= region[:, 1])
@@ -105,7 +106,7 @@ def test_mode_nodes_and_regions(law):
 
 def test_regions_are_runs_of_values():
     law = DiscreteLaw(VALUES, [[0.3, 0.3, 0.0, 0.1, 0.3]])
-    (region,) = law.densest_regions(0.85)
+    (region,) = law.densest_regions(np.array([0.85]))
     np.testing.assert_array_equal(region, [[-1.0, 0.0], [7.0, 7.0]])
     np.testing.assert_array_equal(law.shortest_interval(0.6), [[-1.0, 0.0]])
 
@@ -114,18 +115,17 @@ def test_quantiles_at_scores_and_one_value(law):
     ends = law.ppf_scores(np.tile([-40.0, 40.0], (20, 1)))
     assert (ends[2:] == [-1.0, 7.0]).all()
     one = DiscreteLaw([4.0], [[1.0], [1.0]])
-    y = np.array([4.0, 5.5])
-    assert one.cdf(y).tolist() == [1.0, 1.0]
-    assert one.crps(y).tolist() == [0.0, 1.5]
-    assert one.crps(np.array([3.0, 4.0])).tolist() == [1.0, 0.0]
-    assert one.logpdf(y).tolist() == [0.0, -np.inf]
+    y = np.array([[4.0, 3.0], [5.5, 4.0]])
+    assert one.cdf(y).tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    assert one.crps(y).tolist() == [[0.0, 1.0], [1.5, 0.0]]
+    assert one.logpdf(y)[:, 0].tolist() == [0.0, -np.inf]
     np.testing.assert_array_equal(one.moments(), [[4.0, 0.0, 0.0, 0.0]] * 2)
     np.testing.assert_array_equal(one.shortest_interval(0.9), [[4.0, 4.0]] * 2)
     assert one.support == (4.0, 4.0)
 
 
 def test_take_pickle_and_frozen(law, rng):
-    y = rng.uniform(-1.0, 7.0, 20)
+    y = rng.uniform(-1.0, 7.0, (20, 1))
     for rows in (slice(2, 9), [3], np.arange(20) % 3 == 0):
         np.testing.assert_array_equal(law.take(rows).crps(y[rows]), law.crps(y)[rows])
     copy = pickle.loads(pickle.dumps(law))
@@ -140,7 +140,7 @@ def test_take_pickle_and_frozen(law, rng):
 
 def test_rounded_sums_are_made_exact():
     law = DiscreteLaw([0.0, 1.0, 2.0], np.full((1, 3), 0.3333333))
-    assert law.cdf(np.array([2.0]))[0] == 1.0
+    assert law.cdf(np.array([[2.0]])) == 1.0
     assert law.probabilities.sum() == pytest.approx(1.0, abs=1e-15)
 
 

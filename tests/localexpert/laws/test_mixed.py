@@ -74,7 +74,7 @@ def test_cdf_is_atoms_plus_the_continuous_part(law, y):
     np.testing.assert_allclose(law.cdf(y), upto + smooth, atol=1e-14)
     np.testing.assert_allclose(law.cdf_left(y), before + smooth, atol=1e-14)
     np.testing.assert_allclose(law.sf(y), 1.0 - upto - smooth, atol=1e-14)
-    np.testing.assert_array_equal(law.cdf(y[:, 2]), law.cdf(y)[:, 2])
+    np.testing.assert_array_equal(law.cdf(y[:, 2:3]), law.cdf(y)[:, 2:3])
     assert (law.cdf(np.tile([-np.inf, np.inf], (N_ROWS, 1))) == [0.0, 1.0]).all()
 
 
@@ -82,7 +82,7 @@ def test_crps_and_partial_means_equal_those_of_the_grid(law, grid, y):
     np.testing.assert_allclose(
         law.crps(y), on_rows(grid, "crps", y), rtol=1e-3, atol=1e-4
     )
-    np.testing.assert_array_equal(law.crps(y[:, 0]), law.crps(y)[:, 0])
+    np.testing.assert_array_equal(law.crps(y[:, :1]), law.crps(y)[:, :1])
     below, above = law.partial_means(y)
     expected = [one.partial_means(y[i : i + 1]) for i, one in enumerate(grid)]
     np.testing.assert_allclose(below, np.vstack([e[0] for e in expected]), atol=2e-3)
@@ -156,7 +156,7 @@ def test_rows_without_continuous_part_start_at_the_first_atom_with_mass():
         law.ppf(np.array([[0.0, 0.4, 0.41, 1.0]])), [[0, 0, 2, 2]]
     )
     assert law.moments()[0] == pytest.approx([1.2, 0.96, -0.384, 1.0752])
-    assert np.isfinite(law.crps(np.array([5.0]))).all()
+    assert np.isfinite(law.crps(np.array([[5.0]]))).all()
     assert np.isfinite(law.entropy()).all()
     assert law.mode()[0] == 0.0
     assert law.logpdf(np.array([[0.5]]))[0, 0] == -np.inf
@@ -168,9 +168,11 @@ def test_density_at_and_beside_atoms(law):
     np.testing.assert_allclose(law.pdf(at)[positive], (law.masses / WIDTHS)[positive])
     smooth = law.rest[:, None] * law.continuous.pdf(at)
     np.testing.assert_allclose(law.pdf(at)[~positive], smooth[~positive])
-    beside = np.full(N_ROWS, 0.05)
-    np.testing.assert_allclose(law.pdf(beside), law.rest * law.continuous.pdf(beside))
-    assert np.isfinite(law.logpdf(np.full(N_ROWS, 50.0))[law.rest > 0.0]).all()
+    beside = np.full((N_ROWS, 1), 0.05)
+    smooth = law.rest[:, None] * law.continuous.pdf(beside)
+    np.testing.assert_allclose(law.pdf(beside), smooth)
+    far = np.full((N_ROWS, 1), 50.0)
+    assert np.isfinite(law.logpdf(far)[law.rest > 0.0]).all()
 
 
 def test_entropy_is_the_expected_log_score(law):
@@ -184,7 +186,7 @@ def test_entropy_is_the_expected_log_score(law):
 
 
 def test_mode_is_an_atom_or_the_continuous_mode(law):
-    density = law.pdf(law.mode())
+    density = law.pdf(law.mode()[:, None])[:, 0]
     others = law.pdf(
         np.hstack([np.tile(ATOMS, (N_ROWS, 1)), law.continuous.mode()[:, None]])
     )
@@ -196,7 +198,7 @@ def test_mode_is_an_atom_or_the_continuous_mode(law):
 @pytest.mark.parametrize("coverage", [0.2, 0.5, 0.9])
 def test_shortest_interval_equals_that_of_the_grid(law, grid, coverage):
     found = law.shortest_interval(coverage)
-    held = law.cdf(found[:, 1]) - law.cdf_left(found[:, 0])
+    held = law.cdf(found)[:, 1] - law.cdf_left(found)[:, 0]
     assert (held >= coverage - 1e-9).all()
     best = np.vstack([one.shortest_interval(coverage) for one in grid])
     widths = np.diff(found, axis=1) - np.diff(best, axis=1)
@@ -205,7 +207,7 @@ def test_shortest_interval_equals_that_of_the_grid(law, grid, coverage):
 
 @pytest.mark.parametrize("coverage", [0.2, 0.5, 0.9])
 def test_densest_regions_take_atoms_first(law, coverage):
-    for i, region in enumerate(law.densest_regions(coverage)):
+    for i, region in enumerate(law.densest_regions(np.full(N_ROWS, coverage))):
         row = law.take([i])
         assert (np.diff(region.ravel()) >= 0.0).all()
         ends = region.reshape(1, -1)
@@ -224,15 +226,15 @@ def test_bounded_continuous_part(rng):
         [0.0], np.full((N_ROWS, 1), 0.4), make_smooth(bounds=(0.0, np.inf)), [0.01]
     )
     assert law.support == (0.0, np.inf)
-    np.testing.assert_allclose(law.cdf(np.zeros(N_ROWS)), 0.4)
-    assert (law.cdf_left(np.zeros(N_ROWS)) == 0.0).all()
+    np.testing.assert_allclose(law.cdf(np.zeros((N_ROWS, 1))), 0.4)
+    assert (law.cdf_left(np.zeros((N_ROWS, 1))) == 0.0).all()
     q = rng.uniform(size=(N_ROWS, 30))
     assert (law.ppf(q)[q <= 0.4] == 0.0).all()
     assert (law.ppf(q)[q > 0.41] > 0.0).all()
 
 
 def test_take_pickle_and_frozen(law, rng):
-    y = rng.normal(size=N_ROWS)
+    y = rng.normal(size=(N_ROWS, 1))
     for rows in (slice(2, 5), [3], np.arange(N_ROWS) % 2 == 0):
         np.testing.assert_array_equal(law.take(rows).crps(y[rows]), law.crps(y)[rows])
     copy = pickle.loads(pickle.dumps(law))

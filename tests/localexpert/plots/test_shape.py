@@ -28,7 +28,7 @@ def test_a_value_without_probability_is_no_spike():
 
 def test_the_density_leaves_out_the_spikes(mixed):
     shape = ForecastShape.of(mixed, 20)
-    beside = mixed[20].law.continuous.pdf(np.array([0.0]))[0]
+    beside = mixed[20].law.continuous.pdf(np.array([[0.0]])).item()
     at_zero = shape.density(np.array([0.0]))[0]
     assert at_zero == pytest.approx((1 - shape.masses[0]) * beside, rel=1e-9)
     x = shape.grid(-3.0, 9.0)

@@ -70,7 +70,7 @@ def test_a_known_map_is_found(rng, bend):
     truth = np.mean(bend(rng.normal(size=100_000)) <= ndtri(levels)[:, None], axis=1)
     assert np.abs(levels - truth).max() > 0.02
     np.testing.assert_allclose(fitted.map_(levels), truth, atol=0.012)
-    pit = fitted.apply_oof(same_law(n)).cdf(y)
+    pit = fitted.apply_oof(same_law(n)).cdf(y[:, None])[:, 0]
     assert stats.kstest(pit, "uniform").statistic < 0.015
 
 
@@ -102,7 +102,8 @@ def test_losses_are_those_of_the_laws(rng):
     fitted = PitRecalibration((100.0,)).fit(law, y, folds=folds)
     assert fitted.strength_ == 100.0
     assert fitted.losses_[np.inf] == pytest.approx(0.0, abs=1e-12)
-    gain = fitted.apply_oof(law).logpdf(y) - law.logpdf(y)
+    at = y[:, None]
+    gain = fitted.apply_oof(law).logpdf(at) - law.logpdf(at)
     assert fitted.losses_[100.0] == pytest.approx(-gain.mean(), abs=2e-3)
     assert gain.mean() > 0.05
 
@@ -157,7 +158,7 @@ def test_at_jumps_the_held_out_score_is_a_bound(rng):
     law = DiscreteLaw(np.arange(4.0), rows)
     fitted = PitRecalibration(random_state=0).fit(law, y)
     new = fitted.apply_oof(law)
-    gain = (new.logpdf(y) - law.logpdf(y)).mean()
+    gain = (new.logpdf(y[:, None]) - law.logpdf(y[:, None])).mean()
     assert gain > -fitted.losses_[fitted.strength_] > 0.05
 
 
@@ -239,8 +240,8 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
         law = same_law(n)
         for recalibration in (ConformalRecalibration(), PitRecalibration()):
             new = recalibration.fit(law, y).apply(law)
-            assert np.isfinite(new.logpdf(y)).all()
-            q = rng.uniform(size=n)
+            assert np.isfinite(new.logpdf(y[:, None])).all()
+            q = rng.uniform(size=(n, 1))
             np.testing.assert_allclose(new.cdf(new.ppf(q)), q, atol=1e-6)
 
 

@@ -94,7 +94,7 @@ def brute_force():
     def expect(forecast, function, breaks):
         out = []
         for i in range(len(forecast)):
-            law = forecast.law.take(i)
+            law = forecast.law.take([i])
             # Cells end where the quantiles may jump, too: at any value of an atom.
             at = np.r_[breaks[i], -1.0, 0.0, 1.0, 2.0, 5.0][None]
             jumps = ndtri(np.c_[law.cdf(at), law.cdf_left(at)][0]).clip(-8.5, 8.5)

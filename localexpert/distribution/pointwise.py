@@ -1,0 +1,265 @@
+"""`PointwiseAnswers`: what laws say at values and levels, in any shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_in_unit,
+    check_integer,
+    check_levels,
+    check_targets,
+    check_vector,
+)
+from localexpert.laws.law import Law
+
+# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
+_PIT_STREAM = 54_881
+
+
+class PointwiseAnswers:
+    """Answers to values and levels; the base of `PredictiveDistribution`.
+
+    All shapes are brought here, and here alone, into the (n, k) that laws know.
+    """
+
+    law: Law
+
+    def cdf(self, y: ArrayLike) -> Float64Array:
+        """Return P(Y <= y).
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self._at(self.law.cdf, self._values(y))
+
+    def sf(self, y: ArrayLike) -> Float64Array:
+        """Return P(Y > y), accurate where it is small.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self._at(self.law.sf, self._values(y))
+
+    def pdf(self, y: ArrayLike) -> Float64Array:
+        """Return the density at y.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self._at(self.law.pdf, self._values(y))
+
+    def logpdf(self, y: ArrayLike) -> Float64Array:
+        """Return the log density at y, finite however far out y lies in the support.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self._at(self.law.logpdf, self._values(y))
+
+    def ppf(self, q: ArrayLike) -> Float64Array:
+        """Return the quantile: the least y with P(Y <= y) >= q.
+
+        Parameters
+        ----------
+        q : array-like that broadcasts against (n,)
+            Levels in [0, 1].
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        levels = check_targets(q, "q", len(self.law))
+        if levels.size:
+            check_in_unit(float(levels.min()), float(levels.max()), "q")
+        return self._at(self.law.ppf, levels)
+
+    def pit(
+        self, y: ArrayLike, random_state: int | np.random.Generator | None = None
+    ) -> Float64Array:
+        """Return the probability integral transform, uniform for a true forecast.
+
+        P(Y <= y) where y has no probability of its own. Where it has, the middle of
+        the jump of the CDF, or a uniform draw from it if `random_state` is given:
+        only the draw is uniform for a true forecast.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+        random_state : int or Generator, optional
+            Seed or source of the draws. The draws of a seed are not those of
+            ``default_rng(seed)``, from which y itself may have been drawn.
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        values = check_targets(y, "y", len(self.law))
+        if not isinstance(random_state, np.random.Generator | None):
+            seed = check_integer(random_state, "random_state", 0)
+            random_state = np.random.default_rng([seed, _PIT_STREAM])
+        upto = self._at(self.law.cdf, values)
+        if not self.law.has_jumps:
+            return upto
+        below = self._at(self.law.cdf_left, values)
+        if random_state is None:
+            return 0.5 * (below + upto)
+        share = random_state.uniform(size=upto.shape)
+        return below + share * (upto - below)
+
+    def crps(self, y: ArrayLike) -> Float64Array:
+        """Return the continuous ranked probability score, in units of y.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+            The integral of (F(x) - 1{y <= x})^2 over x.
+        """
+        return self._at(self.law.crps, check_targets(y, "y", len(self.law)))
+
+    def log_score(self, y: ArrayLike) -> Float64Array:
+        """Return the negative log density at y.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return -self._at(self.law.logpdf, check_targets(y, "y", len(self.law)))
+
+    def partial_means(self, y: ArrayLike) -> tuple[Float64Array, Float64Array]:
+        """Return E max(y - Y, 0) and E max(Y - y, 0), the two parts of E abs(Y - y).
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        below, above : ndarrays of the broadcast shape
+        """
+        values = check_targets(y, "y", len(self.law))
+        below, above = self.law.partial_means(_columns(values))
+        return _like(values, below), _like(values, above)
+
+    def prob_between(self, a: ArrayLike, b: ArrayLike) -> Float64Array:
+        """Return P(a <= Y <= b), 0 where a > b.
+
+        Parameters
+        ----------
+        a, b : array-likes that broadcast against (n,)
+            Either may be infinite.
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        n = len(self.law)
+        low, high = np.broadcast_arrays(
+            check_targets(a, "a", n, finite=False),
+            check_targets(b, "b", n, finite=False),
+        )
+        below = self._at(self.law.cdf_left, low)
+        lower = self._at(self.law.cdf, high) - below
+        # In the upper half from above, where a difference of values near 1 cancels.
+        at_low = self._at(self.law.cdf, low) - below
+        upper = self._at(self.law.sf, low) + at_low - self._at(self.law.sf, high)
+        return np.where(
+            high < low, 0.0, np.maximum(np.where(below < 0.5, lower, upper), 0.0)
+        )
+
+    def pmf(self, y: ArrayLike) -> Float64Array:
+        """Return P(Y = y), 0 where the distribution is smooth.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+        """
+        return self.prob_between(y, y)
+
+    def quantiles(self, levels: ArrayLike) -> Float64Array:
+        """Return the same quantiles of every row.
+
+        Parameters
+        ----------
+        levels : array-like of shape (q,)
+            Levels in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n, q)
+        """
+        shared = check_levels(levels, "levels")
+        return self.law.ppf(np.tile(shared, (len(self.law), 1)))
+
+    def cdf_at(self, grid: ArrayLike) -> Float64Array:
+        """Return the CDF of every row at the same values.
+
+        Parameters
+        ----------
+        grid : array-like of shape (g,)
+
+        Returns
+        -------
+        ndarray of shape (n, g)
+        """
+        shared = check_vector(np.atleast_1d(np.asarray(grid)), "grid")
+        return self.law.cdf(np.tile(shared, (len(self.law), 1)))
+
+    def _values(self, y: ArrayLike) -> Float64Array:
+        """Return values (..., n) that may be infinite."""
+        return check_targets(y, "y", len(self.law), finite=False)
+
+    @staticmethod
+    def _at(
+        method: Callable[[Float64Array], Float64Array], values: Float64Array
+    ) -> Float64Array:
+        """Return a law's method at values (..., n), in their shape."""
+        return _like(values, method(_columns(values)))
+
+
+def _columns(values: Float64Array) -> Float64Array:
+    """Return values (..., n), whose rows come last, as a contiguous (n, k)."""
+    *leading, n = values.shape
+    return np.ascontiguousarray(values.reshape(math.prod(leading), n).T)
+
+
+def _like(values: Float64Array, answers: Float64Array) -> Float64Array:
+    """Return answers (n, k) in the shape (..., n) that was asked in."""
+    return answers.T.reshape(values.shape)

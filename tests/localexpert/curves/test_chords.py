@@ -1,0 +1,44 @@
+"""Chords beside knots, against loops and scipy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+
+from localexpert.curves.chords import (
+    STEEPEST_GIVEN,
+    chords_beside,
+    harmonic_slopes,
+    steepest_slopes,
+)
+
+KNOTS = np.array([0.0, 1.0, 3.0, 4.0])
+
+
+def test_the_lesser_chord_is_taken():
+    values = np.array([[0.0, 2.0, 3.0, 9.0], [0.0, 1.0, 1.0, 1.0]])
+    want = [[2.0, 0.5, 0.5, 6.0], [1.0, 0.0, 0.0, 0.0]]
+    assert_array_equal(chords_beside(KNOTS, values), want)
+    assert_array_equal(chords_beside(KNOTS, values[0]), want[0])
+
+
+def test_one_knot_has_no_chord():
+    assert_array_equal(chords_beside(np.zeros(1), np.zeros((2, 1))), [[np.inf]] * 2)
+
+
+@pytest.mark.parametrize("most", ["ours", "given"])
+def test_curves_as_steep_as_they_may_be_increase(rng, most):
+    for _ in range(50):
+        values = np.cumsum(rng.exponential(size=4))
+        slopes = steepest_slopes(KNOTS, values)
+        if most == "given":
+            slopes = STEEPEST_GIVEN * chords_beside(KNOTS, values)
+        curve = CubicHermiteSpline(KNOTS, values, slopes)
+        assert np.diff(curve(np.linspace(0.0, 4.0, 2001))).min() > -1e-6
+
+
+def test_harmonic_slopes_are_those_of_pchip(rng):
+    values = np.cumsum(rng.exponential(size=(5, 4)), axis=1)
+    steps = np.diff(KNOTS)
+    want = PchipInterpolator(KNOTS, values, axis=1).derivative()(KNOTS[1:-1])
+    assert_allclose(harmonic_slopes(steps, np.diff(values) / steps), want)
