@@ -3,8 +3,7 @@
 May import the public names of `calibration` (and its kernels), never the reverse.
 """
 
-from importlib.metadata import version
-
+from calibration import __version__ as __version__
 from localexpert import risk
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
@@ -57,8 +56,6 @@ from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 from localexpert.stacking import Stacker
 from localexpert.storage import load
-
-__version__ = version("localexpert")
 
 __all__ = [
     "BaseCDF",

@@ -111,10 +111,11 @@ ARROWS: dict[str, str] = {
         "localexpert.laws localexpert.regressor"
     ),
     "localexpert.reporting": (
-        f"matplotlib scipy lightgbm calibration.storage {_GROUND} localexpert.curves "
-        "localexpert.data localexpert.distribution localexpert.experts "
-        "localexpert.explain localexpert.forecasters localexpert.laws "
-        "localexpert.metrics localexpert.plots localexpert.regressor localexpert.risk"
+        f"matplotlib scipy lightgbm calibration calibration.storage {_GROUND} "
+        "localexpert.curves localexpert.data localexpert.distribution "
+        "localexpert.experts localexpert.explain localexpert.forecasters "
+        "localexpert.laws localexpert.metrics localexpert.plots "
+        "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
         "sklearn calibration calibration.storage localexpert.distribution "
