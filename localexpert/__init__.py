@@ -10,7 +10,12 @@ from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.experts import (
+    IndependentExperts,
+    JointForest,
+    JointXGBoost,
+    SharedBoosting,
+)
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.report import ExpertReport
 from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresholds
@@ -68,6 +73,7 @@ __all__ = [
     "Explanation",
     "IndependentExperts",
     "JointForest",
+    "JointXGBoost",
     "LocalExpertRegressor",
     "MixedLaw",
     "PermutationImportance",

@@ -237,7 +237,6 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.tables": {"Columns", "TableEncoder", "take_rows"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
-    "localexpert.experts.joint_xgboost": {"JointXGBoost"},
     "localexpert.explain.coalitions": {
         "AllCoalitions",
         "Coalitions",

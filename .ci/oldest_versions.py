@@ -22,7 +22,8 @@ def main() -> None:
     for text in (*project["dependencies"], *project["optional-dependencies"]["test"]):
         bound = BOUND.fullmatch(text)
         if bound is None:
-            raise SystemExit(f"{text!r} in pyproject.toml has no bound of the form >=")
+            msg = f"{text!r} in pyproject.toml has no bound of the form >=."
+            raise SystemExit(msg)
         print("{}=={}".format(*bound.groups()))
     print(*OF_THAT_AGE, sep="\n")
 
