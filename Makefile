@@ -36,6 +36,7 @@ help:
 	@echo "make clean   remove the environment and all that was built"
 
 demo: $(VENV)/.installed
+	@echo "The first run compiles loops and keeps them: it takes a minute, later ones do not."
 	$(BIN)/python examples/first_distribution.py
 	@echo
 	$(BIN)/python examples/calibrate_classifier.py
@@ -132,9 +133,11 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
+	@echo "Installing into $(VENV): a minute or two, the first time."
 	$(PIP_INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "Installing the extra $* into $(VENV): a minute or two, the first time."
 	$(PIP_INSTALL) --editable ".[$*]"
 	touch $@
