@@ -123,7 +123,7 @@ ARROWS: dict[str, str] = {
         "localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
-    "localexpert": "localexpert.*",
+    "localexpert": "calibration localexpert.*",
 }
 
 # How many rooms a package may have.

@@ -64,7 +64,7 @@ class NearestExperts(Experts):
     # Task k is to foretell `r <= thresholds[k]`. Every row stands in one test part, and
     # rows of weight zero in no training part. Fitted state ends in `_`.
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)  # categories become numbers
+        self.encoder_ = TableEncoder.learn(tasks.X)  # texts and categories to numbers
         encoded = self.encoder_.encode(tasks.X)
         self.models_ = [
             _Neighbours(tasks, encoded, train, self.n_neighbors)
@@ -99,8 +99,9 @@ class _Neighbours:
             self.inputs.transform(encoded), return_distance=False
         )
         weights = self.weights[near]
-        sums: Float64Array = np.einsum("nk,nkt->nt", weights, self.below[near])
-        return sums / weights.sum(axis=1, keepdims=True)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        shares: Float64Array = np.einsum("nk,nkt->nt", weights, self.below[near])
+        return shares
 
 
 def main() -> None:
