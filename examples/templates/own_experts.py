@@ -66,8 +66,9 @@ class NearestExperts(Experts):
     def _fit(self, tasks: Tasks) -> Float64Array:
         self.encoder_ = TableEncoder.learn(tasks.X)  # texts and categories to numbers
         encoded = self.encoder_.encode(tasks.X)
+        categories = self.encoder_.categories
         self.models_ = [
-            _Neighbours(tasks, encoded, train, self.n_neighbors)
+            _Neighbours(tasks, train, encoded[train], categories, self.n_neighbors)
             for train, _ in tasks.folds
         ]
         oof = np.empty((tasks.n, tasks.n_thresholds))
@@ -85,13 +86,20 @@ class NearestExperts(Experts):
 class _Neighbours:
     """The training rows of one fold, and what became of them."""
 
-    def __init__(self, tasks: Tasks, encoded: Float64Array, train: Rows, most: int):
+    def __init__(
+        self,
+        tasks: Tasks,
+        rows: Rows,
+        encoded: Float64Array,
+        categories: list[int],
+        n_neighbors: int,
+    ):
         # On one scale and without gaps, as distances need it.
-        self.inputs = DenseInputs.learn(encoded[train], [])
-        self.search = NearestNeighbors(n_neighbors=min(most, len(train)))
-        self.search.fit(self.inputs.transform(encoded[train]))
-        self.below = tasks.r[train][:, None] <= tasks.thresholds
-        self.weights = tasks.weights[train]
+        self.inputs = DenseInputs.learn(encoded, categories)
+        self.search = NearestNeighbors(n_neighbors=min(n_neighbors, len(rows)))
+        self.search.fit(self.inputs.transform(encoded))
+        self.below = tasks.r[rows][:, None] <= tasks.thresholds
+        self.weights = tasks.weights[rows]
 
     def ask(self, encoded: Float64Array) -> Float64Array:
         """Return the neighbours' weighted shares, shape (n, N)."""
