@@ -97,7 +97,6 @@ class JointXGBoost(Experts):
         check_integer(self.max_rounds, "max_rounds", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        _load_xgboost()
         self.encoder_ = TableEncoder.learn(tasks.X)
         encoded = self.encoder_.encode(tasks.X)
         rng = np.random.default_rng(self.random_state)
