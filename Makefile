@@ -116,7 +116,7 @@ pictures: $(VENV)/.installed-io
 	$(BIN)/python docs/figures.py docs/images
 
 clean:
-	rm -rf $(VENV) dist build docs/_build docs/generated *.png
+	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated *.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find calibration localexpert tests examples benchmarks docs \
 	    -name __pycache__ -prune -exec rm -rf {} +
