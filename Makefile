@@ -8,18 +8,27 @@ BIN := $(VENV)/bin
 SINGLE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = MPLBACKEND=Agg $(SINGLE_THREAD) $(BIN)/python -m pytest
 
+# What `test-coverage` reads; `make COVER= test-fast` is quicker and measures nothing.
+COVER := --cov=calibration --cov=localexpert --cov-report= --cov-fail-under=0
+
+# The least Python that pyproject.toml allows.
+OLDEST ?= python3.11
+
 # Where both exist, the kernels of both packages.
 KERNELS = $(wildcard calibration/_kernels localexpert/_kernels)
 KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow test-kernels lint format bench docs pictures
-.PHONY: clean
+.PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
+.PHONY: test-skpro test-xgboost test-oldest leg-skpro leg-xgboost leg-oldest
+.PHONY: docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
-	@echo "make test    the whole suite, as CI runs it"
-	@echo "make lint    ruff, mypy, docstrings"
+	@echo "make test    the whole suite, and how much of the packages it runs"
+	@echo "make test-skpro, test-xgboost    what needs these optional packages"
+	@echo "make test-oldest    the core on the oldest versions that are allowed"
+	@echo "make lint    ruff, mypy, spelling, docstrings"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make bench   speed beside other libraries (short form)"
 	@echo "make docs    HTML documentation in docs/_build"
@@ -27,14 +36,15 @@ help:
 	@echo "make clean   remove the environment and all that was built"
 
 demo: $(VENV)/.installed
+	@echo "The first run compiles loops and keeps them: it takes a minute, later ones do not."
 	$(BIN)/python examples/first_distribution.py
 	@echo
 	$(BIN)/python examples/calibrate_classifier.py
 
-test: test-fast test-slow test-kernels
+test: test-fast test-slow test-kernels test-coverage
 
 test-fast: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m "not slow"
+	COVERAGE_FILE=.coverage.fast $(PYTEST) -n 2 -m "not slow" $(COVER)
 
 # pytest exits with 5 where no test is marked slow.
 test-slow: $(VENV)/.installed-test
@@ -43,14 +53,48 @@ test-slow: $(VENV)/.installed-test
 # Compiled code is invisible to coverage, so here the kernels run as plain Python, where
 # the hashes' integers still wrap, but numpy warns of it.
 test-kernels: $(VENV)/.installed-test
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -n 2 -m "not slow" $(KERNEL_TESTS) \
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels \
+	    $(PYTEST) -n 2 -m "not slow" $(KERNEL_TESTS) \
 	    -W "ignore:overflow encountered in scalar:RuntimeWarning" \
-	    $(addprefix --cov=,$(KERNELS)) --cov-report=term
+	    $(addprefix --cov=,$(KERNELS)) --cov-report=term --cov-fail-under=97
+
+# Both packages as a whole: the compiled leg and that of the kernels together.
+test-coverage: test-fast test-kernels
+	$(BIN)/coverage combine --keep --quiet .coverage.fast .coverage.kernels
+	$(BIN)/coverage report
+
+# The optional packages have environments of their own, for they hold others below
+# bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
+
+test-skpro test-xgboost: test-%:
+	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* leg-$*
+
+leg-skpro: $(VENV)/.installed-test,skpro
+	$(PYTEST) -n 2 tests/localexpert/skpro tests/test_guide.py
+
+# The names of these tests say that they need xgboost, or vector leaves.
+leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
+	$(PYTEST) -n 2 -k "xgboost or vector" tests/calibration/storage \
+	    tests/localexpert/experts tests/localexpert/storage
+
+# The least versions that pyproject.toml allows, written out as constraints for pip.
+OLDEST_VERSIONS := build/oldest-versions.txt
+
+test-oldest:
+	mkdir -p $(dir $(OLDEST_VERSIONS))
+	$(OLDEST) .ci/oldest_versions.py > $(OLDEST_VERSIONS)
+	PIP_CONSTRAINT="$(CURDIR)/$(OLDEST_VERSIONS)" \
+	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-oldest
+
+leg-oldest: $(VENV)/.installed-test
+	$(PYTEST) -n 2 -m "not slow" tests/calibration \
+	    $(addprefix tests/localexpert/,coordinate experts forecasters laws regressor)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 	$(BIN)/python docs/check_docstrings.py
 
 format: $(VENV)/.installed-lint
@@ -72,7 +116,7 @@ pictures: $(VENV)/.installed-io
 	$(BIN)/python docs/figures.py docs/images
 
 clean:
-	rm -rf $(VENV) dist build docs/_build docs/generated *.png
+	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated *.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find calibration localexpert tests examples benchmarks docs \
 	    -name __pycache__ -prune -exec rm -rf {} +
@@ -89,9 +133,11 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
+	@echo "Installing into $(VENV): a minute or two, the first time."
 	$(PIP_INSTALL) --editable .
 	touch $@
 
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	@echo "Installing the extra $* into $(VENV): a minute or two, the first time."
 	$(PIP_INSTALL) --editable ".[$*]"
 	touch $@

@@ -1,11 +1,11 @@
 """Sphinx configuration."""
 
-from importlib.metadata import version as installed_version
+from calibration import __version__
 
 project = "localexpert"
 author = "the localexpert developers"
 copyright = f"2026, {author}"
-version = release = installed_version("localexpert")
+version = release = __version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
 exclude_patterns = ["_build"]

@@ -49,7 +49,7 @@ def draw(dist: PredictiveDistribution, y: Array) -> None:
     axes.set(
         xlabel="Progression of the disease after a year",
         ylabel="Density",
-        title="Three forecasts, 80 % intervals shaded; triangles: what came",
+        title="Three forecasts with 80% intervals; triangles: the outcomes",
         ylim=(0.0, None),
     )
     figure.savefig("forecasts.png", dpi=120, bbox_inches="tight")
@@ -75,7 +75,7 @@ def main() -> None:
     print(f"  linear regression, normal errors   {line_crps:6.2f}")
     print(f"  local experts                      {crps_score(y_test, dist):6.2f}")
     covered = interval_coverage(y_test, dist, coverage=0.8)
-    print(f"\nThe 80 % intervals hold {covered:.0%} of the patients.")
+    print(f"\nThe 80% intervals hold {covered:.0%} of the patients.")
     risk = dist.sf(200.0)
     print(
         f"The chance of a progression above 200 is {risk.min():.0%} to {risk.max():.0%}"

@@ -3,15 +3,19 @@
 May import the public names of `calibration` (and its kernels), never the reverse.
 """
 
-from importlib.metadata import version
-
+from calibration import __version__ as __version__
 from localexpert import risk
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
+from localexpert.experts import (
+    IndependentExperts,
+    JointForest,
+    JointXGBoost,
+    SharedBoosting,
+)
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.report import ExpertReport
 from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresholds
@@ -58,8 +62,6 @@ from localexpert.reporting import report
 from localexpert.stacking import Stacker
 from localexpert.storage import load
 
-__version__ = version("localexpert")
-
 __all__ = [
     "BaseCDF",
     "ConformalRecalibration",
@@ -71,6 +73,7 @@ __all__ = [
     "Explanation",
     "IndependentExperts",
     "JointForest",
+    "JointXGBoost",
     "LocalExpertRegressor",
     "MixedLaw",
     "PermutationImportance",

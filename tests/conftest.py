@@ -7,7 +7,8 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ["MPLBACKEND"] = "Agg"
 
-from collections.abc import Callable  # noqa: E402
+from collections.abc import Callable, Generator  # noqa: E402
+from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -41,3 +42,13 @@ def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
         return array
 
     return freeze
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, pytest.TestReport]:
+    """Call a skipped test a failure in the legs that are there to run it."""
+    report: pytest.TestReport = yield
+    required = os.environ.get("LOCALEXPERT_NO_SKIPS") == "1"
+    if required and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+    return report

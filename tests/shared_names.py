@@ -251,7 +251,6 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.settings": {"Settings"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
-    "localexpert.experts.joint_xgboost": {"JointXGBoost"},
     "localexpert.explain.coalitions": {
         "AllCoalitions",
         "Coalitions",

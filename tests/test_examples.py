@@ -1,32 +1,92 @@
-"""Every example runs from start to end and leaves its picture."""
+"""Examples run from start to end and leave a picture; templates do what they say."""
 
+import doctest
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+from examples.templates import own_calibrator, own_experts
+from localexpert import LocalExpertRegressor, crps_score
+
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
+TEMPLATES = sorted((FOLDER / "templates").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path: Path, tmp_path: Path) -> None:
+def run(path: Path, folder: Path) -> str:
+    """Return what a script prints; warnings are errors."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(FOLDER.parent)},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip(), "an example says what it found"
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path, tmp_path: Path) -> None:
+    assert run(path, tmp_path), "an example says what it found"
     pictures = list(tmp_path.glob("*.png"))
     assert pictures, "an example leaves a picture"
     assert all(picture.stat().st_size > 1000 for picture in pictures)
 
 
-def test_there_are_examples() -> None:
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_template(path: Path, tmp_path: Path) -> None:
+    assert run(path, tmp_path), "a template says what it is worth"
+
+
+def test_there_are_examples_and_templates() -> None:
     assert EXAMPLES
+    assert [path.stem for path in TEMPLATES] == ["own_calibrator", "own_experts"]
+
+
+# The calibrator is held to the contract of all of them in
+# tests/calibration/base/test_calibrators.py.
+
+
+@pytest.mark.parametrize("module", [own_calibrator, own_experts])
+def test_docstrings_of_templates_run(module: object) -> None:
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_own_experts_are_a_strategy(as_frame: bool, rng: np.random.Generator) -> None:
+    X = rng.uniform(size=(300, 2))
+    y = 2.0 * X[:, 0] + (0.1 + 0.5 * X[:, 1]) * rng.normal(size=300)
+    weight = np.ones(300)
+    weight[:60] = 0.0
+    model = LocalExpertRegressor(
+        strategy=own_experts.NearestExperts(),
+        center=LinearRegression(),
+        frame="center",
+        n_thresholds=7,
+        random_state=0,
+    )
+    table = X
+    if as_frame:  # with a gap and a category; no frame, as the centre knows neither
+        table = pd.DataFrame({"side": np.where(X[:, 0] > 0.5, "b", "a"), "x": X[:, 0]})
+        table.loc[5, "x"] = np.nan
+        model.set_params(frame=None)
+    said = model.fit(table, y, weight).oof_distribution_
+    climatology = np.abs(y[:, None] - y).mean() / 2.0  # CRPS of the targets themselves
+    assert crps_score(y, said, sample_weight=weight) < 0.8 * climatology
+
+
+def test_own_experts_refuse_what_is_no_number_of_rows() -> None:
+    model = LocalExpertRegressor(strategy=own_experts.NearestExperts(0))
+    with pytest.raises(ValueError, match="`n_neighbors` must be at least 1, got 0"):
+        model.fit(np.arange(200.0)[:, None], np.arange(200.0))

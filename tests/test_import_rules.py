@@ -113,10 +113,11 @@ ARROWS: dict[str, str] = {
         "localexpert.laws localexpert.regressor"
     ),
     "localexpert.reporting": (
-        f"matplotlib scipy lightgbm calibration.storage {_GROUND} localexpert.curves "
-        "localexpert.data localexpert.distribution localexpert.experts "
-        "localexpert.explain localexpert.forecasters localexpert.laws "
-        "localexpert.metrics localexpert.plots localexpert.regressor localexpert.risk"
+        f"matplotlib scipy lightgbm calibration calibration.storage {_GROUND} "
+        "localexpert.curves localexpert.data localexpert.distribution "
+        "localexpert.experts localexpert.explain localexpert.forecasters "
+        "localexpert.laws localexpert.metrics localexpert.plots "
+        "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
         "sklearn calibration calibration.storage localexpert.distribution "
@@ -124,7 +125,7 @@ ARROWS: dict[str, str] = {
         "localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
-    "localexpert": "localexpert.*",
+    "localexpert": "calibration localexpert.*",
 }
 
 # How many rooms a package may have.

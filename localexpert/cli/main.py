@@ -7,9 +7,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stderr
-from importlib.metadata import version
 from typing import Any
 
+from calibration import __version__
 from localexpert.cli import calibrate, evaluate, fit, predict, report
 from localexpert.cli.console import UserError, complain, warn
 from localexpert.cli.options import HelpFormatter, Parser
@@ -72,7 +72,7 @@ def make_parser() -> Parser:
         epilog=_EPILOG,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=version("localexpert"))
+    parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )

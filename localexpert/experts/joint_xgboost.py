@@ -18,7 +18,8 @@ from localexpert.experts.tasks import Tasks
 class JointXGBoost(Experts):
     """One XGBoost model per fold, with vector leaves: a tree serves all thresholds.
 
-    Needs the package xgboost.
+    Needs xgboost: ``pip install 'localexpert[xgboost]'``, or ``xgboost-cpu`` in its
+    place, which is the same without the code for graphics cards and far smaller.
 
     Parameters
     ----------
@@ -52,8 +53,9 @@ class JointXGBoost(Experts):
 
     Examples
     --------
-    >>> from localexpert.experts import JointXGBoost
-    >>> JointXGBoost(max_depth=3).get_params()["max_depth"]
+    >>> from localexpert import JointXGBoost, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(strategy=JointXGBoost(max_depth=3))
+    >>> model.strategy.max_depth
     3
     """
 
@@ -153,8 +155,7 @@ class _VectorBooster:
         train: Rows,
         test: Rows,
     ):
-        import xgboost  # type: ignore[import-not-found, unused-ignore]
-
+        xgboost = _load_xgboost()
         labels = tasks.r[train][:, None] <= tasks.thresholds
         weights = tasks.weights[train]
         rates = (weights @ labels + 0.5) / (weights.sum() + 1.0)
@@ -180,8 +181,17 @@ class _VectorBooster:
 
 def _ask(booster: Any, X: Float64Array, start: Float64Array) -> Float64Array:
     """Return a model's probabilities, shape (n, N)."""
-    import xgboost  # type: ignore[import-not-found, unused-ignore]
-
+    xgboost = _load_xgboost()
     data = xgboost.DMatrix(X, base_margin=np.tile(start, (len(X), 1)), nthread=1)
     answers = np.asarray(booster.predict(data), dtype=np.float64)
     return answers.reshape(len(X), len(start))
+
+
+def _load_xgboost() -> Any:
+    """Return the module, or say how it is installed."""
+    try:
+        import xgboost  # type: ignore[import-not-found, unused-ignore]
+    except ModuleNotFoundError as error:
+        msg = "`JointXGBoost` needs xgboost: pip install 'localexpert[xgboost]'."
+        raise ModuleNotFoundError(msg, name="xgboost") from error
+    return xgboost

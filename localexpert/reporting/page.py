@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from calibration import __version__
 from localexpert._validation import check_integer
 from localexpert.reporting.calibration import write_calibration
 from localexpert.reporting.choices import write_choices
@@ -200,9 +200,7 @@ def _lay_out(title: str, evidence: Evidence, parts: list[Markup]) -> str:
         element("main", *parts),
         element(
             "footer",
-            element(
-                "p", f"Written by localexpert {version('localexpert')}.", class_="soft"
-            ),
+            element("p", f"Written by localexpert {__version__}.", class_="soft"),
         ),
     )
     page = element("html", head, body, lang="en")

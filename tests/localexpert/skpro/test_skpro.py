@@ -197,7 +197,8 @@ class TestFrame:
             assert isinstance(part, SkproForecast)
             assert part.shape == (len(rows), 1)
             assert list(part.index) == [INDEX[i] for i in rows]
-            assert_array_equal(part.mean()["y"], forecast.mean()[rows])
+            # BLAS may sum one row in another order than several.
+            assert_allclose(part.mean()["y"], forecast.mean()[rows], rtol=1e-14)
 
     def test_a_frame_of_values_picks_its_rows(self, forecasts):
         forecast = forecasts["continuous"]

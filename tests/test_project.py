@@ -1,0 +1,87 @@
+"""The project's own files: one version, one list of bounds, linters of one version."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import calibration
+import localexpert
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+
+# What a bare clone is like: the sources can be found, and nothing is installed.
+BARE_CLONE = """
+import importlib.metadata as metadata
+real = metadata.distribution
+
+def distribution(name):
+    if name == "localexpert":
+        raise metadata.PackageNotFoundError(name)
+    return real(name)
+
+metadata.distribution = distribution
+try:
+    metadata.version("localexpert")
+except metadata.PackageNotFoundError:
+    import calibration, localexpert, localexpert.cli.main, localexpert.reporting
+    print(calibration.__version__, localexpert.__version__)
+    print(calibration.__file__, localexpert.__file__, sep="\\n")
+"""
+
+
+def run(*arguments: str, folder: Path) -> list[str]:
+    """Return the lines that a Python prints, which finds the packages in the clone."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_clone_that_is_not_installed_can_be_imported(tmp_path: Path) -> None:
+    versions, *files = run("-c", BARE_CLONE, folder=tmp_path)
+    assert versions.split() == [calibration.__version__] * 2
+    packages = (ROOT / "calibration", ROOT / "localexpert")
+    assert files == [str(package / "__init__.py") for package in packages]
+
+
+def test_the_version_stands_in_one_place(tmp_path: Path) -> None:
+    assert "version" in PYPROJECT["project"]["dynamic"]
+    home = ROOT / PYPROJECT["tool"]["hatch"]["version"]["path"]
+    told = re.findall(r'^__version__ = "(.+)"$', home.read_text("utf-8"), re.MULTILINE)
+    assert told == [calibration.__version__]
+    assert localexpert.__version__ is calibration.__version__
+    line = run("-m", "localexpert", "--version", folder=tmp_path)
+    assert line == [calibration.__version__]
+
+
+def test_hooks_have_the_linters_of_the_extra() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    for name in ("ruff", "codespell"):
+        bounds = set(re.findall(rf'"({name}[~=].*?)"', hooks))
+        assert bounds == {bound for bound in EXTRAS["lint"] if bound.startswith(name)}
+
+
+def test_the_oldest_versions_are_the_bounds(tmp_path: Path) -> None:
+    lines = run(str(ROOT / ".ci" / "oldest_versions.py"), folder=tmp_path)
+    wanted = PYPROJECT["project"]["dependencies"] + EXTRAS["test"]
+    assert lines[: len(wanted)] == [bound.replace(">=", "==") for bound in wanted]
+
+
+def test_bounds_of_one_library_are_the_same_everywhere() -> None:
+    bounds: dict[str, set[str]] = {}
+    for bound in sum(EXTRAS.values(), PYPROJECT["project"]["dependencies"]):
+        if found := re.match(r"([\w-]+)(>=[\d.]+)", bound):
+            bounds.setdefault(found[1], set()).add(found[2])
+    assert not [name for name, found in bounds.items() if len(found) > 1]
