@@ -158,7 +158,6 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.predict": {"add_command", "run"},
     "localexpert.cli.raw_table": {"RawTable"},
     "localexpert.cli.read_file": {"read_bytes", "read_parts", "read_table"},
-    "localexpert.cli.records": {"Records", "find_records", "read_rows"},
     "localexpert.cli.report": {"add_command", "run"},
     "localexpert.cli.schema": {"Schema"},
     "localexpert.cli.targets": {"with_targets"},

@@ -6,6 +6,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, TypeAlias
@@ -136,14 +137,19 @@ def read_plain(cells: Cells, dialect: Dialect) -> Float64Array | None:
     # What Python reads and `parse_number` does not, and what it reads otherwise.
     if "_" in joined or (dialect.decimal == "," and "." in joined):
         return None
-    is_gap = load_pandas().Series(cells, dtype=object).isin(_spellings(dialect))
+    texts = cells
     if dialect.decimal == ",":
-        cells = np.array([cell.replace(",", ".") for cell in cells], dtype=object)
-    try:
-        values = np.where(is_gap, "nan", cells).astype(np.float64)
-    except ValueError:
-        return None
-    return values if (np.isfinite(values) | is_gap).all() else None
+        texts = np.array([cell.replace(",", ".") for cell in cells], dtype=object)
+    with suppress(ValueError):
+        values = texts.astype(np.float64)
+        if np.isfinite(values).all():
+            return values
+    is_gap = load_pandas().Series(cells, dtype=object).isin(_spellings(dialect))
+    with suppress(ValueError):
+        values = np.where(is_gap, "nan", texts).astype(np.float64)
+        if (np.isfinite(values) | is_gap).all():
+            return values
+    return None
 
 
 def _spellings(dialect: Dialect) -> list[str]:

@@ -8,6 +8,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from localexpert.cli.cells import load_pandas
 from localexpert.cli.console import count, list_names, refuse, refusing, warn
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.records import Records, find_records, read_rows
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED_ROWS = 20
@@ -28,12 +28,11 @@ def parse_delimited(
     data = _as_utf8(path, data)
     if delimiter is None:
         delimiter = _sniff_delimiter(data, decimal)
-    records = find_records(data, delimiter)
-    is_row = _find_rows(path, records)
-    header = next(row for row in read_rows(data, delimiter) if row)
+    header, places = _find_rows(path, data, delimiter)
     names, repeated = _name_columns(path, header)
     # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
-    # lines and the header are read as well, so that rows are those of `records`.
+    # lines and the header are read as well, so that rows are counted as `places`
+    # counts them.
     reader = load_pandas().read_csv(
         io.BytesIO(data),
         engine="c" if delimiter.isascii() else "python",
@@ -44,18 +43,17 @@ def parse_delimited(
         dtype=object,
         na_filter=False,
         skip_blank_lines=False,
-        chunksize=n_rows or len(is_row),
+        chunksize=n_rows or len(places),
     )
     start = 0
     with reader:
         for frame in reader:
-            kept = slice(start, start + len(frame))
-            start = kept.stop
-            part = frame[is_row[kept]]
+            lines = places[start : start + len(frame)]
+            start += len(frame)
+            part = frame[lines > 0]
             columns = {name: part[j].to_numpy() for j, name in enumerate(names)}
-            lines = records.lines[kept][is_row[kept]]
-            if len(lines):
-                yield RawTable(path, columns, lines, repeated=repeated)
+            if len(part):
+                yield RawTable(path, columns, lines[lines > 0], repeated=repeated)
 
 
 def unzip(path: str, data: bytes) -> bytes:
@@ -89,7 +87,7 @@ def _sniff_delimiter(data: bytes, decimal: str) -> str:
     """Return the delimiter that cuts the first rows most evenly, then most often."""
 
     def evenness(delimiter: str) -> tuple[bool, int]:
-        rows = read_rows(data, delimiter, strict=False)
+        rows = _read_rows(data, delimiter, strict=False)
         try:
             widths = [len(row) for row in islice(rows, _SNIFFED_ROWS) if row]
         except csv.Error:
@@ -100,23 +98,39 @@ def _sniff_delimiter(data: bytes, decimal: str) -> str:
     return max(choices, key=evenness)
 
 
-def _find_rows(path: str, records: Records) -> NDArray[np.bool_]:
-    """Say which records are rows: neither blank nor the header, and as wide as it."""
-    held = np.flatnonzero(records.widths)
-    uneven = held[records.widths[held] != records.widths[held[:1]]]
-    if len(uneven):
-        line, width = records.lines[uneven[0]], int(records.widths[uneven[0]])
-        refuse(
-            f"line {line} of {path} has {count(width, 'field')}, "
-            f"its header has {records.widths[held[0]]}"
-        )
-    if records.problem:
-        refuse(f"{path} is no proper table: {records.problem}")
-    if len(held) < 2:
+def _find_rows(
+    path: str, data: bytes, delimiter: str
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the header, and the line in which each row begins.
+
+    pandas tells no lines, and fills short rows. The header and blank lines count as
+    rows of line 0.
+    """
+    reader = _read_rows(data, delimiter, strict=True)
+    header: list[str] = []
+    lines = []
+    line = 1
+    try:
+        for row in reader:
+            if header and row and len(row) != len(header):
+                refuse(
+                    f"line {line} of {path} has {count(len(row), 'field')}, "
+                    f"its header has {len(header)}"
+                )
+            lines.append(line if header and row else 0)
+            header = header or row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        refuse(f"{path} is no proper table: {error} (line {reader.line_num})")
+    if not any(lines):
         refuse(f"{path} has a header but no rows")
-    is_row = records.widths > 0
-    is_row[held[0]] = False
-    return is_row
+    return header, np.array(lines, dtype=np.intp)
+
+
+def _read_rows(data: bytes, delimiter: str, *, strict: bool) -> Any:
+    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    return csv.reader(text, delimiter=delimiter, strict=strict)
 
 
 def _name_columns(path: str, header: list[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -62,6 +62,16 @@ def test_lines_count_blank_lines_and_breaks_in_quotes(read):
     assert table.where(1).startswith("line 6 of ")
 
 
+def test_quotes_inside_a_field_are_letters(read):
+    table = read(b'a,b\n5" pipe,1\n"x,""y""",2\n')
+    assert columns_of(table) == {"a": ['5" pipe', 'x,"y"'], "b": ["1", "2"]}
+
+
+def test_a_delimiter_that_is_no_ascii(read):
+    table = read("a§b\n1§2\n".encode(), delimiter="§")
+    assert columns_of(table) == {"a": ["1"], "b": ["2"]}
+
+
 def test_names_become_different(read, capsys):
     table = read(b"a, a ,a.1,,a\n1,2,3,4,5\n")
     assert list(table.columns) == ["a", "a.2", "a.1", "column 4", "a.3"]

@@ -1,11 +1,13 @@
 """Reading a second file as the first one was."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from localexpert.cli.cells import Dialect
 from localexpert.cli.console import UserError
 from localexpert.cli.raw_table import RawTable
+from localexpert.cli.read_file import read_parts, read_table
 from localexpert.cli.schema import Schema
 from localexpert.storage import load, save
 
@@ -118,3 +120,32 @@ def test_many_columns_are_not_all_listed():
     table = raw({f"c{j}": ["1"] for j in range(300)})
     with pytest.raises(UserError, match=r"no target 'y'; .*'c7' and 292 more$"):
         table.column("y", "target")
+
+
+def test_parts_of_a_file_are_read_as_the_whole_is(write, capsys):
+    rows = [["day", "kind", "x", "y"]]
+    rows += [[f"2024-01-{i + 1:02d}", "abc"[i % 3], str(i), str(i)] for i in range(9)]
+    path = write(rows)
+    schema = Schema.learn(read_table(path), "y", [], Dialect())
+    rows[2][1], rows[8][1], rows[5][2] = "new", "newer", "many"
+    path = write(rows, "new.csv")
+    frames = list(schema.frames(read_parts(path, None, ".", 4), "."))
+    said = capsys.readouterr().err
+    whole = schema.frame([read_table(path)], ".")
+    # The header counts as a row of the first part.
+    assert [len(frame) for frame in frames] == [3, 4, 2]
+    assert pd.concat(frames, ignore_index=True).equals(whole)
+    assert said == capsys.readouterr().err
+    assert "'kind' (2 rows)" in said
+
+
+def test_a_part_without_a_number_is_no_column_of_another_kind(write):
+    path = write([["x", "y"], *([str(i), str(i)] for i in range(8))])
+    schema = Schema.learn(read_table(path), "y", [], Dialect())
+    words = [[str(i) if i < 4 else "word", ""] for i in range(8)]
+    path = write([["x", "y"], *words], "new.csv")
+    frame = schema.frame(read_parts(path, None, ".", 3), ".")
+    assert frame["x"].isna().sum() == 4
+    path = write([["x", "y"], *([word, ""] for _, word in words), ["word", ""]])
+    with pytest.raises(UserError, match=r"must hold numbers .* got 'word' in line 10"):
+        schema.frame(read_parts(path, None, ".", 3), ".")
