@@ -11,7 +11,7 @@ from calibration.storage.load import load
 from calibration.storage.model import load_model, save_model
 from calibration.storage.parts import Part, PartKind
 from calibration.storage.saved import Saved
-from calibration.storage.whole_file import replacing_file
+from calibration.storage.whole_file import replacing_file, writable_file
 
 __all__ = [
     "FORMAT_VERSION",
@@ -24,4 +24,5 @@ __all__ = [
     "load_model",
     "replacing_file",
     "save_model",
+    "writable_file",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,23 +15,11 @@ import calibration
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
-from localexpert.cli.console import UserError, count, list_names, note
+from localexpert.cli.console import count, list_names, note, refuse, refusing
 from localexpert.cli.model_files import save_object
-from localexpert.cli.options import (
-    HelpFormatter,
-    add_quiet,
-    add_table_options,
-    read_count,
-    read_with,
-)
-from localexpert.cli.output import (
-    STDOUT,
-    check_writable,
-    format_numbers,
-    write_csv,
-)
+from localexpert.cli.options import new_command, read_count, read_with
+from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.table import read_column_of_numbers
 
 _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "auto": calibration.AutoCalibrator,
@@ -70,14 +58,13 @@ examples:
 
 def add_command(commands: Any) -> None:
     """Add the command and its options."""
-    parser = commands.add_parser(
-        "calibrate",
+    parser = new_command(
+        commands,
+        run,
+        _EPILOG,
         help="turn a classifier's scores into probabilities",
         description="Turn scores of a two-class classifier into probabilities.",
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
     )
-    parser.set_defaults(run=run)
     parser.add_argument("table", help="rows with a score and a label")
     parser.add_argument(
         "--score", required=True, metavar="COLUMN", help="greater means likelier"
@@ -120,8 +107,6 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=read_count(0), metavar="N", help="same seed, same answer"
     )
-    add_quiet(parser)
-    add_table_options(parser)
 
 
 def run(options: Any) -> None:
@@ -136,7 +121,8 @@ def run(options: Any) -> None:
     new = None if options.new is None else read_with(options, options.new)
     _check_name(table if new is None else new)
     calibrator = _make_calibrator(options)
-    fitted = _fit(clone(calibrator), scores, y, options.table)
+    with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
+        fitted = clone(calibrator).fit(scores, y)
     if new is None:
         n_folds = _count_folds(y, options.folds, options.table)
         answers = _out_of_fold(calibrator, scores, y, n_folds, options)
@@ -147,7 +133,10 @@ def run(options: Any) -> None:
         _print_scores(options, scores, answers, y)
         _write(options.out, table, answers)
     else:
-        answers = _predict(fitted, _read_scores(new, options), options.new)
+        scores = _read_scores(new, options)
+        what = f"cannot calibrate the scores of {options.new}"
+        with refusing(what, TypeError, ValueError):
+            answers = fitted.predict(scores)
         _write(options.out, new, answers)
     if options.save is not None:
         save_object(fitted, options.save, "--save")
@@ -155,9 +144,7 @@ def run(options: Any) -> None:
 
 
 def _read_scores(table: RawTable, options: Any) -> Float64Array:
-    scores = read_column_of_numbers(
-        table, options.score, "score", Dialect(options.decimal)
-    )
+    scores = table.numbers(options.score, "score", Dialect(options.decimal))
     wrong = np.isnan(scores)
     rule = "must not have gaps"
     if not wrong.any() and options.scale == "probability":
@@ -165,34 +152,26 @@ def _read_scores(table: RawTable, options: Any) -> Float64Array:
         rule = "must lie in [0, 1] unless --scale says logit or real"
     if wrong.any():
         row = int(np.argmax(wrong))
-        msg = (
+        refuse(
             f"score {options.score!r} {rule}, got {table.show(options.score, row)} "
             f"in {table.where(row)}"
         )
-        raise UserError(msg)
     return scores
 
 
 def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
     """Return 1 for the positive class and 0 for the other, shape (n,)."""
-    texts = as_texts(table.column(options.label, "label"))
-    dialect = Dialect(options.decimal)
-    for row, text in enumerate(texts):
-        if dialect.is_missing(text):
-            msg = f"label {options.label!r} has a gap in {table.where(row)}"
-            raise UserError(msg)
+    texts = table.words(options.label, "label", Dialect(options.decimal))
     classes = sorted(set(texts))
     if len(classes) != 2:
-        msg = (
+        refuse(
             f"label {options.label!r} of {table.path} must hold two different values, "
             f"got {len(classes)}: {list_names(classes)}"
         )
-        raise UserError(msg)
     positive = options.positive or _greater(classes)
     if positive not in classes:
-        msg = f"--positive must be one of {list_names(classes)}, got {positive!r}"
-        raise UserError(msg)
-    return np.array([text == positive for text in texts], dtype=np.intp)
+        refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
+    return np.asarray(texts == positive, dtype=np.intp)
 
 
 def _greater(classes: list[str]) -> str:
@@ -205,8 +184,7 @@ def _greater(classes: list[str]) -> str:
 
 def _check_name(table: RawTable) -> None:
     if _NAME in table.columns:
-        msg = f"{table.path} has a column {_NAME!r} already; rename it"
-        raise UserError(msg)
+        refuse(f"{table.path} has a column {_NAME!r} already; rename it")
 
 
 def _make_calibrator(options: Any) -> ScoreCalibrator:
@@ -216,31 +194,12 @@ def _make_calibrator(options: Any) -> ScoreCalibrator:
     return calibrator
 
 
-def _fit(
-    calibrator: ScoreCalibrator, scores: Float64Array, y: NDArray[np.intp], path: str
-) -> ScoreCalibrator:
-    try:
-        return calibrator.fit(scores, y)
-    except (TypeError, ValueError) as error:
-        msg = f"cannot calibrate by {path}: {error}"
-        raise UserError(msg) from error
-
-
-def _predict(
-    calibrator: ScoreCalibrator, scores: Float64Array, path: str
-) -> Float64Array:
-    try:
-        return calibrator.predict(scores)
-    except (TypeError, ValueError) as error:
-        msg = f"cannot calibrate the scores of {path}: {error}"
-        raise UserError(msg) from error
-
-
 def _count_folds(y: NDArray[np.intp], wanted: int, path: str) -> int:
     rarer = int(min(y.sum(), len(y) - y.sum()))
     if rarer < 2:
-        msg = f"{path} must hold each label at least twice to be calibrated out of fold"
-        raise UserError(msg)
+        refuse(
+            f"{path} must hold each label at least twice to be calibrated out of fold"
+        )
     return min(wanted, rarer)
 
 
@@ -254,9 +213,10 @@ def _out_of_fold(
     """Return probabilities by calibrators that have not seen the row, shape (n,)."""
     answers = np.empty(len(y))
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.seed)
-    for train, test in folds.split(scores, y):
-        fitted = _fit(clone(calibrator), scores[train], y[train], options.table)
-        answers[test] = _predict(fitted, scores[test], options.table)
+    with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
+        for train, test in folds.split(scores, y):
+            fitted = clone(calibrator).fit(scores[train], y[train])
+            answers[test] = fitted.predict(scores[test])
     return answers
 
 
@@ -274,9 +234,7 @@ def _print_scores(
 
 
 def _write(path: str, table: RawTable, answers: Float64Array) -> None:
-    columns: dict[str, Sequence[str]] = {
-        name: as_texts(cells) for name, cells in table.columns.items()
-    }
+    columns = {name: as_texts(cells) for name, cells in table.columns.items()}
     write_csv(path, {**columns, _NAME: format_numbers(answers)})
     if path != STDOUT:
         note(f"wrote {count(len(table), 'row')} to {path}")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import compress
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.cli.console import UserError
 
-# A column of texts, or of numbers from a file that knows types (NaN is missing).
-Cells: TypeAlias = list[str] | Float64Array
+# A column of texts (objects), or of numbers from a file that knows types (float64,
+# NaN is missing).
+Cells: TypeAlias = NDArray[Any]
+# Turns texts into numbers, one each; None or NaN is a word.
+Parse: TypeAlias = Callable[[list[str]], Sequence[float | None] | Float64Array]
 
 # What stands for nothing, in small letters.
 MISSING = frozenset(
@@ -22,6 +29,15 @@ MISSING = frozenset(
 )
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
+
+
+def load_pandas() -> Any:
+    """Return the module pandas, which is an optional dependency."""
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        msg = 'tables need pandas: pip install "localexpert[io]"'
+        raise UserError(msg) from error
 
 
 @dataclass(frozen=True)
@@ -39,14 +55,14 @@ class Dialect:
     decimal: str = "."
     missing: tuple[str, ...] = ()
 
-    def is_missing(self, text: str) -> bool:
-        """Say whether a text stands for nothing."""
-        return text.strip().casefold() in self.gaps
-
     @property
     def gaps(self) -> frozenset[str]:
         """All that stands for nothing, in small letters."""
         return MISSING.union(word.casefold() for word in self.missing)
+
+    def parse_numbers(self, texts: list[str]) -> list[float | None]:
+        """Return the number that each text is, or None."""
+        return [parse_number(text, self.decimal) for text in texts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,57 +80,87 @@ class Numbers:
     values: Float64Array
     is_word: NDArray[np.bool_]
 
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """A column of n cells as its different texts: each of them is parsed once.
+
+    Parameters
+    ----------
+    texts : list of str
+        Without blanks at their ends.
+    is_gap : ndarray of bool
+        Texts that stand for nothing.
+    codes : ndarray of int, shape (n,)
+        Which text each cell holds.
+    """
+
+    texts: list[str]
+    is_gap: NDArray[np.bool_]
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, cells: Cells, dialect: Dialect) -> Distinct:
+        """Find the different texts of a column."""
+        is_text = cells.dtype == object
+        codes, found = load_pandas().factorize(cells, use_na_sentinel=is_text)
+        texts, gaps = as_texts(found), dialect.gaps
+        is_gap = np.array([text.casefold() in gaps for text in texts], dtype=bool)
+        return cls(texts, is_gap, codes)
+
     @property
-    def first_word(self) -> int:
-        """Place of the first word; there must be one."""
-        return int(np.argmax(self.is_word))
+    def words(self) -> list[str]:
+        """The texts that stand for something."""
+        return list(compress(self.texts, ~self.is_gap))
+
+    def read(self, parse: Parse) -> Numbers:
+        """Return the number of each cell."""
+        values = np.full(len(self.texts), np.nan)
+        values[~self.is_gap] = np.array(parse(self.words), dtype=np.float64)
+        is_word = np.isnan(values) & ~self.is_gap
+        return Numbers(values[self.codes], is_word[self.codes])
 
 
 def read_numbers(cells: Cells, dialect: Dialect) -> Numbers:
     """Read a column as numbers."""
-    if not isinstance(cells, list):
-        return Numbers(cells, np.zeros(len(cells), dtype=bool))
-    plain = _read_plain(cells) if dialect.decimal == "." else None
+    plain = read_plain(cells, dialect)
     if plain is not None:
         return Numbers(plain, np.zeros(len(cells), dtype=bool))
-    return _read_texts(cells, lambda text: parse_number(text, dialect.decimal), dialect)
+    return Distinct.of(cells, dialect).read(dialect.parse_numbers)
 
 
-def read_booleans(cells: Cells, dialect: Dialect) -> Numbers:
-    """Read a column of true and false as 1 and 0."""
-    if not isinstance(cells, list):
-        return read_numbers(cells, dialect)
-    return _read_texts(cells, lambda text: _BOOLEANS.get(text.casefold()), dialect)
-
-
-def _read_plain(cells: list[str]) -> Float64Array | None:
-    """Return the numbers if all are finite: most columns are read in one go."""
-    try:
-        values = np.array([float(cell) for cell in cells])
-    except ValueError:
+def read_plain(cells: Cells, dialect: Dialect) -> Float64Array | None:
+    """Return the numbers if all are finite or gaps: most columns are read in one go."""
+    if cells.dtype != object:
+        return cells
+    joined = "".join(cells)
+    # What Python reads and `parse_number` does not, and what it reads otherwise.
+    if "_" in joined or (dialect.decimal == "," and "." in joined):
         return None
-    # What Python reads and `parse_number` does not.
-    return values if np.isfinite(values).all() and "_" not in "".join(cells) else None
+    texts = cells
+    if dialect.decimal == ",":
+        texts = np.array([cell.replace(",", ".") for cell in cells], dtype=object)
+    with suppress(ValueError):
+        values = texts.astype(np.float64)
+        if np.isfinite(values).all():
+            return values
+    is_gap = load_pandas().Series(cells, dtype=object).isin(_spellings(dialect))
+    with suppress(ValueError):
+        values = np.where(is_gap, "nan", texts).astype(np.float64)
+        if (np.isfinite(values) | is_gap).all():
+            return values
+    return None
 
 
-def _read_texts(
-    cells: list[str], parse: Callable[[str], float | None], dialect: Dialect
-) -> Numbers:
-    """Parse each distinct text once; None is a word, NaN is missing."""
+def _spellings(dialect: Dialect) -> list[str]:
+    """Return what most often stands for nothing, letter by letter."""
     gaps = dialect.gaps
-    known: dict[str, float | None] = {}
-    values = np.full(len(cells), np.nan)
-    is_word = np.zeros(len(cells), dtype=bool)
-    for i, cell in enumerate(cells):
-        if cell not in known:
-            text = cell.strip()
-            known[cell] = math.nan if text.casefold() in gaps else parse(text)
-        number = known[cell]
-        if number is None:
-            is_word[i] = True
-        else:
-            values[i] = number
-    return Numbers(values, is_word)
+    return ["NaN", "NaT", *gaps, *map(str.upper, gaps), *map(str.title, gaps)]
+
+
+def parse_booleans(texts: list[str]) -> list[float | None]:
+    """Return 1 for true and 0 for false."""
+    return [_BOOLEANS.get(text.casefold()) for text in texts]
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
@@ -138,12 +184,10 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 def as_texts(cells: Cells) -> list[str]:
     """Return a column as texts: whole numbers without a decimal point, NaN as ""."""
-    if isinstance(cells, list):
-        return [cell.strip() for cell in cells]
-    return [_format_number(float(value)) for value in cells]
+    return list(map(str.strip if cells.dtype == object else _format_number, cells))
 
 
 def _format_number(value: float) -> str:
     if math.isnan(value):
         return ""
-    return str(int(value)) if value.is_integer() else repr(value)
+    return str(int(value)) if value.is_integer() else repr(float(value))

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import (
     Cells,
     Dialect,
+    Distinct,
     Numbers,
-    as_texts,
-    read_booleans,
+    load_pandas,
+    parse_booleans,
     read_numbers,
+    read_plain,
 )
 from localexpert.cli.console import count, warn
-from localexpert.cli.dates import (
-    ORDERS,
-    PARTS,
-    date_parts,
-    find_formats,
-    parse_date,
-)
+from localexpert.cli.dates import ORDERS, date_parts, find_formats, read_dates
 from localexpert.cli.raw_table import RawTable
 
 Kind: TypeAlias = Literal["number", "boolean", "date", "category", "dropped"]
@@ -58,21 +53,35 @@ class ColumnRule:
     parts: tuple[str, ...] = ()
     reason: str = ""
 
+    def read(self, cells: Cells, dialect: Dialect) -> Numbers:
+        """Return finite numbers, codes of categories, or days; NaN where missing.
 
-@dataclass(frozen=True, eq=False)
-class ReadColumn:
-    """What a rule made of n cells.
+        A word is what the rule cannot read.
+        """
+        if self.kind == "number":
+            numbers = read_numbers(cells, dialect)
+            infinite = np.isinf(numbers.values)
+            values = np.where(infinite, np.nan, numbers.values)
+            return Numbers(values, numbers.is_word | infinite)
+        texts = Distinct.of(cells, dialect)
+        if self.kind == "boolean":
+            return texts.read(parse_booleans)
+        if self.kind == "date":
+            return texts.read(lambda words: read_dates(words, self.date_format))
+        known = {value: float(code) for code, value in enumerate(self.categories)}
+        return texts.read(lambda words: list(map(known.get, words)))
 
-    Parameters
-    ----------
-    features : dict of str to ndarray of shape (n,)
-        Numbers, NaN where missing; of a category, codes of int, -1 where missing.
-    unread : ndarray of bool, shape (n,)
-        Cells that hold something that the rule cannot read.
-    """
-
-    features: dict[str, Float64Array | NDArray[np.intp]]
-    unread: NDArray[np.bool_]
+    def features(self, values: Float64Array) -> dict[str, Any]:
+        """Return what `read` has made of the cells as columns of a data frame."""
+        if self.kind == "category":
+            codes = np.where(np.isnan(values), -1.0, values).astype(np.intp)
+            categories = list(self.categories)
+            return {self.name: load_pandas().Categorical.from_codes(codes, categories)}
+        if self.kind == "date":
+            parts = {"days": values, **(date_parts(values) if self.parts else {})}
+            wanted = ("days", *self.parts)
+            return {f"{self.name}.{part}": parts[part] for part in wanted}
+        return {self.name: values}
 
 
 def learn_rule(
@@ -80,34 +89,27 @@ def learn_rule(
 ) -> ColumnRule:
     """Find out what a column is; what is surprising is said on stderr."""
     cells = table.columns[name]
-    numbers = read_numbers(cells, dialect)
+    plain = read_plain(cells, dialect)
+    if plain is not None:
+        return _number_rule(name, "number", plain)
+    texts = Distinct.of(cells, dialect)
+    n_held = int(np.sum(~texts.is_gap[texts.codes]))
+    # Dates come first: no date is a number, and most can be told at once.
+    rule = _date_rule(name, texts.words, date_order, complete=n_held == len(table))
+    if rule is not None:
+        return rule
+    numbers = texts.read(dialect.parse_numbers)
     if not numbers.is_word.any():
-        return _number_rule(name, numbers.values)
-    booleans = read_booleans(cells, dialect)
+        return _number_rule(name, "number", numbers.values)
+    booleans = texts.read(parse_booleans)
     if not booleans.is_word.any():
-        rule = _number_rule(name, booleans.values)
-        return rule if rule.kind == "dropped" else replace(rule, kind="boolean")
-    missing = dialect.gaps
-    texts = [text for text in as_texts(cells) if text.casefold() not in missing]
-    return _date_rule(table, name, texts, dialect, date_order) or _category_rule(
-        table, name, texts, numbers, complete=len(texts) == len(table)
-    )
+        return _number_rule(name, "boolean", booleans.values)
+    return _category_rule(table, name, texts.words, n_held, numbers)
 
 
-def read_column(rule: ColumnRule, cells: Cells, dialect: Dialect) -> ReadColumn:
-    """Read cells by the rule of their column."""
-    if rule.kind == "category":
-        return _read_category(rule, cells, dialect)
-    if rule.kind == "date":
-        return _read_dates(rule, cells, dialect)
-    read = read_booleans if rule.kind == "boolean" else read_numbers
-    numbers = read(cells, dialect)
-    infinite = np.isinf(numbers.values)
-    values = np.where(infinite, np.nan, numbers.values)
-    return ReadColumn({rule.name: values}, numbers.is_word | infinite)
-
-
-def _number_rule(name: str, values: Float64Array) -> ColumnRule:
+def _number_rule(
+    name: str, kind: Literal["number", "boolean"], values: Float64Array
+) -> ColumnRule:
     finite = np.isfinite(values)
     if not finite.any():
         return ColumnRule(name, "dropped", reason="holds no value")
@@ -117,18 +119,14 @@ def _number_rule(name: str, values: Float64Array) -> ColumnRule:
     if name.startswith("column ") and whole and len(np.unique(values)) == len(values):
         # As data frames are saved with their index.
         return ColumnRule(name, "dropped", reason="without a name, numbers the rows")
-    return ColumnRule(name, "number")
+    return ColumnRule(name, kind)
 
 
 def _date_rule(
-    table: RawTable,
-    name: str,
-    texts: list[str],
-    dialect: Dialect,
-    date_order: str | None,
+    name: str, texts: list[str], date_order: str | None, *, complete: bool
 ) -> ColumnRule | None:
     """Return the rule of a column of dates, None if it is none or ambiguous."""
-    formats = find_formats(dict.fromkeys(texts))
+    formats = find_formats(texts)
     if len(formats) > 1 and date_order is not None:
         formats = [ORDERS[date_order]]
     if len(formats) > 1:
@@ -138,26 +136,21 @@ def _date_rule(
         )
     if len(formats) != 1:
         return None
-    rule = ColumnRule(name, "date", date_format=formats[0], parts=PARTS)
-    features = _read_dates(rule, table.columns[name], dialect).features
-    varying = {key for key, values in features.items() if len(_distinct(values)) > 1}
-    if not varying and len(texts) == len(table):
+    days = read_dates(texts, formats[0])
+    if complete and np.ptp(days) == 0.0:
         return ColumnRule(name, "dropped", reason="constant")
-    parts = tuple(part for part in PARTS if f"{name}.{part}" in varying)
-    return replace(rule, parts=parts)
-
-
-def _distinct(values: Float64Array | NDArray[np.intp]) -> NDArray[np.generic]:
-    return np.unique(values[~np.isnan(values)])
+    parts = date_parts(days)
+    varying = tuple(part for part in parts if np.ptp(parts[part]) > 0.0)
+    return ColumnRule(name, "date", date_format=formats[0], parts=varying)
 
 
 def _category_rule(
-    table: RawTable, name: str, texts: list[str], numbers: Numbers, *, complete: bool
+    table: RawTable, name: str, texts: list[str], n_held: int, numbers: Numbers
 ) -> ColumnRule:
     """Return the rule of a column of words."""
     n_numbers = int(np.sum(~np.isnan(numbers.values)))
     if n_numbers:
-        row = numbers.first_word
+        row = int(np.argmax(numbers.is_word))
         word = table.show(name, row)
         warn(
             f"column {name!r} holds {count(n_numbers, 'number')} and "
@@ -166,36 +159,8 @@ def _category_rule(
             "take that word as a gap)"
         )
     categories = tuple(sorted(set(texts)))
-    if len(categories) == 1 and complete:
+    if len(categories) == 1 and n_held == len(table):
         return ColumnRule(name, "dropped", reason="constant")
-    if len(texts) >= _LEAST_NAMES and len(categories) > _SHARE_OF_NAMES * len(texts):
+    if n_held >= _LEAST_NAMES and len(categories) > _SHARE_OF_NAMES * n_held:
         return ColumnRule(name, "dropped", reason="a different text in each row")
     return ColumnRule(name, "category", categories=categories)
-
-
-def _read_category(rule: ColumnRule, cells: Cells, dialect: Dialect) -> ReadColumn:
-    known = {value: code for code, value in enumerate(rule.categories)}
-    texts = as_texts(cells)
-    codes = np.array([known.get(text, -1) for text in texts], dtype=np.intp)
-    missing = dialect.gaps
-    unread = [
-        code < 0 and text.casefold() not in missing
-        for code, text in zip(codes, texts, strict=True)
-    ]
-    return ReadColumn({rule.name: codes}, np.array(unread, dtype=bool))
-
-
-def _read_dates(rule: ColumnRule, cells: Cells, dialect: Dialect) -> ReadColumn:
-    texts = as_texts(cells)
-    known = {text: parse_date(text, rule.date_format) for text in set(texts)}
-    days = np.array(
-        [np.nan if (day := known[text]) is None else day for text in texts],
-        dtype=np.float64,
-    )
-    missing = dialect.gaps
-    gaps = np.array([text.casefold() in missing for text in texts], dtype=bool)
-    parts = date_parts(days)
-    features: dict[str, Float64Array | NDArray[np.intp]] = {f"{rule.name}.days": days}
-    for part in rule.parts:
-        features[f"{rule.name}.{part}"] = parts[part]
-    return ReadColumn(features, np.isnan(days) & ~gaps)

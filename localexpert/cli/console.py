@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 # Most names that one message lists.
 _MOST_NAMES = 8
@@ -11,6 +13,21 @@ _MOST_NAMES = 8
 
 class UserError(Exception):
     """A mistake of the user's; its message is the one line that is printed."""
+
+
+def refuse(message: str) -> NoReturn:
+    """End the command for a mistake of the user's."""
+    raise UserError(message)
+
+
+@contextmanager
+def refusing(what: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Make errors of these kinds the user's; their reason follows what is said."""
+    try:
+        yield
+    except kinds as error:
+        msg = f"{what}: {getattr(error, 'strerror', None) or error}"
+        raise UserError(msg) from error
 
 
 def warn(message: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import date
 
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.cli.cells import load_pandas
 
 _TIME = (
     r"(?:[T ]\s?(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d{1,9})?))?"
@@ -40,16 +40,36 @@ _EPOCH = date(1970, 1, 1).toordinal()
 PARTS = ("year", "month", "weekday", "hour")
 
 
-def find_formats(texts: Iterable[str]) -> list[str]:
+def find_formats(texts: list[str]) -> list[str]:
     """Return the formats in which all texts are dates; none if there is no text."""
-    left = list(_FORMATS)
-    seen = False
-    for text in texts:
-        seen = True
-        left = [name for name in left if parse_date(text, name) is not None]
-        if not left:
-            break
-    return left if seen else []
+    likely = [f for f in _FORMATS if texts and parse_date(texts[0], f) is not None]
+    return [f for f in likely if not np.isnan(read_dates(texts, f)).any()]
+
+
+def read_dates(texts: list[str], format_name: str) -> Float64Array:
+    """Return days since 1970-01-01 (UTC where a zone is named), NaN of no date."""
+    days = _read_iso(texts) if format_name == "year-month-day" else None
+    if days is None:
+        parsed = [parse_date(text, format_name) for text in texts]
+        days = np.array(parsed, dtype=np.float64)
+    return days
+
+
+def _read_iso(texts: list[str]) -> Float64Array | None:
+    """Return the days if all texts are as computers write dates, fast."""
+    widths = set(map(len, texts))
+    if widths not in ({10}, {19}):
+        return None
+    format_code = "%Y-%m-%d" + texts[0][10:11] + "%H:%M:%S" * (widths == {19})
+    moments = load_pandas().to_datetime(texts, format=format_code, errors="coerce")
+    if moments.isna().any():
+        return None
+    seconds = moments.to_numpy().astype("datetime64[s]").astype(np.int64)
+    days, seconds = np.divmod(seconds, 86_400)
+    minutes, second = np.divmod(seconds, 60)
+    # As `_read_hours` adds them, to the last bit.
+    hours = minutes // 60 + minutes % 60 / 60.0 + second / 3600.0
+    return np.asarray(days + hours / 24.0)
 
 
 def parse_date(text: str, format_name: str) -> float | None:
@@ -71,21 +91,11 @@ def parse_date(text: str, format_name: str) -> float | None:
 
 def date_parts(days: Float64Array) -> dict[str, Float64Array]:
     """Return the parts of dates by name, each of shape (n,), NaN where missing."""
-    known = ~np.isnan(days)
-    whole = np.floor(days[known]).astype(np.int64)
-    stamps = whole.astype("datetime64[D]")
-    months = stamps.astype("datetime64[M]").astype(np.int64)
-    numbers = {
-        "year": 1970 + months // 12,
-        "month": 1 + months % 12,
-        "weekday": (whole + 3) % 7,  # 1970-01-01 was a Thursday; Monday is 0
-        "hour": np.round(24.0 * (days[known] - whole), 6),
-    }
-    parts = {}
-    for name, values in numbers.items():
-        parts[name] = np.full(len(days), np.nan)
-        parts[name][known] = values
-    return parts
+    whole = np.floor(days)
+    stamps = load_pandas().DatetimeIndex(whole.astype("datetime64[D]"))
+    hours = np.round(24.0 * (days - whole), 6)
+    parts = (stamps.year, stamps.month, stamps.day_of_week, hours)
+    return dict(zip(PARTS, (np.asarray(p, np.float64) for p in parts), strict=True))
 
 
 def _number_month(name: str) -> int:

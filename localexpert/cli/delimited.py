@@ -6,48 +6,64 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from localexpert.cli.cells import Cells
-from localexpert.cli.console import UserError, count, list_names, warn
+import numpy as np
+from numpy.typing import NDArray
+
+from localexpert.cli.cells import load_pandas
+from localexpert.cli.console import count, list_names, refuse, refusing, warn
 from localexpert.cli.raw_table import RawTable
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED_ROWS = 20
-# Rows that are turned to columns at once, so that few are held twice.
-_CHUNK = 5_000
 
 
 def parse_delimited(
-    path: str, data: bytes, delimiter: str | None, decimal: str
-) -> RawTable:
-    """Return the table in the bytes of a file."""
-    text = _decode(path, data)
-    if not text.strip():
-        msg = f"{path} is empty"
-        raise UserError(msg)
+    path: str, data: bytes, delimiter: str | None, decimal: str, n_rows: int | None
+) -> Iterator[RawTable]:
+    """Yield the table in the bytes of a file, so many rows at a time."""
+    data = _as_utf8(path, data)
     if delimiter is None:
-        delimiter = _sniff_delimiter(text, decimal)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        return _read_rows(path, reader)
-    except csv.Error as error:
-        msg = f"{path} is no proper table: {error} (line {reader.line_num})"
-        raise UserError(msg) from error
+        delimiter = _sniff_delimiter(data, decimal)
+    header, places = _find_rows(path, data, delimiter)
+    names, repeated = _name_columns(path, header)
+    # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
+    # lines and the header are read as well, so that rows are counted as `places`
+    # counts them.
+    reader = load_pandas().read_csv(
+        io.BytesIO(data),
+        engine="c" if delimiter.isascii() else "python",
+        sep=delimiter,
+        header=None,
+        names=range(len(names)),
+        index_col=False,
+        dtype=object,
+        na_filter=False,
+        skip_blank_lines=False,
+        chunksize=n_rows or len(places),
+    )
+    start = 0
+    with reader:
+        for frame in reader:
+            lines = places[start : start + len(frame)]
+            start += len(frame)
+            part = frame[lines > 0]
+            columns = {name: part[j].to_numpy() for j, name in enumerate(names)}
+            if len(part):
+                yield RawTable(path, columns, lines[lines > 0], repeated=repeated)
 
 
 def unzip(path: str, data: bytes) -> bytes:
     """Return what is in a gzip file."""
-    try:
+    with refusing(f"{path} is a damaged gzip file", OSError, EOFError, zlib.error):
         return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        msg = f"{path} is a damaged gzip file: {error}"
-        raise UserError(msg) from error
 
 
-def _decode(path: str, data: bytes) -> str:
-    """Return the text of bytes in UTF-8, or in UTF-16 that says so."""
+def _as_utf8(path: str, data: bytes) -> bytes:
+    """Return text as UTF-8, out of UTF-8, or out of UTF-16 that says so."""
     encoding = "utf-8-sig"
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
@@ -55,24 +71,23 @@ def _decode(path: str, data: bytes) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        msg = (
+        refuse(
             f"{path} is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line}; "
             "save it as UTF-8"
         )
-        raise UserError(msg) from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        msg = f"{path} is not a text file: a zero byte in line {line}"
-        raise UserError(msg)
-    return text
+        refuse(f"{path} is not a text file: a zero byte in line {line}")
+    if not text.strip():
+        refuse(f"{path} is empty")
+    return text.encode()
 
 
-def _sniff_delimiter(text: str, decimal: str) -> str:
+def _sniff_delimiter(data: bytes, decimal: str) -> str:
     """Return the delimiter that cuts the first rows most evenly, then most often."""
-    head = text[: 1 << 20]
 
     def evenness(delimiter: str) -> tuple[bool, int]:
-        rows = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+        rows = _read_rows(data, delimiter, strict=False)
         try:
             widths = [len(row) for row in islice(rows, _SNIFFED_ROWS) if row]
         except csv.Error:
@@ -83,39 +98,39 @@ def _sniff_delimiter(text: str, decimal: str) -> str:
     return max(choices, key=evenness)
 
 
-def _read_rows(path: str, reader: Any) -> RawTable:
-    """Return the table of a reader: the first row that is not blank names columns."""
-    header: list[str] = next((row for row in reader if row), [])
-    names, repeated = _name_columns(path, header)
-    columns: list[list[str]] = [[] for _ in names]
-    lines: list[int] = []
-    chunk: list[list[str]] = []
+def _find_rows(
+    path: str, data: bytes, delimiter: str
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the header, and the line in which each row begins.
 
-    def turn() -> None:
-        for column, cells in zip(columns, zip(*chunk, strict=True), strict=False):
-            column.extend(cells)
-        chunk.clear()
-
-    line = reader.line_num + 1
-    for row in reader:
-        if row:
-            if len(row) != len(names):
-                msg = (
+    pandas tells no lines, and fills short rows. The header and blank lines count as
+    rows of line 0.
+    """
+    reader = _read_rows(data, delimiter, strict=True)
+    header: list[str] = []
+    lines = []
+    line = 1
+    try:
+        for row in reader:
+            if header and row and len(row) != len(header):
+                refuse(
                     f"line {line} of {path} has {count(len(row), 'field')}, "
-                    f"its header has {len(names)}"
+                    f"its header has {len(header)}"
                 )
-                raise UserError(msg)
-            chunk.append(row)
-            lines.append(line)
-        if len(chunk) == _CHUNK:
-            turn()
-        line = reader.line_num + 1
-    turn()
-    if not lines:
-        msg = f"{path} has a header but no rows"
-        raise UserError(msg)
-    named: dict[str, Cells] = dict(zip(names, columns, strict=True))
-    return RawTable(path, named, lines, repeated=repeated)
+            lines.append(line if header and row else 0)
+            header = header or row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        refuse(f"{path} is no proper table: {error} (line {reader.line_num})")
+    if not any(lines):
+        refuse(f"{path} has a header but no rows")
+    return header, np.array(lines, dtype=np.intp)
+
+
+def _read_rows(data: bytes, delimiter: str, *, strict: bool) -> Any:
+    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    return csv.reader(text, delimiter=delimiter, strict=strict)
 
 
 def _name_columns(path: str, header: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -124,21 +139,18 @@ def _name_columns(path: str, header: list[str]) -> tuple[list[str], tuple[str, .
     Blank names are numbered, and so are repeated ones from the second on.
     """
     wanted = [name.strip() or f"column {j + 1}" for j, name in enumerate(header)]
-    names: list[str] = []
-    repeated = []
-    taken = set(wanted)
+    names: dict[str, None] = {}
+    numbers = dict.fromkeys(wanted, 0)
     for base in wanted:
-        unique, number = base, 0
-        while unique in names or (number > 0 and unique in taken):
-            number += 1
-            unique = f"{base}.{number}"
-        if number:
-            repeated.append(base)
-        names.append(unique)
-    several = tuple(dict.fromkeys(repeated))
+        unique = base
+        while unique in names or (numbers[base] and unique in numbers):
+            numbers[base] += 1
+            unique = f"{base}.{numbers[base]}"
+        names[unique] = None
+    several = tuple(base for base, number in numbers.items() if number)
     if several:
         warn(
             f"{path} has several columns of one name, numbered from the second on: "
             f"{list_names(several)}"
         )
-    return names, several
+    return list(names), several

@@ -11,16 +11,11 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
-from localexpert.cli.console import UserError, count, warn
-from localexpert.cli.model_files import load_table_model
-from localexpert.cli.options import (
-    HelpFormatter,
-    add_quiet,
-    add_table_options,
-    read_with,
-)
+from localexpert.cli.console import count
+from localexpert.cli.model_files import TableModel, load_table_model
+from localexpert.cli.options import new_command, read_parts_with
 from localexpert.cli.output import write_out
-from localexpert.cli.table import TableModel, read_column_of_numbers
+from localexpert.cli.targets import with_targets
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage, log_score
 
@@ -47,20 +42,18 @@ _LABELS = {
 
 def add_command(commands: Any) -> None:
     """Add the command and its options."""
-    parser = commands.add_parser(
-        "evaluate",
+    parser = new_command(
+        commands,
+        run,
+        _EPILOG,
+        decimal=None,
         help="score a model on rows it has not seen",
         description="Score the forecasts of a model on a table with known targets.",
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
     )
-    parser.set_defaults(run=run)
     add_test_arguments(parser)
     parser.add_argument(
         "--json", action="store_true", help="one JSON object; null is not finite"
     )
-    add_quiet(parser)
-    add_table_options(parser, decimal=None)
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,19 +91,13 @@ def _lay_out(scores: dict[str, dict[str, float]]) -> str:
 def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     """Return the model, features and targets of the rows that have one."""
     model = load_table_model(options.model)
-    options.decimal = options.decimal or model.reader.decimal
-    table = read_with(options, options.table)
-    target = options.target or model.reader.target
-    dialect = Dialect(options.decimal, model.reader.missing)
-    y = read_column_of_numbers(table, target, "target", dialect)
-    rows = np.flatnonzero(~np.isnan(y))
-    if not len(rows):
-        msg = f"{table.path} has no row with a target {target!r}"
-        raise UserError(msg)
-    if len(rows) < len(y):
-        warn(f"left out {count(len(y) - len(rows), 'row')} without a target {target!r}")
-    frame = model.reader.frame(table.take(rows), options.decimal, known=[target])
-    return model, frame, y[rows]
+    options.decimal = options.decimal or model.schema.decimal
+    target = options.target or model.schema.target
+    dialect = Dialect(options.decimal, model.schema.missing)
+    y: list[Float64Array] = []
+    tables = with_targets(read_parts_with(options), target, dialect, y)
+    frame = model.schema.frame(tables, options.decimal, known=[target])
+    return model, frame, np.concatenate(y)
 
 
 def _score(y: Float64Array, dist: PredictiveDistribution) -> dict[str, float]:

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.cli.cells import Dialect, as_texts
-from localexpert.cli.console import UserError, count, note, warn
+from localexpert.cli.cells import Dialect
+from localexpert.cli.console import count, note, refuse, refusing
 from localexpert.cli.dates import ORDERS
-from localexpert.cli.model_files import save_object
+from localexpert.cli.model_files import TableModel, save_object
 from localexpert.cli.options import (
-    HelpFormatter,
-    add_quiet,
-    add_table_options,
+    new_command,
     read_count,
     read_jobs,
     read_names,
@@ -24,8 +22,8 @@ from localexpert.cli.options import (
 )
 from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.read_file import load_pandas
-from localexpert.cli.table import TableModel, TableReader, read_column_of_numbers
+from localexpert.cli.schema import Schema
+from localexpert.cli.targets import with_targets
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 
@@ -48,15 +46,14 @@ _LEAST_ROWS = 2
 
 def add_command(commands: Any) -> None:
     """Add the command and its options."""
-    parser = commands.add_parser(
-        "fit",
+    parser = new_command(
+        commands,
+        run,
+        _EPILOG,
         help="learn a model from a table",
         description="Learn to forecast the distribution of one column of a table "
         "from its other columns, and save the model.",
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
     )
-    parser.set_defaults(run=run)
     parser.add_argument("table", help="training rows, with a header")
     parser.add_argument(
         "--target", required=True, metavar="COLUMN", help="the numbers to forecast"
@@ -70,9 +67,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--jobs", type=read_jobs, metavar="N", help="processors, -1 for all"
     )
-    add_quiet(parser)
     _add_columns(parser)
-    add_table_options(parser)
     _add_parameters(parser)
 
 
@@ -154,83 +149,49 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> None:
     """Read the table, learn its columns, fit, and save."""
     if options.out == STDOUT:
-        msg = "--out of fit must be a file"
-        raise UserError(msg)
+        refuse("--out of fit must be a file")
     if options.bounds is not None and not options.bounds[0] < options.bounds[1]:
         low, high = options.bounds
-        msg = f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}"
-        raise UserError(msg)
+        refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
     check_writable(options.out, "--out", [options.table])
-    load_pandas()
-    table = read_with(options, options.table)
     dialect = Dialect(options.decimal, tuple(options.missing))
-    y, rows = _read_target(table, options.target, dialect)
-    weight = _read_weight(table, options, dialect, rows)
-    groups = _read_groups(table, options, dialect, rows)
-    table = table.take(rows)
-    reader = TableReader.learn(
+    targets: list[Float64Array] = []
+    whole = read_with(options, options.table)
+    (table,) = with_targets([whole], options.target, dialect, targets, _LEAST_ROWS)
+    (y,) = targets
+    weight = _read_weight(table, options, dialect)
+    groups = None
+    if options.group is not None:
+        groups = table.words(options.group, "group", dialect).astype(str)
+    schema = Schema.learn(
         table, options.target, _kept_out(table, options), dialect, options.date_order
     )
-    frame = reader.frame(table, options.decimal)
+    frame = schema.frame([table], options.decimal)
     model = _make_regressor(options)
     note(f"fitting {count(len(y), 'row')}, {count(frame.shape[1], 'feature')}")
-    try:
+    with refusing(f"cannot learn from {options.table}", TypeError, ValueError):
         model.fit(frame, y, sample_weight=weight, groups=groups)
-    except (TypeError, ValueError) as error:
-        msg = f"cannot learn from {options.table}: {error}"
-        raise UserError(msg) from error
     climatology = Climatology.of(model, y, weight)
-    save_object(TableModel(reader, model, climatology), options.out, "--out")
+    save_object(TableModel(schema, model, climatology), options.out, "--out")
     note(f"saved {options.out}")
 
 
-def _read_target(
-    table: RawTable, name: str, dialect: Dialect
-) -> tuple[Float64Array, Any]:
-    """Return the targets that there are, and the numbers of their rows."""
-    y = read_column_of_numbers(table, name, "target", dialect)
-    rows = np.flatnonzero(~np.isnan(y))
-    if len(rows) < _LEAST_ROWS:
-        msg = (
-            f"{table.path} must have at least {_LEAST_ROWS} rows with a target "
-            f"{name!r}, got {len(rows)}"
-        )
-        raise UserError(msg)
-    if len(rows) < len(y):
-        warn(f"left out {count(len(y) - len(rows), 'row')} without a target {name!r}")
-    return y[rows], rows
-
-
 def _read_weight(
-    table: RawTable, options: Any, dialect: Dialect, rows: Any
+    table: RawTable, options: Any, dialect: Dialect
 ) -> Float64Array | None:
     if options.weight is None:
         return None
-    every = read_column_of_numbers(table, options.weight, "weight", dialect)
-    weight: Float64Array = every[rows]
+    weight = table.numbers(options.weight, "weight", dialect)
     wrong = ~(weight >= 0.0)
     if wrong.any():
-        row = int(rows[np.argmax(wrong)])
-        msg = (
+        row = int(np.argmax(wrong))
+        refuse(
             f"weight {options.weight!r} must hold numbers from 0 on, got "
             f"{table.show(options.weight, row)} in {table.where(row)}"
         )
-        raise UserError(msg)
     if not weight.any():
-        msg = f"weight {options.weight!r} must not be 0 in every row"
-        raise UserError(msg)
+        refuse(f"weight {options.weight!r} must not be 0 in every row")
     return weight
-
-
-def _read_groups(table: RawTable, options: Any, dialect: Dialect, rows: Any) -> Any:
-    if options.group is None:
-        return None
-    texts = as_texts(table.column(options.group, "group"))
-    for row in rows:
-        if dialect.is_missing(texts[row]):
-            msg = f"group {options.group!r} has a gap in {table.where(row)}"
-            raise UserError(msg)
-    return np.array(texts)[rows]
 
 
 def _kept_out(table: RawTable, options: Any) -> list[str]:
@@ -239,8 +200,7 @@ def _kept_out(table: RawTable, options: Any) -> list[str]:
         table.column(name, "column to drop")
     named = [options.weight, options.group, *options.drop]
     if options.target in named:
-        msg = f"target {options.target!r} cannot be weight, group or dropped as well"
-        raise UserError(msg)
+        refuse(f"target {options.target!r} cannot be weight, group or dropped as well")
     return list(dict.fromkeys(name for name in named if name is not None))
 
 

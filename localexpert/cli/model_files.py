@@ -1,36 +1,62 @@
-"""Files of models: written whole or not at all, and refused with one line."""
+"""`TableModel`, and files of models: whole or not at all, refused with one line."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from calibration.storage import StorageError
-from localexpert.cli.console import UserError
+from localexpert.cli.console import refuse, refusing
 from localexpert.cli.output import replacing
 from localexpert.cli.read_file import read_bytes
-from localexpert.cli.table import TableModel
+from localexpert.cli.schema import Schema
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
 from localexpert.storage.load import load, save
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A fitted regressor with what it takes to use it on files.
+
+    What `localexpert fit` saves. In Python `predict_dist(frame)` takes what
+    `schema.frame(table)` returns.
+
+    Parameters
+    ----------
+    schema : Schema
+    model : LocalExpertRegressor
+        Fitted.
+    climatology : Climatology
+        Distribution of the training target.
+    """
+
+    schema: Schema
+    model: LocalExpertRegressor
+    climatology: Climatology
+
+    def predict_dist(self, frame: Any) -> PredictiveDistribution:
+        """Return the predictive distribution of every row of features."""
+        return self.model.predict_dist(frame)
 
 
 def save_object(thing: Any, path: str, option: str) -> None:
     """Write a table model or a calibrator to a file."""
-    with replacing(path, option) as temporary:
-        try:
-            save(thing, temporary)
-        except StorageError as error:
-            msg = f"cannot save to {path!r}: {error}"
-            raise UserError(msg) from error
+    with (
+        replacing(path, option) as temporary,
+        refusing(f"cannot save to {path!r}", StorageError),
+    ):
+        save(thing, temporary)
 
 
 def load_table_model(path: str) -> TableModel:
     """Return what `localexpert fit` saved."""
     read_bytes(path)  # says why a file cannot be opened in the words of other files
-    try:
+    with refusing(f"{path} is no sound model of `localexpert fit`", StorageError):
         thing = load(path)
-    except StorageError as error:
-        msg = f"{path} is no sound model of `localexpert fit`: {error}"
-        raise UserError(msg) from error
     if not isinstance(thing, TableModel):
-        msg = f"{path} holds a {type(thing).__name__}, not a model of `localexpert fit`"
-        raise UserError(msg)
+        refuse(
+            f"{path} holds a {type(thing).__name__}, not a model of `localexpert fit`"
+        )
     return thing

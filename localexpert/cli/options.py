@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from localexpert.cli.console import UserError
+from localexpert.cli.console import refuse
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.read_file import read_table
+from localexpert.cli.read_file import read_parts, read_table
 
 _DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
@@ -27,14 +28,29 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""
-        msg = f"{message} (see {self.prog} --help)"
-        raise UserError(msg)
+        refuse(f"{message} (see {self.prog} --help)")
 
 
-def add_table_options(
-    parser: argparse.ArgumentParser, *, decimal: str | None = "."
-) -> None:
-    """Add what says how files are read; no decimal mark: that of training."""
+def new_command(
+    commands: Any,
+    run: Callable[[Any], None],
+    epilog: str,
+    *,
+    decimal: str | None = ".",
+    **texts: str,
+) -> Parser:
+    """Return the parser of a command, with what all of them share.
+
+    It is called as the file of `run`. Without a decimal mark that of training holds.
+    """
+    name = run.__module__.rpartition(".")[2]
+    parser: Parser = commands.add_parser(
+        name, epilog=epilog, formatter_class=HelpFormatter, **texts
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress and no warnings, only errors"
+    )
     group = parser.add_argument_group("reading tables (CSV, gzipped CSV, Parquet)")
     group.add_argument(
         "--delimiter",
@@ -49,13 +65,7 @@ def add_table_options(
         metavar="MARK",
         help=f"decimal mark, . or , (default: {decimal or 'as in training'})",
     )
-
-
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add `--quiet`."""
-    parser.add_argument(
-        "--quiet", action="store_true", help="no progress and no warnings, only errors"
-    )
+    return parser
 
 
 def show_bar(options: Any) -> int:
@@ -64,8 +74,13 @@ def show_bar(options: Any) -> int:
 
 
 def read_with(options: Any, path: str) -> RawTable:
-    """Read a file as the options say."""
+    """Read a whole file as the options say."""
     return read_table(path, options.delimiter, options.decimal)
+
+
+def read_parts_with(options: Any) -> Iterator[RawTable]:
+    """Read the table of the options part by part as they say."""
+    return read_parts(options.table, options.delimiter, options.decimal)
 
 
 def read_delimiter(text: str) -> str:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from localexpert.cli.cells import as_texts
-from localexpert.cli.console import UserError, count, note
+from localexpert.cli.console import count, note, refuse
 from localexpert.cli.model_files import load_table_model
 from localexpert.cli.options import (
-    HelpFormatter,
-    add_quiet,
-    add_table_options,
+    new_command,
     read_finite,
     read_levels,
     read_names,
+    read_parts_with,
     read_share,
-    read_with,
 )
-from localexpert.cli.output import (
-    STDOUT,
-    check_writable,
-    format_numbers,
-    write_csv,
-)
+from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
 from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.predictive import PredictiveDistribution
 
@@ -45,14 +38,14 @@ _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 def add_command(commands: Any) -> None:
     """Add the command and its options."""
-    parser = commands.add_parser(
-        "predict",
+    parser = new_command(
+        commands,
+        run,
+        _EPILOG,
+        decimal=None,
         help="forecast the rows of a table",
         description="Forecast the target of every row of a table.",
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
     )
-    parser.set_defaults(run=run)
     parser.add_argument("model", help="a file that `localexpert fit` saved")
     parser.add_argument("table", help="rows with the columns of the training file")
     parser.add_argument(
@@ -79,30 +72,34 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--keep", type=read_names, default=[], metavar="A,B", help="columns to copy"
     )
-    add_quiet(parser)
-    add_table_options(parser, decimal=None)
 
 
 def run(options: Any) -> None:
     """Load the model, read the table, write its forecasts."""
     check_writable(options.out, "--out", [options.model, options.table])
     model = load_table_model(options.model)
-    options.decimal = options.decimal or model.reader.decimal
-    table = read_with(options, options.table)
-    kept = _kept_columns(table, options.keep)
-    dist = model.predict_dist(model.reader.frame(table, options.decimal))
+    options.decimal = options.decimal or model.schema.decimal
+    kept: dict[str, list[str]] = {name: [] for name in options.keep}
+    tables = _keep_columns(read_parts_with(options), kept)
+    frame = model.schema.frame(tables, options.decimal)
+    dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(kept) & set(forecasts))
     if clash:
-        msg = f"--keep {clash[0]!r} has the name of a column of forecasts"
-        raise UserError(msg)
+        refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
     write_csv(options.out, {**kept, **forecasts})
     if options.out != STDOUT:
-        note(f"wrote {count(len(table), 'forecast')} to {options.out}")
+        note(f"wrote {count(len(frame), 'forecast')} to {options.out}")
 
 
-def _kept_columns(table: RawTable, names: Sequence[str]) -> dict[str, Sequence[str]]:
-    return {name: as_texts(table.column(name, "column to keep")) for name in names}
+def _keep_columns(
+    tables: Iterable[RawTable], kept: dict[str, list[str]]
+) -> Iterator[RawTable]:
+    """Yield tables unchanged, and lay aside what is to be copied."""
+    for table in tables:
+        for name, texts in kept.items():
+            texts.extend(as_texts(table.column(name, "column to keep")))
+        yield table
 
 
 def _forecast_columns(

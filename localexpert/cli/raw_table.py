@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localexpert.cli.cells import Cells, as_texts
-from localexpert.cli.console import UserError, list_names
+from calibration.typing import Float64Array
+from localexpert.cli.cells import (
+    Cells,
+    Dialect,
+    Distinct,
+    as_texts,
+    parse_number,
+    read_numbers,
+)
+from localexpert.cli.console import list_names, refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +29,7 @@ class RawTable:
     path : str
     columns : dict of str to Cells
         In the order of the file, all of one length.
-    places : list of int
+    places : ndarray of int, shape (n,)
         Where in the file each row begins.
     unit : str
         What places count.
@@ -31,25 +39,17 @@ class RawTable:
 
     path: str
     columns: dict[str, Cells]
-    places: list[int]
+    places: NDArray[np.intp]
     unit: str = "line"
     repeated: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), []))
+        return len(self.places)
 
     def take(self, rows: NDArray[np.intp]) -> RawTable:
         """Return some rows, which keep their places in the file."""
-        if len(rows) == len(self):
-            return self
-        columns: dict[str, Cells] = {
-            name: [cells[row] for row in rows]
-            if isinstance(cells, list)
-            else cells[rows]
-            for name, cells in self.columns.items()
-        }
-        places = [self.places[row] for row in rows]
-        return replace(self, columns=columns, places=places)
+        columns = {name: cells[rows] for name, cells in self.columns.items()}
+        return replace(self, columns=columns, places=self.places[rows])
 
     def where(self, row: int) -> str:
         """Return where in the file a row is."""
@@ -57,21 +57,43 @@ class RawTable:
 
     def show(self, name: str, row: int) -> str:
         """Return one cell as a text in quotes, cut if it is long."""
-        cells = self.columns[name]
-        text = as_texts(cells[row : row + 1])[0]
+        text = as_texts(self.columns[name][row : row + 1])[0]
         return repr(text if len(text) <= 40 else text[:37] + "...")
 
     def column(self, name: str, role: str = "column") -> Cells:
         """Return the one column of that name, or say which there are."""
         if name in self.repeated:
-            msg = f"{self.path} has several columns {name!r}; the {role} must be one"
-            raise UserError(msg)
+            refuse(f"{self.path} has several columns {name!r}; the {role} must be one")
         if name not in self.columns:
             close = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.7)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            msg = (
+            refuse(
                 f"{self.path} has no {role} {name!r}{hint}; "
                 f"its columns are {list_names(self.columns)}"
             )
-            raise UserError(msg)
         return self.columns[name]
+
+    def numbers(self, name: str, role: str, dialect: Dialect) -> Float64Array:
+        """Return a column that must hold finite numbers or gaps (NaN), shape (n,)."""
+        numbers = read_numbers(self.column(name, role), dialect)
+        wrong = numbers.is_word | np.isinf(numbers.values)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            text = self.show(name, row)
+            hint = ""
+            if dialect.decimal == "." and parse_number(text[1:-1], ",") is not None:
+                hint = "; if that is a number with a decimal comma, say --decimal ,"
+            refuse(
+                f"{role} {name!r} must hold finite numbers, got {text} in "
+                f"{self.where(row)}{hint}"
+            )
+        return numbers.values
+
+    def words(self, name: str, role: str, dialect: Dialect) -> NDArray[np.object_]:
+        """Return a column of texts that must have no gaps, shape (n,)."""
+        texts = Distinct.of(self.column(name, role), dialect)
+        is_gap = texts.is_gap[texts.codes]
+        if is_gap.any():
+            where = self.where(int(np.argmax(is_gap)))
+            refuse(f"{role} {name!r} has a gap in {where}")
+        return np.array(texts.texts, dtype=object)[texts.codes]

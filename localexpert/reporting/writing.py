@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
-from calibration.storage import replacing_file
+from calibration.storage import replacing_file, writable_file
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path names; refuse one that cannot be written."""
     try:
-        # A link stays, and what it names is replaced.
-        target = Path(os.path.realpath(os.fspath(path)))
-        if target.exists() and not target.is_file():
-            reason = "it is a directory" if target.is_dir() else "it is no file"
-        elif not target.parent.is_dir():
-            reason = f"there is no directory {str(target.parent)!r}"
-        elif target.exists() and not os.access(target, os.W_OK):
-            reason = "permission denied"
-        else:
-            with tempfile.TemporaryFile(dir=target.parent):
-                pass
-            return target
+        return writable_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"there is no directory {str(Path(path).parent)!r}"
     except OSError as error:
         reason = error.strerror or str(error)
     msg = f"`path` must name a file that can be written, got {str(path)!r}: {reason}."

@@ -7,11 +7,16 @@ import pytest
 
 from localexpert.cli.cells import (
     Dialect,
+    Distinct,
     as_texts,
+    parse_booleans,
     parse_number,
-    read_booleans,
     read_numbers,
 )
+
+
+def texts(*cells):
+    return np.array(cells, dtype=object)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +43,10 @@ def test_numbers(text, decimal, number):
 
 
 def test_gaps_and_words_of_a_column():
-    cells = ["1", " 2.5 ", "", "NA", "n/a", "?", "-", "None", "gone", "word"]
+    cells = texts("1", " 2.5 ", "", "NA", "n/a", "?", "-", "None", "gone", "word")
     numbers = read_numbers(cells, Dialect(missing=("Gone",)))
     np.testing.assert_array_equal(numbers.values, [1.0, 2.5, *[np.nan] * 8])
     assert numbers.is_word.tolist() == [False] * 9 + [True]
-    assert numbers.first_word == 9
 
 
 def test_numbers_of_a_typed_file_are_taken_as_they_are(frozen):
@@ -51,20 +55,21 @@ def test_numbers_of_a_typed_file_are_taken_as_they_are(frozen):
 
 
 def test_booleans():
-    read = read_booleans(["TRUE", "false", "", "yes"], Dialect())
+    cells = Distinct.of(texts("TRUE", "false", "", "yes"), Dialect())
+    read = cells.read(parse_booleans)
     np.testing.assert_array_equal(read.values, [1.0, 0.0, np.nan, np.nan])
     assert read.is_word.tolist() == [False, False, False, True]
 
 
 def test_texts_of_numbers_are_what_a_csv_would_hold():
-    assert as_texts(np.array([3.0, 0.1, np.nan, -2.0])) == ["3", "0.1", "", "-2"]
-    assert as_texts([" a ", ""]) == ["a", ""]
-    assert as_texts(np.array([np.inf])) == ["inf"]
+    values = np.array([3.0, 0.1, np.nan, -2.0, np.inf])
+    assert as_texts(values) == ["3", "0.1", "", "-2", "inf"]
+    assert as_texts(texts(" a ", "")) == ["a", ""]
 
 
 def test_columns_that_only_python_reads_as_numbers():
-    read = read_numbers(["1_000", "2"], Dialect())
+    read = read_numbers(texts("1_000", "2"), Dialect())
     assert read.is_word.tolist() == [True, False]
-    read = read_numbers(["inf", "2", "nan"], Dialect())
+    read = read_numbers(texts("inf", "2", "nan"), Dialect())
     np.testing.assert_array_equal(read.values, [np.inf, 2.0, np.nan])
     assert not read.is_word.any()

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 
 from localexpert.cli.cells import Dialect
-from localexpert.cli.columns import ColumnRule, learn_rule, read_column
+from localexpert.cli.columns import ColumnRule, learn_rule
 from localexpert.cli.raw_table import RawTable
+
+
+def as_cells(cells):
+    return cells if isinstance(cells, np.ndarray) else np.array(cells, dtype=object)
 
 
 def learn(cells, order=None, name="c", missing=()):
     """The rule of a column of a file whose first row is line 2."""
-    table = RawTable("t.csv", {name: cells}, list(range(2, len(cells) + 2)))
+    table = RawTable("t.csv", {name: as_cells(cells)}, np.arange(2, len(cells) + 2))
     return learn_rule(table, name, Dialect(missing=missing), order)
 
 
@@ -92,20 +96,23 @@ def test_parts_of_dates_are_those_that_vary():
 
 def test_new_cells_of_a_category():
     rule = ColumnRule("c", "category", categories=("1", "a"))
-    read = read_column(rule, ["a", "", " 1 ", "b"], Dialect())
-    assert read.features["c"].tolist() == [1, -1, 0, -1]
-    assert read.unread.tolist() == [False, False, False, True]
-    typed = read_column(rule, np.array([1.0, 2.0, np.nan]), Dialect())
-    assert typed.features["c"].tolist() == [0, -1, -1]
-    assert typed.unread.tolist() == [False, True, False]
+    read = rule.read(as_cells(["a", "", " 1 ", "b"]), Dialect())
+    assert rule.features(read.values)["c"].codes.tolist() == [1, -1, 0, -1]
+    assert rule.features(read.values)["c"].categories.tolist() == ["1", "a"]
+    assert read.is_word.tolist() == [False, False, False, True]
+    typed = rule.read(np.array([1.0, 2.0, np.nan]), Dialect())
+    np.testing.assert_array_equal(typed.values, [0.0, np.nan, np.nan])
+    assert typed.is_word.tolist() == [False, True, False]
 
 
 def test_new_cells_of_numbers_and_dates():
-    read = read_column(ColumnRule("c", "number"), ["1", "x", "", "inf"], Dialect())
-    np.testing.assert_array_equal(read.features["c"], [1.0, np.nan, np.nan, np.nan])
-    assert read.unread.tolist() == [False, True, False, True]
+    read = ColumnRule("c", "number").read(as_cells(["1", "x", "", "inf"]), Dialect())
+    np.testing.assert_array_equal(read.values, [1.0, np.nan, np.nan, np.nan])
+    assert read.is_word.tolist() == [False, True, False, True]
     rule = ColumnRule("c", "date", date_format="year-month-day", parts=("month",))
-    read = read_column(rule, ["1970-02-01", "1/2/1970", ""], Dialect())
-    np.testing.assert_array_equal(read.features["c.days"], [31.0, np.nan, np.nan])
-    np.testing.assert_array_equal(read.features["c.month"], [2.0, np.nan, np.nan])
-    assert read.unread.tolist() == [False, True, False]
+    read = rule.read(as_cells(["1970-02-01", "1/2/1970", ""]), Dialect())
+    features = rule.features(read.values)
+    assert list(features) == ["c.days", "c.month"]
+    np.testing.assert_array_equal(features["c.days"], [31.0, np.nan, np.nan])
+    np.testing.assert_array_equal(features["c.month"], [2.0, np.nan, np.nan])
+    assert read.is_word.tolist() == [False, True, False]

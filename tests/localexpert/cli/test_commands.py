@@ -88,8 +88,8 @@ class TestFit:
         assert code == 0
         assert "warning: left out 2 rows without a target 'y'" in "\n".join(lines)
         saved = load(out)
-        assert [rule.name for rule in saved.reader.used] == ["x"]
-        assert saved.reader.others == ("w", "g", "junk")
+        assert [rule.name for rule in saved.schema.used] == ["x"]
+        assert saved.schema.others == ("w", "g", "junk")
         kept = [i for i in range(60) if i not in (4, 8)]
         assert saved.climatology.weights.sum() == sum(i % 3 for i in kept)
         parts = np.array([i % 9 for i in kept])
@@ -164,7 +164,7 @@ class TestPredict:
             *("p_above_700", "p_above_-5"),
         ]
         saved = load(houses / "model.zip")
-        dist = saved.predict_dist(saved.reader.frame(table_of(houses)))
+        dist = saved.predict_dist(saved.schema.frame([table_of(houses)], "."))
         assert columns["id"] == [f"A{i}" for i in range(80)]
         for name, want in (
             ("mean", dist.mean()),
@@ -222,7 +222,7 @@ class TestEvaluate:
         saved = load(houses / "model.zip")
         table = table_of(houses)
         y = np.array(table.columns["price"], dtype=float)
-        dist = saved.predict_dist(saved.reader.frame(table))
+        dist = saved.predict_dist(saved.schema.frame([table], "."))
         ours, theirs = scores["model"], scores["climatology"]
         assert scores["rows"] == 80
         assert ours["crps"] == crps_score(y, dist)

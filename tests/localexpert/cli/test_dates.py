@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localexpert.cli.dates import PARTS, date_parts, find_formats, parse_date
+from localexpert.cli.dates import (
+    PARTS,
+    date_parts,
+    find_formats,
+    parse_date,
+    read_dates,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +77,13 @@ def test_parts_are_those_of_the_calendar(moment):
     assert got[:3] == [moment.year, moment.month, moment.weekday()]
     assert got[3] == pytest.approx(hour, abs=1e-5)
     assert all(np.isnan(values[1]) for values in parts.values())
+
+
+@pytest.mark.parametrize("mark", ["", "T", " "])
+def test_many_dates_are_read_as_each_of_them(rng, mark):
+    seconds = rng.integers(-(10**10), 10**10, size=300).astype("datetime64[s]")
+    texts = [str(moment).replace("T", mark)[: 19 if mark else 10] for moment in seconds]
+    want = [parse_date(text, "year-month-day") for text in texts]
+    np.testing.assert_array_equal(read_dates(texts, "year-month-day"), want)
+    texts[7] = "2024-02-30" + texts[7][10:]
+    assert np.flatnonzero(np.isnan(read_dates(texts, "year-month-day"))).tolist() == [7]

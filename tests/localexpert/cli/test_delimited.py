@@ -20,20 +20,24 @@ def read(tmp_path):
     return read_bytes
 
 
+def columns_of(table):
+    return {name: cells.tolist() for name, cells in table.columns.items()}
+
+
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_delimiters_and_line_ends(read, mark, end):
     rows = [["a", "b"], ["1", "x y"], ["2", f'"q{mark}""r"""']]
     table = read(end.join(mark.join(row) for row in rows).encode())
-    assert table.columns == {"a": ["1", "2"], "b": ["x y", f'q{mark}"r"']}
-    assert table.places == [2, 3]
+    assert columns_of(table) == {"a": ["1", "2"], "b": ["x y", f'q{mark}"r"']}
+    assert table.places.tolist() == [2, 3]
 
 
 def test_a_decimal_comma_is_no_delimiter(read):
     table = read(b"a;b\n1,5;2,5\n3,5;4,5\n", decimal=",")
-    assert table.columns == {"a": ["1,5", "3,5"], "b": ["2,5", "4,5"]}
+    assert columns_of(table) == {"a": ["1,5", "3,5"], "b": ["2,5", "4,5"]}
     # Even rows win over a greater number of parts in the first.
-    assert read(b"a;b\n1,5;2,5\n3;4,5\n").columns["b"] == ["2,5", "4,5"]
+    assert read(b"a;b\n1,5;2,5\n3;4,5\n").columns["b"].tolist() == ["2,5", "4,5"]
 
 
 def test_a_given_delimiter_is_obeyed(read):
@@ -41,21 +45,31 @@ def test_a_given_delimiter_is_obeyed(read):
 
 
 def test_one_column(read):
-    assert read(b"a\n1\n\n2\n").columns == {"a": ["1", "2"]}
+    assert columns_of(read(b"a\n1\n\n2\n")) == {"a": ["1", "2"]}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_encodings_and_gzip(read, encoding, pack):
     table = read(pack("größe,b\nä,1\n".encode(encoding)))
-    assert table.columns == {"größe": ["ä"], "b": ["1"]}
+    assert columns_of(table) == {"größe": ["ä"], "b": ["1"]}
 
 
 def test_lines_count_blank_lines_and_breaks_in_quotes(read):
     table = read(b'\na,b\n"x\ny",1\n\nz,2\n')
-    assert table.columns == {"a": ["x\ny", "z"], "b": ["1", "2"]}
-    assert table.places == [3, 6]
+    assert columns_of(table) == {"a": ["x\ny", "z"], "b": ["1", "2"]}
+    assert table.places.tolist() == [3, 6]
     assert table.where(1).startswith("line 6 of ")
+
+
+def test_quotes_inside_a_field_are_letters(read):
+    table = read(b'a,b\n5" pipe,1\n"x,""y""",2\n')
+    assert columns_of(table) == {"a": ['5" pipe', 'x,"y"'], "b": ["1", "2"]}
+
+
+def test_a_delimiter_that_is_no_ascii(read):
+    table = read("a§b\n1§2\n".encode(), delimiter="§")
+    assert columns_of(table) == {"a": ["1"], "b": ["2"]}
 
 
 def test_names_become_different(read, capsys):

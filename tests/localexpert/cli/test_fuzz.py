@@ -34,7 +34,7 @@ class QuickRegressor:
 
 
 def save_bytes(thing, path, option):
-    assert thing.reader.used
+    assert thing.schema.used
     assert option == "--out"
     Path(path).write_bytes(b"model")
 

@@ -1,12 +1,14 @@
 """Reading a second file as the first one was."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from localexpert.cli.cells import Dialect
 from localexpert.cli.console import UserError
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.table import TableReader, read_column_of_numbers
+from localexpert.cli.read_file import read_parts, read_table
+from localexpert.cli.schema import Schema
 from localexpert.storage import load, save
 
 TRAINING = {
@@ -20,17 +22,18 @@ TRAINING = {
 
 
 def raw(columns, path="t.csv"):
+    cells = {name: np.array(texts, dtype=object) for name, texts in columns.items()}
     n = len(next(iter(columns.values())))
-    return RawTable(path, columns, list(range(2, n + 2)))
+    return RawTable(path, cells, np.arange(2, n + 2))
 
 
 @pytest.fixture
-def reader():
-    return TableReader.learn(raw(TRAINING), "y", ["w"], Dialect())
+def schema():
+    return Schema.learn(raw(TRAINING), "y", ["w"], Dialect())
 
 
-def test_features_of_the_training_file(reader, capsys):
-    frame = reader.frame(raw(TRAINING))
+def test_features_of_the_training_file(schema, capsys):
+    frame = schema.frame([raw(TRAINING)], ".")
     assert list(frame.columns) == [
         *("x", "kind", "day.days", "day.month", "day.weekday")
     ]
@@ -40,14 +43,14 @@ def test_features_of_the_training_file(reader, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_it_is_saved_whole(reader, tmp_path):
-    save(reader, tmp_path / "reader.zip")
-    assert load(tmp_path / "reader.zip") == reader
+def test_it_is_saved_whole(schema, tmp_path):
+    save(schema, tmp_path / "schema.zip")
+    assert load(tmp_path / "schema.zip") == schema
 
 
-def test_another_order_and_other_columns(reader, capsys):
+def test_another_order_and_other_columns(schema, capsys):
     columns = {"new": ["1", "2"], "kind": ["b", "c"], "day": ["", ""], "x": ["1", "u"]}
-    frame = reader.frame(raw(columns, "n.csv"))
+    frame = schema.frame([raw(columns, "n.csv")], ".")
     assert list(frame.columns)[:2] == ["x", "kind"]
     assert frame["kind"].cat.codes.tolist() == [1, -1]
     assert frame["kind"].cat.categories.tolist() == ["a", "b"]
@@ -60,33 +63,33 @@ def test_another_order_and_other_columns(reader, capsys):
     ]
 
 
-def test_lacking_columns(reader):
+def test_lacking_columns(schema):
     message = "n.csv lacks 2 columns that the model was trained on: 'kind', 'day'"
     with pytest.raises(UserError, match=message):
-        reader.frame(raw({"x": ["1"]}, "n.csv"))
+        schema.frame([raw({"x": ["1"]}, "n.csv")], ".")
 
 
-def test_a_column_of_another_kind(reader):
+def test_a_column_of_another_kind(schema):
     columns = {**TRAINING, "x": ["", "one", "two"]}
     message = "column 'x' must hold numbers as in training, got 'one' in line 3 of"
     with pytest.raises(UserError, match=message):
-        reader.frame(raw(columns))
+        schema.frame([raw(columns)], ".")
     columns = {**TRAINING, "day": ["1.2.2024", "", ""]}
     message = r"must hold dates \(year-month-day\) as in training, got '1.2.2024' in"
     with pytest.raises(UserError, match=message):
-        reader.frame(raw(columns))
+        schema.frame([raw(columns)], ".")
 
 
-def test_another_decimal_mark(reader):
+def test_another_decimal_mark(schema):
     columns = {**TRAINING, "x": ["1", "2,5", "NA"]}
-    frame = reader.frame(raw(columns), decimal=",")
+    frame = schema.frame([raw(columns)], ",")
     np.testing.assert_array_equal(frame["x"], [1.0, 2.5, np.nan])
 
 
 def test_names_of_parts_that_are_taken():
     columns = {**TRAINING, "day.days": ["4", "5", "6"]}
-    reader = TableReader.learn(raw(columns), "y", [], Dialect())
-    frame = reader.frame(raw(columns))
+    schema = Schema.learn(raw(columns), "y", [], Dialect())
+    frame = schema.frame([raw(columns)], ".")
     assert frame.columns.is_unique
     assert frame["day.days'"].tolist() == [4.0, 5.0, 6.0]
 
@@ -94,7 +97,7 @@ def test_names_of_parts_that_are_taken():
 def test_no_column_to_learn_from(capsys):
     columns = {"flat": ["1", "1"], "y": ["1", "2"]}
     with pytest.raises(UserError, match=r"t.csv has no column to learn 'y' from"):
-        TableReader.learn(raw(columns), "y", [], Dialect())
+        Schema.learn(raw(columns), "y", [], Dialect())
     assert "dropped (constant): 'flat'" in capsys.readouterr().err
 
 
@@ -110,10 +113,39 @@ def test_no_column_to_learn_from(capsys):
 )
 def test_targets_that_are_no_numbers(cells, message):
     with pytest.raises(UserError, match=message):
-        read_column_of_numbers(raw({"y": cells}), "y", "target", Dialect())
+        raw({"y": cells}).numbers("y", "target", Dialect())
 
 
 def test_many_columns_are_not_all_listed():
     table = raw({f"c{j}": ["1"] for j in range(300)})
     with pytest.raises(UserError, match=r"no target 'y'; .*'c7' and 292 more$"):
         table.column("y", "target")
+
+
+def test_parts_of_a_file_are_read_as_the_whole_is(write, capsys):
+    rows = [["day", "kind", "x", "y"]]
+    rows += [[f"2024-01-{i + 1:02d}", "abc"[i % 3], str(i), str(i)] for i in range(9)]
+    path = write(rows)
+    schema = Schema.learn(read_table(path), "y", [], Dialect())
+    rows[2][1], rows[8][1], rows[5][2] = "new", "newer", "many"
+    path = write(rows, "new.csv")
+    frames = list(schema.frames(read_parts(path, None, ".", 4), "."))
+    said = capsys.readouterr().err
+    whole = schema.frame([read_table(path)], ".")
+    # The header counts as a row of the first part.
+    assert [len(frame) for frame in frames] == [3, 4, 2]
+    assert pd.concat(frames, ignore_index=True).equals(whole)
+    assert said == capsys.readouterr().err
+    assert "'kind' (2 rows)" in said
+
+
+def test_a_part_without_a_number_is_no_column_of_another_kind(write):
+    path = write([["x", "y"], *([str(i), str(i)] for i in range(8))])
+    schema = Schema.learn(read_table(path), "y", [], Dialect())
+    words = [[str(i) if i < 4 else "word", ""] for i in range(8)]
+    path = write([["x", "y"], *words], "new.csv")
+    frame = schema.frame(read_parts(path, None, ".", 3), ".")
+    assert frame["x"].isna().sum() == 4
+    path = write([["x", "y"], *([word, ""] for _, word in words), ["word", ""]])
+    with pytest.raises(UserError, match=r"must hold numbers .* got 'word' in line 10"):
+        schema.frame(read_parts(path, None, ".", 3), ".")

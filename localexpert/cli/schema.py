@@ -1,0 +1,167 @@
+"""`Schema`: what the columns of a training file are, and new files read as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localexpert.cli.cells import Dialect, Numbers, load_pandas
+from localexpert.cli.columns import ColumnRule, learn_rule
+from localexpert.cli.console import count, join_few, list_names, note, refuse, warn
+from localexpert.cli.raw_table import RawTable
+
+
+@dataclass(frozen=True)
+class Schema:
+    """How a file becomes features: what was learnt from the training file.
+
+    Parameters
+    ----------
+    target : str
+        Name of the column that is forecast.
+    rules : tuple of ColumnRule
+        Of every column that may be a feature, in the order of the training file.
+    others : tuple of str
+        Columns that the user kept from the features: weights, groups, left out.
+    missing : tuple of str
+        What stands for nothing besides the usual.
+    decimal : {".", ","}
+        Decimal mark of the training file.
+    """
+
+    target: str
+    rules: tuple[ColumnRule, ...]
+    others: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    decimal: str = "."
+
+    @classmethod
+    def learn(
+        cls,
+        table: RawTable,
+        target: str,
+        others: Collection[str],
+        dialect: Dialect,
+        date_order: str | None = None,
+    ) -> Schema:
+        """Find out what each column is; what is dropped is said on stderr."""
+        rules = tuple(
+            learn_rule(table, name, dialect, date_order)
+            for name in table.columns
+            if name != target and name not in others
+        )
+        by_reason: dict[str, list[str]] = {}
+        for rule in rules:
+            if rule.kind == "dropped":
+                by_reason.setdefault(rule.reason, []).append(rule.name)
+        for reason, names in by_reason.items():
+            warn(f"dropped ({reason}): {list_names(names)}")
+        if not any(rule.kind != "dropped" for rule in rules):
+            refuse(f"{table.path} has no column to learn {target!r} from")
+        return cls(target, rules, tuple(others), dialect.missing, dialect.decimal)
+
+    @property
+    def used(self) -> tuple[ColumnRule, ...]:
+        """Rules of the columns that become features."""
+        return tuple(rule for rule in self.rules if rule.kind != "dropped")
+
+    def frame(
+        self, tables: Iterable[RawTable], decimal: str, known: Collection[str] = ()
+    ) -> Any:
+        """Return the features of all parts of a file as one data frame."""
+        parts = list(self.frames(tables, decimal, known))
+        return load_pandas().concat(parts, ignore_index=True)
+
+    def frames(
+        self, tables: Iterable[RawTable], decimal: str, known: Collection[str] = ()
+    ) -> Iterator[Any]:
+        """Yield the features of each part of a file as a data frame of shape (n, p).
+
+        After the last, what could not be read in all parts is told or refused, and
+        columns that the model does not know are told of, but for those in `known`.
+        """
+        pandas = load_pandas()
+        dialect = Dialect(decimal, self.missing)
+        unread = [_Unread(rule) for rule in self.used]
+        table = None
+        for table in tables:
+            self._check_columns(table)
+            features: dict[str, Any] = {}
+            for tally in unread:
+                rule = tally.rule
+                column = rule.read(table.columns[rule.name], dialect)
+                tally.add(table, column)
+                for wanted, values in rule.features(column.values).items():
+                    name = wanted
+                    while name in features:
+                        name += "'"
+                    features[name] = values
+            yield pandas.DataFrame(features)
+        if table is not None:
+            self._note_extra(table, known)
+        _tell(unread)
+
+    def _check_columns(self, table: RawTable) -> None:
+        """Refuse a file that lacks a feature."""
+        names = [rule.name for rule in self.used]
+        lacking = [name for name in names if name not in table.columns]
+        if lacking:
+            refuse(
+                f"{table.path} lacks {count(len(lacking), 'column')} that the model "
+                f"was trained on: {list_names(lacking)}"
+            )
+
+    def _note_extra(self, table: RawTable, known: Collection[str]) -> None:
+        met = {self.target, *self.others, *known, *(rule.name for rule in self.rules)}
+        extra = [name for name in table.columns if name not in met]
+        if extra:
+            note(
+                f"ignored {count(len(extra), 'column')} of {table.path} that the model "
+                f"does not know: {list_names(extra)}"
+            )
+
+
+class _Unread:
+    """Cells that a rule could not read, over all parts of a file."""
+
+    def __init__(self, rule: ColumnRule) -> None:
+        self.rule = rule
+        self.n_cells = self.n_read = 0
+        self.first = ""
+
+    def add(self, table: RawTable, column: Numbers) -> None:
+        """Count those of one part."""
+        if not self.n_cells and column.is_word.any():
+            row = int(np.argmax(column.is_word))
+            self.first = f"{table.show(self.rule.name, row)} in {table.where(row)}"
+        self.n_cells += int(column.is_word.sum())
+        self.n_read += int(np.sum(~np.isnan(column.values)))
+
+    def check(self) -> None:
+        """Refuse a column of another kind: it holds values, none of them readable."""
+        rule = self.rule
+        if self.n_cells and not self.n_read and rule.kind != "category":
+            kinds = {"number": "numbers", "boolean": "true or false"}
+            want = kinds.get(rule.kind, f"dates ({rule.date_format})")
+            refuse(
+                f"column {rule.name!r} must hold {want} as in training, "
+                f"got {self.first}"
+            )
+
+
+def _tell(unread: list[_Unread]) -> None:
+    """Say which cells are taken as missing, or refuse their column."""
+    found: dict[str, list[str]] = {}
+    for tally in unread:
+        tally.check()
+        if tally.n_cells:
+            what = "values that are not finite numbers or dates as in training"
+            if tally.rule.kind == "category":
+                what = "categories not met in training"
+            shown = f"{tally.rule.name!r} ({count(tally.n_cells, 'row')})"
+            found.setdefault(what, []).append(shown)
+    for what, columns in found.items():
+        warn(f"{what}, taken as missing: {join_few(columns)}")

@@ -1,0 +1,39 @@
+"""Targets: the rows of a file that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.cli.cells import Dialect
+from localexpert.cli.console import count, refuse, warn
+from localexpert.cli.raw_table import RawTable
+
+
+def with_targets(
+    tables: Iterable[RawTable],
+    name: str,
+    dialect: Dialect,
+    found: list[Float64Array],
+    least: int = 1,
+) -> Iterator[RawTable]:
+    """Yield the rows that have a target; the targets are appended to `found`."""
+    path, n_rows, n_found = "", 0, 0
+    for table in tables:
+        y = table.numbers(name, "target", dialect)
+        rows = np.flatnonzero(~np.isnan(y))
+        path, n_rows, n_found = table.path, n_rows + len(y), n_found + len(rows)
+        if len(rows):
+            found.append(y[rows])
+            yield table.take(rows)
+    if n_found < least > 1:
+        refuse(
+            f"{path} must have at least {least} rows with a target {name!r}, "
+            f"got {n_found}"
+        )
+    if not n_found:
+        refuse(f"{path} has no row with a target {name!r}")
+    if n_found < n_rows:
+        warn(f"left out {count(n_rows - n_found, 'row')} without a target {name!r}")
