@@ -10,8 +10,6 @@ calibration, and whether the answers increase along the thresholds.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
@@ -22,7 +20,7 @@ from localexpert import LocalExpertRegressor, crps_score
 from localexpert._validation import check_integer
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Rows
-from localexpert.data.tables import TableEncoder
+from localexpert.data.table import Table
 from localexpert.experts import Experts
 from localexpert.experts.tasks import Tasks
 
@@ -64,22 +62,21 @@ class NearestExperts(Experts):
     # Task k is to foretell `r <= thresholds[k]`. Every row stands in one test part, and
     # rows of weight zero in no training part. Fitted state ends in `_`.
     def _fit(self, tasks: Tasks) -> Float64Array:
-        self.encoder_ = TableEncoder.learn(tasks.X)  # texts and categories to numbers
-        encoded = self.encoder_.encode(tasks.X)
-        categories = self.encoder_.categories
+        codes = tasks.table.codes  # numbers, and codes of texts and categories
+        categories = self.reader_.categories
         self.models_ = [
-            _Neighbours(tasks, train, encoded[train], categories, self.n_neighbors)
+            _Neighbours(tasks, train, codes[train], categories, self.n_neighbors)
             for train, _ in tasks.folds
         ]
         oof = np.empty((tasks.n, tasks.n_thresholds))
         for model, (_, test) in zip(self.models_, tasks.folds, strict=True):
-            oof[test] = model.ask(encoded[test])
+            oof[test] = model.ask(codes[test])
         return oof
 
     # The table has the columns of `fit`. The models of all folds answer together.
-    def _predict(self, X: Any) -> Float64Array:
-        encoded = self.encoder_.encode(X)
-        mean: Float64Array = np.mean([m.ask(encoded) for m in self.models_], axis=0)
+    def _predict(self, table: Table) -> Float64Array:
+        answers = [model.ask(table.codes) for model in self.models_]
+        mean: Float64Array = np.mean(answers, axis=0)
         return mean
 
 
@@ -90,22 +87,21 @@ class _Neighbours:
         self,
         tasks: Tasks,
         rows: Rows,
-        encoded: Float64Array,
+        codes: Float64Array,
         categories: list[int],
         n_neighbors: int,
     ):
         # On one scale and without gaps, as distances need it.
-        self.inputs = DenseInputs.learn(encoded, categories)
+        self.inputs = DenseInputs.learn(codes, categories)
         self.search = NearestNeighbors(n_neighbors=min(n_neighbors, len(rows)))
-        self.search.fit(self.inputs.transform(encoded))
+        self.search.fit(self.inputs.transform(codes))
         self.below = tasks.r[rows][:, None] <= tasks.thresholds
         self.weights = tasks.weights[rows]
 
-    def ask(self, encoded: Float64Array) -> Float64Array:
+    def ask(self, codes: Float64Array) -> Float64Array:
         """Return the neighbours' weighted shares, shape (n, N)."""
-        near = self.search.kneighbors(
-            self.inputs.transform(encoded), return_distance=False
-        )
+        inputs = self.inputs.transform(codes)
+        near = self.search.kneighbors(inputs, return_distance=False)
         weights = self.weights[near]
         weights = weights / weights.sum(axis=1, keepdims=True)
         shares: Float64Array = np.einsum("nk,nkt->nt", weights, self.below[near])

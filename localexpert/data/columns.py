@@ -78,7 +78,7 @@ def list_categories(column: Any) -> list[Any]:
     # Types with an order of their own: pandas' category, polars' Enum.
     if str(column.dtype).lower().startswith(("category", "enum")):
         return list(column.dtype.categories)
-    values = {value for value in column.to_list() if not _is_missing(value)}
+    values = [value for value in list(column.unique()) if not _is_missing(value)]
     # By their names where values of several types cannot be compared.
     try:
         return sorted(values)
@@ -88,9 +88,13 @@ def list_categories(column: Any) -> list[Any]:
 
 def read_categories(column: Any, codes: dict[Any, float]) -> Float64Array:
     """Return a column of categories by their codes; what has none is missing, NaN."""
-    values = column.to_list()
-    found = (np.nan if _is_missing(v) else codes.get(v, np.nan) for v in values)
-    return np.fromiter(found, dtype=np.float64, count=len(values))
+    if not hasattr(column, "factorize"):  # polars
+        values = column.to_list()
+        return np.array([codes.get(value, np.nan) for value in values], dtype=float)
+    # Values are looked up once each, not once a row; -1 stands for a missing one.
+    places, values = column.factorize()
+    known = [codes.get(value, np.nan) for value in values]
+    return np.array([*known, np.nan])[places]
 
 
 def read_numbers(column: Any, name: Any) -> Float64Array:

@@ -331,9 +331,7 @@ class TestChoices:
         moved[aside] += 1.0
         other = fast(recalibrate="conformal").fit(X, moved)
         table = model.reader_.read(X)
-        a, b = (
-            fit.forecaster_.law(table).cdf(y[:, None]) for fit in (model, other)
-        )
+        a, b = (fit.forecaster_.law(table).cdf(y[:, None]) for fit in (model, other))
         assert other.predict(X).mean() > model.predict(X).mean() + 0.3
 
     def test_thresholds_in_units_of_y(self, data):
