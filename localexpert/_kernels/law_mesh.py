@@ -14,7 +14,7 @@ from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.law_moments import finite_order, mark_infinite, tail_index
-from localexpert._kernels.law_panels import Panels, fill_nodes, row_panels
+from localexpert._kernels.law_panels import DR, DZ, Panels, R, Z, fill_nodes, row_panels
 from localexpert._kernels.law_spline import SplineRows
 from localexpert._kernels.normal import (
     log_normal_between,
@@ -133,13 +133,13 @@ def spline_mesh(
         m = at.shape[1]
         for k in range(out.shape[2]):
             q = min(k, m - 1)
-            z = at[2, q]
-            out[0, i, k] = center + scale * at[1, q]
-            out[1, i, k] = scale * at[3, q] if k < m else 0.0
+            z = at[Z, q]
+            out[0, i, k] = center + scale * at[R, q]
+            out[1, i, k] = scale * at[DR, q] if k < m else 0.0
             out[2, i, k] = truncated_score(z, rows.low[i], rows.high[i], log_mass)
             if with_density:
                 # The weights' ratio is dz/dr.
-                rate = safe_log(at[4, q] / at[3, q] / scale)
+                rate = safe_log(at[DZ, q] / at[DR, q] / scale)
                 out[3, i, k] = log_normal_pdf(z) - log_mass + rate
         for side in range(2):
             end = point_at(curve, borders[0 if side == 0 else -1])[0]
