@@ -35,6 +35,7 @@ def logistic_objective(
         f = 0.0
         for j in range(p):
             f += theta[j] * design[j, i]
+        # log(1 + e^f) without overflow; the loss is weight * softplus - weight1 * f.
         softplus = math.log1p(math.exp(-abs(f))) + max(f, 0.0)
         total += (weight0[i] + weight1[i]) * softplus - weight1[i] * f
     for j in range(p):
@@ -64,10 +65,12 @@ def _derivatives(
         q = 1.0 / (1.0 + e) if f >= 0.0 else e / (1.0 + e)
         w = weight0[i] + weight1[i]
         slope = w * q - weight1[i]
+        # q (1 - q), which 1 - q would lose where q rounds to 1.
         curvature = w * e / ((1.0 + e) * (1.0 + e))
         for j in range(p):
             d = design[j, i]
             gradient[j] += slope * d
+            # The lower triangle; the other follows by symmetry.
             for k in range(j + 1):
                 hessian[j, k] += curvature * d * design[k, i]
     for j in range(p):
@@ -111,6 +114,7 @@ def fit_logistic(
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
         step = np.linalg.solve(hessian, gradient)
         decrement = np.dot(gradient, step)
+        # Written so that nan is caught too.
         if not decrement < np.inf:
             return theta, False
         if decrement < _SURE_DECREMENT:
@@ -125,6 +129,8 @@ def fit_logistic(
             trial_value = logistic_objective(
                 design, weight0, weight1, penalty, prior, trial
             )
+            # Armijo's condition with the usual constant: almost any descent will do, as
+            # Newton steps end up whole.
             if trial_value <= value - 1e-4 * scale * decrement:
                 break
             scale *= 0.5

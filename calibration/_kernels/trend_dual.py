@@ -54,6 +54,8 @@ def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) ->
     line = fit_affine(x, weight, target)
     running, u, largest = 0.0, 0.0, 0.0
     for i in range(len(x) - 2):
+        # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means
+        # that no kink pays.
         running += weight[i] * (target[i] - line[i])
         u += running * (x[i + 1] - x[i])
         largest = max(largest, abs(u))
@@ -135,6 +137,8 @@ def _running_sums(
     before = 0.0
     for i in range(m):
         before += weight[i]
+        # An optimal fit has residuals that sum to 0; what rounding leaves would run on
+        # through all of u.
         running[i] -= total * (before / size)
     return running, 0.5 * total * total / size
 

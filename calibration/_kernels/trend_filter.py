@@ -91,6 +91,7 @@ def _affine_start(
     """
     p = fit_affine(x, weight, target)
     states[:] = 1
+    # An affine function falls everywhere or nowhere.
     if fall > 0.0 and p[-1] <= p[0]:
         total, ones = 0.0, 0.0
         for i in range(len(x)):
@@ -120,6 +121,7 @@ def _solve(
         total += weight[i]
     while True:
         freedom, penalty = _descend(x, weight, target, bend, fall, p, signs, states)
+        # From p as it will be returned: the gap is that of the answer.
         squares = 0.0
         for i in range(m):
             residual[i] = weight[i] * (target[i] - p[i])
@@ -127,6 +129,7 @@ def _solve(
         objective = 0.5 * squares + penalty
         stalled = 0 if objective < lowest else stalled + 1
         lowest = min(lowest, objective)
+        # On copies: where nothing is violated the state stays as it is.
         marks[:], gaps[:] = signs, states
         n_new, worst, slack = price_cells(
             x, residual, weight, marks, gaps, bend, fall, _TOLERANCE
@@ -171,11 +174,13 @@ def _descend(
         )
         goal_kinks = kinks_of(x, knots[:k], goal)
         step = longest_step(kinks, goal_kinks, sides, values, goal, slopes, fall)
+        # The goal keeps all signs, so it is the optimum for these kinks.
         if step > 1.0:
             break
         move_values(kinks, goal_kinks, sides, values, goal, slopes, fall, step)
         k = drop_knots(knots, sides, slopes, values, kinks, k)
     p[:] = fill_pieces(x, knots[:k], goal)
+    # What is left of the active set is where the next penalty starts.
     signs[:] = 0.0
     penalty, freedom = 0.0, 1
     for piece in range(k - 1):

@@ -7,8 +7,10 @@ from calibration.typing import Float64Array, Int64Array
 @njit
 def _share(here: float, goal: float, sign: float) -> float:
     """Share of the way from `here` to `goal` at which the sign is lost; 2 if never."""
+    # Linear on the way from here to there, so a sign that both ends have is kept.
     if goal * sign > 0.0:
         return 2.0
+    # A new kink that does not grow in the direction of its sign is dropped at once.
     if here * sign <= 0.0:
         return 0.0
     return here / (here - goal)
@@ -49,6 +51,8 @@ def move_values(
 ) -> None:
     """Go `step` of the way, in place, and drop the signs that are lost there."""
     for k in range(1, len(goal) - 1):
+        # Read before it moves; the step is the least of all shares, so one at least is
+        # lost.
         lost = _share(kinks[k], goal_kinks[k], sides[k]) <= step
         kinks[k] += step * (goal_kinks[k] - kinks[k])
         if lost:
@@ -79,6 +83,7 @@ def drop_knots(
     """
     k = 0
     for old in range(1, n_knots):
+        # The first knot stays in its place, the last one is moved up.
         inner = old < n_knots - 1
         if inner and (sides[old] == 0.0 or slopes[k] == slopes[old] == 0):
             if slopes[old] != slopes[k]:

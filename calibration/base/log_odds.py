@@ -67,6 +67,8 @@ class LogOddsScale:
         inner = summary.scores[(summary.scores > 0.0) & (summary.scores < 1.0)]
         # Hard labels have no inner score: count 0 and 1 as one success in n + 1.
         half = 0.5 / (summary.n + 1.0)
+        # Half of the least positive score: "less than that", as an assay's value below
+        # its limit of detection is read.
         low = 0.5 * inner[0] if len(inner) else half
         high = 0.5 * (1.0 - inner[-1]) if len(inner) else half
         has_zero, has_one = summary.scores[0] == 0.0, summary.scores[-1] == 1.0
@@ -81,6 +83,8 @@ class LogOddsScale:
         if self.scale != "probability":
             return scores
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
+        # Only downwards: 1 - s resolves no more than 2^-53, so x never lies above
+        # -_STRAIGHT's mirror image.
         excess = np.maximum(-_STRAIGHT - x, 0.0)
         return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
 
@@ -107,10 +111,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
-        return self._evaluate(values)
+        return self._evaluate(self._read_scores(scores))
 
     def to_map(self, grid: int | ArrayLike = 1025) -> CalibrationMap:
         """Return the formula as a map that is linear between the points of a grid.
@@ -143,6 +144,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         self._remember(summary, float(logit(constant)))
 
     def _remember(self, summary: ScoreSummary, constant: float | None) -> None:
+        # Learned in `fit` and kept: new scores must be moved as the old ones were.
         self.scale_ = LogOddsScale.of(self.scale, summary)
         self.score_range_ = float(summary.scores[0]), float(summary.scores[-1])
         self.constant_ = constant
@@ -199,8 +201,12 @@ def fit_coefficients(
     center, spread = np.empty(len(columns)), np.empty(len(columns))
     for j, column in enumerate(columns):
         center[j] = weight @ column / total
+        # Centred columns are at right angles to the intercept, so the penalty on the
+        # others leaves the mean prediction alone; in units of their deviation they have
+        # one ridge for all.
         np.subtract(column, center[j], out=design[j + 1])
         variance = np.einsum("i,i,i", design[j + 1], design[j + 1], weight) / total
+        # A constant column is zero from here on, in any unit.
         spread[j] = np.sqrt(variance) if variance > 0.0 else 1.0
         design[j + 1] /= spread[j]
     penalty = np.concatenate([[0.0], np.broadcast_to(ridge, center.shape)])
@@ -228,6 +234,7 @@ def solve_logistic(
         runs = np.linspace(0, m, _START_CELLS, endpoint=False).astype(np.int64)
         sum0, sum1 = np.add.reduceat(weight0, runs), np.add.reduceat(weight1, runs)
         weight = weight0 + weight1
+        # Each run at its mean row: close enough to start from.
         coarse = np.stack([np.add.reduceat(row * weight, runs) for row in design])
         coarse /= sum0 + sum1
         start = fit_logistic(coarse, sum0, sum1, penalty, prior, start)[0]

@@ -100,8 +100,10 @@ class BetaCalibrator(LogOddsCalibrator):
         fits = [_fit_free(columns, [0, 1], summary)]
         if min(fits[0][1]) < 0.0:
             edges = [_fit_free(columns, [j], summary) for j in (0, 1)]
+            # No slope at all: the base rate is what is left to learn.
             corner = (float(logit(summary.base_rate)), np.zeros(2))
             fits = [fit for fit in edges if min(fit[1]) >= 0.0] + [corner]
+        # Without penalty: edges have fewer coefficients to be penalised.
         losses = [_loss(columns, fit, summary) for fit in fits] if fits[1:] else [0.0]
         self.intercept_, coef = fits[int(np.argmin(losses))]
         self.a_, self.b_ = float(coef[0]), float(coef[1])
@@ -112,6 +114,7 @@ class BetaCalibrator(LogOddsCalibrator):
         (alpha0, beta0), (alpha1, beta1) = shapes
         self.a_, self.b_ = alpha1 - alpha0, beta0 - beta1
         prior_log_odds = np.log((summary.n1 + 1.0) / (summary.n0 + 1.0))
+        # Log of the ratio of the two densities' constants.
         norms = betaln(alpha0, beta0) - betaln(alpha1, beta1)
         self.intercept_ = float(prior_log_odds + norms)
 

@@ -42,6 +42,7 @@ class _PolynomialCalibrator(LogOddsCalibrator):
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
         out = np.zeros(len(x))
+        # Horner's scheme.
         for coefficient in self.coef_[::-1]:
             out = (out + coefficient) * x
         return out + self.intercept_
@@ -82,8 +83,12 @@ class PlattCalibrator(_PolynomialCalibrator):
         self.scale = scale
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
+        # Platt's targets: a label is what a posterior under a uniform prior expects of
+        # its class.
         target1 = (summary.n1 + 1.0) / (summary.n1 + 2.0)
         target0 = 1.0 / (summary.n0 + 2.0)
+        # Smoothed targets are fractional rows of both classes: the kernel needs no
+        # more.
         weight1 = target1 * summary.weight1 + target0 * summary.weight0
         self._fit_polynomial(x, summary.weight - weight1, weight1, 0.0)
 
@@ -214,6 +219,8 @@ class TemperatureCalibrator(LogOddsCalibrator):
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         weight = summary.weight
+        # In units of the root mean square, so that the ridge means the same on any
+        # scale; not centred, as a temperature has no intercept.
         size = np.sqrt(np.einsum("i,i,i", x, x, weight) / weight.sum())
         scaled = solve_logistic(
             (x / size)[None, :],

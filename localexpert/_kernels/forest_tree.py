@@ -61,6 +61,7 @@ def partition_rows(
     front, stop = 0, len(rows)
     while front < stop:
         code = codes[rows[front]]
+        # A row that goes right changes places with the last one not looked at yet.
         goes_left = missing_left if code == MISSING else code <= last_left
         if goes_left:
             front += 1
@@ -176,6 +177,7 @@ def find_split(
 def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
     """Say whether rows differ in their place."""
     first = places[rows[0]]
+    # Most nodes that differ do so within a few rows.
     same = 1
     while same < len(rows) and places[rows[same]] == first:
         same += 1

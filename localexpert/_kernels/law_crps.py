@@ -103,7 +103,7 @@ def spline_crps(
                 split = np.array([borders[p], t, borders[p + 1]])
                 at = fill_nodes(curve, rows, panels, i, split, own)
                 parts = _integrate(at, low, high, log_mass, n_nodes)
-                f, f2, s, s2 = _halves_at(sums, parts, p)
+                f, f2, s, s2 = _halves_at(sums, parts, int(p))
             # dy = scale dr.
             out[0, i, j] = rows.scale[i] * (f2 + s2)
             out[1, i, j] = rows.scale[i] * f

@@ -35,6 +35,8 @@ def tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
     if abs(end) < math.inf or not curve.shapes[side] > 0.0:
         return math.inf
     slope = rows.slopes[i, 0 if side == 0 else len(rows.knots) - 1]
+    # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
+    # factor.
     return float(FINITE * slope * slope / curve.shapes[side])
 
 
@@ -65,7 +67,9 @@ def _row_moments(
         for power in range(1, order + 1):
             mass *= x
             sums[power] += mass
+    # The weights add up to 1 but for the error of the rules, which cancels so.
     sums /= sums[0]
+    # From moments about the origin to central ones.
     m1, m2, m3, m4 = sums[1], sums[2], sums[3], sums[4]
     scale = rows.scale[i]
     square = scale * scale
@@ -92,6 +96,7 @@ def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
     """
     order = finite_order(lower, upper)
     if order < 1:
+        # inf - inf is nan; with one heavy tail the mean goes where that tail points.
         both = max(lower, upper) <= 1.0
         out[0] = math.nan if both else math.copysign(math.inf, lower - upper)
     if order < 2:
@@ -184,6 +189,7 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
         for q in range(at.shape[1]):
             log_phi = log_normal_pdf(at[Z, q]) - log_mass
             mass = math.exp(log_phi) * at[DZ, q]
+            # p log p is 0 at p = 0.
             if mass > 0.0:
                 # The weights' ratio is dz/dr.
                 out[i] -= mass * (log_phi + math.log(at[DZ, q] / at[DR, q] / scale))
@@ -225,6 +231,8 @@ def spline_mode(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Ar
             log_density = log_normal_pdf(at[Z, q]) + safe_log(at[DZ, q] / at[DR, q])
             if log_density > best:
                 best, k = log_density, q
+        # The greatest of a fine scan is next to the mode, which lies between its
+        # neighbours.
         low = path[k - 1] if k > 0 else borders[0]
         high = path[k + 1] if k < len(path) - 1 else borders[-1]
         t = _golden_maximum(curve, rows, i, low, high)

@@ -62,6 +62,7 @@ def reach(curve: BaseCurve, rows: SplineRows, i: int, order: int, side: int) -> 
     center = sign * (slope * rows.knots[end] - rows.values[i, end])
     width = math.sqrt(_DECAY / room) + max(kappa * center / room, 0.0)
     # A support that starts at a decays from there on, as exp((a^2 - z^2) / 2).
+    # 0 unless all of the support lies on this side of the centre.
     start = max(-rows.high[i] if side == 0 else rows.low[i], 0.0)
     return math.sqrt(start * start + min(width, _FURTHEST) ** 2)
 
@@ -71,6 +72,7 @@ def step_from(rows: SplineRows, i: int, z: float) -> float:
     """Return how much z may move in a panel that starts at z."""
     start = max(rows.low[i], -rows.high[i])
     if start > _FAR:
+        # Beyond a the density falls as exp(-a (z - a)): it is gone after a few 1 / a.
         return float(2.0 / start)
     return max(1.0, 0.2 * abs(z))
 
@@ -102,8 +104,10 @@ def row_panels(
             stop, z_stop = t_end, last
         step = step_from(rows, i, z)
         cut = stop
+        # A rest of less than half a step is not worth a panel of its own.
         if z_stop - z > 1.5 * step and m < len(borders) - n_shared - 2 + p:
             cut = curve_inverse(knots, values, slopes, z + step)
+        # The inverse may round back to where it started.
         if t < cut < stop:
             z += step
         else:

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.mixture import BayesianGaussianMixture
 
-from calibration import dpm as module
+from calibration.densities import dpm as module
 from calibration.densities.dpm import DPMCalibrator
 
 

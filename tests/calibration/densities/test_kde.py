@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from calibration import IsotonicCalibrator, kernel_density
+from calibration import IsotonicCalibrator
+from calibration.densities import kernel_density
 from calibration.densities.kde import KDECalibrator
 
 KERNELS = {

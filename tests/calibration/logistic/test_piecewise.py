@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
 
-from calibration import CalibrationWarning, LogisticCalibrator, ScoreSummary, piecewise
+from calibration import CalibrationWarning, LogisticCalibrator, ScoreSummary
 from calibration.base.log_odds import WEAK_RIDGE
+from calibration.logistic import piecewise
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 
 
