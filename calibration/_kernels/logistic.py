@@ -1,6 +1,7 @@
 """Penalised logistic regression on weighted cells by Newton's method."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,19 +17,27 @@ _SURE_DECREMENT = 1e-5
 _LAST_DECREMENT = 1e-12
 
 
+class LogisticProblem(NamedTuple):
+    """What is minimised: cells, with weights of both classes, and a penalty.
+
+    `design` is (n_coefficients, n_cells); `weight0` and `weight1` are (n_cells,), where
+    fractions are allowed (smoothed targets); `penalty` and `prior` (n_coefficients,).
+    """
+
+    design: Float64Array
+    weight0: Float64Array
+    weight1: Float64Array
+    penalty: Float64Array
+    prior: Float64Array
+
+
 @njit
-def logistic_objective(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    theta: Float64Array,
-) -> float:
+def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
     """Negative log-likelihood plus half of sum penalty_j (theta_j - prior_j)^2.
 
     With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f).
     """
+    design, weight0, weight1, penalty, prior = problem
     p, m = design.shape
     total = 0.0
     for i in range(m):
@@ -45,14 +54,10 @@ def logistic_objective(
 
 @njit
 def _derivatives(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    theta: Float64Array,
+    problem: LogisticProblem, theta: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Gradient (p,) and Hessian (p, p) of `logistic_objective`."""
+    design, weight0, weight1, penalty, prior = problem
     p, m = design.shape
     gradient = np.zeros(p)
     hessian = np.zeros((p, p))
@@ -83,21 +88,14 @@ def _derivatives(
 
 @njit
 def fit_logistic(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    start: Float64Array,
+    problem: LogisticProblem, start: Float64Array
 ) -> tuple[Float64Array, bool]:
     """Minimise `logistic_objective` by Newton steps, halved until they descend.
 
     Parameters
     ----------
-    design : ndarray of shape (n_coefficients, n_cells)
-    weight0, weight1 : ndarrays of shape (n_cells,)
-        Weight of each class; fractions are allowed (smoothed targets).
-    penalty, prior, start : ndarrays of shape (n_coefficients,)
+    problem : LogisticProblem
+    start : ndarray of shape (n_coefficients,)
 
     Returns
     -------
@@ -106,9 +104,7 @@ def fit_logistic(
     """
     theta = start.copy()
     for _ in range(_MAX_STEPS):
-        gradient, hessian = _derivatives(
-            design, weight0, weight1, penalty, prior, theta
-        )
+        gradient, hessian = _derivatives(problem, theta)
         # A tiny ridge keeps the solve defined where probabilities saturate.
         for j in range(len(theta)):
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
@@ -122,13 +118,11 @@ def fit_logistic(
             if decrement < _LAST_DECREMENT:
                 return theta, True
             continue
-        value = logistic_objective(design, weight0, weight1, penalty, prior, theta)
+        value = logistic_objective(problem, theta)
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = theta - scale * step
-            trial_value = logistic_objective(
-                design, weight0, weight1, penalty, prior, trial
-            )
+            trial_value = logistic_objective(problem, trial)
             # Armijo's condition with the usual constant: almost any descent will do, as
             # Newton steps end up whole.
             if trial_value <= value - 1e-4 * scale * decrement:

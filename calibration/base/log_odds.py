@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._kernels.logistic import fit_logistic
+from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import check_integer, check_vector
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
@@ -211,23 +211,19 @@ def fit_coefficients(
         design[j + 1] /= spread[j]
     penalty = np.concatenate([[0.0], np.broadcast_to(ridge, center.shape)])
     scaled_prior = np.concatenate([[0.0], prior * spread])
-    theta = solve_logistic(design, weight0, weight1, penalty, scaled_prior)
+    problem = LogisticProblem(design, weight0, weight1, penalty, scaled_prior)
+    theta = solve_logistic(problem)
     coef = theta[1:] / spread
     return float(theta[0] - coef @ center), coef
 
 
-def solve_logistic(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-) -> Float64Array:
+def solve_logistic(problem: LogisticProblem) -> Float64Array:
     """Return the minimiser of the penalised logistic loss, from a warm start.
 
     The start is the solution on runs of cells summed together, which is close to
     the full one where there are many cells, and costs next to nothing.
     """
+    design, weight0, weight1 = problem[:3]
     m = design.shape[1]
     start = np.zeros(len(design))
     if m > 8 * _START_CELLS:
@@ -237,5 +233,6 @@ def solve_logistic(
         # Each run at its mean row: close enough to start from.
         coarse = np.stack([np.add.reduceat(row * weight, runs) for row in design])
         coarse /= sum0 + sum1
-        start = fit_logistic(coarse, sum0, sum1, penalty, prior, start)[0]
-    return fit_logistic(design, weight0, weight1, penalty, prior, start)[0]
+        few = problem._replace(design=coarse, weight0=sum0, weight1=sum1)
+        start = fit_logistic(few, start)[0]
+    return fit_logistic(problem, start)[0]

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from calibration._kernels.logistic import logistic_objective
+from calibration._kernels.logistic import LogisticProblem, logistic_objective
 from calibration._validation import check_choice
 from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator, fit_coefficients
 from calibration.summary import ScoreSummary
@@ -147,9 +147,8 @@ def _loss(
     design = np.stack([np.ones(summary.n_cells), *columns])
     theta = np.concatenate([[fit[0]], fit[1]])
     none = np.zeros(3)
-    return logistic_objective(
-        design, summary.weight0, summary.weight1, none, none, theta
-    )
+    weights = (summary.weight0, summary.weight1)
+    return logistic_objective(LogisticProblem(design, *weights, none, none), theta)
 
 
 def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:

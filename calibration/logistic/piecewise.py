@@ -9,7 +9,11 @@ from typing import Literal
 import numpy as np
 
 from calibration._kernels.cells import collapse_ties
-from calibration._kernels.logistic import fit_logistic, logistic_objective
+from calibration._kernels.logistic import (
+    LogisticProblem,
+    fit_logistic,
+    logistic_objective,
+)
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator
@@ -219,15 +223,17 @@ class _Likelihood:
         theta = np.zeros(p)
         theta[: len(start.theta)] = start.theta
         design = self._design(cells.scores, knots)
-        problem = (design, cells.weight0, cells.weight1, penalty, prior)
-        return _Line(knots, fit_logistic(*problem, theta)[0])
+        weights = (cells.weight0, cells.weight1)
+        problem = LogisticProblem(design, *weights, penalty, prior)
+        return _Line(knots, fit_logistic(problem, theta)[0])
 
     def value(self, cells: ScoreSummary, line: _Line) -> float:
         """Return the log-likelihood of a line, without penalty."""
         none = np.zeros(len(line.theta))
         design = self._design(cells.scores, line.knots)
         weights = (cells.weight0, cells.weight1)
-        return -logistic_objective(design, *weights, none, none, line.theta)
+        problem = LogisticProblem(design, *weights, none, none)
+        return -logistic_objective(problem, line.theta)
 
     def best(
         self, cells: ScoreSummary, start: _Line, choices: Iterable[Float64Array]

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from calibration._kernels.logistic import LogisticProblem
 from calibration._validation import check_number
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import (
@@ -222,12 +223,10 @@ class TemperatureCalibrator(LogOddsCalibrator):
         # In units of the root mean square, so that the ridge means the same on any
         # scale; not centred, as a temperature has no intercept.
         size = np.sqrt(np.einsum("i,i,i", x, x, weight) / weight.sum())
+        ridge, prior = np.array([WEAK_RIDGE]), np.array([size])
+        columns = (x / size)[None, :]
         scaled = solve_logistic(
-            (x / size)[None, :],
-            summary.weight0,
-            summary.weight1,
-            np.array([WEAK_RIDGE]),
-            np.array([size]),
+            LogisticProblem(columns, summary.weight0, summary.weight1, ridge, prior)
         )
         self.inverse_temperature_ = max(float(scaled[0] / size), 0.0)
         positive = self.inverse_temperature_ > 0.0

@@ -234,8 +234,7 @@ def grow_tree(
     found = np.empty(len(moments), dtype=np.uint8)
     # Nodes that wait, and the runs of rows that they hold.
     waiting = np.zeros((most, 3), dtype=np.int64)
-    waiting[0, 2] = n
-    n_waiting, n_nodes = 1, 1
+    waiting[0, 2], n_waiting, n_nodes = n, 1, 1
     while n_waiting > 0:
         n_waiting -= 1
         node, start, stop = waiting[n_waiting]
@@ -265,8 +264,7 @@ def grow_tree(
         # Depth first: the child put down last is taken up next.
         waiting[n_waiting] = n_nodes + 1, middle, stop
         waiting[n_waiting + 1] = n_nodes, start, middle
-        n_waiting += 2
-        n_nodes += 2
+        n_waiting, n_nodes = n_waiting + 2, n_nodes + 2
     made = slice(n_nodes)
     left, right = children[:, made]
     return Nodes(
