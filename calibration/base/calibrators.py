@@ -1,4 +1,4 @@
-"""What all calibrators of scores share: the life of `fit` and `predict`."""
+"""Bases of all calibrators, from a `scale` alone to a map: `fit` and `predict`."""
 
 from __future__ import annotations
 

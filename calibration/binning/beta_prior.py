@@ -1,4 +1,4 @@
-"""Bins with a Beta prior: its mean from the scores, and averages of such bins."""
+"""The Beta prior of a bin's event rate, and the base of averages of such bins."""
 
 from __future__ import annotations
 

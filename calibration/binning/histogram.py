@@ -1,4 +1,4 @@
-"""Histogram binning."""
+"""Histogram binning: the event rate of one bin of equal frequency or width."""
 
 from __future__ import annotations
 

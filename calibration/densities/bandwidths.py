@@ -1,4 +1,4 @@
-"""Leave-one-out choice of the bandwidths of two kernel densities."""
+"""What bandwidths of two kernel densities are worth: log loss, leaving one out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel densities of the two classes and Bayes' rule."""
+"""`KDECalibrator`: kernel densities of the two classes and Bayes' rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weighted kernel density estimates on a binned line."""
+"""One class's kernel density estimate, from weighted rows on a grid of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calibrators that need more than a score share."""
+"""The base of calibrators that need more than a score: an interval, or features."""
 
 from __future__ import annotations
 
