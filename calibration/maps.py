@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from calibration._kernels.evaluate import count_below, evaluate_map
@@ -71,6 +71,7 @@ class CalibrationMap(Saved):
             array = getattr(self, name)
             if array is None:
                 continue
+            # A copy: a map must not change when the arrays that it was made of do.
             array = np.array(array, dtype=np.float64)
             if array.shape != np.shape(self.knots) or array.ndim != 1 or not array.size:
                 msg = (
@@ -105,6 +106,7 @@ class CalibrationMap(Saved):
         -------
         CalibrationMap
         """
+        # From below, knot k still has the value of the block before.
         left = np.concatenate([values[:1], values[:-1]])
         return cls(starts, left, values, values, "step", weight0, weight1)
 
@@ -146,6 +148,7 @@ class CalibrationMap(Saved):
         shares = np.ones(len(maps)) if weights is None else weights
         shares = check_weights(shares, len(maps))
         shares = shares / shares.sum()
+        # Between the knots of all maps each is a line, so their mean is one too.
         knots = np.unique(np.concatenate([one.knots for one in maps]))
         left, at, right = (np.zeros(len(knots)) for _ in range(3))
         for share, one in zip(shares, maps, strict=True):
@@ -173,6 +176,7 @@ class CalibrationMap(Saved):
     @property
     def is_increasing(self) -> bool:
         """Whether the map never decreases."""
+        # In the order in which a score passes them.
         path = np.column_stack([self.left, self.at, self.right]).ravel()
         return bool((np.diff(path) >= 0.0).all())
 
@@ -205,6 +209,8 @@ class CalibrationMap(Saved):
         share = (goal - self.right[before])[on_line] / rise[on_line]
         gap = self.knots[k_found] - self.knots[before]
         score[on_line] = self.knots[before][on_line] + share * gap[on_line]
+        # Below the first knot the map is constant: reached there means reached
+        # everywhere.
         score[goal <= self.left[0]] = -np.inf
         out[found] = score
         return out
@@ -246,6 +252,7 @@ class CalibrationMap(Saved):
             lower = np.where(n1 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, tail), 0.0)
             upper = np.where(n0 > 0.0, betaincinv(n1 + 0.5, n0 + 0.5, 1.0 - tail), 1.0)
         else:
+            # Two-sided: 2 exp(-2 n radius^2) is the chance to miss.
             radius = np.sqrt(np.log(2.0 / (1.0 - coverage)) / (2.0 * (n0 + n1)))
             lower = np.maximum(n1 / (n0 + n1) - radius, 0.0)
             upper = np.minimum(n1 / (n0 + n1) + radius, 1.0)
@@ -279,6 +286,7 @@ class CalibrationMap(Saved):
         for name in _ARRAYS:
             array = getattr(self, name)
             if array is not None:
+                # JSON has no infinite numbers.
                 out[name] = [v if np.isfinite(v) else str(v) for v in array.tolist()]
         return out
 
@@ -313,6 +321,7 @@ class CalibrationMap(Saved):
         self, points: Float64Array
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Limit from below, value and limit from above at increasing points."""
+        # Off its knots a map is continuous: all three limits are its value.
         value = self._evaluate(points)
         below, above = value.copy(), value.copy()
         place = np.searchsorted(points, self.knots)
@@ -328,11 +337,22 @@ def constant_map(score: float, value: float, n0: float, n1: float) -> Calibratio
     return CalibrationMap.step(np.array([score]), one, np.array([n0]), np.array([n1]))
 
 
+def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array:
+    """Return where steps over the blocks that start at some of the scores begin.
+
+    The first at the least score; the others midway to the block before, since the
+    data say nothing of a score between the two.
+    """
+    edges = edges_between(scores[first[1:] - 1], scores[first[1:]])
+    return np.concatenate([scores[:1], edges])
+
+
 def edges_between(low: Float64Array, high: Float64Array) -> Float64Array:
     """Return where a step from `low` to `high` (the next score up) is placed.
 
     The middle; where no float lies between, `high` itself, so that `low` stays on
     its own side of an edge that belongs to the block above.
     """
+    # Halved first, so that no sum overflows.
     middle = 0.5 * low + 0.5 * high
     return cast(Float64Array, np.where(middle > low, middle, high))

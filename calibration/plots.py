@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 
 from calibration._validation import check_choice, check_probabilities, check_vector
 from calibration.base.calibrators import ScoreCalibrator
@@ -178,6 +179,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
         on_left = place < rows
         height = -1.2 - (place if on_left else k - 1 - place)
         _draw_rank(ax, comparison, int(i), on_left, height)
+    # One line from the best to the worst of them (Demsar 2006, figure 1b).
     joined = ranks[~comparison.different]
     label = (
         f"not different from {comparison.control} "
@@ -220,6 +222,7 @@ def _draw_curve(ax: Axes, curve: ReliabilityCurve, name: str, color: str) -> Non
     """Draw a curve and its band."""
     isotonic = curve.binning == "isotonic"
     label = name or ("isotonic" if isotonic else f"{len(curve.weight)} bins")
+    # Vector formats would keep millions of points that no one sees.
     shown = _thin(curve.mean_prob)
     x = curve.mean_prob[shown]
     if curve.lower is not None and curve.upper is not None:
@@ -295,7 +298,7 @@ def _map_points(
         return (_logit(scores) if scale == "probability" else scores), _logit(
             calibrated
         )
-    return (_expit(scores) if scale == "logit" else scores), calibrated
+    return (expit(scores) if scale == "logit" else scores), calibrated
 
 
 def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array:
@@ -304,24 +307,20 @@ def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array
         odds = np.linspace(-_LOG_ODDS_REACH, _LOG_ODDS_REACH, _GRID_SIZE)
         if scale == "logit":
             return odds
-        return _expit(odds) if axis == "log-odds" else np.linspace(0, 1, _GRID_SIZE)
+        return expit(odds) if axis == "log-odds" else np.linspace(0, 1, _GRID_SIZE)
     knots = getattr(getattr(calibrator, "map_", calibrator), "knots", None)
     if knots is None:
         msg = "`grid` must be given for a formula of real scores, got None."
         raise ValueError(msg)
+    # Beyond its knots a map is flat; a little of that is shown.
     margin = 0.05 * (knots[-1] - knots[0]) or 1.0
     return np.linspace(knots[0] - margin, knots[-1] + margin, _GRID_SIZE)
 
 
 def _logit(p: Float64Array) -> Float64Array:
     """Log-odds of probabilities, nan (a gap in the line) at 0 and 1."""
-    inner = np.where((p > 0.0) & (p < 1.0), p, np.nan)
-    return np.log(inner) - np.log1p(-inner)
-
-
-def _expit(odds: Float64Array) -> Float64Array:
-    """Probabilities of moderate log-odds."""
-    return 0.5 * (1.0 + np.tanh(0.5 * odds))
+    odds: Float64Array = logit(np.where((p > 0.0) & (p < 1.0), p, np.nan))
+    return odds
 
 
 def _draw_rank(

@@ -116,18 +116,22 @@ class ScoreSummary:
         -------
         ScoreSummary
         """
+        # Checked in this order, so that the message is on the argument given first.
         values = check_vector(scores, "scores")
         ones = check_labels(y)
         check_same_length(len(values), "`scores`", len(ones), "y")
         if max_cells is not None:
             max_cells = check_integer(max_cells, "max_cells", 2)
         # Adding zero turns -0.0 into 0.0, its equal: no cell has two names.
+        # Two sorts of plain numbers are several times faster than one sort of places.
         if sample_weight is None:
             cells = count_classes(
                 np.sort(values[~ones]) + 0.0, np.sort(values[ones]) + 0.0
             )
         else:
             weights = check_weights(sample_weight, len(values))
+            # Stable, so that weights of one cell are added in the order of rows on
+            # every machine.
             order = np.argsort(values, kind="stable")
             weights, ones = weights[order], ones[order]
             cells = collapse_ties(
@@ -197,6 +201,7 @@ class ScoreSummary:
         """
         bounds = [s.max_cells for s in (self, other) if s.max_cells is not None]
         levels = [s.level for s in (self, other) if s.level is not None]
+        # The coarser of the two: cells can be joined but never parted.
         level = min(levels, default=None)
         lowest = min(self.lowest, other.lowest)
         highest = max(self.highest, other.highest)
@@ -228,6 +233,7 @@ class ScoreSummary:
                 "got a cell that holds more weight."
             )
             raise ValueError(msg)
+        # What rounding leaves of a weight taken away is none.
         weight0 = np.where(weight0 > tolerance, weight0, 0.0)
         weight1 = np.where(weight1 > tolerance, weight1, 0.0)
         kept = (weight0 > 0.0) | (weight1 > 0.0)
@@ -265,9 +271,11 @@ class ScoreSummary:
         """
         k = check_integer(k, "k", 2)
         keys = np.random.SeedSequence(random_state).generate_state(2, np.uint64)
+        # A fold depends on the score itself, never on its place among others.
         bits = self.scores.view(np.uint64)
         folds = []
         for fold in range(k):
+            # A key for each class: its rows in one cell must not go the same way.
             weight0 = fold_share(bits, self.weight0, k, fold, keys[0])
             weight1 = fold_share(bits, self.weight1, k, fold, keys[1])
             kept = (weight0 > 0.0) | (weight1 > 0.0)
@@ -354,6 +362,7 @@ class ScoreSummary:
         if level is None:
             return self.scores, self.weight0, self.weight1
         width = 2.0**-level
+        # A power of two divides without rounding.
         index = np.floor(self.scores / width)
         moved = np.clip((index + 0.5) * width, lowest, highest)
         return collapse_ties(moved, self.weight0, self.weight1)
@@ -367,6 +376,8 @@ class ScoreSummary:
         finest = min(52 - reach, _LEVELS.stop - 1)
         high = finest if self.level is None else min(self.level, finest)
         low = _LEVELS.start
+        # Fewer cells the coarser the level, so the finest that fits is found by
+        # halving.
         while low < high:
             middle = (low + high + 1) // 2
             if count_dyadic(self.scores, 2.0**middle) <= self.max_cells:

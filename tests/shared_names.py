@@ -14,7 +14,14 @@ SHARED: dict[str, set[str]] = {
         "hold_trials",
         "read_log_odds",
     },
-    "calibration.base.calibrators": {"MapCalibrator", "find_constant", "forget_fit"},
+    "calibration.base.calibrators": {
+        "MapCalibrator",
+        "ScaledEstimator",
+        "SummaryEstimator",
+        "find_constant",
+        "forget_fit",
+    },
+    "calibration.base.rank_folds": {"deal_by_rank"},
     "calibration.binning.bbq": {"select_by_elbow"},
     "calibration.binning.beta_prior": {
         "AveragedBinsCalibrator",
@@ -43,7 +50,7 @@ SHARED: dict[str, set[str]] = {
         "fit_coefficients",
         "solve_logistic",
     },
-    "calibration.maps": {"constant_map", "edges_between"},
+    "calibration.maps": {"block_starts", "constant_map", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.rank_tests": {
         "friedman",

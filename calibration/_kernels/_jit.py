@@ -14,5 +14,7 @@ def njit(function: Kernel) -> Kernel:
     `nogil` lets thread pools run kernels side by side; `error_model="numpy"` makes
     a division by zero an inf or nan, as in numpy, instead of an exception.
     """
+    # No fastmath: sums keep their order, so a result has the same bits on every machine
+    # and in the leg that runs kernels as plain Python.
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     return cast(Kernel, compiled)

@@ -20,6 +20,8 @@ _DRAWS_PER_SLOT = 16
 def _guide(cumulative: Float64Array) -> Int64Array:
     """Slot at which a search in each of n_slots equal pieces of the total starts."""
     n_slots = len(cumulative)
+    # As many pieces as slots, so that from a piece's start a draw passes two slots on
+    # average, whatever the weights (a guide table: Chen & Asau 1974).
     step = cumulative[-1] / n_slots
     guide = np.empty(n_slots, dtype=np.int64)
     slot = 0
@@ -41,7 +43,9 @@ def _draw_rows(
     for _ in range(n_draws):
         key = next_key(key)
         u = uniform(key)
+        # u < 1, but its product with n_slots may round up to n_slots.
         slot = guide[min(int(u * n_slots), n_slots - 1)]
+        # Slots of weight 0 repeat the sum before them: `<=` passes them over.
         while slot < n_slots - 1 and cumulative[slot] <= u * total:
             slot += 1
         counts[slot] += 1.0
@@ -57,6 +61,8 @@ def _draw_poisson(mean: float, key: np.uint64) -> float:
     u = uniform(next_key(key))
     count, mass = 0.0, math.exp(-mean)
     cumulated = mass
+    # A u near 1 may lie above all that the rounded masses add up to; then mass
+    # underflows and ends the search.
     while u > cumulated and mass > 0.0:
         count += 1.0
         mass *= mean / count
@@ -69,6 +75,8 @@ def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64A
     """Poisson bootstrap: independent counts per slot with mean `rate` * weight."""
     counts = np.empty(len(weights))
     for slot in range(len(weights)):
+        # A stream a slot: what one draws does not depend on how many numbers the slots
+        # before it took.
         stream = mix64(key + np.uint64(slot))
         counts[slot] = _draw_poisson(rate * weights[slot], stream)
     return counts
@@ -83,6 +91,7 @@ def _add_fit(
     A group that the bag misses takes the value of the nearest group that it holds.
     """
     drawn = np.flatnonzero(counts[0::2] + counts[1::2] > 0.0)
+    # PAV takes no cells without weight; those that the bag missed are filled in below.
     starts, block0, block1 = pool_adjacent_violators(
         counts[0::2][drawn], counts[1::2][drawn]
     )
@@ -92,12 +101,16 @@ def _add_fit(
         first = 0
         if k > 0:
             last_left, first = drawn[starts[k] - 1], drawn[starts[k]]
+            # Halved before they are added: scores near the largest float must not
+            # overflow.
             middle = 0.5 * high[last_left] + 0.5 * low[first]
             while (
                 first - 1 > last_left
                 and 0.5 * low[first - 1] + 0.5 * high[first - 1] >= middle
             ):
                 first -= 1
+        # Steps are added up by their jumps: a bag costs its number of blocks, not of
+        # cells, and one cumulative sum at the end makes all bags one function.
         jumps[first] += value - before
         before = value
 
@@ -124,6 +137,7 @@ def sum_of_bags(
         One seed per bag, so that bags may be shared out in any way.
     """
     slots = np.empty(2 * len(weight0))
+    # Class 0 of a group and class 1 of it are neighbours: one draw finds both.
     slots[0::2] = weight0
     slots[1::2] = weight1
     cumulative = np.cumsum(slots)
@@ -131,6 +145,8 @@ def sum_of_bags(
     guide = _guide(cumulative)
     jumps = np.zeros(len(weight0))
     for seed in seeds:
+        # Poisson counts add up to n_draws on average only. Isotonic regression does not
+        # notice: a common factor of all weights cancels.
         if n_draws > _DRAWS_PER_SLOT * len(slots):
             counts = _draw_counts(slots, n_draws / total, mix64(seed))
         else:

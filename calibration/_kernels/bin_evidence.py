@@ -8,6 +8,8 @@ from calibration._kernels._jit import njit
 from calibration.typing import Float64Array
 
 # A bin's prior mean is the mean of the rates at its two edges, held within these.
+# The prior is worth two rows, so either class has at least .01 of a row in it, and no
+# label is impossible beforehand.
 _LEAST_RATE, _GREATEST_RATE = 0.005, 0.995
 
 
@@ -29,6 +31,7 @@ def log_bin_evidence(n0: float, n1: float, rate: float) -> float:
     evidence = math.lgamma(n1 + prior1) + math.lgamma(n0 + (2.0 - prior1))
     evidence -= math.lgamma(n0 + n1 + 2.0)
     angle = math.pi * (1.0 - prior1)
+    # At rate 1/2 the quotient is 1, and its logarithm 0.
     if angle != 0.0:
         evidence += math.log(math.sin(angle) / angle)
     return evidence
@@ -52,6 +55,7 @@ def all_bin_evidences(
     """
     m = len(sum0) - 1
     evidences = np.empty(m * (m + 1) // 2)
+    # Packed by last cell, since the recursions take all bins that end at one together.
     place = 0
     for last in range(m):
         for first in range(last + 1):

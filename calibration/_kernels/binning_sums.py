@@ -39,6 +39,8 @@ def forward_sums(
     terms = np.empty(m)
     place = 0
     for last in range(m):
+        # forward[k] sums over where the last bin starts: forward[last + 1] = sum over
+        # first of forward[first] * prior * evidence, in logarithms.
         start[last] = forward[last] + opening[last]
         greatest = -np.inf
         for first in range(last + 1):
@@ -46,6 +48,8 @@ def forward_sums(
             greatest = max(greatest, terms[first])
         total = 0.0
         for first in range(last + 1):
+            # exp is what costs here; most bins that end at a cell are far too long or
+            # too short to matter.
             if terms[first] - greatest > _NEGLIGIBLE:
                 total += math.exp(terms[first] - greatest)
         forward[last + 1] = greatest + math.log(total) + closing[last]
@@ -90,6 +94,7 @@ def posterior_sums(
     mean = np.zeros(m + 1)
     square = np.zeros(m + 1)
     cut = np.zeros(m + 1)
+    # The end of the last bin is no choice.
     cut[m] = 1.0
     for last in range(m - 1, -1, -1):
         place = last * (last + 1) // 2
@@ -104,10 +109,13 @@ def posterior_sums(
             cut[first] += share
             n0 = max(sum0[last + 1] - sum0[first], 0.0)
             n1 = max(sum1[last + 1] - sum1[first], 0.0)
+            # First and second moment of the bin's posterior Beta law, whose prior is
+            # worth two rows.
             ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[last + 1])
             size = n0 + n1 + 2.0
             bin_mean = share * (ones / size)
             bin_square = bin_mean * ((ones + 1.0) / (size + 1.0))
+            # Difference coding: O(1) a bin however many cells it covers.
             mean[first] += bin_mean
             mean[last + 1] -= bin_mean
             square[first] += bin_square
@@ -137,13 +145,16 @@ def best_binning(
     for last in range(m):
         greatest = -np.inf
         for first in range(last + 1):
+            # The recursion of `forward_sums` with the greatest in place of the sum.
             value = best[first] + opening[first] + evidences[place + first]
+            # `>`: of equal binnings the one whose last bin is longest is kept.
             if value > greatest:
                 greatest = value
                 came_from[last + 1] = first
         best[last + 1] = greatest + closing[last]
         place += last + 1
     starts = np.empty(m, dtype=np.int64)
+    # Walked from the last bin to the first, and turned round at the end.
     count, end = 0, m
     while end > 0:
         end = came_from[end]

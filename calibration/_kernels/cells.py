@@ -21,6 +21,8 @@ def count_classes(
     weight1 = np.zeros(n0 + n1)
     i, j, k = 0, 0, 0
     while i < n0 or j < n1:
+        # The lesser of the two heads: a merge of sorted lists, which counts ties of
+        # both classes in one cell.
         if j == n1 or (i < n0 and sorted0[i] <= sorted1[j]):
             score = sorted0[i]
         else:
@@ -53,6 +55,7 @@ def collapse_ties(
             total0 += weight0[i]
             total1 += weight1[i]
             i += 1
+        # A cell without weight must not exist: it would be a score that nobody had.
         if total0 > 0.0 or total1 > 0.0:
             out[k], sum0[k], sum1[k] = score, total0, total1
             k += 1
@@ -65,6 +68,7 @@ def _count_union(scores_a: Float64Array, scores_b: Float64Array) -> int:
     i, j, count = 0, 0, 0
     while i < len(scores_a) and j < len(scores_b):
         a, b = scores_a[i], scores_b[j]
+        # Equal heads move on together and count once.
         i += a <= b
         j += b <= a
         count += 1
@@ -109,6 +113,7 @@ def count_dyadic(scores: Float64Array, factor: float) -> int:
     count = 1
     last = np.floor(scores[0] * factor)
     for score in scores:
+        # factor is a power of two: the product is exact.
         index = np.floor(score * factor)
         if index != last:
             count += 1
@@ -134,7 +139,10 @@ def fold_share(
     share = np.zeros(len(weight))
     for i in range(len(weight)):
         units = np.floor(weight[i])
+        # Of the bits of the score: equal scores have equal keys in any summary.
         key = mix64(score_bits[i] ^ mix64(seed + np.uint64(units)))
+        # One draw a row is exact but slow; a binomial count of a thousand rows is
+        # normal to well below its own noise.
         if units > _MANY_UNITS:
             share[i] = _share_of_many(units, n_folds, fold, key)
         else:
@@ -142,6 +150,7 @@ def fold_share(
                 if _draw_fold(key, n_folds) == fold:
                     share[i] += 1.0
                 key = next_key(key)
+        # A key of its own (the complement), which no unit of the cell has used.
         if weight[i] > units and _draw_fold(mix64(~key), n_folds) == fold:
             share[i] += weight[i] - units
     return share
@@ -159,9 +168,12 @@ def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> flo
     for j in range(fold + 1):
         if j == n_folds - 1:
             return left
+        # A multinomial draw is a chain of binomial ones: fold j takes its share of what
+        # the folds before it left.
         p = 1.0 / (n_folds - j)
         deviate = normal(mix64(key + np.uint64(j)))
         draw = np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * deviate + 0.5)
+        # A normal draw knows no bounds, a count does.
         count = min(max(draw, 0.0), left)
         left -= count
     return count
@@ -178,6 +190,7 @@ def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
     before, count, last = 0.0, 0, -1
     for i in range(len(weight)):
+        # The centre decides: a heavy cell goes to the group that holds its middle.
         group = int(n_groups * ((before + 0.5 * weight[i]) / total))
         group = min(group, n_groups - 1)
         if group != last:

@@ -20,5 +20,6 @@ def digamma(x: float) -> float:
         shift += 1.0 / x
         x += 1.0
     r = 1.0 / (x * x)
+    # B_2k / 2k for k = 1, ..., 5. At x = 10 the next term is 2e-14.
     tail = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r / 132))))
     return math.log(x) - 0.5 / x - tail - shift

@@ -26,8 +26,11 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     k, n = len(knots), len(points)
     out = np.empty(n, dtype=np.int64)
     span = knots[-1] - knots[0]
+    # Two a knot: evenly spaced knots leave a bucket one knot or none.
     n_buckets = 2 * k
     inverse_width = n_buckets / span if span > 0.0 else 0.0
+    # A table costs O(k); it does not pay for fewer points than knots, and there is none
+    # where the knots' range overflows or vanishes.
     direct = not (0.0 < inverse_width < np.inf) or n < k
     first = _buckets(knots, n_buckets, inverse_width) if not direct else knots_bounds(k)
     for i in range(n):
@@ -40,6 +43,8 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
             continue
         low, high = 0, k
         if not direct:
+            # The same rounding as in `_buckets`, so that a point and a knot of one
+            # value are never in different buckets.
             bucket = min(int((point - knots[0]) * inverse_width), n_buckets - 1)
             low, high = first[bucket], first[bucket + 1]
         while low < high:
@@ -81,6 +86,8 @@ def evaluate_map(
             out[i] = left[0]
         elif points[i] == knots[k]:
             out[i] = at[k]
+        # Equal ends are left out of the interpolation: it would round, and infinite
+        # ones (log-likelihood ratios) would give nan.
         elif not linear or k == last or right[k] == left[k + 1]:
             out[i] = right[k]
         else:

@@ -6,6 +6,8 @@ import numpy as np
 
 from calibration._kernels._jit import njit
 
+# The golden ratio times 2^64, odd: its multiples pass through all 64-bit numbers. The
+# other two are the multipliers of variant 13 of Stafford's mixers.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
@@ -31,6 +33,8 @@ def next_key(key: np.uint64) -> np.uint64:
 @njit
 def uniform(key: np.uint64) -> float:
     """Uniform number in (0, 1) from the key of a stream."""
+    # 53 bits, all that a float holds; the half keeps 0 and 1 out, where the logarithm
+    # is infinite.
     return (float(mix64(key) >> _S11) + 0.5) * 2.0**-53
 
 

@@ -23,6 +23,8 @@ def bin_rows(
     for i in range(len(x)):
         if weight[i] == 0.0:
             continue
+        # Nodes are written in order; a place that rounds below the one before would
+        # break it.
         place = max(x[i] / step, place)
         node = np.floor(place)
         share = weight[i] * (place - node)
@@ -33,6 +35,7 @@ def bin_rows(
         if nodes[k - 1] == node:
             nodes[k], mass[k] = node + 1.0, 0.0
             k += 1
+        # What one node gets the other does not: mass is kept.
         mass[k - 2] += weight[i] - share
         mass[k - 1] += share
     return nodes[:k].copy(), mass[:k].copy()
@@ -49,6 +52,7 @@ def _sum_at(
     """Kernel sum at a node; `start` is the first occupied node within reach."""
     total = 0.0
     for k in range(start, len(nodes)):
+        # Nodes are whole numbers held as floats: distances are exact, however far out.
         distance = abs(nodes[k] - node)
         if distance < len(table):
             total += table[int(distance)] * mass[k]
@@ -77,6 +81,7 @@ def kernel_sums(
     for i in range(len(x)):
         place = x[i] / step
         node = np.floor(place)
+        # Sorted points between the same two nodes share both sums.
         if node != last:
             start = np.searchsorted(nodes, node - reach)
             below = _sum_at(node, start, nodes, mass, table)
@@ -98,6 +103,8 @@ def own_terms(
         node, other = np.floor(place), np.floor(row)
         share, part = place - node, row - other
         apart = node - other
+        # The row and the point each lie between two nodes: four pairs at three
+        # distances.
         same = (1.0 - share) * (1.0 - part) + share * part
         out[i] = (
             same * _entry(table, apart)

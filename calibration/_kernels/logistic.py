@@ -1,6 +1,7 @@
 """Penalised logistic regression on weighted cells by Newton's method."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,25 +17,34 @@ _SURE_DECREMENT = 1e-5
 _LAST_DECREMENT = 1e-12
 
 
+class LogisticProblem(NamedTuple):
+    """What is minimised: cells, with weights of both classes, and a penalty.
+
+    `design` is (n_coefficients, n_cells); `weight0` and `weight1` are (n_cells,), where
+    fractions are allowed (smoothed targets); `penalty` and `prior` (n_coefficients,).
+    """
+
+    design: Float64Array
+    weight0: Float64Array
+    weight1: Float64Array
+    penalty: Float64Array
+    prior: Float64Array
+
+
 @njit
-def logistic_objective(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    theta: Float64Array,
-) -> float:
+def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
     """Negative log-likelihood plus half of sum penalty_j (theta_j - prior_j)^2.
 
     With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f).
     """
+    design, weight0, weight1, penalty, prior = problem
     p, m = design.shape
     total = 0.0
     for i in range(m):
         f = 0.0
         for j in range(p):
             f += theta[j] * design[j, i]
+        # log(1 + e^f) without overflow; the loss is weight * softplus - weight1 * f.
         softplus = math.log1p(math.exp(-abs(f))) + max(f, 0.0)
         total += (weight0[i] + weight1[i]) * softplus - weight1[i] * f
     for j in range(p):
@@ -44,14 +54,10 @@ def logistic_objective(
 
 @njit
 def _derivatives(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    theta: Float64Array,
+    problem: LogisticProblem, theta: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Gradient (p,) and Hessian (p, p) of `logistic_objective`."""
+    design, weight0, weight1, penalty, prior = problem
     p, m = design.shape
     gradient = np.zeros(p)
     hessian = np.zeros((p, p))
@@ -64,10 +70,12 @@ def _derivatives(
         q = 1.0 / (1.0 + e) if f >= 0.0 else e / (1.0 + e)
         w = weight0[i] + weight1[i]
         slope = w * q - weight1[i]
+        # q (1 - q), which 1 - q would lose where q rounds to 1.
         curvature = w * e / ((1.0 + e) * (1.0 + e))
         for j in range(p):
             d = design[j, i]
             gradient[j] += slope * d
+            # The lower triangle; the other follows by symmetry.
             for k in range(j + 1):
                 hessian[j, k] += curvature * d * design[k, i]
     for j in range(p):
@@ -80,21 +88,14 @@ def _derivatives(
 
 @njit
 def fit_logistic(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-    start: Float64Array,
+    problem: LogisticProblem, start: Float64Array
 ) -> tuple[Float64Array, bool]:
     """Minimise `logistic_objective` by Newton steps, halved until they descend.
 
     Parameters
     ----------
-    design : ndarray of shape (n_coefficients, n_cells)
-    weight0, weight1 : ndarrays of shape (n_cells,)
-        Weight of each class; fractions are allowed (smoothed targets).
-    penalty, prior, start : ndarrays of shape (n_coefficients,)
+    problem : LogisticProblem
+    start : ndarray of shape (n_coefficients,)
 
     Returns
     -------
@@ -103,14 +104,13 @@ def fit_logistic(
     """
     theta = start.copy()
     for _ in range(_MAX_STEPS):
-        gradient, hessian = _derivatives(
-            design, weight0, weight1, penalty, prior, theta
-        )
+        gradient, hessian = _derivatives(problem, theta)
         # A tiny ridge keeps the solve defined where probabilities saturate.
         for j in range(len(theta)):
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
         step = np.linalg.solve(hessian, gradient)
         decrement = np.dot(gradient, step)
+        # Written so that nan is caught too.
         if not decrement < np.inf:
             return theta, False
         if decrement < _SURE_DECREMENT:
@@ -118,13 +118,13 @@ def fit_logistic(
             if decrement < _LAST_DECREMENT:
                 return theta, True
             continue
-        value = logistic_objective(design, weight0, weight1, penalty, prior, theta)
+        value = logistic_objective(problem, theta)
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
             trial = theta - scale * step
-            trial_value = logistic_objective(
-                design, weight0, weight1, penalty, prior, trial
-            )
+            trial_value = logistic_objective(problem, trial)
+            # Armijo's condition with the usual constant: almost any descent will do, as
+            # Newton steps end up whole.
             if trial_value <= value - 1e-4 * scale * decrement:
                 break
             scale *= 0.5

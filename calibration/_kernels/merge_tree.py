@@ -48,12 +48,15 @@ def blocks_at(
     stack = np.empty(n_blocks, dtype=np.int64)
     stack_starts = np.empty(n_blocks, dtype=np.int64)
     size = len(tree.roots)
+    # The leftmost on top, so that blocks are found from left to right.
     stack[:size] = tree.roots[::-1]
     stack_starts[:size] = tree.root_starts[::-1]
     found = 0
     while size > 0:
         size -= 1
         node, start = stack[size], stack_starts[size]
+        # Children are older than their parent: from the root down the first one that is
+        # alive covers its leaves.
         if tree.birth[node] <= step:
             nodes[found], starts[found] = node, start
             found += 1
@@ -90,6 +93,7 @@ def log_likelihoods(
             ones, weight = tree.ones[node], tree.weight[node]
             p = (ones + penalties[i] * tree.pull[node]) / weight
             p = min(max(p, floor), 1.0 - floor)
+            # A block of one value needs its counts only: the labels are Bernoulli.
             total += ones * math.log(p) + (weight - ones) * math.log1p(-p)
         out[i] = total
     return out
@@ -140,6 +144,8 @@ def average_blocks(
     while size > 0:
         size -= 1
         node, start, end = stack[size]
+        # Steps before `begin` have not seen this node yet; from `end` on its parent
+        # stands in its place.
         begin = np.searchsorted(steps, tree.birth[node])
         share, pulled = mass[end] - mass[begin], moment[end] - moment[begin]
         total = tree.ones[node] * share + tree.pull[node] * pulled

@@ -13,6 +13,7 @@ from calibration._kernels.normal_mixture import (
 from calibration.typing import Float64Array
 
 # Steps after which a split is judged, and the most for a mixture to settle in.
+# Long enough for most of what a split gains, short beside settling.
 _TRIAL_STEPS = 10
 _MAX_STEPS = 500
 
@@ -33,6 +34,7 @@ def climb(
     for step in range(max_steps):
         parameters = update_components(groups, shares, prior)
         shares, bounds[step] = share_groups(groups, parameters, prior)
+        # Coordinate ascent: the bound cannot fall, so a small gain is the end of it.
         if step > 0 and bounds[step] - bounds[step - 1] < tolerance:
             return parameters, shares, bounds[: step + 1].copy()
     return parameters, shares, bounds
@@ -53,6 +55,7 @@ def split_component(
     one standard deviation.
     """
     out = shares.copy()
+    # rate / shape is the inverse of the expected precision.
     deviation = np.sqrt(parameters[RATE, t] / parameters[SHAPE, t])
     for g in range(groups.shape[1]):
         distance = groups[1, g] - parameters[MEAN, t]
@@ -96,7 +99,10 @@ def grow_mixture(
     for used in range(1, n_components):
         best, start = bounds[-1] + tolerance, shares
         for t in range(used):
+            # By the side two modes part, by the distance a narrow peak and its wide
+            # surroundings.
             for by_distance in (False, True):
+                # Component `used` has no rows yet: components come in order of size.
                 split = split_component(
                     groups, shares, parameters, t, used, by_distance
                 )

@@ -55,6 +55,7 @@ def fuse_equal(
     k = -1
     for i in range(m):
         if i > 0:
+            # Means are compared by cross products, which are exact for integer weights.
             a, b = weight1[i - 1] * weight0[i], weight1[i] * weight0[i - 1]
             if abs(a - b) <= _SAME_MEAN * max(a, b):
                 zeros[k] += weight0[i]
@@ -106,6 +107,7 @@ def trace_path(
         if front.keys[0] > end:
             step += 1
             penalties[step] = front.keys[0]
+            # Meetings that differ by rounding only are one step, with one penalty.
             end = penalties[step] * (1.0 + _SAME_STEP)
         count = _take_met(front, met, end)
         _merge_met(front, tree, met[:count], step, penalties[step])
@@ -146,6 +148,8 @@ def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]
     """The front at penalty 0, every leaf a block, and a tree with room for merges."""
     k = len(ones)
     falls = np.zeros(k + 1)
+    # The sign of the step at a boundary, at penalty 0. Blocks only merge when they
+    # meet, so it stays while the boundary stands.
     falls[1:k] = ones[:-1] * weight[1:] > ones[1:] * weight[:-1]
     leaves = np.arange(k)
     front = _Front(
@@ -154,6 +158,8 @@ def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]
         leaves.copy(),
         leaves.copy(),
         np.full(k, -1.0),
+        # Each merge takes one boundary away and schedules its two neighbours anew: with
+        # the first k there are fewer than 3 k entries.
         np.empty(3 * k),
         np.empty(3 * k, dtype=np.int64),
         np.array([0, k, k]),
@@ -208,6 +214,7 @@ def _schedule(front: _Front, tree: MergeTree, b: int, now: float) -> None:
     # Gap and its rate of closing, both times the product of the weights.
     gap = sign * (tree.ones[a] * tree.weight[c] - tree.ones[c] * tree.weight[a])
     rate = sign * (tree.pull[c] * tree.weight[a] - tree.pull[a] * tree.weight[c])
+    # Zero or less: they have met already.
     if gap <= rate * now:
         meets = now
     elif rate > 0.0:
@@ -226,6 +233,8 @@ def _take_met(front: _Front, met: Int64Array, end: float) -> int:
     count = 0
     while front.sizes[0] > 0 and front.keys[0] <= end:
         met[count] = front.items[0]
+        # No entry of the heap has that penalty: all others of this boundary are out of
+        # date from now on.
         front.meets[met[count]] = -1.0
         _drop_top(front)
         _settle_top(front)
@@ -239,6 +248,7 @@ def _merge_met(
 ) -> None:
     """Merge across all boundaries that vanish in one step, then look ahead again."""
     if len(met) > 1:
+        # From left to right, so that a run of boundaries becomes one block.
         met.sort()
     f = 0
     for i in range(len(met)):
@@ -260,6 +270,7 @@ def _merge(front: _Front, tree: MergeTree, b: int, step: int) -> int:
     merge = new - len(front.first)
     tree.ones[new] = tree.ones[a] + tree.ones[c]
     tree.weight[new] = tree.weight[a] + tree.weight[c]
+    # Inner boundaries cancel: what pulls at a block is at its two ends.
     tree.pull[new] = front.falls[f] - front.falls[i + 1]
     tree.birth[new] = step
     tree.left[merge], tree.right[merge], tree.cut[merge] = a, c, b

@@ -40,6 +40,7 @@ def update_components(
             part = shares[t, g] * groups[0, g]
             count += part
             total += part * (groups[1, g] - mean0)
+        # The conjugate update of a normal-gamma law (Bishop 2006, section 10.2).
         precision = precision0 + count
         mean = mean0 + total / precision
         # Squares about the posterior mean lose no digits: the prior's own row
@@ -50,6 +51,7 @@ def update_components(
             squares += part * (groups[2, g] + (groups[1, g] - mean) ** 2)
         out[COUNT, t], out[MEAN, t], out[PRECISION, t] = count, mean, precision
         out[SHAPE, t], out[RATE, t] = shape0 + 0.5 * count, rate0 + 0.5 * squares
+    # A stable sort: equal components keep their places, and the result its bits.
     order = np.argsort(-out[COUNT], kind="mergesort")
     return out[:, order]
 
@@ -61,7 +63,10 @@ def stick_logs(counts: Float64Array, concentration: float) -> Float64Array:
     behind = counts.sum()
     passed = 0.0
     for t in range(len(counts)):
+        # Rounding of the running difference must not go below an empty rest.
         behind = max(behind - counts[t], 0.0)
+        # E log v and E log(1 - v) of a stick v ~ Beta(1 + count, concentration +
+        # behind).
         both = digamma(1.0 + concentration + counts[t] + behind)
         if t == len(counts) - 1:  # the last stick is all that is left
             out[t] = passed
@@ -86,6 +91,7 @@ def share_groups(
     sticks = stick_logs(parameters[COUNT], prior[0])
     for t in range(n_components):
         shape, rate = parameters[SHAPE, t], parameters[RATE, t]
+        # E log weight + E log precision / 2 and constants: all of rho but the distance.
         level = sticks[t] + 0.5 * (digamma(shape) - math.log(rate))
         level -= 0.5 * (math.log(2.0 * math.pi) + 1.0 / parameters[PRECISION, t])
         for g in range(m):
@@ -93,6 +99,7 @@ def share_groups(
             shares[t, g] = level - 0.5 * shape / rate * square
     bound = 0.0
     for g in range(m):
+        # Less the greatest: at least one term of the sum is 1.
         peak = shares[:, g].max()
         total = 0.0
         for t in range(n_components):
@@ -101,6 +108,7 @@ def share_groups(
         for t in range(n_components):
             shares[t, g] /= total
         bound += groups[0, g] * (peak + math.log(total))
+    # The bound is (log evidence of the rows given the laws) - KL(laws | priors).
     bound -= _stick_divergence(parameters[COUNT], prior[0])
     for t in range(n_components):
         bound -= _component_divergence(parameters[:, t], prior)
@@ -127,6 +135,7 @@ def _component_divergence(parameters: Float64Array, prior: Float64Array) -> floa
     """KL divergence of a component's normal-gamma law from the base measure."""
     _, mean, precision, shape, rate = parameters
     _, mean0, precision0, shape0, rate0 = prior
+    # KL of the mean given the precision, averaged over that, and KL of two gamma laws.
     normal = math.log(precision / precision0) + precision0 / precision - 1.0
     normal += precision0 * shape / rate * (mean - mean0) ** 2
     gamma = (shape - shape0) * digamma(shape) - math.lgamma(shape)

@@ -29,6 +29,9 @@ def pool_adjacent_violators(
     k = 0
     for i in range(m):
         start, w0, w1 = i, weight0[i], weight1[i]
+        # The lemma of Ayer et al.: where a block's mean is not below that of the next
+        # the solution is constant over both, so they may be pooled and the pool
+        # compared with the block before. Once pooled they never part, hence O(n).
         while k > 0 and block1[k - 1] * w0 >= w1 * block0[k - 1]:
             k -= 1
             start = starts[k]
@@ -57,6 +60,8 @@ def always_pooled(weight0: Float64Array, weight1: Float64Array) -> Int64Array:
         pure0_before = weight1[i - 1] == 0.0
         pure1 = weight0[i] == 0.0
         pure0 = weight1[i] == 0.0
+        # Ones and then ones or zeros; zeros and then zeros. Zeros and then ones are in
+        # order, and may stay apart.
         together = (pure1_before and (pure1 or pure0)) or (pure0_before and pure0)
         if not together:
             starts[count] = i

@@ -33,6 +33,7 @@ def running_sums(
 def _twice_centre(sum0: Float64Array, sum1: Float64Array, cell: int) -> float:
     """Twice the weight below the centre of a cell: an integer if weights are."""
     below = sum0[cell] + sum1[cell]
+    # With integer weights a centre may lie at a half; twice that is exact.
     return float(below + (sum0[cell + 1] + sum1[cell + 1]))
 
 
@@ -45,6 +46,8 @@ def _find_cell(sum0: Float64Array, sum1: Float64Array, rows: float, guess: int) 
     m, goal = len(sum0) - 1, 2.0 * rows
     low = high = min(guess, m)
     step = 1
+    # Now all cells before `low` are too far left and `high` is the guess; the step
+    # doubles until the goal is passed.
     while high < m and _twice_centre(sum0, sum1, high) < goal:
         low, high = high + 1, min(high + step, m)
         step *= 2
@@ -74,7 +77,9 @@ def quantile_starts(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> Int6
     count, end, width = 1, 0, 0
     for number in range(1, n_bins):
         start = _find_cell(sum0, sum1, number * rows, end + width)
+        # Bins have about equal numbers of cells: the next one is guessed to be as wide.
         width, end = start - end, start
+        # A bin without cells is left out, and so is one that would start at the end.
         if starts[count - 1] < start < len(sum0) - 1:
             starts[count] = start
             count += 1
@@ -106,6 +111,8 @@ def score_quantile_bins(
     high = np.zeros(len(numbers), dtype=np.int64)
     # Bin `number` is that of cells low..high - 1; bin 0 is the empty one before all.
     number = np.zeros(len(numbers), dtype=np.int64)
+    # Blocks outside, binnings within: the running sums of a block are read from memory
+    # once for all binnings, and each goes on where it stopped.
     for block in range(0, m, _BLOCK):
         stop = min(block + _BLOCK, m)
         for k in range(len(numbers)):
@@ -164,8 +171,11 @@ def average_quantile_bins(
             n1 = max(sum1[end] - sum1[first], 0.0)
             ones = n1 + 2.0 * bin_rate(edge_rates[first], edge_rates[end])
             size = n0 + n1 + 2.0
+            # Moments of the Beta posterior of the bin, whose prior is worth two rows.
             mean = shares[k] * (ones / size)
             square = mean * ((ones + 1.0) / (size + 1.0))
+            # A step function is kept as its jumps: the sum of all binnings is a sum of
+            # jumps.
             cells[count] = first
             jumps[count, 0] = mean - mean_before
             jumps[count, 1] = square - square_before

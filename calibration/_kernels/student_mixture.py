@@ -26,9 +26,11 @@ def log_student_mixture(
         level[t] -= 0.5 * math.log(math.pi * freedoms[t]) + math.log(scales[t])
     out, terms = np.empty(len(x)), np.empty(n_components)
     for i in range(len(x)):
+        # Log-sum-exp: far out all terms underflow, their logarithms do not.
         peak = -np.inf
         for t in range(n_components):
             u = (x[i] - means[t]) / scales[t]
+            # log1p keeps the digits near the mode, where u^2 is small.
             terms[t] = level[t] - power[t] * math.log1p(u * u / freedoms[t])
             peak = max(peak, terms[t])
         total = 0.0

@@ -30,6 +30,8 @@ def join_close_cells(
         while i < m and scores[i] - middle < least_gap:
             total0 += weight0[i]
             total1 += weight1[i]
+            # The middle of the range, not the mean: a group stays narrow whatever the
+            # weights.
             middle = 0.5 * (first + scores[i])
             i += 1
         middles[k], sum0[k], sum1[k] = middle, total0, total1

@@ -9,11 +9,39 @@ h_i being the gap after cell i, with |u| <= bend, u = bend * sign at kinks, and 
 [0, fall]: 0 where the function rises, `fall` where it falls, free where it is flat.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from calibration._kernels._jit import njit
 from calibration._kernels.trend_pieces import fit_affine
 from calibration.typing import Float64Array, Int64Array
+
+
+class _Cells(NamedTuple):
+    """Cells, the running sums R there, and what is marked: kinks, states of gaps."""
+
+    x: Float64Array
+    running: Float64Array
+    marks: Float64Array
+    gaps: Int64Array
+
+
+class _Piece(NamedTuple):
+    """Cells `first` to `last` between two kinks, and what u is at these two."""
+
+    first: int
+    last: int
+    start: float
+    end: float
+
+
+class _Penalties(NamedTuple):
+    """Those on kinks and on falls, and the |u| from which on a cell is marked."""
+
+    bend: float
+    fall: float
+    limit: float
 
 
 @njit
@@ -26,6 +54,8 @@ def largest_bend(x: Float64Array, weight: Float64Array, target: Float64Array) ->
     line = fit_affine(x, weight, target)
     running, u, largest = 0.0, 0.0, 0.0
     for i in range(len(x) - 2):
+        # u of the affine fit, by the recursion above with v = 0: all |u| <= bend means
+        # that no kink pays.
         running += weight[i] * (target[i] - line[i])
         u += running * (x[i + 1] - x[i])
         largest = max(largest, abs(u))
@@ -66,23 +96,21 @@ def price_cells(
     """
     m = len(x)
     running, slack = _running_sums(residual, weight)
-    limit = bend * (1.0 + tolerance)
+    cells = _Cells(x, running, marks, gaps)
+    penalties = _Penalties(bend, fall, bend * (1.0 + tolerance))
     n_new, worst = 0, bend
     first = 0
     while first < m - 1:
         last = first + 1
         while last < m - 1 and marks[last] == 0.0:
             last += 1
-        start, end = bend * marks[first], bend * marks[last]
+        # Complementary slackness: at a kink u is the penalty with the kink's sign.
+        piece = _Piece(first, last, bend * marks[first], bend * marks[last])
         if gaps[first] == 0:
-            found, top, miss = _price_flat(
-                x, running, marks, gaps, first, last, start, end, bend, fall, limit
-            )
+            found, top, miss = _price_flat(cells, piece, penalties)
         else:
             v = fall if gaps[first] < 0 else 0.0
-            found, top, miss = _price_sloped(
-                x, running, marks, first, last, start, end, v, limit
-            )
+            found, top, miss = _price_sloped(cells, piece, v, penalties.limit)
         n_new += found
         # Tilting u along the piece closes the miss; residuals move at its ends only.
         off = miss / (x[last] - x[first])
@@ -109,26 +137,32 @@ def _running_sums(
     before = 0.0
     for i in range(m):
         before += weight[i]
+        # An optimal fit has residuals that sum to 0; what rounding leaves would run on
+        # through all of u.
         running[i] -= total * (before / size)
     return running, 0.5 * total * total / size
 
 
 @njit
 def _price_sloped(
-    x: Float64Array,
-    running: Float64Array,
-    marks: Float64Array,
-    first: int,
-    last: int,
-    start: float,
-    end: float,
-    v: float,
-    limit: float,
+    cells: _Cells, piece: _Piece, v: float, limit: float
 ) -> tuple[int, float, float]:
-    """Follow u along a piece with known v; mark the peak of every excursion."""
-    u, top, found = start, 0.0, 0
+    """Follow u along a piece with known v; mark the peak of every excursion.
+
+    The objective falls by |u| - bend per unit of a new kink, fastest at the peak.
+    Kinks at all cells beyond the limit would have to be dropped again.
+
+    Returns
+    -------
+    found, top, miss
+        Number of cells marked; a bound on |u| along the piece; how far from its end
+        u arrives, by rounding.
+    """
+    x, running, marks, _ = cells
+    last = piece.last
+    u, top, found = piece.start, 0.0, 0
     peak, height = 0, 0.0
-    for i in range(first, last - 1):
+    for i in range(piece.first, last - 1):
         u += (x[i + 1] - x[i]) * (running[i] - v)
         top = max(top, abs(u))
         outside = abs(u) > limit
@@ -142,42 +176,42 @@ def _price_sloped(
         marks[peak] = 1.0 if height > 0.0 else -1.0
         found += 1
     u += (x[last] - x[last - 1]) * (running[last - 1] - v)
-    return found, top, abs(u - end)
+    return found, top, abs(u - piece.end)
 
 
 @njit
 def _price_flat(
-    x: Float64Array,
-    running: Float64Array,
-    marks: Float64Array,
-    gaps: Int64Array,
-    first: int,
-    last: int,
-    start: float,
-    end: float,
-    bend: float,
-    fall: float,
-    limit: float,
+    cells: _Cells, piece: _Piece, penalties: _Penalties
 ) -> tuple[int, float, float]:
     """Look for v in [0, fall] that keeps |u| <= bend along a flat piece.
 
     [low, high] are the values of u that can be reached. Where none is allowed, the
     part from the cell `since` at which the bound was last touched has to slope: the
     path of low has v = fall there (it falls), that of high v = 0 (it rises).
+
+    Returns
+    -------
+    found, top, miss
+        1 if a part was told to slope, else 0; see `_price_sloped`.
     """
-    low, high, top, found = start, start, 0.0, 0
-    since_low, since_high = first, first
-    room = limit - bend
-    for i in range(first, last):
+    x, running, marks, gaps = cells
+    bend, fall, last = penalties.bend, penalties.fall, piece.last
+    room = penalties.limit - bend
+    low, high, top, found = piece.start, piece.start, 0.0, 0
+    since_low, since_high = piece.first, piece.first
+    for i in range(piece.first, last):
         gap = x[i + 1] - x[i]
+        # v = fall takes u as far down as it goes, v = 0 as far up.
         low += gap * (running[i] - fall)
         high += gap * running[i]
         inner = i + 1 < last
-        if found == 0 and low > (bend if inner else end) + room:
+        # Within the piece u may be anywhere between the bounds; its end is given.
+        least, most = (-bend, bend) if inner else (piece.end, piece.end)
+        if found == 0 and low > most + room:
             stop = _follow(running, fall, i + 1, last, 1.0)
             _slope_part(marks, gaps, since_low, stop, -1)
             found = 1
-        if found == 0 and high < (-bend if inner else end) - room:
+        if found == 0 and high < least - room:
             stop = _follow(running, 0.0, i + 1, last, -1.0)
             _slope_part(marks, gaps, since_high, stop, 1)
             found = 1
@@ -188,8 +222,9 @@ def _price_flat(
                 since_low = i + 1
             if high >= bend:
                 since_high = i + 1
+            # Of what was reached only what is allowed goes on from here.
             low, high = max(low, min(-bend, high)), min(high, max(bend, low))
-    return found, top, max(low - end, end - high, 0.0)
+    return found, top, max(low - piece.end, piece.end - high, 0.0)
 
 
 @njit

@@ -1,5 +1,7 @@
 """Weighted l1 linear trend filtering on uneven cells, by an active set of kinks."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from calibration._kernels._jit import njit
@@ -10,7 +12,13 @@ from calibration._kernels.trend_pieces import (
     fit_pieces,
     kinks_of,
 )
-from calibration._kernels.trend_steps import drop_knots, longest_step, move_values
+from calibration._kernels.trend_steps import (
+    Goal,
+    Line,
+    drop_knots,
+    longest_step,
+    move_values,
+)
 from calibration.typing import Float64Array, Int64Array
 
 # Excess of the dual, relative to the penalty, at which a solution is called optimal.
@@ -18,6 +26,22 @@ from calibration.typing import Float64Array, Int64Array
 _TOLERANCE = 1e-9
 # Rounds without a lower objective: near the optimum rounding hides the last gains.
 _PATIENCE = 30
+
+
+class _Data(NamedTuple):
+    """Increasing cells, their weights and their means."""
+
+    x: Float64Array
+    weight: Float64Array
+    target: Float64Array
+
+
+class _State(NamedTuple):
+    """The function at all cells, the signs of its kinks, and the states of its gaps."""
+
+    p: Float64Array
+    signs: Float64Array
+    states: Int64Array
 
 
 @njit
@@ -66,31 +90,23 @@ def trend_filter_path(
     marks = np.zeros((len(bends), m))
     freedom = np.empty(len(bends), dtype=np.int64)
     gaps = np.empty(len(bends))
-    signs, states = np.zeros(m), np.empty(m - 1, dtype=np.int64)
-    p = _affine_start(x, weight, target, fall, states)
+    data = _Data(x, weight, target)
+    state = _affine_start(data, fall)
     for index in range(len(bends)):
-        freedom[index], gaps[index] = _solve(
-            x, weight, target, bends[index], fall, p, signs, states
-        )
-        values[index] = p
-        marks[index] = signs
+        freedom[index], gaps[index] = _solve(data, bends[index], fall, state)
+        values[index], marks[index] = state.p, state.signs
     return values, marks, freedom, gaps
 
 
 @njit
-def _affine_start(
-    x: Float64Array,
-    weight: Float64Array,
-    target: Float64Array,
-    fall: float,
-    states: Int64Array,
-) -> Float64Array:
-    """Affine least squares, flat instead of falling if decreases cost; sets `states`.
+def _affine_start(data: _Data, fall: float) -> _State:
+    """Affine least squares, flat instead of falling if decreases cost.
 
     Without a cost of decreases every gap is in state 1, and slopes are not watched.
     """
-    p = fit_affine(x, weight, target)
-    states[:] = 1
+    x, weight, target = data
+    p, states = fit_affine(x, weight, target), np.ones(len(x) - 1, dtype=np.int64)
+    # An affine function falls everywhere or nowhere.
     if fall > 0.0 and p[-1] <= p[0]:
         total, ones = 0.0, 0.0
         for i in range(len(x)):
@@ -98,28 +114,22 @@ def _affine_start(
             ones += weight[i] * target[i]
         p[:] = ones / total
         states[:] = 0
-    return p
+    return _State(p, np.zeros(len(x)), states)
 
 
 @njit
-def _solve(
-    x: Float64Array,
-    weight: Float64Array,
-    target: Float64Array,
-    bend: float,
-    fall: float,
-    p: Float64Array,
-    signs: Float64Array,
-    states: Int64Array,
-) -> tuple[int, float]:
+def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
     """Solve for one penalty from the state at hand, in place; freedom and gap."""
+    x, weight, target = data
+    p, signs, states = state
     m = len(x)
     residual, marks, gaps = np.empty(m), np.empty(m), np.empty(m - 1, dtype=np.int64)
     lowest, stalled, total = np.inf, 0, 0.0
     for i in range(m):
         total += weight[i]
     while True:
-        freedom, penalty = _descend(x, weight, target, bend, fall, p, signs, states)
+        freedom, penalty = _descend(data, bend, fall, state)
+        # From p as it will be returned: the gap is that of the answer.
         squares = 0.0
         for i in range(m):
             residual[i] = weight[i] * (target[i] - p[i])
@@ -127,6 +137,7 @@ def _solve(
         objective = 0.5 * squares + penalty
         stalled = 0 if objective < lowest else stalled + 1
         lowest = min(lowest, objective)
+        # On copies: where nothing is violated the state stays as it is.
         marks[:], gaps[:] = signs, states
         n_new, worst, slack = price_cells(
             x, residual, weight, marks, gaps, bend, fall, _TOLERANCE
@@ -144,55 +155,45 @@ def _solve(
 
 
 @njit
-def _descend(
-    x: Float64Array,
-    weight: Float64Array,
-    target: Float64Array,
-    bend: float,
-    fall: float,
-    p: Float64Array,
-    signs: Float64Array,
-    states: Int64Array,
-) -> tuple[int, float]:
+def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
     """Go to the best function with the kinks at hand, dropping those that vanish.
 
     Returns the number of free parameters and the penalty.
     """
-    knots, sides, slopes, values = _knots(p, signs, states)
+    x, weight, target = data
+    p, signs, states = state
+    line = _line_of(x, state)
+    knots, sides, slopes, _, _ = line
     k = len(knots)
-    kinks = kinks_of(x, knots, values)
-    for i in range(k):
-        # A kink that has just been added is 0, not what rounding makes of it.
-        if kinks[i] * sides[i] <= 0.0:
-            kinks[i] = 0.0
     while True:
-        goal = fit_pieces(
+        values = fit_pieces(
             x, weight, target, knots[:k], sides[:k], slopes[: k - 1], bend, fall
         )
-        goal_kinks = kinks_of(x, knots[:k], goal)
-        step = longest_step(kinks, goal_kinks, sides, values, goal, slopes, fall)
+        goal = Goal(values, kinks_of(x, knots[:k], values))
+        step = longest_step(line, goal, fall)
+        # The goal keeps all signs, so it is the optimum for these kinks.
         if step > 1.0:
             break
-        move_values(kinks, goal_kinks, sides, values, goal, slopes, fall, step)
-        k = drop_knots(knots, sides, slopes, values, kinks, k)
-    p[:] = fill_pieces(x, knots[:k], goal)
+        move_values(line, goal, fall, step)
+        k = drop_knots(line, k)
+    p[:] = fill_pieces(x, knots[:k], values)
+    # What is left of the active set is where the next penalty starts.
     signs[:] = 0.0
     penalty, freedom = 0.0, 1
     for piece in range(k - 1):
         signs[knots[piece]] = sides[piece]
         states[knots[piece] : knots[piece + 1]] = slopes[piece]
-        penalty += bend * abs(goal_kinks[piece])
+        penalty += bend * abs(goal.kinks[piece])
         freedom += abs(slopes[piece])
         if slopes[piece] < 0:
-            penalty += fall * (goal[piece] - goal[piece + 1])
+            penalty += fall * (values[piece] - values[piece + 1])
     return freedom, penalty
 
 
 @njit
-def _knots(
-    p: Float64Array, signs: Float64Array, states: Int64Array
-) -> tuple[Int64Array, Float64Array, Int64Array, Float64Array]:
-    """Cells with a kink and the two ends; signs, states and values there."""
+def _line_of(x: Float64Array, state: _State) -> Line:
+    """The function by its knots: the cells with a kink and the two ends."""
+    p, signs, states = state
     m, k = len(signs), 2
     for i in range(1, m - 1):
         k += signs[i] != 0.0
@@ -205,4 +206,9 @@ def _knots(
             if i < m - 1:
                 slopes[k] = states[i]
             k += 1
-    return knots, sides, slopes, values
+    kinks = kinks_of(x, knots, values)
+    for i in range(k):
+        # A kink that has just been added is 0, not what rounding makes of it.
+        if kinks[i] * sides[i] <= 0.0:
+            kinks[i] = 0.0
+    return Line(knots, sides, slopes, values, kinks)

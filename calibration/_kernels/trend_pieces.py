@@ -39,11 +39,13 @@ def fit_pieces(
         first, last = knots[piece], knots[piece + 1]
         diagonal[at] += weight[first]
         right[at] += weight[first] * target[first]
+        # The two ends of a flat piece are one unknown: its cells all go there.
         if states[piece] == 0:
             for i in range(first + 1, last):
                 diagonal[at] += weight[i]
                 right[at] += weight[i] * target[i]
             continue
+        # Hat functions: a cell between two knots counts for both, by its distance.
         inverse = 1.0 / (x[last] - x[first])
         g00, g01, g11, b0, b1 = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(first + 1, last):
@@ -55,6 +57,8 @@ def fit_pieces(
             g00 += low - low * share
             b0 += low * target[i]
             b1 += high * target[i]
+        # The derivative of the penalties by the piece's slope; it raises one end as it
+        # lowers the other.
         force = bend * (signs[piece] - signs[piece + 1]) * inverse
         if states[piece] < 0:
             force -= fall
@@ -75,6 +79,8 @@ def _solve_tridiagonal(
     diagonal: Float64Array, above: Float64Array, right: Float64Array
 ) -> None:
     """Solve a symmetric positive definite system in place; the answer is `right`."""
+    # Elimination without pivots (the Thomas algorithm): the matrix is positive
+    # definite.
     for i in range(1, len(diagonal)):
         factor = above[i - 1] / diagonal[i - 1]
         diagonal[i] -= factor * above[i - 1]

@@ -32,12 +32,15 @@ def pools_with_one_more(
     ahead0, ahead1 = 0.0, 0.0  # cells from i to the end of the block
     end = 0  # first PAV block beyond the block at hand
     for i in range(m):
+        # Where cell i lies within the block at hand, `ahead` is what is left of it;
+        # rounding of real weights must not make that negative.
         if end == len(first) or i < first[end]:
             ahead0, ahead1 = max(ahead0, 0.0), max(ahead1, 0.0)
         else:
             ahead0, ahead1 = 0.0, 0.0
         # The block that starts at cell i replaces the one at hand if it is higher.
         new0, new1 = ahead0, ahead1 + 1.0
+        # Slopes are compared by cross products, as in PAV.
         if new1 * top0 > top1 * new0:
             while end < len(first) and new1 * block0[end] >= block1[end] * new0:
                 new0 += block0[end]
@@ -46,6 +49,8 @@ def pools_with_one_more(
                 ahead1 += block1[end]
                 end += 1
             top0, top1 = new0, new1
+        # The added row is in the block that cell i is in: its value is that block's
+        # rate.
         pool0[i], pool1[i] = top0, top1
         ahead0 -= weight0[i]
         ahead1 -= weight1[i]

@@ -1,4 +1,4 @@
-"""What all calibrators of scores share: the life of `fit` and `predict`."""
+"""Bases of all calibrators, from a `scale` alone to a map: `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -22,29 +22,44 @@ Scale: TypeAlias = Literal["probability", "logit", "real"]
 SCALES: tuple[str, ...] = ("probability", "logit", "real")
 
 
-class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
-    """Base of calibrators fitted on scores alone.
-
-    Conventions, stated once for all of them:
-
-    - `scores` are float64 vectors (n,); (n, 1) is accepted. `y` holds the two
-      classes coded 0 and 1. `sample_weight` counts repetitions.
-    - `scale` says what a score is: "probability" (in [0, 1]), "logit" (log-odds) or
-      "real" (any number that grows with the chance of class 1). It is never guessed.
-    - `predict` returns P(y = 1 | score), shape (n,).
-    - One class only, or one distinct score: the fitted answer is the constant
-      (n1 + 1) / (n + 2), with a `CalibrationWarning`.
-
-    A subclass stores its parameters in the constructor and writes `_fit`,
-    `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
-    `LogOddsCalibrator` (state is a formula) write the last two for it.
-    """
+class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
+    """Base of all that takes scores and is told, by `scale`, what a score is."""
 
     scale: Scale
     # Scales on which the method has a meaning.
     _scales: tuple[str, ...] = SCALES
-    # Whether the map depends on the labels; if not, one class is no problem.
-    _learns: bool = True
+
+    def _check_parameters(self) -> None:
+        """Refuse invalid constructor arguments; subclasses add their own."""
+        check_choice(self.scale, "scale", SCALES)
+        if self.scale not in self._scales:
+            msg = (
+                f"`scale` of {type(self).__name__} must be one of "
+                f"{', '.join(map(repr, self._scales))}, got {self.scale!r}: "
+                "the method needs probabilities or log-odds."
+            )
+            raise ValueError(msg)
+
+    def _check_range(self, low: float, high: float) -> None:
+        """Refuse probabilities outside [0, 1]; scores are given by their range."""
+        if self.scale == "probability":
+            name = 'scores` with `scale="probability"'
+            check_in_unit(float(low), float(high), name)
+
+    def _check_scores(self, scores: ArrayLike) -> Float64Array:
+        """Return scores (n,) that are probabilities if `scale` says so."""
+        values = check_vector(scores, "scores")
+        self._check_range(values.min(), values.max())
+        return values
+
+    def _read_scores(self, scores: ArrayLike) -> Float64Array:
+        """Return checked scores to predict for, once there is a fit."""
+        check_is_fitted(self)
+        return self._check_scores(scores)
+
+
+class SummaryEstimator(ScaledEstimator):
+    """Base of what is fitted on scores and labels alone, hence on their summary."""
 
     def fit(
         self,
@@ -52,7 +67,7 @@ class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the map from score to probability.
+        """Learn from scores and their labels.
 
         Parameters
         ----------
@@ -85,13 +100,36 @@ class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
             raise TypeError(msg)
         self._check_parameters()
         self._check_range(summary.scores[0], summary.scores[-1])
+        # Nothing of an earlier fit may pass for a part of this one.
         forget_fit(self)
-        constant = find_constant(self, summary, stacklevel=4) if self._learns else None
-        if constant is None:
-            self._fit(summary)
-        else:
-            self._fit_constant(summary, constant)
+        self._learn(summary)
         return self
+
+    @abstractmethod
+    def _learn(self, summary: ScoreSummary) -> None:
+        """Learn from a checked summary, whatever it holds."""
+
+
+class ScoreCalibrator(SummaryEstimator):
+    """Base of calibrators fitted on scores alone.
+
+    Conventions, stated once for all of them:
+
+    - `scores` are float64 vectors (n,); (n, 1) is accepted. `y` holds the two
+      classes coded 0 and 1. `sample_weight` counts repetitions.
+    - `scale` says what a score is: "probability" (in [0, 1]), "logit" (log-odds) or
+      "real" (any number that grows with the chance of class 1). It is never guessed.
+    - `predict` returns P(y = 1 | score), shape (n,).
+    - One class only, or one distinct score: the fitted answer is the constant
+      (n1 + 1) / (n + 2), with a `CalibrationWarning`.
+
+    A subclass stores its parameters in the constructor and writes `_fit`,
+    `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
+    `LogOddsCalibrator` (state is a formula) write the last two for it.
+    """
+
+    # Whether the map depends on the labels; if not, one class is no problem.
+    _learns: bool = True
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.
@@ -104,27 +142,14 @@ class ScoreCalibrator(Saved, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
-        return self._predict(values)
+        return self._predict(self._read_scores(scores))
 
-    def _check_parameters(self) -> None:
-        """Refuse invalid constructor arguments; subclasses add their own."""
-        check_choice(self.scale, "scale", SCALES)
-        if self.scale not in self._scales:
-            msg = (
-                f"`scale` of {type(self).__name__} must be one of "
-                f"{', '.join(map(repr, self._scales))}, got {self.scale!r}: "
-                "the method needs probabilities or log-odds."
-            )
-            raise ValueError(msg)
-
-    def _check_range(self, low: float, high: float) -> None:
-        """Refuse probabilities outside [0, 1]; scores are given by their range."""
-        if self.scale == "probability":
-            name = 'scores` with `scale="probability"'
-            check_in_unit(float(low), float(high), name)
+    def _learn(self, summary: ScoreSummary) -> None:
+        constant = find_constant(self, summary, stacklevel=5) if self._learns else None
+        if constant is None:
+            self._fit(summary)
+        else:
+            self._fit_constant(summary, constant)
 
     @abstractmethod
     def _fit(self, summary: ScoreSummary) -> None:
@@ -166,10 +191,7 @@ class MapCalibrator(ScoreCalibrator):
         ndarray of shape (n, 2)
             Lower and upper bounds.
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
-        return self.map_.interval(values, coverage, method)
+        return self.map_.interval(self._read_scores(scores), coverage, method)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         self.map_ = constant_map(
@@ -187,6 +209,7 @@ def forget_fit(calibrator: BaseEstimator) -> None:
     ----------
     calibrator : BaseEstimator
     """
+    # A list first: names are deleted on the way.
     for name in [name for name in vars(calibrator) if name.endswith("_")]:
         delattr(calibrator, name)
 
@@ -214,6 +237,8 @@ def find_constant(
         problem = f"`scores` are all equal to {summary.scores[0]:g}"
     else:
         return None
+    # Laplace's rule of succession: the mean of the posterior under a uniform prior,
+    # which says neither 0 nor 1.
     constant = (summary.n1 + 1.0) / (summary.n + 2.0)
     msg = (
         f"{problem}; {type(calibrator).__name__} predicts the constant "

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._kernels.logistic import fit_logistic
+from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import check_integer, check_vector
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
@@ -67,6 +67,8 @@ class LogOddsScale:
         inner = summary.scores[(summary.scores > 0.0) & (summary.scores < 1.0)]
         # Hard labels have no inner score: count 0 and 1 as one success in n + 1.
         half = 0.5 / (summary.n + 1.0)
+        # Half of the least positive score: "less than that", as an assay's value below
+        # its limit of detection is read.
         low = 0.5 * inner[0] if len(inner) else half
         high = 0.5 * (1.0 - inner[-1]) if len(inner) else half
         has_zero, has_one = summary.scores[0] == 0.0, summary.scores[-1] == 1.0
@@ -81,6 +83,8 @@ class LogOddsScale:
         if self.scale != "probability":
             return scores
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
+        # Only downwards: 1 - s resolves no more than 2^-53, so x never lies above
+        # -_STRAIGHT's mirror image.
         excess = np.maximum(-_STRAIGHT - x, 0.0)
         return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
 
@@ -107,10 +111,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
-        return self._evaluate(values)
+        return self._evaluate(self._read_scores(scores))
 
     def to_map(self, grid: int | ArrayLike = 1025) -> CalibrationMap:
         """Return the formula as a map that is linear between the points of a grid.
@@ -143,6 +144,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         self._remember(summary, float(logit(constant)))
 
     def _remember(self, summary: ScoreSummary, constant: float | None) -> None:
+        # Learned in `fit` and kept: new scores must be moved as the old ones were.
         self.scale_ = LogOddsScale.of(self.scale, summary)
         self.score_range_ = float(summary.scores[0]), float(summary.scores[-1])
         self.constant_ = constant
@@ -199,36 +201,38 @@ def fit_coefficients(
     center, spread = np.empty(len(columns)), np.empty(len(columns))
     for j, column in enumerate(columns):
         center[j] = weight @ column / total
+        # Centred columns are at right angles to the intercept, so the penalty on the
+        # others leaves the mean prediction alone; in units of their deviation they have
+        # one ridge for all.
         np.subtract(column, center[j], out=design[j + 1])
         variance = np.einsum("i,i,i", design[j + 1], design[j + 1], weight) / total
+        # A constant column is zero from here on, in any unit.
         spread[j] = np.sqrt(variance) if variance > 0.0 else 1.0
         design[j + 1] /= spread[j]
     penalty = np.concatenate([[0.0], np.broadcast_to(ridge, center.shape)])
     scaled_prior = np.concatenate([[0.0], prior * spread])
-    theta = solve_logistic(design, weight0, weight1, penalty, scaled_prior)
+    problem = LogisticProblem(design, weight0, weight1, penalty, scaled_prior)
+    theta = solve_logistic(problem)
     coef = theta[1:] / spread
     return float(theta[0] - coef @ center), coef
 
 
-def solve_logistic(
-    design: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    penalty: Float64Array,
-    prior: Float64Array,
-) -> Float64Array:
+def solve_logistic(problem: LogisticProblem) -> Float64Array:
     """Return the minimiser of the penalised logistic loss, from a warm start.
 
     The start is the solution on runs of cells summed together, which is close to
     the full one where there are many cells, and costs next to nothing.
     """
+    design, weight0, weight1 = problem[:3]
     m = design.shape[1]
     start = np.zeros(len(design))
     if m > 8 * _START_CELLS:
         runs = np.linspace(0, m, _START_CELLS, endpoint=False).astype(np.int64)
         sum0, sum1 = np.add.reduceat(weight0, runs), np.add.reduceat(weight1, runs)
         weight = weight0 + weight1
+        # Each run at its mean row: close enough to start from.
         coarse = np.stack([np.add.reduceat(row * weight, runs) for row in design])
         coarse /= sum0 + sum1
-        start = fit_logistic(coarse, sum0, sum1, penalty, prior, start)[0]
-    return fit_logistic(design, weight0, weight1, penalty, prior, start)[0]
+        few = problem._replace(design=coarse, weight0=sum0, weight1=sum1)
+        start = fit_logistic(few, start)[0]
+    return fit_logistic(problem, start)[0]

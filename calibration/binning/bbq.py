@@ -21,7 +21,7 @@ from calibration.binning.beta_prior import (
     BinScore,
     edge_rates,
 )
-from calibration.maps import edges_between
+from calibration.maps import block_starts, edges_between
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -111,6 +111,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
 
     def _fit(self, summary: ScoreSummary) -> None:
         scores, n, base_rate = summary.scores, summary.n, summary.base_rate
+        # Between all neighbours: any binning's edges are some of these.
         edges = edges_between(scores[:-1], scores[1:])
         sums = running_sums(summary.weight0, summary.weight1)
         rates = edge_rates(edges, self.score, self.scale, base_rate)
@@ -118,6 +119,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
         log_scores = score_quantile_bins(*sums, rates, numbers)
         distinct = _distinct(*sums, numbers, log_scores)
         numbers, log_scores = numbers[distinct], log_scores[distinct]
+        # The greatest is 1, as the elbow rule has it, and none overflows.
         relative = np.exp(log_scores - log_scores.max())
         kept = select_by_elbow(relative, self.elbow)
         self.n_bins_ = numbers[kept]
@@ -125,11 +127,11 @@ class BBQCalibrator(AveragedBinsCalibrator):
         starts, mean, square = average_quantile_bins(
             *sums, rates, self.n_bins_, self.weights_
         )
-        knots = np.concatenate([scores[:1], edges[starts[1:] - 1]])
-        self._set_moments("step", knots, (mean, square), n)
+        self._set_moments("step", block_starts(scores, starts), (mean, square), n)
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
+        # n^(1/3) bins: the rate at which the bias and the noise of a histogram balance.
         root = float(np.cbrt(n))
         most = max(1, min(math.ceil(n / _LEAST_ROWS), math.ceil(root * self.spread)))
         least = min(max(1, math.floor(root / self.spread)), most)
@@ -155,6 +157,7 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
     order = np.argsort(-scores, kind="stable")
     drops = -np.diff(scores[order])
     ties = int((scores == scores[order[0]]).sum())
+    # From the last tie on: a drop of 0 among the best is no elbow.
     small = np.flatnonzero(drops[ties - 1 :] <= elbow * np.var(scores))
     n_kept = ties + int(small[0]) if len(small) else len(scores)
     return order[:n_kept]

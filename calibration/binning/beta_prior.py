@@ -1,4 +1,4 @@
-"""Bins with a Beta prior: its mean from the scores, and averages of such bins."""
+"""The Beta prior of a bin's event rate, and the base of averages of such bins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit
-from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_level, check_vector
+from calibration._validation import check_level
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.maps import CalibrationMap, constant_map
 from calibration.summary import ScoreSummary
@@ -70,6 +69,7 @@ def settle_moments(
     """
     least = 0.01 / (n + 2.0)
     mean = np.clip(mean, least, 1.0 - least)
+    # The variance of a 0/1 variable of that mean, which no law on [0, 1] exceeds.
     most = mean * (1.0 - mean)
     return mean, np.clip(square - mean**2, most / (n + 3.0), most)
 
@@ -105,11 +105,10 @@ class AveragedBinsCalibrator(ScoreCalibrator):
         ndarray of shape (n, 2)
             Lower and upper bounds.
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
+        values = self._read_scores(scores)
         coverage = check_level(coverage, "coverage")
         mean = self.map_.at
+        # The Beta law's a + b from its mean and variance: v = m (1 - m) / (a + b + 1).
         count = mean * (1.0 - mean) / self.variance_.at - 1.0
         shapes = mean * count, (1.0 - mean) * count
         tail = 0.5 * (1.0 - coverage)

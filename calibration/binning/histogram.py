@@ -1,4 +1,4 @@
-"""Histogram binning."""
+"""Histogram binning: the event rate of one bin of equal frequency or width."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibration._kernels.cells import group_starts
 from calibration._validation import check_choice, check_integer, check_number
 from calibration.base.calibrators import MapCalibrator, Scale
-from calibration.maps import CalibrationMap, edges_between
+from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -75,25 +75,19 @@ class HistogramCalibrator(MapCalibrator):
         check_number(self.smoothing, "smoothing", 0.0)
 
     def _fit(self, summary: ScoreSummary) -> None:
+        # The rate that balances bias and noise of a histogram.
         auto = max(1, round(summary.n ** (1.0 / 3.0)))
         n_bins = auto if self.n_bins == "auto" else self.n_bins
         if self.binning == "frequency":
             first = group_starts(summary.weight, n_bins)
-            edges = edges_between(
-                summary.scores[first[1:] - 1], summary.scores[first[1:]]
-            )
-            low = summary.scores[:1]
+            starts = block_starts(summary.scores, first)
         else:
-            first, edges = self._equal_width(summary.scores, n_bins)
-            low = edges[:1]
-            edges = edges[1:]
+            first, starts = self._equal_width(summary.scores, n_bins)
         weight0 = np.add.reduceat(summary.weight0, first)
         weight1 = np.add.reduceat(summary.weight1, first)
         pseudo = self.smoothing
         rate = (weight1 + pseudo * summary.base_rate) / (weight0 + weight1 + pseudo)
-        self.map_ = CalibrationMap.step(
-            np.concatenate([low, edges]), rate, weight0, weight1
-        )
+        self.map_ = CalibrationMap.step(starts, rate, weight0, weight1)
 
     def _equal_width(
         self, scores: Float64Array, n_bins: int

@@ -84,6 +84,7 @@ class AllBinnings:
     """
 
     def __init__(self, cells: BinCells, score: BinScore, scale: Scale):
+        # Real scores have no middle on the axis of probabilities; see `edge_rates`.
         base_rate = cells.sum1[-1] / (cells.sum0[-1] + cells.sum1[-1])
         self.cells = cells
         self._rates = edge_rates(cells.edges, score, scale, float(base_rate))
@@ -101,6 +102,7 @@ class AllBinnings:
         if rate != "auto":
             return np.array([float(rate)]), np.ones(1)
         evidence = np.array([self.log_evidence(value) for value in _RATES])
+        # Bayes' rule with a flat prior over the rates.
         share = np.exp(evidence - evidence.max())
         return _RATES.copy(), share / share.sum()
 
@@ -153,6 +155,7 @@ class AllBinnings:
         ends = np.append(starts[1:], len(self.cells.scores))
         pairs = zip(self._rates[starts], self._rates[ends], strict=True)
         prior = np.array([bin_rate(low, high) for low, high in pairs])
+        # The posterior mean of a Beta law whose prior is worth two rows.
         rates: Float64Array = (n1 + 2.0 * prior) / (n0 + n1 + 2.0)
         return rates
 
@@ -164,7 +167,10 @@ class AllBinnings:
         are not.
         """
         position = self.cells.position
+        # A gap too small for a float still can be cut: log 0 would forbid it.
         gaps = np.maximum(rate * np.diff(position), np.finfo(np.float64).tiny)
+        # The first cell opens a bin without a cut. -expm1 keeps the digits of small
+        # gaps.
         cut = np.concatenate([[0.0], np.log(-np.expm1(-gaps))])
         return cut + rate * position, -rate * position
 
@@ -201,6 +207,7 @@ def law_of_binnings(
     if summary.n_cells <= exact:
         starts = np.arange(summary.n_cells)
         return AllBinnings(BinCells.group(summary, starts), score, scale)
+    # Two passes: a coarse look says where cuts are likely, and cells are spent there.
     measure = _spread_evenly(summary)
     starts = group_starts(measure, grid // _COARSER)
     coarse = AllBinnings(BinCells.group(summary, starts), score, scale)

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from calibration._validation import check_choice, check_number
-from calibration.base.calibrators import MapCalibrator, Scale
+from calibration.base.calibrators import MapCalibrator, Scale, ScoreCalibrator
 from calibration.binning.beta_prior import BIN_SCORES, AveragedBinsCalibrator, BinScore
 from calibration.binning.law_of_binnings import law_of_binnings
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 
 
-class SBBCalibrator(MapCalibrator):
+class _AllBinningsCalibrator(ScoreCalibrator):
+    """Base of what is learned from the law over all binnings: its prior."""
+
+    lambda_: float
+
+    def __init__(
+        self,
+        score: BinScore = "k2",
+        rate: float | Literal["auto"] = 2.0,
+        *,
+        scale: Scale = "probability",
+    ):
+        self.score = score
+        self.rate = rate
+        self.scale = scale
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.score, "score", BIN_SCORES)
+        if self.rate != "auto":
+            check_number(self.rate, "rate", 0.0, open_low=True)
+
+
+class SBBCalibrator(_AllBinningsCalibrator, MapCalibrator):
     r"""Selection over Bayesian binnings: the most probable of all binnings.
 
     Parameters
@@ -65,26 +88,10 @@ class SBBCalibrator(MapCalibrator):
     array([0.167, 0.833])
     """
 
-    lambda_: float
-
-    def __init__(
-        self,
-        score: BinScore = "k2",
-        rate: float | Literal["auto"] = 2.0,
-        *,
-        scale: Scale = "probability",
-    ):
-        self.score = score
-        self.rate = rate
-        self.scale = scale
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_binning(self.score, self.rate)
-
     def _fit(self, summary: ScoreSummary) -> None:
         law = law_of_binnings(summary, self.score, self.scale, self.rate)
         rates, shares = law.weigh_rates(self.rate)
+        # One binning needs one rate: the most probable.
         self.lambda_ = float(rates[np.argmax(shares)])
         starts = law.best(self.lambda_)
         edges = law.cells.edges[starts[1:] - 1]
@@ -95,7 +102,7 @@ class SBBCalibrator(MapCalibrator):
         )
 
 
-class ABBCalibrator(AveragedBinsCalibrator):
+class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
     r"""Averaging over Bayesian binnings: the mean of all binnings.
 
     Parameters
@@ -142,33 +149,10 @@ class ABBCalibrator(AveragedBinsCalibrator):
     array([[0.41, 0.99]])
     """
 
-    lambda_: float
-
-    def __init__(
-        self,
-        score: BinScore = "k2",
-        rate: float | Literal["auto"] = 2.0,
-        *,
-        scale: Scale = "probability",
-    ):
-        self.score = score
-        self.rate = rate
-        self.scale = scale
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_binning(self.score, self.rate)
-
     def _fit(self, summary: ScoreSummary) -> None:
         law = law_of_binnings(summary, self.score, self.scale, self.rate)
         rates, shares = law.weigh_rates(self.rate)
+        # An average over rates has their mean to report.
         self.lambda_ = float(rates @ shares)
         mean, square, _ = law.posterior(rates, shares)
         self._set_moments("linear", law.cells.scores, (mean, square), summary.n)
-
-
-def _check_binning(score: Any, rate: Any) -> None:
-    """Refuse a score or a rate that no prior over binnings has."""
-    check_choice(score, "score", BIN_SCORES)
-    if rate != "auto":
-        check_number(rate, "rate", 0.0, open_low=True)

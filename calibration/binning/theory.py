@@ -1,4 +1,4 @@
-"""What theory promises of histogram binning, as functions.
+"""Bounds on the error of histogram binning, and on the AUC that it can lose.
 
 Notation of the thesis, chapter 5: N rows in B bins of equal frequency, the bins chosen
 without looking at the labels; theta_b is the true event rate in bin b, and the

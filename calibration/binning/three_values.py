@@ -77,6 +77,7 @@ class ThreeValueCalibrator(MapCalibrator):
         # A step holds its left end, so that of the middle lies just above `low`.
         starts = np.array([low, np.nextafter(low, np.inf), high])
         region = np.searchsorted(starts[1:], summary.scores, side="right")
+        # A region without rows has no rate; leaving it out gives it to the one below.
         held, first = np.unique(region, return_index=True)
         weight0 = np.add.reduceat(summary.weight0, first)
         weight1 = np.add.reduceat(summary.weight1, first)

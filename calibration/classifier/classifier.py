@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from calibration._validation import check_weights
-from calibration.base.calibrators import ScoreCalibrator
+from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.folds import (
     Fold,
     TrainingData,
@@ -198,8 +198,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(labels))
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        forget_fit(self)
         params, split_params = self._route(estimator, weights, fit_params)
         data = TrainingData(X, labels, params)
         if weights is None:
@@ -251,6 +250,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         -------
         ndarray of shape (n,)
         """
+        # argmax takes the first of equals: the rule at 1/2.
         place = np.argmax(self.predict_proba(X), axis=1)
         labels: NDArray[Any] = self.classes_[place]
         return labels
@@ -358,8 +358,11 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         models, scores = cross_fit(
             estimator, data, folds, read, refit=not self.ensemble, n_jobs=self.n_jobs
         )
+        # Held-out scores of all folds together: each comes from a classifier that has
+        # not seen its row.
         pooled = np.concatenate(scores)
         with np.errstate(invalid="ignore"):
+            # A repeated split tests a row several times; its scores are averaged.
             sums = np.bincount(tested, pooled, minlength=len(data.y))
             self.oof_scores_ = np.where(counts > 0, sums / counts, np.nan)
         if not self.ensemble:

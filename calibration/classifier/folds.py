@@ -132,6 +132,7 @@ def cross_fit(
         for fold in folds
     ]
     if refit:
+        # One job more among the others, so that no core waits for it at the end.
         jobs.append(delayed(_fit_whole)(clone(estimator), data))
     results = Parallel(n_jobs=n_jobs)(jobs)
     models = [model for model, _ in results if model is not None]

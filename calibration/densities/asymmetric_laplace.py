@@ -123,8 +123,10 @@ def _rates(
     below: float, above: float, total: float, pooled: float
 ) -> tuple[float, float]:
     """Return beta and gamma of maximum likelihood, with the floor on each side."""
+    # Without a floor a mode at the outermost score would have an infinite rate.
     row = (below + above) / total or pooled
     below, above = max(below, row), max(above, row)
+    # Roots first: the product of two tiny sums would underflow.
     cross = np.sqrt(below) * np.sqrt(above)
     return total / (below + cross), total / (above + cross)
 

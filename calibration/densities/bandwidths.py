@@ -1,4 +1,4 @@
-"""Leave-one-out choice of the bandwidths of two kernel densities."""
+"""What bandwidths of two kernel densities are worth: log loss, leaving one out."""
 
 from __future__ import annotations
 
@@ -85,14 +85,17 @@ class LeaveOneOut:
         -------
         float
         """
+        # In the unit of the heights: rows per bandwidth, the geometric mean of the two.
         peak = self._prior_weight / np.sqrt(heights0[0] * heights1[0])
         total = 0.0
         for c, (own, other) in enumerate(((heights0, heights1), (heights1, heights0))):
             held = self._weights[c] > 0.0
             row = self._rows[c][held]
             n = self._totals.sum() - row
+            # A left-out row must not count in the prior by which it is judged, either.
             rate = (self._totals[c] - row + 1.0) / (n + 2.0)
             right = own[2][held] + peak * rate
             wrong = other[1][held] + peak * (1.0 - rate)
+            # -log P(own class) = log(1 + wrong / right).
             total += float(self._weights[c][held] @ np.log1p(wrong / right))
         return total / float(self._totals.sum())

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_vector
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -47,9 +45,7 @@ class DensityCalibrator(LogOddsCalibrator):
             Density in class 0 and in class 1, per unit of the coordinate in which
             they are estimated (log-odds for probabilities).
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
+        values = self._read_scores(scores)
         if self.constant_ is not None:
             msg = (
                 "`densities` needs a fit on two classes and two distinct scores, "
@@ -68,6 +64,7 @@ class DensityCalibrator(LogOddsCalibrator):
             self.constant_ = self.prior_log_odds_
             return
         self._fit_densities(summary, x)
+        # The mean of a smooth function: groups of neighbours have it to many digits.
         cells = summary.condense(_BALANCE_CELLS)
         ratio = self._log_ratio(self.scale_(cells.scores))
         self.prior_log_odds_ = _balance(ratio, cells.weight, summary.base_rate)
@@ -99,6 +96,7 @@ def _balance(ratio: Float64Array, weight: Float64Array, rate: float) -> float:
     low, high = target - ratio.max(), target - ratio.min()
     if not excess(low) < 0.0 < excess(high):
         return float(low if excess(low) >= 0.0 else high)
+    # The mean prediction increases with the prior, so there is one root.
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-15))
 
 
@@ -120,4 +118,6 @@ def robust_spread(x: Float64Array, weight: Float64Array) -> float:
     # A touch of slack, so that a quarter of n is not missed by rounding.
     goals = np.array([0.25, 0.75]) * cumulative[-1] * (1.0 - 1e-14)
     low, high = x[np.searchsorted(cumulative, goals)]
+    # 1.349: what the IQR of a normal law is in deviations (Silverman 1986, section
+    # 3.4). The lesser of the two is not misled by far outliers.
     return min(spread, float(high - low) / 1.349) if high > low else spread

@@ -118,6 +118,7 @@ class DPMCalibrator(DensityCalibrator):
 
     def _fit_densities(self, summary: ScoreSummary, x: Float64Array) -> None:
         weight = summary.weight
+        # Median and robust spread: the base measure must not follow a far outlier.
         middle = x[np.searchsorted(np.cumsum(weight), 0.5 * (1.0 - 1e-14) * summary.n)]
         unit = robust_spread(x - middle, weight)
         place = (x - middle) / unit
@@ -178,9 +179,12 @@ def _law_of_new_row(
         parameters[row] for row in (COUNT, MEAN, PRECISION, SHAPE, RATE)
     )
     behind = np.append(np.cumsum(count[:0:-1])[::-1], 0.0)
+    # E(1 - v) of each stick under its Beta posterior.
     rest = (concentration + behind) / (1.0 + concentration + count + behind)
     # The last stick is all that is left.
     rest[-1] = 0.0
     weights = (1.0 - rest) * np.append(1.0, np.cumprod(rest[:-1]))
+    # The predictive law of a normal-gamma posterior: Student t with 2 shape degrees of
+    # freedom.
     scales = np.sqrt(rate / shape * (1.0 + 1.0 / precision))
     return weights, mean, scales, 2.0 * shape

@@ -85,6 +85,7 @@ class GaussianCalibrator(LogOddsCalibrator):
         moments = np.array([_moments(x, weight) for weight in weights])
         self.means_, variances = moments.T.copy()
         if self.shared_variance:
+            # Pooled within the classes, as in linear discriminant analysis.
             variances[:] = total @ variances / summary.n
             total[:] = summary.n
         # Different scores may share one x (they are clipped before the logit); then

@@ -1,4 +1,4 @@
-"""Kernel densities of the two classes and Bayes' rule."""
+"""`KDECalibrator`: kernel densities of the two classes and Bayes' rule."""
 
 from __future__ import annotations
 
@@ -210,6 +210,7 @@ class KDECalibrator(DensityCalibrator):
     ) -> Float64Array:
         """Return Silverman's bandwidths of the classes, shape (2,)."""
         most = 1.0 if self.coordinate == "probability" else np.inf
+        # On probabilities a bandwidth beyond 1 would smooth over all there is.
         pooled = min(silverman_bandwidth(place, summary.weight, self.kernel), most)
         if self.shared_bandwidth:
             return np.full(2, pooled)
@@ -221,6 +222,7 @@ class KDECalibrator(DensityCalibrator):
         self, summary: ScoreSummary, bandwidths: Float64Array
     ) -> Float64Array:
         """Return the multiples of `bandwidths` with the least loss, shape (2,)."""
+        # The loss compares bandwidths; groups far narrower than those do not move it.
         cells = summary.condense(_CV_CELLS)
         place = self._place(np.maximum.accumulate(self.scale_(cells.scores)))
         weights = np.stack([cells.weight0, cells.weight1])

@@ -1,4 +1,4 @@
-"""Weighted kernel density estimates on a binned line."""
+"""One class's kernel density estimate, from weighted rows on a grid of nodes."""
 
 from __future__ import annotations
 
@@ -150,6 +150,7 @@ class KernelDensity:
         # Reflection at both ends repeats: +-x + 2k for every k within reach.
         furthest = int(0.5 * KERNELS[self.kernel].reach * self.bandwidth) + 1
         shifts = 2.0 * np.arange(-furthest, furthest + 1)
+        # Moving the point is the same as moving all rows, and cheaper.
         return [sign * x + shift for shift in shifts for sign in (1.0, -1.0)]
 
 
@@ -168,6 +169,7 @@ def silverman_bandwidth(
     -------
     float
     """
+    # Canonical kernels: one number for how much is smoothed, whatever the shape.
     alike = KERNELS[kernel].canonical / KERNELS["gaussian"].canonical
     spread = robust_spread(x, weight)
     return float(1.06 * spread * weight.sum() ** -0.2 * alike)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from calibration._kernels.logistic import logistic_objective
+from calibration._kernels.logistic import LogisticProblem, logistic_objective
 from calibration._validation import check_choice
 from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator, fit_coefficients
 from calibration.summary import ScoreSummary
@@ -100,8 +100,10 @@ class BetaCalibrator(LogOddsCalibrator):
         fits = [_fit_free(columns, [0, 1], summary)]
         if min(fits[0][1]) < 0.0:
             edges = [_fit_free(columns, [j], summary) for j in (0, 1)]
+            # No slope at all: the base rate is what is left to learn.
             corner = (float(logit(summary.base_rate)), np.zeros(2))
             fits = [fit for fit in edges if min(fit[1]) >= 0.0] + [corner]
+        # Without penalty: edges have fewer coefficients to be penalised.
         losses = [_loss(columns, fit, summary) for fit in fits] if fits[1:] else [0.0]
         self.intercept_, coef = fits[int(np.argmin(losses))]
         self.a_, self.b_ = float(coef[0]), float(coef[1])
@@ -112,6 +114,7 @@ class BetaCalibrator(LogOddsCalibrator):
         (alpha0, beta0), (alpha1, beta1) = shapes
         self.a_, self.b_ = alpha1 - alpha0, beta0 - beta1
         prior_log_odds = np.log((summary.n1 + 1.0) / (summary.n0 + 1.0))
+        # Log of the ratio of the two densities' constants.
         norms = betaln(alpha0, beta0) - betaln(alpha1, beta1)
         self.intercept_ = float(prior_log_odds + norms)
 
@@ -144,9 +147,8 @@ def _loss(
     design = np.stack([np.ones(summary.n_cells), *columns])
     theta = np.concatenate([[fit[0]], fit[1]])
     none = np.zeros(3)
-    return logistic_objective(
-        design, summary.weight0, summary.weight1, none, none, theta
-    )
+    weights = (summary.weight0, summary.weight1)
+    return logistic_objective(LogisticProblem(design, *weights, none, none), theta)
 
 
 def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:

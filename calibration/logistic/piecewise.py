@@ -9,10 +9,15 @@ from typing import Literal
 import numpy as np
 
 from calibration._kernels.cells import collapse_ties
-from calibration._kernels.logistic import fit_logistic, logistic_objective
+from calibration._kernels.logistic import (
+    LogisticProblem,
+    fit_logistic,
+    logistic_objective,
+)
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator
+from calibration.base.rank_folds import deal_by_rank
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -166,19 +171,13 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
             return float(self.regularization)
         gains = np.zeros(len(_STRENGTHS))
         cells = cells.condense(_FOLD_CELLS)
-        # Rows are dealt by rank, so that folds do not depend on the unit of x, nor on
-        # the last digit of a logit.
-        ranks = np.arange(cells.n_cells, dtype=np.float64)
-        ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
-        folds = ranked.split(_N_FOLDS, self.random_state)
-        for fold in folds if len(folds) > 1 else []:
-            rest = _with_scores(ranked - fold, cells.scores)
-            if rest.n0 == 0.0 or rest.n1 == 0.0:
-                continue
+        for rest, fold in deal_by_rank(cells, _N_FOLDS, self.random_state):
             line = self._search(likelihood, rest)
             few = rest.condense(_SEARCH_CELLS)
-            held_out = _with_scores(fold, cells.scores).condense(_SEARCH_CELLS)
+            held_out = fold.condense(_SEARCH_CELLS)
             for i, strength in enumerate(_STRENGTHS):
+                # Each strength starts from the fit of the one before: few steps are
+                # left.
                 line = likelihood.maximise(few, line.knots, line, strength)
                 gains[i] += likelihood.value(held_out, line)
         return float(_STRENGTHS[np.argmax(gains)])
@@ -224,15 +223,17 @@ class _Likelihood:
         theta = np.zeros(p)
         theta[: len(start.theta)] = start.theta
         design = self._design(cells.scores, knots)
-        problem = (design, cells.weight0, cells.weight1, penalty, prior)
-        return _Line(knots, fit_logistic(*problem, theta)[0])
+        weights = (cells.weight0, cells.weight1)
+        problem = LogisticProblem(design, *weights, penalty, prior)
+        return _Line(knots, fit_logistic(problem, theta)[0])
 
     def value(self, cells: ScoreSummary, line: _Line) -> float:
         """Return the log-likelihood of a line, without penalty."""
         none = np.zeros(len(line.theta))
         design = self._design(cells.scores, line.knots)
         weights = (cells.weight0, cells.weight1)
-        return -logistic_objective(design, *weights, none, none, line.theta)
+        problem = LogisticProblem(design, *weights, none, none)
+        return -logistic_objective(problem, line.theta)
 
     def best(
         self, cells: ScoreSummary, start: _Line, choices: Iterable[Float64Array]
@@ -253,6 +254,7 @@ class _Likelihood:
 
 def _search_pair(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
     """Choose theta_1 < theta_2 from percentiles of class 0 and of class 1."""
+    # Zhang & Yang's search: one knot from the percentiles of either class.
     tenths = np.arange(1, 10) / 10.0
     firsts = _inner(cells, cells.percentiles(tenths, cells.weight0))
     seconds = _inner(cells, cells.percentiles(tenths, cells.weight1))
@@ -265,6 +267,8 @@ def _search_pair(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
 
 def _climb(likelihood: _Likelihood, cells: ScoreSummary, most: int | None) -> _Line:
     """Add the best knot until there are `most`, or until none pays if that is None."""
+    # Twentieths: between neighbouring places a kink moves the fit by less than its
+    # noise.
     places = _inner(cells, cells.percentiles(np.arange(1, 20) / 20.0))
     few = cells.condense(_SEARCH_CELLS)
     line = _straight(likelihood, few)
@@ -275,6 +279,7 @@ def _climb(likelihood: _Likelihood, cells: ScoreSummary, most: int | None) -> _L
         longer = [np.append(line.knots, knot) for knot in left]
         best = _settle(likelihood, few, places, likelihood.best(few, line, longer))
         gain = likelihood.value(few, best) - value
+        # A knot must pay for itself, or noise would add knots for ever.
         if most is None and gain < max(_LEAST_SHARE * abs(value), _LEAST_GAIN):
             break
         line, value = best, value + gain
@@ -293,6 +298,7 @@ def _settle(
                 moves.append(line.knots.copy())
                 moves[-1][j] = places[near]
         best = likelihood.best(cells, line, moves)
+        # `not >`: equal values must not send the search round in a circle.
         if not likelihood.value(cells, best) > likelihood.value(cells, line):
             return line
         line = best
@@ -301,12 +307,6 @@ def _settle(
 def _straight(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:
     """Return the line without knots: logistic regression."""
     return likelihood.maximise(cells, np.empty(0), _Line(np.empty(0), np.empty(0)), 0.0)
-
-
-def _with_scores(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
-    """Return a summary of ranks as one of the scores that have these ranks."""
-    held = scores[part.scores.astype(np.int64)]
-    return ScoreSummary(held, part.weight0, part.weight1)
 
 
 def _inner(cells: ScoreSummary, knots: Float64Array) -> Float64Array:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from calibration._kernels.logistic import LogisticProblem
 from calibration._validation import check_number
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import (
@@ -42,6 +43,7 @@ class _PolynomialCalibrator(LogOddsCalibrator):
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
         out = np.zeros(len(x))
+        # Horner's scheme.
         for coefficient in self.coef_[::-1]:
             out = (out + coefficient) * x
         return out + self.intercept_
@@ -82,8 +84,12 @@ class PlattCalibrator(_PolynomialCalibrator):
         self.scale = scale
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
+        # Platt's targets: a label is what a posterior under a uniform prior expects of
+        # its class.
         target1 = (summary.n1 + 1.0) / (summary.n1 + 2.0)
         target0 = 1.0 / (summary.n0 + 2.0)
+        # Smoothed targets are fractional rows of both classes: the kernel needs no
+        # more.
         weight1 = target1 * summary.weight1 + target0 * summary.weight0
         self._fit_polynomial(x, summary.weight - weight1, weight1, 0.0)
 
@@ -214,13 +220,13 @@ class TemperatureCalibrator(LogOddsCalibrator):
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         weight = summary.weight
+        # In units of the root mean square, so that the ridge means the same on any
+        # scale; not centred, as a temperature has no intercept.
         size = np.sqrt(np.einsum("i,i,i", x, x, weight) / weight.sum())
+        ridge, prior = np.array([WEAK_RIDGE]), np.array([size])
+        columns = (x / size)[None, :]
         scaled = solve_logistic(
-            (x / size)[None, :],
-            summary.weight0,
-            summary.weight1,
-            np.array([WEAK_RIDGE]),
-            np.array([size]),
+            LogisticProblem(columns, summary.weight0, summary.weight1, ridge, prior)
         )
         self.inverse_temperature_ = max(float(scaled[0] / size), 0.0)
         positive = self.inverse_temperature_ > 0.0

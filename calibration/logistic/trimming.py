@@ -116,7 +116,9 @@ class TrimmedCalibrator(ScoreCalibrator):
         kept: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
         while self.n_rounds_ < self.max_rounds:
             p = self.calibrator_.predict(summary.scores)
+            # A zero errs by p, a one by 1 - p.
             now = p <= self.max_error, 1.0 - p <= self.max_error
+            # The same rows again give the same fit: coordinate descent has ended.
             if kept is not None and all(map(np.array_equal, kept, now)):
                 return
             kept = now
@@ -136,7 +138,7 @@ class TrimmedCalibrator(ScoreCalibrator):
             f"`max_error` of {self.max_error:g} would drop every row of a class; "
             "TrimmedCalibrator drops none."
         )
-        warnings.warn(msg, CalibrationWarning, stacklevel=5)
+        warnings.warn(msg, CalibrationWarning, stacklevel=6)
         self.calibrator_ = self._make().fit_summary(summary)
         self.trimmed_weight_, self.n_rounds_ = 0.0, 0
 
@@ -157,5 +159,6 @@ def _keep(
     weight1 = np.where(ones, summary.weight1, 0.0)
     if weight0.max() == 0.0 or weight1.max() == 0.0:
         return None
+    # A cell without rows must not exist.
     held = weight0 + weight1 > 0.0
     return ScoreSummary(summary.scores[held], weight0[held], weight1[held])

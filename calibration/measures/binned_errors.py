@@ -145,6 +145,7 @@ def _gaps(
 ) -> tuple[Float64Array, Float64Array]:
     """|events - sum of forecasts| and weight per bin, shapes (n_held_bins,)."""
     starts = bin_starts(summary, n_bins, binning)
+    # Sums of gaps and not gaps of means: pi_b |o_b - e_b| is |events - expected| / n.
     surplus = summary.weight1 - summary.weight * summary.scores
     gaps: Float64Array = np.abs(np.add.reduceat(surplus, starts))
     return gaps, np.add.reduceat(summary.weight, starts)

@@ -196,6 +196,7 @@ def compare_methods(
     labels = _check_names(names, losses, table.shape[1])
     level = check_level(level, "level")
     n, k = table.shape
+    # Ranks make losses of different data sets comparable; ties share their mean rank.
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
     reference = _check_control(control, labels, ranks)
     wilcoxon = pairwise_wilcoxon(table)
@@ -209,10 +210,12 @@ def compare_methods(
         p_values = 2.0 * stats.norm.sf(np.abs(z))
     others = np.arange(k) != reference
     p_holm = np.ones(k)
+    # k - 1 comparisons: that of the control with itself is none.
     p_holm[others] = holm(p_values[others])
     pairs = np.triu_indices(k, 1)
     wilcoxon_holm = np.ones((k, k))
     wilcoxon_holm[pairs] = holm(wilcoxon[pairs])
+    # Symmetric: the other triangle through a view.
     wilcoxon_holm.T[pairs] = wilcoxon_holm[pairs]
     return MethodComparison(
         names=labels,

@@ -152,6 +152,8 @@ def brier_decomposition(
     offset = np.add.reduceat(share * ahead, starts) / binned
     forecast = first + offset
     ahead = ahead - np.repeat(offset, sizes)
+    # Within-bin terms: variance of the forecasts less twice their covariance with
+    # labels.
     event = summary.weight1 / summary.weight - np.repeat(rate, sizes)
     return BrierDecomposition(
         calibration=float((binned * (forecast - rate) ** 2).sum()),

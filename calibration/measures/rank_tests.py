@@ -1,4 +1,4 @@
-"""Rank statistics of `compare_methods`, on checked arrays."""
+"""The tests behind `compare_methods`: Friedman, Wilcoxon, Holm, on checked arrays."""
 
 from __future__ import annotations
 

@@ -182,6 +182,7 @@ def _consistency_band(
     weight = np.add.reduceat(summary.weight, starts)
     chance = summary.weight * summary.scores
     mean = np.add.reduceat(chance, starts) / weight
+    # Variance of a mean of independent labels with their own chances.
     spread = np.add.reduceat(chance * (1.0 - summary.scores), starts) / weight**2
     tail = 0.5 * (1.0 - level)
     lower = _event_quantile(mean, spread, weight, tail)
@@ -228,6 +229,7 @@ def _isotonic_band(
     rng: np.random.Generator,
 ) -> tuple[Float64Array, Float64Array]:
     """Pointwise quantiles of isotonic regressions on resampled labels."""
+    # The cost is cells times resamples.
     coarse = summary.condense(_BAND_CELLS)
     if bands == "consistency":
         chance = np.clip(coarse.scores, 0.0, 1.0)
@@ -242,6 +244,7 @@ def _isotonic_band(
         events = rng.binomial(whole, chance) + parts
         draw[:] = _isotonic_rates(coarse.weight - events, events)
     tail = 0.5 * (1.0 - level)
+    # Weibull's plotting positions are the ranks (R + 1) q of the notes.
     bounds = np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull")
     lower, upper = (np.interp(summary.scores, coarse.scores, b) for b in bounds)
     return lower, upper

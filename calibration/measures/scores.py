@@ -150,6 +150,7 @@ def spherical_score(
 
 def _weighted_mean(losses: Float64Array, weights: Float64Array) -> float:
     """Mean of losses that may be +inf; a row of weight 0 is not there."""
+    # 0 times an infinite loss would be nan.
     held = weights > 0.0
     if not held.all():
         losses, weights = losses[held], weights[held]

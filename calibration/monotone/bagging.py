@@ -97,6 +97,7 @@ class BaggedIsotonicCalibrator(MapCalibrator):
         first = always_pooled(summary.weight0, summary.weight1)
         last = np.append(first[1:] - 1, summary.n_cells - 1)
         low, high = summary.scores[first], summary.scores[last]
+        # Groups that every bag pools: fewer cells for all bags, and the same fits.
         weight0 = np.add.reduceat(summary.weight0, first)
         weight1 = np.add.reduceat(summary.weight1, first)
         n_draws = max(1, round(self.max_samples * summary.n))
@@ -105,6 +106,7 @@ class BaggedIsotonicCalibrator(MapCalibrator):
             return sum_of_bags(weight0, weight1, low, high, n_draws, seeds)
 
         chunks = self._seed_chunks()
+        # Threads and not processes: the kernel lets go of the interpreter's lock.
         with ThreadPoolExecutor(self.n_jobs) as pool:
             total = sum(pool.map(fit_chunk, chunks), np.zeros(len(first)))
         # Rounding of the running sums must not undo monotonicity or the unit range.
@@ -114,6 +116,7 @@ class BaggedIsotonicCalibrator(MapCalibrator):
     def _seed_chunks(self) -> list[NDArray[np.uint64]]:
         """Seeds of the bags, in chunks that threads share out."""
         source = check_random_state(self.random_state)
+        # Drawn once from the user's source; all else follows from these four numbers.
         entropy = source.randint(0, 2**31 - 1, size=4)
         state = np.random.SeedSequence(entropy.tolist())
         seeds = state.generate_state(self.n_bags, np.uint64).astype(np.uint64)

@@ -137,10 +137,14 @@ class ELiTECalibrator(MapCalibrator):
         bends = np.array([largest])
         if largest > _ROUNDING * n:
             steps = np.linspace(0.0, 1.0, self.n_lambdas)
+            # Even in the logarithm: the number of kinks grows about as a power of 1 /
+            # lambda.
             bends = largest * self.lambda_ratio**steps
         paths, marks, freedom, gaps = trend_filter_path(
             cells.unit, weight, target, bends, n * self.isotonic_penalty
         )
+        # Penalties were on slopes per unit interval; on the scale given slopes are 1 /
+        # length of those.
         self.lambdas_ = bends * cells.length
         self.degrees_of_freedom_ = freedom
         self.duality_gaps_ = gaps
@@ -187,6 +191,7 @@ def _aicc_weights(
 ) -> Float64Array:
     """Softmax of -AICc / 2, shape (n_lambdas,), of maps of shape (n_lambdas, m)."""
     n = float(weight0.sum() + weight1.sum())
+    # A map may say 0 or 1, whose likelihood would be 0 after one surprise.
     edge = 1.0 / (2.0 * n + 2.0)
     p = np.clip(paths, edge, 1.0 - edge)
     log_likelihood = np.log(p) @ weight1 + np.log1p(-p) @ weight0
@@ -200,6 +205,7 @@ def _aicc_weights(
     # -AICc / 2 = log L - df - df (df + 1) / (n - df - 1).
     df = freedom[known]
     cost[known] = df + df * (df + 1.0) / room[known] - log_likelihood[known]
+    # Akaike weights (Burnham & Anderson 2002), less the best so that none overflows.
     weights = np.exp(cost.min() - cost)
     shares: Float64Array = weights / weights.sum()
     return shares
@@ -217,6 +223,8 @@ def _average(
     clipped = np.clip(paths, 0.0, 1.0)
     mean = np.clip(weights @ clipped, 0.0, 1.0)
     knots: NDArray[np.bool_] = (marks[counts] != 0.0).any(axis=0)
+    # Where a map leaves [0, 1] clipping makes a kink, between two cells: both are
+    # knots.
     outside = clipped[counts] != paths[counts]
     turns = (outside[:, 1:] != outside[:, :-1]).any(axis=0)
     knots[1:] |= turns

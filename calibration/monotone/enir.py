@@ -21,7 +21,7 @@ from calibration._kernels.near_isotonic import (
 from calibration._kernels.pav import pool_adjacent_violators
 from calibration._validation import check_number, check_same_length, check_vector
 from calibration.base.calibrators import MapCalibrator, Scale
-from calibration.maps import CalibrationMap, edges_between
+from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -330,15 +330,14 @@ class ENIRCalibrator(MapCalibrator):
         first, values = path.average(steps, self.model_weights_)
         if self.monotone:
             weight = np.add.reduceat(summary.weight, first)
+            # As if each value were so many rows of either class: PAV's weighted means.
             start, zeros, ones = pool_adjacent_violators(
                 weight * (1.0 - values), weight * values
             )
             first, values = first[start], ones / (zeros + ones)
-        scores = summary.scores
-        edges = edges_between(scores[first[1:] - 1], scores[first[1:]])
         # Rounding of running sums must not leave the unit range.
         self.map_ = CalibrationMap.step(
-            np.concatenate([scores[:1], edges]), np.clip(values, 0.0, 1.0)
+            block_starts(summary.scores, first), np.clip(values, 0.0, 1.0)
         )
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.pav import pool_adjacent_violators
 from calibration.base.calibrators import MapCalibrator, Scale
-from calibration.maps import CalibrationMap, edges_between
+from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
 
 
@@ -66,6 +66,7 @@ class IsotonicCalibrator(MapCalibrator):
         if n0 == 0.0 or n1 == 0.0:
             return CalibrationMap.step(self.map_.knots, np.zeros(len(self.map_)))
         with np.errstate(divide="ignore"):
+            # logit(n1 / n) - logit(N1 / N), without the detour by probabilities.
             ratio = np.log(weight1 / n1) - np.log(weight0 / n0)
         return CalibrationMap.step(self.map_.knots, ratio)
 
@@ -73,10 +74,8 @@ class IsotonicCalibrator(MapCalibrator):
         first, weight0, weight1 = pool_adjacent_violators(
             summary.weight0, summary.weight1
         )
-        scores = summary.scores
-        edges = edges_between(scores[first[1:] - 1], scores[first[1:]])
         self.map_ = CalibrationMap.step(
-            np.concatenate([scores[:1], edges]),
+            block_starts(summary.scores, first),
             weight1 / (weight0 + weight1),
             weight0,
             weight1,
@@ -121,6 +120,8 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         first, weight0, weight1 = pool_adjacent_violators(
             summary.weight0, summary.weight1
         )
+        # Blocks' means increase strictly and so do centres: the line between is
+        # increasing.
         weight = weight0 + weight1
         # Deviations from a score of the block lose no digits to a far origin.
         origin = summary.scores[first]

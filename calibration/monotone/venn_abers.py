@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.venn_abers import pools_with_one_more
-from calibration._validation import check_vector
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.maps import CalibrationMap, constant_map
 from calibration.summary import ScoreSummary
@@ -87,9 +85,7 @@ class VennAbersCalibrator(ScoreCalibrator):
         ndarray of shape (n, 2)
             Columns p0 and p1, p0 < p1.
         """
-        check_is_fitted(self)
-        values = check_vector(scores, "scores")
-        self._check_range(float(values.min()), float(values.max()))
+        values = self._read_scores(scores)
         return np.column_stack([self.lower_(values), self.upper_(values)])
 
     def _fit(self, summary: ScoreSummary) -> None:
@@ -101,6 +97,8 @@ class VennAbersCalibrator(ScoreCalibrator):
         lower = (pool1 / (pool0 + pool1))[::-1]
         self.lower_ = _steps_up(scores, lower)
         self.upper_ = _steps_down(scores, upper)
+        # p0 steps up at scores and p1 just above them: between all of these both are
+        # constant.
         knots = np.unique(np.concatenate([self.lower_.knots, self.upper_.knots]))
         limits = zip(
             self.lower_._limits(knots), self.upper_._limits(knots), strict=True
@@ -145,6 +143,7 @@ def merge_intervals(intervals: Sequence[Float64Array]) -> Float64Array:
 
 def _steps_up(scores: Float64Array, values: Float64Array) -> CalibrationMap:
     """Return the map that is values[i] from scores[i] on, and 0 below the first."""
+    # One knot a step, not one a score.
     kept = np.append(True, values[1:] != values[:-1])
     knots, at = scores[kept], values[kept]
     return CalibrationMap(knots, np.append(0.0, at[:-1]), at, at, "step")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.evaluate import count_below
-from calibration.base.calibrators import Scale
+from calibration.base.calibrators import Scale, SummaryEstimator
 from calibration.exceptions import CalibrationWarning
 from calibration.neighbours.side_information import SideInformationCalibrator
 from calibration.summary import ScoreSummary
@@ -20,7 +18,7 @@ from calibration.typing import Float64Array, Int64Array
 _ROUNDING = 1e-12
 
 
-class ACPCalibrator(SideInformationCalibrator):
+class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
     r"""Adaptive calibration of predictions: the event rate of a row's own interval.
 
     It needs an interval per prediction, for instance the classifier's confidence
@@ -75,50 +73,11 @@ class ACPCalibrator(SideInformationCalibrator):
         self.smoothing = smoothing
         self.scale = scale
 
-    def fit(
-        self,
-        scores: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Remember the calibration rows.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,) or (n, 1)
-            Scores on the scale that `scale` names.
-        y : array-like of shape (n,)
-            Labels coded 0 and 1.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative numbers of repetitions.
-
-        Returns
-        -------
-        self
-        """
-        return self.fit_summary(ScoreSummary.from_scores(scores, y, sample_weight))
-
-    def fit_summary(self, summary: ScoreSummary) -> Self:
-        """Remember a summary of scores and labels; `fit` is this after summarising.
-
-        Parameters
-        ----------
-        summary : ScoreSummary
-
-        Returns
-        -------
-        self
-        """
-        if not isinstance(summary, ScoreSummary):
-            msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
-            raise TypeError(msg)
-        self._check_parameters()
-        self._check_scores(summary.scores[[0, -1]])
-        self._settle(summary, stacklevel=4)
+    def _learn(self, summary: ScoreSummary) -> None:
+        self._settle(summary, stacklevel=5)
         self.scores_ = summary.scores
         self.cumulative0_ = np.append(0.0, np.cumsum(summary.weight0))
         self.cumulative1_ = np.append(0.0, np.cumsum(summary.weight1))
-        return self
 
     def predict(self, scores: ArrayLike, intervals: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.
@@ -133,8 +92,7 @@ class ACPCalibrator(SideInformationCalibrator):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        values = self._check_scores(scores)
+        values = self._read_scores(scores)
         low, high = _check_intervals(intervals, values)
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
@@ -162,6 +120,7 @@ class ACPCalibrator(SideInformationCalibrator):
         below, above = np.maximum(place - 1, 0), np.minimum(place, last)
         to_below = np.where(place > 0, values - self.scores_[below], np.inf)
         to_above = np.where(place <= last, self.scores_[above] - values, np.inf)
+        # `<=` on both sides: two that are equally near are both taken.
         first = np.where(to_below <= to_above, below, above)
         beyond = np.where(to_above <= to_below, above, below) + 1
         return first, beyond
@@ -186,6 +145,7 @@ def _check_intervals(
             f"at position {place}."
         )
         raise ValueError(msg)
+    # Ends computed as p -+ radius may round to the wrong side of p.
     slack = _ROUNDING * np.abs(scores)
     inside = (array[:, 0] <= scores + slack) & (scores - slack <= array[:, 1])
     if not inside.all():

@@ -76,7 +76,10 @@ def logistic_intervals(
     p = expit(train @ theta)
     information = train.T @ (train * (weight * p * (1.0 - p))[:, None])
     inverse = _pseudo_inverse(information + np.diag(_penalty(model)))
+    # The sandwich: a penalised estimate varies less than the inverse of its Hessian
+    # says.
     covariance = inverse @ information @ inverse
+    # x' V x per row; rounding may leave less than nothing where it is 0.
     variance = np.einsum("ij,jk,ik->i", rows, covariance, rows, optimize=True)
     radius = ndtri(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(variance, 0.0))
     center = rows @ theta
@@ -128,6 +131,8 @@ def _penalty(model: LogisticRegression) -> Float64Array:
 
 def _pseudo_inverse(hessian: Float64Array) -> Float64Array:
     """Invert a positive semidefinite matrix; columns may have any unit or repeat."""
+    # In units of its own diagonal, so that the rank is judged alike for columns of any
+    # size.
     unit = np.sqrt(np.diag(hessian))
     unit[unit == 0.0] = 1.0
     inverse: Float64Array = pinvh(hessian / np.outer(unit, unit))

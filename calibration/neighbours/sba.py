@@ -7,7 +7,6 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
     check_integer,
@@ -16,7 +15,7 @@ from calibration._validation import (
     check_same_length,
     check_weights,
 )
-from calibration.base.calibrators import Scale
+from calibration.base.calibrators import Scale, forget_fit
 from calibration.neighbours.side_information import SideInformationCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -135,6 +134,7 @@ class SBACalibrator(SideInformationCalibrator):
         table = _check_table(X, len(values))
         summary = ScoreSummary.from_scores(values, y, sample_weight)
         k = self._choose_k(summary.n)
+        forget_fit(self)
         self._settle(summary, stacklevel=3)
         self.n_neighbors_, self.n_features_in_ = k, table.shape[1]
         if self.constant_ is None:
@@ -159,8 +159,7 @@ class SBACalibrator(SideInformationCalibrator):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        values = self._check_scores(scores)
+        values = self._read_scores(scores)
         table = _check_table(X, len(values))
         if table.shape[1] != self.n_features_in_:
             msg = (
@@ -172,6 +171,7 @@ class SBACalibrator(SideInformationCalibrator):
             return np.full(len(values), self.constant_)
         points = np.column_stack([table, values]) * self.units_
         out = np.empty(len(points))
+        # Chunks bound the memory for distances whatever the number of rows.
         size = max(1, _CHUNK // self.reach_)
         for start in range(0, len(points), size):
             part = slice(start, start + size)
@@ -206,6 +206,7 @@ class SBACalibrator(SideInformationCalibrator):
         self.weight0_, self.weight1_ = np.zeros((2, len(points)))
         np.add.at(self.weight0_, place, weight0[held])
         np.add.at(self.weight1_, place, weight1[held])
+        # Units from weighted moments: weights are repetitions here too.
         total = self.weight0_ + self.weight1_
         spread = points - np.average(points, axis=0, weights=total)
         deviation = np.sqrt(np.average(spread**2, axis=0, weights=total))
@@ -229,11 +230,13 @@ class SBACalibrator(SideInformationCalibrator):
         shell = ~inner & (distance <= radius * (1.0 + _TIE))
         inner0, inner1 = (weight0 * inner).sum(axis=1), (weight1 * inner).sum(axis=1)
         shell0, shell1 = (weight0 * shell).sum(axis=1), (weight1 * shell).sum(axis=1)
+        # What is left to k, as a share of what lies at the distance of the k-th.
         share = (self.n_neighbors_ - inner0 - inner1) / (shell0 + shell1)
         rate = self._rate(inner0 + share * shell0, inner1 + share * shell1)
         # The shell may go on beyond the neighbours asked for.
         cut = shell[:, -1] & (n_asked < len(self.weight0_))
         if cut.any():
+            # Doubling: few rows need it, and these few rounds.
             more = min(2 * n_asked, len(self.weight0_))
             size = max(1, _CHUNK // more)
             places = np.flatnonzero(cut)

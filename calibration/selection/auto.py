@@ -156,6 +156,7 @@ class AutoCalibrator(LogOddsCalibrator):
             return
         menu = self._menu(cells.n)
         trials = hold_trials(menu, cells, self.n_folds, self.random_state)
+        # logit(1 - 1 / (2 n + 2)).
         bound = float(np.log(2.0 * cells.n + 1.0))
         weights, self.report_ = self._decide(list(menu), trials, bound)
         self.bound_ = bound if self.report_.accepted else 2.0 * bound
@@ -190,6 +191,7 @@ class AutoCalibrator(LogOddsCalibrator):
         self, names: list[str], trials: HeldOut | None, bound: float
     ) -> tuple[Float64Array, AutoReport]:
         """Return the candidates' weights, shape (k,), and the report."""
+        # All of the weight on the reference.
         alone = np.eye(len(names))[0]
         if trials is None:
             unknown = {
@@ -208,6 +210,7 @@ class AutoCalibrator(LogOddsCalibrator):
             odds = np.clip(odds, -bound, bound)
         reference = trials.log_odds[0]
         harm = trials.harm(odds, reference)
+        # `max_harm` 1 must take a proposal whose harm rounds to 1, too.
         accepted = not is_reference and (harm < self.max_harm or self.max_harm == 1.0)
         weights = weights if accepted else alone
         proposal = CandidateScore(*trials.mean_and_error(odds), harm, float(accepted))

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
+from calibration.base.rank_folds import deal_by_rank
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -54,6 +55,7 @@ class HeldOut:
         With `other`, those of the paired difference to it. The weights count rows,
         so the error is that of n independent losses.
         """
+        # -log P of either label, without going through a probability that rounds to 1.
         loss0, loss1 = np.logaddexp(0.0, log_odds), np.logaddexp(0.0, -log_odds)
         if other is not None:
             loss0 = loss0 - np.logaddexp(0.0, other)
@@ -61,6 +63,7 @@ class HeldOut:
         n = self.n
         mean = float(self.weight0 @ loss0 + self.weight1 @ loss1) / n
         spread = self.weight0 @ (loss0 - mean) ** 2 + self.weight1 @ (loss1 - mean) ** 2
+        # n - 1: the mean is taken from the same rows.
         error = float(np.sqrt(spread / n / (n - 1.0))) if n > 1.0 else np.inf
         return mean, error
 
@@ -130,6 +133,7 @@ class HeldOut:
         mass = self.weight0 + self.weight1
         gradient = self.log_odds @ (mass * p - self.weight1) + ridge * (weights - start)
         curvature = self.log_odds * (mass * p * (1.0 - p))
+        # The ridge makes it positive definite, even if two candidates say the same.
         hessian = curvature @ self.log_odds.T + ridge * np.eye(len(weights))
         return gradient, hessian
 
@@ -148,6 +152,8 @@ class HeldOut:
             return np.maximum(weights + step, 0.0)
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
+            # On the segment between two feasible points; the maximum takes back
+            # rounding only.
             trial = np.maximum(weights + scale * step, 0.0)
             if self._objective(trial, start, ridge) <= value + 1e-4 * scale * slope:
                 return trial
@@ -165,6 +171,7 @@ def read_log_odds(
     """
     if isinstance(calibrator, LogOddsCalibrator):
         return calibrator.predict_log_odds(x)
+    # As in the other average of maps, ELiTE's: half a row in n + 1.
     edge = 0.5 / (n + 1.0)
     clipped: Float64Array = logit(np.clip(calibrator.predict(x), edge, 1.0 - edge))
     return clipped
@@ -175,18 +182,10 @@ def deal_folds(
 ) -> list[tuple[ScoreSummary, ScoreSummary]]:
     """Return (rest, fold) pairs of a summary whose rest can be learned from.
 
-    Rows are dealt by the rank of their cell, so that folds do not depend on the unit
-    of the scores, nor on the last digit of a logit. None: too few rows.
+    A rest of one score teaches nothing but a constant. None: too few rows.
     """
-    ranks = np.arange(cells.n_cells, dtype=np.float64)
-    ranked = ScoreSummary(ranks, cells.weight0, cells.weight1)
-    folds = ranked.split(n_folds, random_state)
-    pairs = []
-    for fold in folds if len(folds) > 1 else []:
-        rest = ranked - fold
-        if min(rest.n0, rest.n1) > 0.0 and rest.n_cells > 1:
-            pairs.append((_at(rest, cells.scores), _at(fold, cells.scores)))
-    return pairs
+    pairs = deal_by_rank(cells, n_folds, random_state)
+    return [(rest, fold) for rest, fold in pairs if rest.n_cells > 1]
 
 
 def hold_trials(
@@ -213,9 +212,3 @@ def hold_trials(
         np.concatenate([fold.weight0 for _, fold in pairs]),
         np.concatenate([fold.weight1 for _, fold in pairs]),
     )
-
-
-def _at(part: ScoreSummary, scores: Float64Array) -> ScoreSummary:
-    """Return a summary of ranks as one of the scores that have these ranks."""
-    held = scores[part.scores.astype(np.int64)]
-    return ScoreSummary(held, part.weight0, part.weight1)

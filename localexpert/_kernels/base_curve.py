@@ -40,6 +40,7 @@ def cumulative_hazard(x: float, scale: float, shape: float) -> float:
     """Return H(x)."""
     v = x / scale
     if shape > 0.0:
+        # log1p: for small shapes this goes over into v, the exponential tail.
         return math.log1p(shape * v) / shape
     return v * (1.0 - 0.5 * shape * v)
 
@@ -57,6 +58,7 @@ def hazard_inverse(h: float, scale: float, shape: float) -> float:
     """Return x with H(x) = h."""
     if shape > 0.0:
         return scale * math.expm1(min(shape * h, _MAX_EXPONENT)) / shape
+    # The root of the quadratic that does not subtract numbers of one size.
     return scale * 2.0 * h / (1.0 + math.sqrt(1.0 - 2.0 * shape * h))
 
 
@@ -76,10 +78,12 @@ def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
         )
         return curve.levels[k] + rise, slope
     side = 0 if k < 0 else 1
+    # Both tails are read as upper ones: the lower one with its signs turned.
     x = curve.points[0] - r if side == 0 else r - curve.points[last]
     if x == math.inf:
         return (-math.inf if side == 0 else math.inf), 0.0
     scale, shape = curve.scales[side], curve.shapes[side]
+    # In logarithms, so that a point a hundred deviations out still has a level.
     t = upper_point(curve.log_shares[side] - cumulative_hazard(x, scale, shape))
     # t' from S(r) = Phi(-t): the two hazards are equal up to t'.
     slope = hazard(x, scale, shape) / normal_hazard(t)
@@ -97,6 +101,7 @@ def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
         return t, math.inf
     side = 0 if t < 0.0 else 1
     scale, shape = curve.scales[side], curve.shapes[side]
+    # Rounding at the end point itself must not lead back inside.
     h = curve.log_shares[side] - log_normal_cdf(-abs(t))
     x = hazard_inverse(max(h, 0.0), scale, shape)
     slope = normal_hazard(abs(t)) / hazard(x, scale, shape)

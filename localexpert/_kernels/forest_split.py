@@ -26,6 +26,8 @@ _S33, _B31 = np.uint64(33), 31
 @njit
 def draw_below(bound: int, key: np.uint64) -> int:
     """Draw one of 0, ..., bound - 1, for bounds far below 2^31."""
+    # 31 random bits times a bound below 2^31 fit into 64: no division, and a bias of
+    # bound / 2^31 at most.
     return (int(mix64(key) >> _S33) * bound) >> _B31
 
 
@@ -64,6 +66,8 @@ def draw_cuts(least: int, greatest: int, cuts: Int64Array, key: np.uint64) -> np
     for t in range(N_CUTS):
         key = next_key(key)
         first, stop = t * span // N_CUTS, (t + 1) * span // N_CUTS
+        # One in each eighth (stratified): eight cuts drawn anywhere would often lie
+        # together.
         cuts[t] = least + first + draw_below(stop - first, key)
     return key
 
@@ -84,6 +88,7 @@ def fill_buckets(
     cut4, cut5, cut6, cut7 = cuts[4], cuts[5], cuts[6], cuts[7]
     for i in range(len(found)):
         code = int(found[i])
+        # Comparisons that are added up have no branch to be predicted wrong.
         bucket = int(code > cut0) + int(code > cut1) + int(code > cut2)
         bucket += int(code > cut3) + int(code > cut4) + int(code > cut5)
         bucket += int(code > cut6) + int(code > cut7) + int(code == MISSING)
@@ -120,10 +125,12 @@ def best_cut(
     """
     best, best_t, most_left = -np.inf, -1, False
     share = 1.0 if missing_left else 0.0
+    # Missing values are counted in from the start, or never.
     gaps = buckets[N_CUTS + 1]
     w, n, s0 = share * gaps[0], share * gaps[1], share * gaps[2]
     s1, s2, s3 = share * gaps[3], share * gaps[4], share * gaps[5]
     for t in range(N_CUTS + 1):
+        # The same split as the one before.
         if buckets[t, 1] == 0.0:
             continue
         w += buckets[t, 0]
@@ -134,6 +141,8 @@ def best_cut(
         s3 += buckets[t, 5]
         if n < min_leaf or total[1] - n < min_leaf:
             continue
+        # The least squared error of a side is its sum of squares less sum_k (sum)_k^2 /
+        # weight; the sums of squares of both sides together do not depend on the cut.
         r0, r1, r2, r3 = total[2] - s0, total[3] - s1, total[4] - s2, total[5] - s3
         purity = (s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3) / w
         purity += (r0 * r0 + r1 * r1 + r2 * r2 + r3 * r3) / (total[0] - w)

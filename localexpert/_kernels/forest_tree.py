@@ -1,6 +1,6 @@
 """One randomised tree on binned features, grown depth first."""
 
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,29 @@ from localexpert._kernels.forest_split import (
     read_codes,
 )
 
-# Feature, last_left, missing_left, left, right per node; leaf_of per row.
-Nodes: TypeAlias = tuple[
-    NDArray[np.int32],
-    NDArray[np.uint8],
-    NDArray[np.bool_],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int32],
-]
+
+class Nodes(NamedTuple):
+    """A tree: the split of every node (see `find_split`), its children; who ends where.
+
+    The feature of a leaf is -1, and so are its children. Node 0 is the root.
+    `leaf_of` (n,) is the node in which a row ends.
+    """
+
+    feature: NDArray[np.int32]
+    last_left: NDArray[np.uint8]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    leaf_of: NDArray[np.int32]
 
 
 @njit
 def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
-    """Put rows in random order, in place; return the key of the last draw."""
+    """Put rows in random order, in place; return the key of the last draw.
+
+    Fisher and Yates' method. With all rows in random order the first ones of a node
+    are a random sample of it, which is what `find_split` looks at.
+    """
     for i in range(len(rows)):
         key = next_key(key)
         drawn = i + draw_below(len(rows) - i, key)
@@ -52,6 +61,7 @@ def partition_rows(
     front, stop = 0, len(rows)
     while front < stop:
         code = codes[rows[front]]
+        # A row that goes right changes places with the last one not looked at yet.
         goes_left = missing_left if code == MISSING else code <= last_left
         if goes_left:
             front += 1
@@ -98,6 +108,11 @@ def find_split(
 ) -> tuple[int, int, bool, np.uint64]:
     """Find the purest split of some rows among random cuts of random features.
 
+    Extremely randomised trees (Geurts, Ernst & Wehenkel 2006), with a few cuts of
+    each feature in the place of their one. Arguments are arrays and not tuples of
+    them: this is called for every node, most of which are small, and a tuple handed
+    on counts references to all of its arrays.
+
     Parameters
     ----------
     codes, places, weights, targets : ndarrays
@@ -127,12 +142,14 @@ def find_split(
     found = found[: len(rows)]
     total = sum_moments(rows, places, weights, targets, moments)
     cuts = np.empty(N_CUTS + 1, dtype=np.int64)
+    # The last "cut" parts numbers from missing values.
     cuts[N_CUTS] = MISSING - 1
     buckets = np.empty((N_BUCKETS, N_SUMS))
     best, feature, last_left, missing_left = -np.inf, -1, -1, False
     for t in range(n_features):
         if t >= n_tried and feature >= 0:
             break
+        # One more step of a shuffle: features are drawn as they are looked at.
         key = next_key(key)
         drawn = t + draw_below(n_features - t, key)
         order[t], order[drawn] = order[drawn], order[t]
@@ -144,6 +161,8 @@ def find_split(
         fill_buckets(found, moments, cuts, buckets)
         purity, cut, gaps_left = best_cut(buckets, total, min_leaf, False)
         if missing:
+            # Missing values are tried on both sides (Chen & Guestrin 2016, algorithm
+            # 3); a tie sends them right.
             gaps_left = False
             other, other_cut, _ = best_cut(buckets, total, min_leaf, True)
             if other > purity:
@@ -158,6 +177,7 @@ def find_split(
 def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
     """Say whether rows differ in their place."""
     first = places[rows[0]]
+    # Most nodes that differ do so within a few rows.
     same = 1
     while same < len(rows) and places[rows[same]] == first:
         same += 1
@@ -197,13 +217,10 @@ def grow_tree(
 
     Returns
     -------
-    feature, last_left, missing_left, left, right : ndarrays of shape (n_nodes,)
-        The split of every node, see `find_split`, and its children; the feature of a
-        leaf is -1. Node 0 is the root.
-    leaf_of : ndarray of shape (n,)
-        The node in which a row ends.
+    Nodes
     """
     n_features, n = codes.shape
+    # A tree of L leaves has 2 L - 1 nodes.
     most = max(1, 2 * (n // min_leaf) - 1)
     feature = np.full(most, -1, dtype=np.int32)
     last_left = np.zeros(most, dtype=np.uint8)
@@ -217,8 +234,7 @@ def grow_tree(
     found = np.empty(len(moments), dtype=np.uint8)
     # Nodes that wait, and the runs of rows that they hold.
     waiting = np.zeros((most, 3), dtype=np.int64)
-    waiting[0, 2] = n
-    n_waiting, n_nodes = 1, 1
+    waiting[0, 2], n_waiting, n_nodes = n, 1, 1
     while n_waiting > 0:
         n_waiting -= 1
         node, start, stop = waiting[n_waiting]
@@ -242,12 +258,15 @@ def grow_tree(
             leaf_of[mine] = node
             continue
         feature[node], last_left[node], missing_left[node] = j, cut, gaps_left
+        # Afterwards the rows of either side lie together: every node is a run of rows.
         middle = start + partition_rows(codes[j], mine, cut, gaps_left)
         children[0, node], children[1, node] = n_nodes, n_nodes + 1
+        # Depth first: the child put down last is taken up next.
         waiting[n_waiting] = n_nodes + 1, middle, stop
         waiting[n_waiting + 1] = n_nodes, start, middle
-        n_waiting += 2
-        n_nodes += 2
+        n_waiting, n_nodes = n_waiting + 2, n_nodes + 2
     made = slice(n_nodes)
     left, right = children[:, made]
-    return feature[made], last_left[made], missing_left[made], left, right, leaf_of
+    return Nodes(
+        feature[made], last_left[made], missing_left[made], left, right, leaf_of
+    )

@@ -25,6 +25,8 @@ def piece_at(
 ) -> tuple[float, float]:
     """Return rise so far and slope at `share` in [0, 1] of a cubic piece."""
     a, b = slope0 * width, slope1 * width
+    # value = share a + share^2 c2 + share^3 c3 has the slopes a and b at 0 and 1, and
+    # rises by `rise`.
     c2 = 3.0 * rise - 2.0 * a - b
     c3 = a + b - 2.0 * rise
     value = share * (a + share * (c2 + share * c3))
@@ -45,6 +47,7 @@ def piece_inverse(
     if goal >= rise:
         return 1.0
     low, high = 0.0, 1.0
+    # As if the piece were a line.
     share = goal / rise
     for _ in range(_MAX_STEPS):
         value, slope = piece_at(rise, slope0, slope1, width, share)
@@ -52,11 +55,14 @@ def piece_inverse(
             high = share
         else:
             low = share
+        # Newton's method is quick but may leave the bracket where the slope is near 0;
+        # halving is slow but cannot fail.
         trial = share - (value - goal) / (slope * width) if slope > 0.0 else -1.0
         if not low <= trial <= high:
             trial = 0.5 * (low + high)
         step = abs(trial - share)
         share = trial
+        # The rounding of the share itself.
         if step <= 2.0**-52:
             break
     return share
@@ -100,6 +106,7 @@ def curve_inverse(
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) >> 1
+        # `<` finds the first of equal values: the least x, on a flat stretch.
         if values[middle] < y:
             low = middle
         else:

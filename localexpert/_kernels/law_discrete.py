@@ -22,6 +22,8 @@ def discrete_quantiles(
             low, high = 0, len(values) - 1
             while low < high:
                 middle = (low + high) >> 1
+                # At q = 0 the quantile is the least value with any probability, not the
+                # least listed.
                 if cumulative[i, middle] >= goal and cumulative[i, middle] > 0.0:
                     high = middle
                 else:
@@ -46,8 +48,11 @@ def discrete_shortest(
         last = 0
         for first in range(m):
             before = cumulative[i, first - 1] if first > 0 else 0.0
+            # As `first` moves right `last` never has to move left: both pass over the
+            # values once.
             while last < m and cumulative[i, last] - before < goal:
                 last += 1
+            # From here on too little is left on the right.
             if last == m:
                 break
             width = values[last] - values[first]

@@ -14,7 +14,7 @@ from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.law_moments import finite_order, mark_infinite, tail_index
-from localexpert._kernels.law_panels import Panels, fill_nodes, row_panels
+from localexpert._kernels.law_panels import DR, DZ, Panels, R, Z, fill_nodes, row_panels
 from localexpert._kernels.law_spline import SplineRows
 from localexpert._kernels.normal import (
     log_normal_between,
@@ -40,6 +40,7 @@ def truncated_score(z: float, low: float, high: float, log_mass: float) -> float
     if z >= high:
         return math.inf
     below = log_normal_between(low, z) - log_mass
+    # From the nearer end, whose probability keeps its digits.
     if below <= _LOG_HALF:
         return -upper_point(below)
     return float(upper_point(min(log_normal_between(z, high) - log_mass, _LOG_HALF)))
@@ -63,6 +64,7 @@ def cut_panels(
                 out[place] = cuts[c]
                 whole = False
             c += 1
+        # A part of a shared panel has other nodes than the whole.
         marks[place] = which[j] if whole else -1
         place += 1
         out[place] = borders[j + 1]
@@ -85,10 +87,12 @@ def _panels_with(
     borders, which = row_panels(curve, rows, panels, i, 4)
     t = np.empty(len(cuts) + len(kinks))
     m = len(cuts)
+    # What is integrated may jump there; the rules are for smooth functions only.
     for c in range(m):
         t[c] = level_at(curve, (cuts[c] - rows.center[i]) / rows.scale[i])[0]
     low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
     for kink in kinks:
+        # The law's scores are those after truncation, the curve's those before.
         z = truncated_point(kink, low, high, log_mass)
         t[m] = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], z)
         p = np.searchsorted(borders, t[m])
@@ -132,14 +136,15 @@ def spline_mesh(
         center, scale, log_mass = rows.center[i], rows.scale[i], rows.log_mass[i]
         m = at.shape[1]
         for k in range(out.shape[2]):
+            # The last node again: no reader has to know how many a row has.
             q = min(k, m - 1)
-            z = at[2, q]
-            out[0, i, k] = center + scale * at[1, q]
-            out[1, i, k] = scale * at[3, q] if k < m else 0.0
+            z = at[Z, q]
+            out[0, i, k] = center + scale * at[R, q]
+            out[1, i, k] = scale * at[DR, q] if k < m else 0.0
             out[2, i, k] = truncated_score(z, rows.low[i], rows.high[i], log_mass)
             if with_density:
                 # The weights' ratio is dz/dr.
-                rate = safe_log(at[4, q] / at[3, q] / scale)
+                rate = safe_log(at[DZ, q] / at[DR, q] / scale)
                 out[3, i, k] = log_normal_pdf(z) - log_mass + rate
         for side in range(2):
             end = point_at(curve, borders[0 if side == 0 else -1])[0]
@@ -177,6 +182,8 @@ def mesh_crps(
             sums[2, q] = sums[2, q + 1] + part
             sums[3, q] = sums[3, q + 1] + part * above[i, q]
         for j in range(k):
+            # `at` is a border, hence between nodes: the sums up to it are sums of whole
+            # panels.
             q = np.searchsorted(y[i], at[i, j])
             before = max(ends[i, 0] - at[i, j], 0.0)
             after = max(at[i, j] - ends[i, 1], 0.0)

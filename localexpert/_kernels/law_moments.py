@@ -9,8 +9,13 @@ from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
 from localexpert._kernels.law_panels import (
+    DR,
+    DZ,
     FINITE,
     Panels,
+    R,
+    T,
+    Z,
     fill_nodes,
     row_nodes,
     row_panels,
@@ -30,6 +35,8 @@ def tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
     if abs(end) < math.inf or not curve.shapes[side] > 0.0:
         return math.inf
     slope = rows.slopes[i, 0 if side == 0 else len(rows.knots) - 1]
+    # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
+    # factor.
     return float(FINITE * slope * slope / curve.shapes[side])
 
 
@@ -54,13 +61,15 @@ def _row_moments(
     log_mass = rows.log_mass[i]
     sums = np.zeros(5)
     for q in range(at.shape[1]):
-        mass = math.exp(log_normal_pdf(at[2, q]) - log_mass) * at[4, q]
-        x = at[1, q] - origin
+        mass = math.exp(log_normal_pdf(at[Z, q]) - log_mass) * at[DZ, q]
+        x = at[R, q] - origin
         sums[0] += mass
         for power in range(1, order + 1):
             mass *= x
             sums[power] += mass
+    # The weights add up to 1 but for the error of the rules, which cancels so.
     sums /= sums[0]
+    # From moments about the origin to central ones.
     m1, m2, m3, m4 = sums[1], sums[2], sums[3], sums[4]
     scale = rows.scale[i]
     square = scale * scale
@@ -87,6 +96,7 @@ def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
     """
     order = finite_order(lower, upper)
     if order < 1:
+        # inf - inf is nan; with one heavy tail the mean goes where that tail points.
         both = max(lower, upper) <= 1.0
         out[0] = math.nan if both else math.copysign(math.inf, lower - upper)
     if order < 2:
@@ -130,11 +140,11 @@ def spline_nodes(
     weights = np.zeros(y.shape)
     for i in range(n):
         at = row_nodes(curve, rows, panels, i, 4)
-        y[i] = rows.center[i] + rows.scale[i] * at[1, -1]
+        y[i] = rows.center[i] + rows.scale[i] * at[R, -1]
         total = 0.0
         for q in range(at.shape[1]):
-            y[i, q] = rows.center[i] + rows.scale[i] * at[1, q]
-            mass = math.exp(log_normal_pdf(at[2, q]) - rows.log_mass[i]) * at[4, q]
+            y[i, q] = rows.center[i] + rows.scale[i] * at[R, q]
+            mass = math.exp(log_normal_pdf(at[Z, q]) - rows.log_mass[i]) * at[DZ, q]
             weights[i, q] = mass
             total += mass
         weights[i] /= total
@@ -160,9 +170,9 @@ def spline_scan(
         m = at.shape[1]
         for k in range(out.shape[2]):
             q = min(k, m - 1)
-            z = at[2, q]
-            rate = safe_log(at[4, q] / at[3, q] / rows.scale[i])
-            out[0, i, k] = rows.center[i] + rows.scale[i] * at[1, q]
+            z = at[Z, q]
+            rate = safe_log(at[DZ, q] / at[DR, q] / rows.scale[i])
+            out[0, i, k] = rows.center[i] + rows.scale[i] * at[R, q]
             out[1, i, k] = log_normal_pdf(z) - log_mass + rate
             out[2, i, k] = truncated_cdf(z, low, high, log_mass)
     return out[0], out[1], out[2]
@@ -177,11 +187,12 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
         at = row_nodes(curve, rows, panels, i, 1)
         log_mass, scale = rows.log_mass[i], rows.scale[i]
         for q in range(at.shape[1]):
-            log_phi = log_normal_pdf(at[2, q]) - log_mass
-            mass = math.exp(log_phi) * at[4, q]
+            log_phi = log_normal_pdf(at[Z, q]) - log_mass
+            mass = math.exp(log_phi) * at[DZ, q]
+            # p log p is 0 at p = 0.
             if mass > 0.0:
                 # The weights' ratio is dz/dr.
-                out[i] -= mass * (log_phi + math.log(at[4, q] / at[3, q] / scale))
+                out[i] -= mass * (log_phi + math.log(at[DZ, q] / at[DR, q] / scale))
     return out
 
 
@@ -213,13 +224,15 @@ def spline_mode(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Ar
     for i in range(n):
         borders, which = row_panels(curve, rows, panels, i, 1)
         at = fill_nodes(curve, rows, panels, i, borders, which)
-        path = at[0]
+        path = at[T]
         best, k = -math.inf, 0
         for q in range(len(path)):
             # The weights' ratio is dz/dr; the density lacks a constant of the row.
-            log_density = log_normal_pdf(at[2, q]) + safe_log(at[4, q] / at[3, q])
+            log_density = log_normal_pdf(at[Z, q]) + safe_log(at[DZ, q] / at[DR, q])
             if log_density > best:
                 best, k = log_density, q
+        # The greatest of a fine scan is next to the mode, which lies between its
+        # neighbours.
         low = path[k - 1] if k > 0 else borders[0]
         high = path[k + 1] if k < len(path) - 1 else borders[-1]
         t = _golden_maximum(curve, rows, i, low, high)

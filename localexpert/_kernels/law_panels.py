@@ -27,6 +27,10 @@ _MOST_CUTS = 160
 # A truncated row is cut finer where its support starts beyond this many deviations.
 _FAR = 3.0
 
+# Rows of what `fill_nodes` returns, one column a node: t, r and z there, and weights
+# for sums that are integrals in r and in z.
+T, R, Z, DR, DZ = range(5)
+
 
 class Panels(NamedTuple):
     """Shared panels: borders (P + 1,), per node (P, q) t, r, and weight * dr/dt.
@@ -58,6 +62,7 @@ def reach(curve: BaseCurve, rows: SplineRows, i: int, order: int, side: int) -> 
     center = sign * (slope * rows.knots[end] - rows.values[i, end])
     width = math.sqrt(_DECAY / room) + max(kappa * center / room, 0.0)
     # A support that starts at a decays from there on, as exp((a^2 - z^2) / 2).
+    # 0 unless all of the support lies on this side of the centre.
     start = max(-rows.high[i] if side == 0 else rows.low[i], 0.0)
     return math.sqrt(start * start + min(width, _FURTHEST) ** 2)
 
@@ -67,6 +72,7 @@ def step_from(rows: SplineRows, i: int, z: float) -> float:
     """Return how much z may move in a panel that starts at z."""
     start = max(rows.low[i], -rows.high[i])
     if start > _FAR:
+        # Beyond a the density falls as exp(-a (z - a)): it is gone after a few 1 / a.
         return float(2.0 / start)
     return max(1.0, 0.2 * abs(z))
 
@@ -98,8 +104,10 @@ def row_panels(
             stop, z_stop = t_end, last
         step = step_from(rows, i, z)
         cut = stop
+        # A rest of less than half a step is not worth a panel of its own.
         if z_stop - z > 1.5 * step and m < len(borders) - n_shared - 2 + p:
             cut = curve_inverse(knots, values, slopes, z + step)
+        # The inverse may round back to where it started.
         if t < cut < stop:
             z += step
         else:
@@ -113,20 +121,41 @@ def row_panels(
     return borders[: m + 1], which[:m]
 
 
+class _Cubic(NamedTuple):
+    """One piece of g: z = z0 + x (c1 + x (c2 + x c3)), x = t - origin."""
+
+    origin: float
+    z0: float
+    c1: float
+    c2: float
+    c3: float
+
+
 @njit
 def _piece_of(
     knots: Float64Array, values: Float64Array, slopes: Float64Array, t: float
-) -> tuple[float, float, float, float, float]:
-    """Return (origin, z0, c1, c2, c3): g = z0 + x (c1 + x (c2 + x c3)) about t."""
+) -> _Cubic:
+    """Return the piece of g that t lies in: its Hermite form about its left knot."""
     k = find_segment(knots, t)
     start = max(k, 0)
     origin, z0, c1 = knots[start], values[start], slopes[start]
     if k < 0 or k == len(knots) - 1:
-        return origin, z0, c1, 0.0, 0.0
+        return _Cubic(origin, z0, c1, 0.0, 0.0)
     gap = knots[k + 1] - origin
     chord, after = (values[k + 1] - z0) / gap, slopes[k + 1]
     c2 = (3.0 * chord - 2.0 * c1 - after) / gap
-    return origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap)
+    return _Cubic(origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap))
+
+
+@njit
+def _shared_nodes(panels: Panels, p: int, width: float, out: Float64Array) -> None:
+    """Fill out (5, q) with what all rows have in common on shared panel p.
+
+    The row for dz gets the weights of dt, as in `_own_nodes`.
+    """
+    for q in range(len(panels.nodes)):
+        out[T, q], out[R, q] = panels.t[p, q], panels.r[p, q]
+        out[DR, q], out[DZ, q] = panels.rates[p, q], panels.weights[q] * width
 
 
 @njit
@@ -138,7 +167,7 @@ def _own_nodes(
     first: float,
     out: Float64Array,
 ) -> float:
-    """Fill out (5, q) with t, r, -, dr and dt at the nodes of a row's own panel.
+    """Fill out (5, q) with t, r, and the weights of dr and dt on a row's own panel.
 
     `first` is r at its left end; returned is r at its right end. Between the ends of
     the base curve's points, where t(r) is quicker to compute than r(t), the nodes are
@@ -155,9 +184,18 @@ def _own_nodes(
             t, dt = left + panels.nodes[q] * (right - left), right - left
             r, rate = point_at(curve, t)
             dr = dt * rate
-        out[0, q], out[1, q] = t, r
-        out[3, q], out[4, q] = panels.weights[q] * dr, panels.weights[q] * dt
+        out[T, q], out[R, q] = t, r
+        out[DR, q], out[DZ, q] = panels.weights[q] * dr, panels.weights[q] * dt
     return last
+
+
+@njit
+def _map_nodes(piece: _Cubic, out: Float64Array) -> None:
+    """Fill in z = g(t), and turn the weights of dt into those of dz = g'(t) dt."""
+    for q in range(out.shape[1]):
+        x = out[T, q] - piece.origin
+        out[Z, q] = piece.z0 + x * (piece.c1 + x * (piece.c2 + x * piece.c3))
+        out[DZ, q] *= piece.c1 + x * (2.0 * piece.c2 + 3.0 * x * piece.c3)
 
 
 @njit
@@ -176,26 +214,22 @@ def fill_nodes(
     knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
     n_nodes = len(panels.nodes)
     out = np.empty((5, len(which) * n_nodes))
+    # r at the right end of the panel before, nan where that is not known: r(t) is
+    # what costs most here, and neighbours have a border in common.
     reached = math.nan
     for j in range(len(which)):
-        left, right, shared = borders[j], borders[j + 1], which[j]
+        left, right = borders[j], borders[j + 1]
         here = out[:, j * n_nodes : (j + 1) * n_nodes]
-        if shared >= 0:
+        if which[j] >= 0:
             reached = math.nan
-            for q in range(n_nodes):
-                here[0, q], here[1, q] = panels.t[shared, q], panels.r[shared, q]
-                here[3, q] = panels.rates[shared, q]
-                here[4, q] = panels.weights[q] * (right - left)
+            _shared_nodes(panels, which[j], right - left, here)
         else:
             if math.isnan(reached):
                 reached = point_at(curve, left)[0]
             reached = _own_nodes(curve, panels, left, right, reached, here)
+        # At a border the piece could be either neighbour's; in the middle it is one.
         middle = left + 0.5 * (right - left)
-        origin, z0, c1, c2, c3 = _piece_of(knots, values, slopes, middle)
-        for q in range(n_nodes):
-            x = here[0, q] - origin
-            here[2, q] = z0 + x * (c1 + x * (c2 + x * c3))
-            here[4, q] *= c1 + x * (2.0 * c2 + 3.0 * x * c3)
+        _map_nodes(_piece_of(knots, values, slopes, middle), here)
     return out
 
 

@@ -79,6 +79,7 @@ def spline_cdf(
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
         for j in range(k):
             z = score_at(curve, rows, i, y[i, j])
+            # 1 - F(z) is F of the mirrored law, with all its digits in the upper tail.
             if upper:
                 out[i, j] = truncated_cdf(-z, -high, -low, log_mass)
             else:
@@ -97,6 +98,7 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
             inside = rows.bounds[0] <= y[i, j] <= rows.bounds[1]
             if not inside or abs(r) == math.inf:
                 continue
+            # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
             t, rate = level_at(curve, r)
             z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
             density = log_normal_pdf(z) - rows.log_mass[i] - math.log(rows.scale[i])
@@ -121,5 +123,6 @@ def spline_quantiles(
             z = truncated_point(scores[i, j], low, high, log_mass)
             t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], z)
             y = rows.center[i] + rows.scale[i] * point_at(curve, t)[0]
+            # y(z) rounds; a quantile must not leave the support.
             out[i, j] = min(max(y, low_y), high_y)
     return out

@@ -35,6 +35,8 @@ def add_leaves(
             goes_left = missing_left[node] if np.isnan(value) else value <= cut[node]
             node = left[node] if goes_left else right[node]
         place = leaf[node]
+        # A leaf answers for all thresholds at once, and increases along them: so do
+        # sums.
         for k in range(n_thresholds):
             sums[i, k] += cdf[place, k]
         counts[i] += 1.0

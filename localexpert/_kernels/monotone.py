@@ -32,7 +32,11 @@ def increase_rows(
     for i in range(n):
         blocks = 0
         for j in range(k):
+            # With floor_j the sum of the rises before j, out - floor has only to
+            # increase.
             mean, weight, first = values[i, j] - floor[j], weights[j], j
+            # The means of blocks increase from left to right; the new one swallows
+            # those that do not lie below it.
             while blocks > 0 and level[blocks - 1] >= mean:
                 blocks -= 1
                 total = mass[blocks] + weight

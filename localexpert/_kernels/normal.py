@@ -33,6 +33,7 @@ def log_normal_pdf(z: float) -> float:
 @njit
 def _mills_series(z: float) -> float:
     """Return z Phi(-z) / phi(z) for z >= 36 by its asymptotic series in 1 / z^2."""
+    # Abramowitz & Stegun 26.2.12.
     v = 1.0 / (z * z)
     return 1.0 - v * (1.0 - 3.0 * v * (1.0 - 5.0 * v * (1.0 - 7.0 * v * (1.0 - 9 * v))))
 
@@ -41,11 +42,13 @@ def _mills_series(z: float) -> float:
 def log_normal_cdf(z: float) -> float:
     """Return log Phi(z) to full relative accuracy for any z."""
     if z > 0.0:
+        # Close to 0, where log of 1 - small would lose the small.
         return math.log1p(-0.5 * math.erfc(z * _SQRT_HALF))
     if z > -_FAR:
         return math.log(0.5 * math.erfc(-z * _SQRT_HALF))
     if z == -math.inf:
         return -math.inf
+    # Phi(z) = phi(z) / |z| times the series; erfc underflows from here on.
     return log_normal_pdf(z) - math.log(-z) + math.log(_mills_series(-z))
 
 
@@ -82,12 +85,14 @@ def log_normal_between(low: float, high: float) -> float:
 
     From the tail that both are in, so nothing cancels however far out they are.
     """
+    # Mirrored: the lower tail is the one that keeps its digits.
     if low > 0.0:
         low, high = -high, -low
     if low >= high:
         return -math.inf
     if high > 0.0:
         return safe_log(normal_cdf(high) - normal_cdf(low))
+    # Phi(high) (1 - Phi(low) / Phi(high)), in logarithms.
     upper = log_normal_cdf(high)
     return upper + safe_log(-math.expm1(log_normal_cdf(low) - upper))
 

@@ -7,6 +7,7 @@ import numpy as np
 from calibration._kernels._jit import njit
 from calibration.typing import Float64Array
 
+# 40 / 2^26 is below 1e-6: the level of a log density to six decimals.
 _HALVINGS = 26
 
 
@@ -17,6 +18,7 @@ def _share_above(a: float, b: float, level: float) -> float:
         return 1.0
     if max(a, b) < level:
         return 0.0
+    # No line can be drawn to -inf; half the cell is as good as any guess.
     if min(a, b) == -math.inf:
         return 0.5
     return (max(a, b) - level) / abs(b - a)
@@ -34,6 +36,7 @@ def density_levels(
     out = np.empty(n)
     for i in range(n):
         high = log_density[i].max()
+        # Below exp(-40) of its peak a density counts as none.
         low = high - 40.0
         for _ in range(_HALVINGS):
             level = 0.5 * (low + high)
@@ -46,6 +49,7 @@ def density_levels(
                 low = level
             else:
                 high = level
+        # The lower end: the region holds at least what was asked for.
         out[i] = low
     return out
 

@@ -28,12 +28,14 @@ def tail_score(score: float, log_factor: float) -> float:
     level = log_normal_cdf(score) + log_factor
     if level <= _LOG_HALF:
         return -upper_point(level)
+    # Phi(h) above 1/2: from the upper tail 1 - Phi(h), without cancellation.
     return float(upper_point(safe_log(-math.expm1(min(level, 0.0)))))
 
 
 @njit
 def _tail_at(score: float, knot: float, value: float, side: float) -> float:
     """Return h beyond an end knot; side is -1 below, 1 above."""
+    # A factor of 1: the tail is the normal one, and no digit is lost on the way.
     if value == knot:
         return score
     factor = log_normal_cdf(-side * value) - log_normal_cdf(-side * knot)
@@ -96,6 +98,7 @@ def map_levels(
     for i in range(n):
         row = i if len(values) > 1 else 0
         value = values[row]
+        # Proportional tails: one factor each, found where the tail meets the curve.
         lower = normal_cdf(value[0]) / normal_cdf(knots[0])
         upper = normal_cdf(-value[last]) / normal_cdf(-knots[last])
         for j in range(k):

@@ -1,47 +1,50 @@
 """Exact Shapley values of sums of trees against background rows."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration._kernels._jit import njit
 from calibration.typing import Float64Array, Int64Array
-from localexpert._kernels.threshold_trees import _goes_left
+from localexpert._kernels.threshold_trees import TreeArrays, goes_left
+
+
+class _Ways(NamedTuple):
+    """Stack of ways down a tree: who has chosen on each, what, and where it goes on.
+
+    Way w goes on at `node[w]`; `length[w]` players have chosen on it, `chosen[w, k]`
+    in turn, and `with_x[w, k]` is 1 for "with x" and 0 for "with b". Every choice
+    opens one way more, so there are no more of them than players and one.
+    """
+
+    chosen: Int64Array
+    with_x: Int64Array
+    length: Int64Array
+    node: Int64Array
 
 
 @njit
-def turn_left(
-    X: Float64Array,
-    feature: Int64Array,
-    kind: Int64Array,
-    cut: Float64Array,
-    missing_left: Int64Array,
-    first_word: Int64Array,
-    n_words: Int64Array,
-    category_words: Int64Array,
-) -> NDArray[np.bool_]:
+def turn_left(X: Float64Array, trees: TreeArrays) -> NDArray[np.bool_]:
     """Say for every row and node whether the row goes left there, shape (n, n_nodes).
 
-    Nodes are laid out as in `sum_trees`.
+    Rows and background rows meet at every node, so this is asked once for each row
+    and not once for each pair.
     """
-    n, n_nodes = X.shape[0], len(feature)
-    goes_left = np.empty((n, n_nodes), dtype=np.bool_)
+    n, n_nodes = X.shape[0], len(trees.feature)
+    turns = np.empty((n, n_nodes), dtype=np.bool_)
     for i in range(n):
         for node in range(n_nodes):
-            goes_left[i, node] = _goes_left(
-                X[i, feature[node]],
-                kind[node],
-                cut[node],
-                missing_left[node],
-                category_words,
-                first_word[node],
-                n_words[node],
-            )
-    return goes_left
+            turns[i, node] = goes_left(trees, node, X[i, trees.feature[node]])
+    return turns
 
 
 @njit
 def leaf_shares(n_players: int) -> Float64Array:
-    """Return a! b! / (a + b)! for a, b from 0 to the number of players."""
+    """Return a! b! / (a + b)! for a, b from 0 to the number of players.
+
+    By share[a, b] = share[a - 1, b] a / (a + b): factorials would overflow.
+    """
     share = np.ones((n_players + 1, n_players + 1))
     for a in range(1, n_players + 1):
         for b in range(n_players + 1):
@@ -69,7 +72,12 @@ def _share_leaf(
     leaf: float,
     share: Float64Array,
 ) -> None:
-    """Add a leaf's part to those who went with x, and take it off the others."""
+    """Add a leaf's part to those who went with x, and take it off the others.
+
+    Over all orders in which players join, those in A come first, and then one of
+    theirs is the last of them, with probability a! b! / (a + b)! / a for each. For
+    those in B it is the first of theirs that spoils the leaf.
+    """
     a = 0
     for k in range(length):
         a += with_x[k]
@@ -82,15 +90,55 @@ def _share_leaf(
 
 
 @njit
+def _add_pair(
+    values: Float64Array,
+    x_left: NDArray[np.bool_],
+    b_left: NDArray[np.bool_],
+    player: Int64Array,
+    trees: TreeArrays,
+    ways: _Ways,
+    share: Float64Array,
+) -> None:
+    """Add what all trees say of one row and one background row to the values."""
+    left, right, leaf_value = trees.left, trees.right, trees.leaf_value
+    # Arrays from here on: a tuple that is handed on counts a reference to each of
+    # its arrays, which would take longer than the walk from one choice to the next.
+    chosen, with_x, lengths, nodes = ways
+    for root in trees.roots:
+        nodes[0], lengths[0] = root, 0
+        top = 0
+        while top >= 0:
+            node, length = nodes[top], lengths[top]
+            while node >= 0:
+                go_left = x_left[node]
+                if go_left != b_left[node]:
+                    mine = player[node]
+                    choice = _find_choice(chosen[top], with_x[top], length, mine)
+                    if choice == 0:
+                        go_left = not go_left
+                    elif choice < 0:
+                        # b's way waits in this slot; x's goes on in the next.
+                        chosen[top, length], with_x[top, length] = mine, 0
+                        nodes[top] = right[node] if go_left else left[node]
+                        chosen[top + 1] = chosen[top]
+                        with_x[top + 1] = with_x[top]
+                        with_x[top + 1, length] = 1
+                        length += 1
+                        lengths[top] = length
+                        top += 1
+                node = left[node] if go_left else right[node]
+            leaf = leaf_value[-node - 1]
+            _share_leaf(values, chosen[top], with_x[top], length, leaf, share)
+            top -= 1
+
+
+@njit
 def tree_shapley(
     x_left: NDArray[np.bool_],
     b_left: NDArray[np.bool_],
     player: Int64Array,
     n_players: int,
-    roots: Int64Array,
-    left: Int64Array,
-    right: Int64Array,
-    leaf_value: Float64Array,
+    trees: TreeArrays,
 ) -> Float64Array:
     """Return every player's contribution to the sum of trees, shape (n, n_players).
 
@@ -108,8 +156,7 @@ def tree_shapley(
     player : ndarray of shape (n_nodes,)
         That of the feature which the node splits.
     n_players : int
-    roots, left, right, leaf_value : ndarrays
-        See `sum_trees`.
+    trees : TreeArrays
 
     References
     ----------
@@ -119,49 +166,16 @@ def tree_shapley(
     n, m = x_left.shape[0], b_left.shape[0]
     share = leaf_shares(n_players)
     values = np.zeros((n, n_players))
-    # A way per slot: who has chosen on it, what, and the node where it goes on. Every
-    # choice opens one way more, so there are no more of them than choices and one.
     size = n_players + 1
-    chosen = np.empty((size, size), dtype=np.int64)
-    with_x = np.empty((size, size), dtype=np.int64)
-    lengths, nodes = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    ways = _Ways(
+        np.empty((size, size), dtype=np.int64),
+        np.empty((size, size), dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
     for i in range(n):
         for j in range(m):
-            for root in roots:
-                nodes[0], lengths[0] = root, 0
-                top = 0
-                while top >= 0:
-                    node, length = nodes[top], lengths[top]
-                    while node >= 0:
-                        go_left = x_left[i, node]
-                        if go_left != b_left[j, node]:
-                            choice = _find_choice(
-                                chosen[top], with_x[top], length, player[node]
-                            )
-                            if choice == 0:
-                                go_left = not go_left
-                            elif choice < 0:
-                                # b's way waits in this slot; x's goes on in the next.
-                                chosen[top, length], with_x[top, length] = (
-                                    player[node],
-                                    0,
-                                )
-                                nodes[top] = right[node] if go_left else left[node]
-                                chosen[top + 1] = chosen[top]
-                                with_x[top + 1] = with_x[top]
-                                with_x[top + 1, length] = 1
-                                length += 1
-                                lengths[top] = length
-                                top += 1
-                        node = left[node] if go_left else right[node]
-                    _share_leaf(
-                        values[i],
-                        chosen[top],
-                        with_x[top],
-                        length,
-                        leaf_value[-node - 1],
-                        share,
-                    )
-                    top -= 1
+            _add_pair(values[i], x_left[i], b_left[j], player, trees, ways, share)
+    # The mean over background rows; a Shapley value is linear in the game.
     values /= m
     return values

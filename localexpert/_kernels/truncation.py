@@ -25,6 +25,7 @@ def truncated_cdf(z: float, low: float, high: float, log_mass: float) -> float:
         return 1.0
     if log_mass == 0.0:
         return normal_cdf(z)
+    # Far out on one side both are tiny, and their logarithms are not.
     return min(math.exp(log_normal_between(low, z) - log_mass), 1.0)
 
 
@@ -33,6 +34,8 @@ def truncated_point(score: float, low: float, high: float, log_mass: float) -> f
     """Return the point between the ends with Phi(score) of the mass below it."""
     if log_mass == 0.0:
         return score
+    # The mass below the point, from -inf on, and that above it; whichever is smaller is
+    # exact.
     below = log_sum(log_normal_cdf(low), log_normal_cdf(score) + log_mass)
     above = log_sum(log_normal_cdf(-high), log_normal_cdf(-score) + log_mass)
     point = -upper_point(below) if below < above else upper_point(above)

@@ -10,12 +10,17 @@ import lightgbm as lgb
 import numpy as np
 
 from calibration.typing import Float64Array, Int64Array
-from localexpert._kernels.threshold_trees import sum_trees
+from localexpert._kernels.threshold_trees import (
+    CATEGORY,
+    NUMBER,
+    NUMBER_OR_NAN,
+    TreeArrays,
+    sum_trees,
+)
 
 # Bits of a node's `decision_type` in LightGBM's model format.
 _CATEGORY, _MISSING_LEFT = 1, 2
 _MISSING_SHIFT, _MISSING_ZERO, _MISSING_NAN = 2, 1, 2
-_KIND_NUMBER, _KIND_NUMBER_OR_NAN, _KIND_CATEGORY = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +33,7 @@ class ThresholdTrees:
         Number of features before the threshold.
     roots : ndarray of shape (n_trees,)
     feature, kind, missing_left, left, right, first_word, n_words : ndarrays
-        Of every node of all trees; see `sum_trees`.
+        Of every node of all trees; see `TreeArrays`.
     cut : ndarray
         Of every node: numbers up to it go left.
     category_words : ndarray
@@ -78,22 +83,12 @@ class ThresholdTrees:
         place_cut = np.where(
             on_threshold, np.searchsorted(places, self.cut, side="right"), -1
         )
-        return sum_trees(
-            X,
-            len(places),
-            self.roots,
-            self.feature,
-            self.kind,
-            self.cut,
-            self.missing_left,
-            place_cut,
-            self.left,
-            self.right,
-            self.first_word,
-            self.n_words,
-            self.category_words,
-            self.leaf_value,
-        )
+        return sum_trees(X, len(places), self.arrays, place_cut)
+
+    @property
+    def arrays(self) -> TreeArrays:
+        """What kernels walk on."""
+        return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
 
 
 def _join_trees(blocks: list[str]) -> dict[str, Any]:
@@ -131,8 +126,8 @@ def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
     if (missing[~is_category] == _MISSING_ZERO).any():
         msg = "`booster` must not take zeros as missing, got a tree that does."
         raise ValueError(msg)
-    kind = np.where(missing == _MISSING_NAN, _KIND_NUMBER_OR_NAN, _KIND_NUMBER)
-    kind[is_category] = _KIND_CATEGORY
+    kind = np.where(missing == _MISSING_NAN, NUMBER_OR_NAN, NUMBER)
+    kind[is_category] = CATEGORY
     bounds = _numbers(tree, "cat_boundaries").astype(np.int64)
     first_word, n_words = np.zeros((2, len(cut)), dtype=np.int64)
     # The "threshold" of a category is the number of its run of words.

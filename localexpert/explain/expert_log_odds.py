@@ -194,26 +194,8 @@ def _contributions(
     n_players: int,
 ) -> Float64Array:
     """Return contributions to the sum of one model's trees."""
+    arrays = trees.arrays
     x_left, b_left = (
-        turn_left(
-            np.ascontiguousarray(table),
-            trees.feature,
-            trees.kind,
-            trees.cut,
-            trees.missing_left,
-            trees.first_word,
-            trees.n_words,
-            trees.category_words,
-        )
-        for table in (X, background)
+        turn_left(np.ascontiguousarray(table), arrays) for table in (X, background)
     )
-    return tree_shapley(
-        x_left,
-        b_left,
-        owner[trees.feature],
-        n_players,
-        trees.roots,
-        trees.left,
-        trees.right,
-        trees.leaf_value,
-    )
+    return tree_shapley(x_left, b_left, owner[trees.feature], n_players, arrays)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calibration._kernels.logistic import fit_logistic, logistic_objective
+from calibration._kernels.logistic import (
+    LogisticProblem,
+    fit_logistic,
+    logistic_objective,
+)
 
 
 def objective(theta, design, weight0, weight1, penalty, prior):
@@ -22,8 +26,8 @@ def test_minimises_the_objective(rng, p, fractions):
     if fractions:
         weight0, weight1 = rng.uniform(0, 2, (2, m))
     penalty, prior = rng.uniform(0, 1, p), rng.normal(size=p)
-    problem = (design, weight0, weight1, penalty, prior)
-    theta, converged = fit_logistic(*problem, np.zeros(p))
+    problem = LogisticProblem(design, weight0, weight1, penalty, prior)
+    theta, converged = fit_logistic(problem, np.zeros(p))
     best = minimize(objective, np.zeros(p), args=problem, tol=1e-12, method="BFGS")
     assert converged
     np.testing.assert_allclose(theta, best.x, atol=1e-5)
@@ -32,9 +36,10 @@ def test_minimises_the_objective(rng, p, fractions):
 
 def test_objective_agrees_with_numpy(rng):
     design = rng.normal(size=(3, 40))
-    problem = (design, *rng.uniform(0, 2, (2, 40)), np.ones(3), np.zeros(3))
+    weights = rng.uniform(0, 2, (2, 40))
+    problem = LogisticProblem(design, *weights, np.ones(3), np.zeros(3))
     theta = rng.normal(size=3)
-    assert logistic_objective(*problem, theta) == pytest.approx(
+    assert logistic_objective(problem, theta) == pytest.approx(
         objective(theta, *problem), rel=1e-13
     )
 
@@ -42,9 +47,9 @@ def test_objective_agrees_with_numpy(rng):
 def test_separable_data_stay_finite_under_a_weak_penalty():
     x = np.array([[1.0, 1.0, 1.0, 1.0], [-2.0, -1.0, 1.0, 2.0]])
     labels = np.array([0.0, 0.0, 1.0, 1.0])
-    theta, converged = fit_logistic(
-        x, 1 - labels, labels, np.array([0.0, 1e-3]), np.zeros(2), np.zeros(2)
-    )
+    ridge = np.array([0.0, 1e-3])
+    problem = LogisticProblem(x, 1 - labels, labels, ridge, np.zeros(2))
+    theta, converged = fit_logistic(problem, np.zeros(2))
     assert converged
     assert np.isfinite(theta).all()
     assert 5 < theta[1] < 20
@@ -53,8 +58,8 @@ def test_separable_data_stay_finite_under_a_weak_penalty():
 def test_far_start_and_extreme_scores_converge():
     x = np.stack([np.ones(6), np.array([-700.0, -40.0, -1.0, 1.0, 40.0, 700.0])])
     labels = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
-    problem = (x, 1 - labels, labels, np.full(2, 1e-3), np.zeros(2))
-    theta, converged = fit_logistic(*problem, np.array([5.0, -3.0]))
-    near, _ = fit_logistic(*problem, np.zeros(2))
+    problem = LogisticProblem(x, 1 - labels, labels, np.full(2, 1e-3), np.zeros(2))
+    theta, converged = fit_logistic(problem, np.array([5.0, -3.0]))
+    near, _ = fit_logistic(problem, np.zeros(2))
     assert converged
     np.testing.assert_allclose(theta, near, atol=1e-7)

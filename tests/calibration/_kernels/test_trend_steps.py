@@ -3,13 +3,24 @@
 import numpy as np
 import pytest
 
-from calibration._kernels.trend_steps import drop_knots, longest_step, move_values
+from calibration._kernels.trend_steps import (
+    Goal,
+    Line,
+    drop_knots,
+    longest_step,
+    move_values,
+)
 
 # Five knots; inner kinks +, -, + of sizes 1, 2, 4.
 KINKS = np.array([0.0, 1.0, -2.0, 4.0, 0.0])
 SIDES = np.array([0.0, 1.0, -1.0, 1.0, 0.0])
 RISING = np.ones(4, dtype=np.int64)
 VALUES = np.array([0.0, 1.0, 3.0, 4.0, 9.0])
+KNOTS = np.array([0, 3, 5, 8, 9])
+
+
+def longest(goal, fall, kinks=KINKS, slopes=RISING):
+    return longest_step(Line(KNOTS, SIDES, slopes, VALUES, kinks), goal, fall)
 
 
 @pytest.mark.parametrize(
@@ -23,22 +34,24 @@ VALUES = np.array([0.0, 1.0, 3.0, 4.0, 9.0])
 )
 def test_step_ends_at_the_first_kink_that_vanishes(goal_kinks, expected):
     goal = np.array(goal_kinks)
-    step = longest_step(KINKS, goal, SIDES, VALUES, VALUES, RISING, 0.0)
+    step = longest_step(
+        Line(KNOTS, SIDES, RISING, VALUES, KINKS), Goal(VALUES, goal), 0.0
+    )
     assert step == expected
 
 
 def test_a_new_kink_of_the_wrong_sign_allows_no_step():
     kinks = np.array([0.0, 0.0, -2.0, 4.0, 0.0])
     goal = np.array([0.0, -1e-3, -2.0, 4.0, 0.0])
-    assert longest_step(kinks, goal, SIDES, VALUES, VALUES, RISING, 0.0) == 0.0
+    assert longest(Goal(VALUES, goal), 0.0, kinks=kinks) == 0.0
 
 
 def test_slopes_are_watched_only_if_falls_cost():
     goal = np.array([0.0, 1.0, 3.0, 0.0, 9.0])  # the third rise goes from 1 to -3
-    assert longest_step(KINKS, KINKS, SIDES, VALUES, goal, RISING, 0.0) == 2.0
-    assert longest_step(KINKS, KINKS, SIDES, VALUES, goal, RISING, 0.1) == 0.25
+    assert longest(Goal(goal, KINKS), 0.0) == 2.0
+    assert longest(Goal(goal, KINKS), 0.1) == 0.25
     flat = np.array([1, 1, 0, 1])
-    assert longest_step(KINKS, KINKS, SIDES, VALUES, goal, flat, 0.1) == 2.0
+    assert longest(Goal(goal, KINKS), 0.1, slopes=flat) == 2.0
 
 
 def test_move_goes_the_step_and_drops_what_vanishes():
@@ -46,7 +59,8 @@ def test_move_goes_the_step_and_drops_what_vanishes():
     slopes = RISING.copy()
     goal_kinks = np.array([0.0, -3.0, -2.0, 4.0, 0.0])
     goal = np.array([0.0, 1.0, 3.0, 0.0, 9.0])
-    move_values(kinks, goal_kinks, sides, values, goal, slopes, 0.1, 0.25)
+    line = Line(KNOTS, sides, slopes, values, kinks)
+    move_values(line, Goal(goal, goal_kinks), 0.1, 0.25)
     np.testing.assert_array_equal(kinks, [0.0, 0.0, -2.0, 4.0, 0.0])
     np.testing.assert_array_equal(sides, [0.0, 0.0, -1.0, 1.0, 0.0])
     np.testing.assert_array_equal(values, [0.0, 1.0, 3.0, 3.0, 9.0])
@@ -55,9 +69,9 @@ def test_move_goes_the_step_and_drops_what_vanishes():
 
 def drop(sides, slopes):
     """Knots, slopes and values that remain of five knots with values 0, ..., 4."""
-    knots, values = np.array([0, 3, 5, 8, 9]), np.arange(5.0)
+    knots, values = KNOTS.copy(), np.arange(5.0)
     sides, slopes, kinks = np.array(sides), np.array(slopes), np.zeros(5)
-    k = drop_knots(knots, sides, slopes, values, kinks, 5)
+    k = drop_knots(Line(knots, sides, slopes, values, kinks), 5)
     return knots[:k].tolist(), slopes[: k - 1].tolist(), values[:k].tolist()
 
 

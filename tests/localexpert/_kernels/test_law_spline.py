@@ -12,7 +12,7 @@ from localexpert._kernels.law_moments import (
     spline_nodes,
     spline_scan,
 )
-from localexpert._kernels.law_panels import fill_nodes, reach, row_panels
+from localexpert._kernels.law_panels import R, T, Z, fill_nodes, reach, row_panels
 from localexpert._kernels.law_spline import (
     log_density_at,
     score_at,
@@ -116,9 +116,9 @@ def test_panels_cover_the_support_without_a_knot_inside(bounds):
             assert z[-1] == pytest.approx(reach(curve, rows, i, 1, 1), rel=1e-6)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         for q in range(0, at.shape[1], 7):
-            y = law.center[i] + law.scale[i] * at[1, q]
-            assert at[1, q] == pytest.approx(float(law.base.inverse(at[0, q])))
-            assert at[2, q] == pytest.approx(score_at(curve, rows, i, y), abs=1e-9)
+            y = law.center[i] + law.scale[i] * at[R, q]
+            assert at[R, q] == pytest.approx(float(law.base.inverse(at[T, q])))
+            assert at[Z, q] == pytest.approx(score_at(curve, rows, i, y), abs=1e-9)
         shared += (which >= 0).sum()
     assert shared > 0
 

@@ -5,12 +5,12 @@ from math import factorial
 import numpy as np
 import pytest
 
-from localexpert._kernels.threshold_trees import sum_trees
+from localexpert._kernels.threshold_trees import TreeArrays, sum_trees
 from localexpert._kernels.tree_shapley import leaf_shares, tree_shapley, turn_left
 
 
 def random_trees(rng, n_trees, n_features, depth):
-    """Arrays of trees with numbers, gaps and categories, in the layout of sum_trees."""
+    """Arrays of trees with numbers, gaps and categories, with feature 0 a category."""
     nodes = {name: [] for name in ("feature", "kind", "cut", "gap", "left", "right")}
     leaves, roots = [], []
 
@@ -33,19 +33,19 @@ def random_trees(rng, n_trees, n_features, depth):
     ints = {k: np.array(v, dtype=np.int64) for k, v in nodes.items() if k != "cut"}
     n_nodes = len(nodes["cut"])
     words = rng.integers(2**32, size=2)
-    return {
-        "roots": np.array(roots, dtype=np.int64),
-        "feature": ints["feature"],
-        "kind": ints["kind"],
-        "cut": np.array(nodes["cut"], dtype=np.float64),
-        "missing_left": ints["gap"],
-        "left": ints["left"],
-        "right": ints["right"],
-        "first_word": np.zeros(n_nodes, dtype=np.int64),
-        "n_words": np.full(n_nodes, 2, dtype=np.int64),
-        "category_words": words.astype(np.int64),
-        "leaf_value": np.array(leaves, dtype=np.float64),
-    }
+    return TreeArrays(
+        roots=np.array(roots, dtype=np.int64),
+        feature=ints["feature"],
+        kind=ints["kind"],
+        cut=np.array(nodes["cut"], dtype=np.float64),
+        missing_left=ints["gap"],
+        left=ints["left"],
+        right=ints["right"],
+        first_word=np.zeros(n_nodes, dtype=np.int64),
+        n_words=np.full(n_nodes, 2, dtype=np.int64),
+        category_words=words.astype(np.int64),
+        leaf_value=np.array(leaves, dtype=np.float64),
+    )
 
 
 def random_rows(rng, n, n_features):
@@ -56,20 +56,13 @@ def random_rows(rng, n, n_features):
 
 
 def ask(trees, X):
-    order = ("roots", "feature", "kind", "cut", "missing_left")
-    more = ("left", "right", "first_word", "n_words", "category_words", "leaf_value")
-    no_threshold = np.full(len(trees["feature"]), -1, dtype=np.int64)
-    first = [trees[name] for name in order]
-    last = [trees[name] for name in more]
-    return sum_trees(X, 1, *first, no_threshold, *last)[:, 0]
+    no_threshold = np.full(len(trees.feature), -1, dtype=np.int64)
+    return sum_trees(X, 1, trees, no_threshold)[:, 0]
 
 
 def explain(trees, X, background, player, n_players):
-    names = ("feature", "kind", "cut", "missing_left", "first_word", "n_words")
-    nodes = [trees[name] for name in names]
-    turns = [turn_left(T, *nodes, trees["category_words"]) for T in (X, background)]
-    ways = [trees[name] for name in ("roots", "left", "right", "leaf_value")]
-    return tree_shapley(*turns, player[trees["feature"]], n_players, *ways)
+    turns = [turn_left(T, trees) for T in (X, background)]
+    return tree_shapley(*turns, player[trees.feature], n_players, trees)
 
 
 def brute_force(trees, x, background, player, n_players):
