@@ -257,6 +257,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
     "localexpert.experts.calibrated_experts": {"CalibratedExperts"},
     "localexpert.forecasters.settings": {"Settings"},
+    "localexpert.experts.thresholds": {"threshold_widths"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
     "localexpert.explain.coalitions": {

@@ -94,7 +94,8 @@ def read_categories(column: Any, codes: dict[Any, float]) -> Float64Array:
     # Values are looked up once each, not once a row; -1 stands for a missing one.
     places, values = column.factorize()
     known = [codes.get(value, np.nan) for value in values]
-    return np.array([*known, np.nan])[places]
+    found: Float64Array = np.array([*known, np.nan])[places]
+    return found
 
 
 def read_numbers(column: Any, name: Any) -> Float64Array:

@@ -331,7 +331,8 @@ class TestChoices:
         moved[aside] += 1.0
         other = fast(recalibrate="conformal").fit(X, moved)
         table = model.reader_.read(X)
-        a, b = (fit.forecaster_.law(table).cdf(y[:, None]) for fit in (model, other))
+        laws = (one.forecaster_.law(table) for one in (model, other))
+        np.testing.assert_array_equal(*(law.cdf(y[:, None]) for law in laws))
         assert other.predict(X).mean() > model.predict(X).mean() + 0.3
 
     def test_thresholds_in_units_of_y(self, data):
