@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from calibration.storage import TextTable, read_trees
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import sum_trees
 
@@ -69,8 +70,7 @@ class ThresholdTrees:
         """
         n_rounds = -1 if stop is None else stop - start
         text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
-        blocks = text.split("end of trees")[0].split("\nTree=")[1:]
-        return cls(booster.num_feature() - 1, **_join_trees(blocks))
+        return cls(booster.num_feature() - 1, **_join_trees(read_trees(text)))
 
     def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
         """Return raw scores, shape (n, len(places)), at increasing places."""
@@ -96,14 +96,13 @@ class ThresholdTrees:
         )
 
 
-def _join_trees(blocks: list[str]) -> dict[str, Any]:
+def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
     """Return the arrays of all trees, one after the other, from their text."""
     parts: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
     roots = []
     n_nodes = n_leaves = n_words = 0
-    for block in blocks:
-        tree = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        leaves = _numbers(tree, "leaf_value")
+    for tree in trees:
+        leaves = tree.numbers("leaf_value")
         roots.append(n_nodes if len(leaves) > 1 else -n_leaves - 1)
         parts["leaf_value"].append(leaves)
         if len(leaves) > 1:
@@ -122,10 +121,10 @@ def _join_trees(blocks: list[str]) -> dict[str, Any]:
     return {"roots": np.array(roots, dtype=np.int64), **joined}
 
 
-def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
+def _read_nodes(tree: TextTable) -> dict[str, Any]:
     """Return the arrays of one tree's nodes from its lines."""
-    decision = _numbers(tree, "decision_type").astype(np.int64)
-    cut = _numbers(tree, "threshold")
+    decision = tree.integers("decision_type")
+    cut = tree.numbers("threshold")
     is_category = (decision & _CATEGORY) > 0
     missing = decision >> _MISSING_SHIFT
     if (missing[~is_category] == _MISSING_ZERO).any():
@@ -133,7 +132,7 @@ def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
         raise ValueError(msg)
     kind = np.where(missing == _MISSING_NAN, _KIND_NUMBER_OR_NAN, _KIND_NUMBER)
     kind[is_category] = _KIND_CATEGORY
-    bounds = _numbers(tree, "cat_boundaries").astype(np.int64)
+    bounds = tree.integers("cat_boundaries")
     first_word, n_words = np.zeros((2, len(cut)), dtype=np.int64)
     # The "threshold" of a category is the number of its run of words.
     run = cut[is_category].astype(np.int64)
@@ -141,15 +140,15 @@ def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
         first_word[is_category] = bounds[run]
         n_words[is_category] = bounds[run + 1] - bounds[run]
     return {
-        "feature": _numbers(tree, "split_feature").astype(np.int64),
+        "feature": tree.integers("split_feature"),
         "kind": kind,
         "cut": cut,
         "missing_left": ((decision & _MISSING_LEFT) > 0).astype(np.int64),
-        "left": _numbers(tree, "left_child").astype(np.int64),
-        "right": _numbers(tree, "right_child").astype(np.int64),
+        "left": tree.integers("left_child"),
+        "right": tree.integers("right_child"),
         "first_word": first_word,
         "n_words": n_words,
-        "category_words": _numbers(tree, "cat_threshold").astype(np.int64),
+        "category_words": tree.words(),
     }
 
 
@@ -165,11 +164,6 @@ _ARRAYS: dict[str, Callable[..., Any]] = {
     "category_words": np.int64,
     "leaf_value": np.float64,
 }
-
-
-def _numbers(tree: dict[str, str], name: str) -> Float64Array:
-    """Return the numbers of one line, none where the line is missing."""
-    return np.array(tree.get(name, "").split(), dtype=np.float64)
 
 
 def _concatenate(parts: list[Any], dtype: Any) -> Any:
