@@ -10,6 +10,7 @@ from calibration.storage.lightgbm_text import TextTable, check_booster_text, rea
 from calibration.storage.load import load
 from calibration.storage.model import load_model, save_model
 from calibration.storage.saved import Saved
+from calibration.storage.trees import check_nodes
 from calibration.storage.whole_file import replacing_file
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "StorageError",
     "TextTable",
     "check_booster_text",
+    "check_nodes",
     "load",
     "load_model",
     "read_trees",

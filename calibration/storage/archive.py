@@ -43,16 +43,15 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
     members : dict of str to bytes
     """
     data = pack_members(members)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        info = zipfile.ZipInfo(MEMBER, _EPOCH)
-        packed = zipfile.ZIP_DEFLATED
-        if len(data) > _FREE_BYTES + _MOST_RATIO * len(zlib.compress(data, 1)):
-            packed = zipfile.ZIP_STORED
-        archive.writestr(info, data, packed, _EFFORT)
-        archive.comment = b"%s %d" % (_FORMAT, FORMAT_VERSION)
+    packing = zipfile.ZIP_DEFLATED
+    if len(data) > _FREE_BYTES:
+        packed = len(zlib.compress(data, _EFFORT))
+        if len(data) > _FREE_BYTES + _MOST_RATIO * packed:
+            packing = zipfile.ZIP_STORED
     with replacing_file(path) as temporary, temporary.open("xb") as file:
-        file.write(buffer.getbuffer())
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(zipfile.ZipInfo(MEMBER, _EPOCH), data, packing, _EFFORT)
+            archive.comment = b"%s %d" % (_FORMAT, FORMAT_VERSION)
         file.flush()
         os.fsync(file.fileno())
 

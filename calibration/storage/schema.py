@@ -34,7 +34,8 @@ _BASES = (
     "sklearn.neighbors.BallTree sklearn.neighbors.KDTree "
     "sklearn.metrics.DistanceMetric sklearn.metrics._dist_metrics.DistanceMetric32 "
     "sklearn.metrics._dist_metrics.DistanceMetric64 "
-    "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink sklearn._loss.link.Interval"
+    "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
+    "sklearn._loss.link.Interval"
 )
 _KEYS = "builtins.str builtins.int builtins.float builtins.bool"
 _CONTAINERS = "builtins.dict collections.OrderedDict builtins.list"

@@ -78,12 +78,6 @@ def take_parts(value: Any) -> tuple[Any, ...] | None:
     """
     if type(value) is complex:
         return "complex", value.real, value.imag
-    if isinstance(value, dict):
-        return (
-            "pairs",
-            type(value) is OrderedDict,
-            [list(item) for item in value.items()],
-        )
     if type(value) is _TREE:
         return "tree", *value.__reduce__()[1], value.__getstate__()
     cls = type(value)
@@ -98,35 +92,48 @@ def take_parts(value: Any) -> tuple[Any, ...] | None:
 
 
 def _take_pandas(value: Any, name: str) -> tuple[Any, ...] | None:
-    parts: tuple[Any, ...] | None = None
+    parts: tuple[Any, ...]
     if name == "Timestamp":
         zone = None if value.tz is None else str(value.tz)
-        parts = ("timestamp", value.to_datetime64(), zone)
+        parts = (name, value.to_datetime64(), zone)
     elif name == "Timedelta":
-        parts = ("timedelta", value.to_timedelta64())
+        parts = (name, value.to_timedelta64())
     elif name == "Interval":
-        parts = ("interval", value.left, value.right, value.closed)
+        parts = (name, value.left, value.right, value.closed)
     elif name == "CategoricalDtype":
-        parts = ("categories", value.categories, value.ordered)
+        parts = (name, value.categories, value.ordered)
     elif name.endswith("Dtype"):
         parts = ("dtype", str(value))
     elif name == "RangeIndex":
-        parts = ("range", value.start, value.stop, value.step, value.name)
+        parts = (name, value.start, value.stop, value.step, None, False, value.name)
     elif name in _INDICES:
         plain = isinstance(value.dtype, np.dtype)
         values = value.to_numpy() if plain else list(value)
-        parts = ("index", values, value.dtype, value.name)
-    if parts is not None:
-        twin = StandIn(*parts)
-        same = value.equals(twin) if hasattr(value, "equals") else value == twin
-        if not same or getattr(twin, "dtype", None) != getattr(value, "dtype", None):
-            msg = f"{value!r:.120}: what is read would not equal it"
-            raise StorageError(msg)
-    return parts
+        parts = ("Index", values, value.dtype, False, value.name)
+    else:
+        return None
+    twin = _make_pandas(*parts)
+    same = value.equals(twin) if hasattr(value, "equals") else value == twin
+    if not same or getattr(twin, "dtype", None) != getattr(value, "dtype", None):
+        msg = f"{value!r:.120}: what is read would not equal it"
+        raise StorageError(msg)
+    return "pandas", *parts
 
 
-def _make_shaped(items: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    return items.reshape(shape)
+def _make_pandas(name: str, *parts: Any) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        msg = "it holds values of pandas, which is not installed."
+        raise StorageError(msg) from error
+    if name == "Timestamp":
+        instant, zone = parts
+        stamp = pd.Timestamp(instant)
+        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+    if name == "dtype":
+        return pd.api.types.pandas_dtype(*parts)
+    makers = (pd.Timedelta, pd.Interval, pd.CategoricalDtype, pd.RangeIndex, pd.Index)
+    return {maker.__name__: maker for maker in makers}[name](*parts)
 
 
 def _make_frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -136,11 +143,6 @@ def _make_frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _make_dict(ordered: bool, pairs: list[list[Any]]) -> dict[Any, Any]:
     return OrderedDict(pairs) if ordered else dict(pairs)
-
-
-def _make_timestamp(instant: np.datetime64, zone: str | None) -> Any:
-    stamp = _pandas().Timestamp(instant)
-    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
 
 
 def _make_tree(
@@ -170,32 +172,13 @@ def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) 
     return booster
 
 
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        msg = "it holds values of pandas, which is not installed."
-        raise StorageError(msg) from error
-    return pd
-
-
 _MAKERS: dict[str, Callable[..., Any]] = {
     "scalar": lambda array: array[()],
-    "shaped": _make_shaped,
+    "shaped": lambda items, shape: items.reshape(shape),
     "frozen": _make_frozen,
     "complex": complex,
     "pairs": _make_dict,
     "tree": _make_tree,
     "lightgbm": _make_booster,
-    "timestamp": _make_timestamp,
-    "timedelta": lambda value: _pandas().Timedelta(value),
-    "interval": lambda *parts: _pandas().Interval(*parts),
-    "categories": lambda *parts: _pandas().CategoricalDtype(*parts),
-    "dtype": lambda name: _pandas().api.types.pandas_dtype(name),
-    "range": lambda start, stop, step, name: _pandas().RangeIndex(
-        start, stop, step, name=name
-    ),
-    "index": lambda values, dtype, name: _pandas().Index(
-        values, dtype=dtype, name=name
-    ),
+    "pandas": _make_pandas,
 }

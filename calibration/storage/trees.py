@@ -44,7 +44,10 @@ def _check_features(n_features: int, holder: Any) -> None:
 
 
 def check_nodes(
-    children: NDArray[Any], feature: NDArray[Any], inner: NDArray[Any], n_features: int
+    children: NDArray[Any],
+    feature: NDArray[Any],
+    inner: NDArray[Any],
+    n_features: float = np.inf,
 ) -> None:
     """Refuse nodes whose children do not come after them: one may walk in circles.
 
@@ -53,7 +56,7 @@ def check_nodes(
     children : ndarray of shape (2, n_nodes)
     feature, inner : ndarrays of shape (n_nodes,)
         Where a node splits, and whether it does.
-    n_features : int
+    n_features : int, optional
     """
     n = len(inner)
     below = children[:, inner]

@@ -66,7 +66,10 @@ class Twins:
         ):
             items = [self.make(item, f"{path}[{i}]") for i, item in enumerate(value)]
             return kind(*items) if hasattr(kind, "_fields") else kind(items)
-        if kind in _DICTS and all(type(key) is str for key in value):
+        if kind in _DICTS and not all(type(key) is str for key in value):
+            pairs = [list(pair) for pair in value.items()]
+            return stand_in("pairs", kind is OrderedDict, self.make(pairs, path))
+        if kind in _DICTS:
             twin = kind()
             for key, item in value.items():
                 twin[key] = self.make(item, f"{path}[{key!r:.40}]")
@@ -77,10 +80,7 @@ class Twins:
             return self._make_array(value, path)
         if self._has_attributes(value, path):
             return self._make_object(value, path)
-        parts = (
-            take_parts(value) if kind in _DICTS or not isinstance(value, dict) else None
-        )
-        if parts is not None:
+        if (parts := take_parts(value)) is not None:
             return stand_in(*(self.make(part, path) for part in parts))
         self.leaves.append((path, value))
         return value

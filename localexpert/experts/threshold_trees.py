@@ -9,7 +9,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
-from calibration.storage import TextTable, read_trees
+from calibration.storage import StorageError, TextTable, read_trees
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import sum_trees
 
@@ -72,8 +72,35 @@ class ThresholdTrees:
         text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
         return cls(booster.num_feature() - 1, **_join_trees(read_trees(text)))
 
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse trees that a file made up: kernels follow them without checks."""
+        trees = cls(**state)
+        n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
+        n_words = len(trees.category_words)
+        # Of one length, or this is an error.
+        columns = [trees.left, trees.right, trees.first_word, trees.n_words]
+        columns += [trees.feature, trees.kind, trees.missing_left, np.arange(n_nodes)]
+        left, right, first, run, feature, *_, place = np.stack(columns)
+        children = np.stack([left, right])
+        if not (
+            ((children > place) | (children < 0)).all()
+            and _lie_within(children, -n_leaves, n_nodes)
+            and _lie_within(trees.roots, -n_leaves, n_nodes)
+            and _lie_within(feature, 0, trees.n_features + 1)
+            and _lie_within(run, 0, n_words + 1)
+            and _lie_within(first, 0, n_words + 1)
+            and (first <= n_words - run).all()
+        ):
+            msg = "it holds trees of thresholds whose nodes lead nowhere."
+            raise StorageError(msg)
+        return state
+
     def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
         """Return raw scores, shape (n, len(places)), at increasing places."""
+        if X.shape[1] != self.n_features:
+            msg = f"`X` must have {self.n_features} columns, got {X.shape[1]}."
+            raise ValueError(msg)
         on_threshold = self.feature == self.n_features
         place_cut = np.where(
             on_threshold, np.searchsorted(places, self.cut, side="right"), -1
@@ -94,6 +121,10 @@ class ThresholdTrees:
             self.category_words,
             self.leaf_value,
         )
+
+
+def _lie_within(values: Int64Array, low: int, high: int) -> bool:
+    return bool(((values >= low) & (values < high)).all())
 
 
 def _join_trees(trees: list[TextTable]) -> dict[str, Any]:

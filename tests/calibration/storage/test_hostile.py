@@ -396,7 +396,7 @@ def test_nodes_of_bad_will(root, complaint, sound, target):
 def test_what_is_no_model_is_not_loaded(sound, target):
     root = node("TypeNode", "calibration.binning.bbq.BBQCalibrator", protocol=2)
     put_together(target, with_description(sound[2], root))
-    with pytest.raises(StorageError, match="no model but an object of type"):
+    with pytest.raises(StorageError, match="no model but an object of ABCMeta"):
         load(target)
 
 
