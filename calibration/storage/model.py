@@ -13,9 +13,9 @@ from calibration.storage.archive import pack_members, read_archive, write_archiv
 from calibration.storage.errors import StorageError, errors_of
 from calibration.storage.nodes import SCHEMA, share_nodes
 from calibration.storage.registry import Registry, name_of
-from calibration.storage.schema import Schema
+from calibration.storage.schema import Schema, find_loaded
 from calibration.storage.trees import check_tables, walk_objects
-from calibration.storage.twins import Twins, cannot_be_found
+from calibration.storage.twins import Twins
 from calibration.storage.upgrades import complete_state
 
 
@@ -51,8 +51,6 @@ def save_model(
         msg = "`model` is nested too deeply, or holds itself."
         raise StorageError(msg) from error
     except Exception as error:
-        if isinstance(error, StorageError) and str(error).startswith("`"):
-            raise
         for place, leaf in twins.leaves:
             _blame(leaf, place, registry)
         msg = f"`model` cannot be saved ({error})."
@@ -114,7 +112,7 @@ def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
     members = share_nodes(members)
     schema = Schema(members, registry)
     for name in sorted(schema.refused()):
-        if cannot_be_found(name):
+        if find_loaded(*name.rsplit(".", 1)) is None:
             msg = f"it holds {name}, which cannot be found by its name"
             raise StorageError(msg)
     return members

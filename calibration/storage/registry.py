@@ -42,10 +42,6 @@ class Registry:
     def __contains__(self, cls: object) -> bool:
         return self.classes.get(name_of(cls)) is cls
 
-    def owns(self, cls: type) -> bool:
-        """Say whether a class is defined in one of the packages."""
-        return cls.__module__.partition(".")[0] in self.packages
-
     def find(self, module: str, name: str) -> type | None:
         """Return a class by the names it was written under, None if there is none."""
         if (cls := self.classes.get(f"{module}.{name}")) is not None:

@@ -11,7 +11,6 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ _BASES = (
     "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
     "sklearn._loss.link.Interval"
 )
+_LOSSES = "_loss sklearn._loss._loss sklearn.linear_model._sgd_fast"
 _KEYS = "builtins.str builtins.int builtins.float builtins.bool"
 _CONTAINERS = "builtins.dict collections.OrderedDict builtins.list"
 # What each kind of node may name, besides what the methods of `Schema` say.
@@ -92,15 +92,6 @@ class Schema:
         #: All names in it.
         self.names: set[str] = set()
         self._nodes: dict[Any, dict[str, Any]] = {}
-        self._more: dict[str, Callable[[str, str], bool]] = {
-            "NdArrayNode": _is_number,
-            "FunctionNode": _is_ufunc,
-            "LossNode": _is_loss,
-            "TupleNode": lambda *name: hasattr(registry.find(*name), "_fields"),
-            "ConstructorFromReduceNode": self._is_made_by_a_call,
-            "TypeNode": lambda *name: self._is_class(*name) or _is_number(*name),
-            "ObjectNode": self._is_class,
-        }
 
     def refused(self) -> set[str]:
         """Return the names that are not allowed where they stand."""
@@ -114,8 +105,8 @@ class Schema:
                 raise StorageError(msg)
             loader, module, name = self._read_names(node)
             self.names.add(full := f"{module}.{name}")
-            more = self._more.get(loader, _is_nothing)
-            if full not in _NODES.get(loader, "").split() and not more(module, name):
+            known = full in _NODES.get(loader, "").split()
+            if not known and not self._may_name(loader, module, name):
                 refused.add(full)
         return refused
 
@@ -165,50 +156,55 @@ class Schema:
             msg = f"a seed has a pool of {size!r:.20} words."
             raise StorageError(msg)
 
-    def _is_class(self, module: str, name: str) -> bool:
-        return self.registry.find(module, name) is not None or _is_of_sklearn(
-            module, name
-        )
+    def _may_name(self, loader: str, module: str, name: str) -> bool:
+        """Say whether a kind of node may name a class of some kind."""
+        own, cls = self.registry.find(module, name), find_loaded(module, name)
+        is_number = _is_number(module, name)
+        if loader == "TupleNode":
+            return hasattr(own, "_fields")
+        if loader == "ConstructorFromReduceNode":
+            bases = (
+                [] if own is None else [c for c in own.__mro__ if c in self.registry]
+            )
+            return any("__reduce__" in vars(base) for base in bases)
+        if loader == "FunctionNode":
+            known = module.partition(".")[0] in ("numpy", "scipy")
+            return known and isinstance(cls, np.ufunc)
+        if loader == "LossNode":
+            return module in _LOSSES.split() and inspect.isclass(cls)
+        if loader == "NdArrayNode":
+            return is_number
+        if loader in ("ObjectNode", "TypeNode"):
+            known = own is not None or _is_of_sklearn(module, cls)
+            return known or (is_number and loader == "TypeNode")
+        return False
 
-    def _is_made_by_a_call(self, module: str, name: str) -> bool:
-        cls = self.registry.find(module, name)
-        return cls is not None and any(
-            "__reduce__" in vars(base) for base in cls.__mro__ if base in self.registry
-        )
 
+def find_loaded(module: str, name: str) -> Any:
+    """Return what is there already, or None: nothing is imported.
 
-def _find(module: str, name: str) -> Any:
-    """Return what is there already: nothing is imported."""
+    Parameters
+    ----------
+    module, name : str
+
+    Returns
+    -------
+    object
+    """
     return getattr(sys.modules.get(module), name, None)
 
 
-def _is_nothing(module: str, name: str) -> bool:
-    del module, name
-    return False
-
-
 def _is_number(module: str, name: str) -> bool:
-    cls = _find(module, name)
+    cls = find_loaded(module, name)
     return module == "numpy" and inspect.isclass(cls) and issubclass(cls, np.generic)
 
 
-def _is_ufunc(module: str, name: str) -> bool:
-    known = module.partition(".")[0] in ("numpy", "scipy")
-    return known and isinstance(_find(module, name), np.ufunc)
-
-
-def _is_loss(module: str, name: str) -> bool:
-    known = module in ("_loss", "sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
-    return known and inspect.isclass(_find(module, name))
-
-
-def _is_of_sklearn(module: str, name: str) -> bool:
+def _is_of_sklearn(module: str, cls: Any) -> bool:
     # skops has imported all modules of scikit-learn that have estimators.
-    cls = _find(module, name)
-    if not (module.startswith("sklearn.") and inspect.isclass(cls)):
-        return False
-    bases = (_find(*base.rsplit(".", 1)) for base in _BASES.split())
-    return issubclass(cls, tuple(base for base in bases if base is not None))
+    bases = (find_loaded(*base.rsplit(".", 1)) for base in _BASES.split())
+    known = tuple(base for base in bases if base is not None)
+    ours = module.startswith("sklearn.") and inspect.isclass(cls)
+    return ours and issubclass(cls, known)
 
 
 def _member(members: dict[str, bytes], name: Any) -> bytes:
@@ -231,9 +227,6 @@ def _check_array(data: bytes) -> None:
         raise StorageError(msg) from error
     count, n_bytes = math.prod(shape), len(data) - buffer.tell()
     odd = any(type(length) is not int or length < 0 for length in shape)
-    if dtype.hasobject or odd or count * dtype.itemsize != n_bytes:
+    if dtype.hasobject or odd or count * dtype.itemsize != n_bytes or count > n_bytes:
         msg = f"an array of shape {shape} and dtype {dtype} has {n_bytes} bytes."
-        raise StorageError(msg)
-    if count and not dtype.itemsize:
-        msg = f"an array of shape {shape} has items without a size."
         raise StorageError(msg)

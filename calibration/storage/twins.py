@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from functools import cached_property
 from inspect import getattr_static
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from calibration.storage.errors import StorageError
 from calibration.storage.registry import Registry
 from calibration.storage.stand_ins import stand_in, take_parts
 
@@ -78,7 +76,7 @@ class Twins:
             return stand_in("scalar", np.asarray(value))
         if kind in (np.ndarray, np.memmap):
             return self._make_array(value, path)
-        if self._has_attributes(value, path):
+        if self._has_attributes(value):
             return self._make_object(value, path)
         if (parts := take_parts(value)) is not None:
             return stand_in(*(self.make(part, path) for part in parts))
@@ -95,16 +93,10 @@ class Twins:
                 out = stand_in("shaped", out, array.shape)
         return out if array.flags.writeable else stand_in("frozen", out)
 
-    def _has_attributes(self, value: Any, path: str) -> bool:
+    def _has_attributes(self, value: Any) -> bool:
         """Say whether an object is all in its attributes."""
         cls = type(value)
-        if self.registry.owns(cls):
-            if cls not in self.registry:
-                msg = (
-                    f"`{path}` is of a class that no file may name, got {value!r:.120}."
-                )
-                raise StorageError(msg)
-        elif not isinstance(value, BaseEstimator):
+        if cls not in self.registry and not isinstance(value, BaseEstimator):
             return False
         ways: tuple[Any, ...] = (object.__getstate__, BaseEstimator.__getstate__)
         plain: Any = object.__reduce__
@@ -118,9 +110,3 @@ class Twins:
             if not isinstance(getattr_static(cls, name, None), cached_property):
                 vars(twin)[name] = self.make(attribute, f"{path}.{name}")
         return twin
-
-
-def cannot_be_found(name: str) -> bool:
-    """Say whether no reader will find a class or function by its name."""
-    module, _, own = name.rpartition(".")
-    return not hasattr(sys.modules.get(module), own)
