@@ -146,11 +146,9 @@ def _read_members(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
     members: dict[str, bytes] = {}
     for info in listed:
         name = info.filename
-        if info.flag_bits or name in members:
-            msg = f"the member {name!r} is there twice, or encrypted."
-            raise StorageError(msg)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            msg = f"the member {name!r} is packed by an unknown method."
+        known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        if info.flag_bits or name in members or not known:
+            msg = f"the member {name!r} is there twice, or not packed as we do it."
             raise StorageError(msg)
         # Never more than declared, whatever the packed bytes go on to say.
         with archive.open(info) as member:

@@ -18,6 +18,8 @@ from calibration.storage.trees import check_tables, walk_objects
 from calibration.storage.twins import Twins
 from calibration.storage.upgrades import complete_state
 
+_PARTS = ("loader", "module", "class")
+
 
 def save_model(
     model: Any,
@@ -115,6 +117,7 @@ def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
         if find_loaded(*name.rsplit(".", 1)) is None:
             msg = f"it holds {name}, which cannot be found by its name"
             raise StorageError(msg)
+    schema.check()
     return members
 
 
@@ -132,10 +135,10 @@ def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> 
 
     schema = Schema(members, registry)
     names = schema.refused()
-    root = f"{schema.root['__module__']}.{schema.root['__class__']}"
-    if root not in registry.classes:
+    loader, *root = (schema.root[f"__{part}__"] for part in _PARTS)
+    if registry.find(*root) is None or loader == "TypeNode":
         msg = (
-            f"it holds {root!r}, and here only models of "
+            f"it holds {'.'.join(root)!r}, and here only models of "
             f"{' and '.join(registry.packages)} are loaded."
         )
         raise StorageError(msg)
@@ -159,7 +162,4 @@ def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> 
         if type(value) in registry:
             state = complete_state(type(value), vars(value))
             object.__setattr__(value, "__dict__", state)
-    if type(model) not in registry:
-        msg = f"it holds no model but an object of {type(model).__name__}."
-        raise StorageError(msg)
     return model

@@ -65,6 +65,32 @@ def walk_nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting.extend(reversed(value))
 
 
+def count_expanded(value: Any, known: dict[int, int]) -> int:
+    """Return how many nodes there were if each stood wherever its number stands.
+
+    Parameters
+    ----------
+    value : object
+        A node, or a part of one.
+    known : dict of int to int
+        By number, what is counted so far.
+
+    Returns
+    -------
+    int
+    """
+    if isinstance(value, list):
+        return sum(count_expanded(item, known) for item in value)
+    if not isinstance(value, dict):
+        return 0
+    number: Any = value.get("__id__")
+    if value.keys() == {"__id__"}:
+        return known.get(number, 1)
+    parts = sorted(value, key=lambda name: _ORDER.get(name, 2))
+    known[number] = 1 + sum(count_expanded(value[name], known) for name in parts)
+    return known[number]
+
+
 def share_nodes(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return members whose description has each node once, and its number after that.
 

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.lib import format as npy
 
 from calibration.storage.errors import StorageError
-from calibration.storage.nodes import read_schema, walk_nodes
+from calibration.storage.nodes import count_expanded, read_schema, walk_nodes
 from calibration.storage.registry import Registry
 
+# skops looks at a node wherever its number stands; large models have 100 000.
+_MOST_NODES = 10**7
 # Bases of scikit-learn's objects that hold numbers and parameters: no other class of
 # it is trusted, for some do things when they are made.
 _BASES = (
@@ -112,6 +114,9 @@ class Schema:
 
     def check(self) -> None:
         """Refuse what skops or numpy would take on trust, once all names are known."""
+        if (size := count_expanded(self.root, {})) > _MOST_NODES:
+            msg = f"its description stands for {size:.3g} nodes."
+            raise StorageError(msg)
         for node in self._nodes.values():
             if node["__loader__"] == "NdArrayNode" and node["type"] == "numpy":
                 _check_array(_member(self.members, node["file"]))

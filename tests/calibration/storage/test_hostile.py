@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import re
 import sys
 import zipfile
 
@@ -15,6 +16,8 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from calibration import BBQCalibrator, CalibratedClassifier
 from calibration.storage import StorageError, load
@@ -393,10 +396,17 @@ def test_nodes_of_bad_will(root, complaint, sound, target):
     assert_refused(root, complaint, sound, target)
 
 
+def test_nodes_that_stand_for_many_others_are_refused(sound, target):
+    root = list_node(json_node("1", 1), number=100)
+    for number in range(101, 140):
+        root = list_node(root, {"__id__": number - 1}, number=number)
+    assert_refused(root, r"stands for 1\.\d+e\+12 nodes", sound, target)
+
+
 def test_what_is_no_model_is_not_loaded(sound, target):
     root = node("TypeNode", "calibration.binning.bbq.BBQCalibrator", protocol=2)
     put_together(target, with_description(sound[2], root))
-    with pytest.raises(StorageError, match="no model but an object of ABCMeta"):
+    with pytest.raises(StorageError, match="only models of calibration"):
         load(target)
 
 
@@ -470,6 +480,43 @@ def test_trees_that_lead_nowhere_are_refused(estimator, tmp_path):
     assert broken
     put_together(path, members)
     with pytest.raises(StorageError, match="lead nowhere"):
+        load(path)
+
+
+def test_trees_whose_tables_do_not_fit_are_refused(sound, target):
+    for key, content in (("node_count", "99999"), ("max_depth", '"deep"')):
+        description = describe(sound[2])
+        for found in find_nodes(description):
+            if found["__loader__"] == "DictNode" and "node_count" in found["content"]:
+                number = found["content"][key]["__id__"]
+                found["content"][key] = json_node(content, 10**6 + number)
+                break
+        put_together(target, with_description(sound[2], description))
+        with pytest.raises(StorageError, match=r"tables do not fit|makes no sense"):
+            load(target)
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_boosters_that_lead_nowhere_are_refused(piped, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    _, X = make_model()
+    booster = lightgbm.LGBMClassifier(
+        n_estimators=2, min_child_samples=5, verbosity=-1, n_jobs=1
+    )
+    estimator = make_pipeline(StandardScaler(), booster) if piped else booster
+    path = tmp_path / "model.zip"
+    model = CalibratedClassifier(estimator, cv=2).fit(X, X[:, 0] > 0)
+    model.save(path)
+    again = load(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    members = take_apart(path)
+    changed = {
+        name: re.sub(rb"leaf_value=\S+", b"leaf_value=-", data)
+        for name, data in members.items()
+    }
+    assert changed != members
+    put_together(path, changed)
+    with pytest.raises(StorageError, match="LightGBM that is not sound"):
         load(path)
 
 
