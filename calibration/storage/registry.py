@@ -46,11 +46,13 @@ class Registry:
         """Return a class by the names it was written under, None if there is none."""
         if (cls := self.classes.get(f"{module}.{name}")) is not None:
             return cls
-        package = f"{module.partition('.')[0]}."
+        package = module.partition(".")[0]
+        if package not in self.packages:
+            return None
         namesakes = [
             cls
             for cls in self.classes.values()
-            if cls.__qualname__ == name and cls.__module__.startswith(package)
+            if cls.__qualname__ == name and cls.__module__.startswith(f"{package}.")
         ]
         return namesakes[0] if len(namesakes) == 1 else None
 
