@@ -33,7 +33,7 @@ ARROWS: dict[str, str] = {
     "calibration._kernels": "numba",
     "calibration._validation": "sklearn calibration.exceptions calibration._kernels",
     # One file for whatever was fitted; knows the packages by walking them.
-    "calibration.storage": "skops sklearn pandas",
+    "calibration.storage": "skops sklearn pandas lightgbm",
     "calibration.summary": f"scipy calibration._kernels {_CHECKS}",
     "calibration.maps": f"scipy calibration._kernels {_CHECKS} calibration.storage",
     "calibration.base": (
@@ -72,7 +72,7 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.experts": (
         "scipy sklearn joblib lightgbm xgboost threadpoolctl calibration "
-        f"{_GROUND} localexpert.data localexpert.progress"
+        f"calibration.storage {_GROUND} localexpert.data localexpert.progress"
     ),
     # ... roads that join them, and what is learned from what roads say.
     "localexpert.forecasters": (
@@ -86,7 +86,7 @@ ARROWS: dict[str, str] = {
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "
         "localexpert.distribution localexpert.experts"
     ),
-    "localexpert.storage": "lightgbm xgboost calibration.storage",
+    "localexpert.storage": "calibration.storage",
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.data localexpert.distribution "
         "localexpert.experts localexpert.forecasters localexpert.laws "

@@ -34,12 +34,13 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
 
     Notes
     -----
-    The file is a zip archive: a description in JSON, arrays in numpy's own format,
-    boosters in theirs, other parts as skops writes them, and a checksum of each.
-    Nothing in it is run, nothing is unpickled, and it is unpacked in memory only, to
-    at most 64 MB and 64 times its size. The checksums tell damage, not forgery:
-    numbers that someone has made up give forecasts that are made up, and tables of
-    trees that are made up may stop the program.
+    The file is a zip archive of one member, which skops has written: a description
+    in JSON, and arrays in numpy's own format. Every name in the description is held
+    against a list before anything is imported, nodes that skops would call are
+    refused, and so are tables of trees that lead nowhere. Nothing in the file is run,
+    nothing is unpickled, and it is unpacked in memory only, to at most 64 MB and 64
+    times its size. Its checksums tell damage, not forgery: numbers that someone has
+    made up give forecasts that are made up, and may stop the program.
 
     Examples
     --------

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
-import sys
+import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.storage.archive import read_archive, read_json, write_archive
-from calibration.storage.decoder import Decoder
-from calibration.storage.encoder import Encoder
+from calibration.storage.archive import pack_members, read_archive, write_archive
 from calibration.storage.errors import StorageError, errors_of
-from calibration.storage.foreign import SkopsParts
-from calibration.storage.parts import PartKind
-from calibration.storage.registry import Registry
+from calibration.storage.nodes import SCHEMA, share_nodes
+from calibration.storage.registry import Registry, name_of
+from calibration.storage.schema import Schema, find_loaded
+from calibration.storage.trees import check_tables, walk_objects
+from calibration.storage.twins import Twins
+from calibration.storage.upgrades import complete_state
 
-_DESCRIPTION = "description.json"
-_LIBRARIES = ("numpy", "scipy", "sklearn", "skops", "lightgbm", "xgboost", "pandas")
+_PARTS = ("loader", "module", "class")
 
 
 def save_model(
@@ -26,7 +26,6 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     packages: Sequence[str] = ("calibration",),
-    kinds: Sequence[PartKind] = (),
 ) -> None:
     """Write a model to a file, all of it or nothing.
 
@@ -38,24 +37,27 @@ def save_model(
         Replaced if it is there.
     packages : sequence of str
         Whose classes are written attribute by attribute.
-    kinds : sequence of PartKind
-        How further objects of other libraries are written; skops writes the rest.
 
     Raises
     ------
     StorageError
-        If the model holds functions, or anything else that cannot be saved.
+        If the model holds functions that have no name, or anything else that cannot
+        be saved.
     """
-    encoder = Encoder(packages, [*kinds, SkopsParts(Registry(packages))])
-    root = encoder.encode(model)
-    description = {
-        "class": type(model).__name__,
-        "written_by": _versions(packages),
-        "root": root,
-        "nodes": encoder.nodes,
-    }
-    text = json.dumps(description, separators=(",", ":")).encode("ascii")
-    write_archive(Path(path), {_DESCRIPTION: text, **encoder.members})
+    registry = Registry(packages)
+    twins = Twins(registry)
+    try:
+        twin = twins.make(model, "model")
+        members = _write(twin, registry)
+    except RecursionError as error:
+        msg = "`model` is nested too deeply, or holds itself."
+        raise StorageError(msg) from error
+    except Exception as error:
+        for place, leaf in twins.leaves:
+            _blame(leaf, place, registry)
+        msg = f"`model` cannot be saved ({error})."
+        raise StorageError(msg) from error
+    write_archive(Path(path), members)
 
 
 def load_model(
@@ -63,7 +65,6 @@ def load_model(
     *,
     trusted: Iterable[str | type] = (),
     packages: Sequence[str] = ("calibration",),
-    kinds: Sequence[PartKind] = (),
 ) -> Any:
     """Return the model in a file.
 
@@ -77,8 +78,6 @@ def load_model(
         Further types that the file may hold, such as those of a library of your own.
     packages : sequence of str
         Whose classes the file may name.
-    kinds : sequence of PartKind
-        As for `save_model`.
 
     Returns
     -------
@@ -90,30 +89,77 @@ def load_model(
         If the file is no saved model, damaged, or of a newer format, or holds types
         that are not trusted.
     """
-    target = Path(path)
     if isinstance(trusted, str | type):
         msg = f"`trusted` must be a list of names or types, got {trusted!r}."
         raise TypeError(msg)
-    with errors_of(target):
-        registry = Registry(packages)
-        members = read_archive(target)
-        if _DESCRIPTION not in members:
-            msg = f"the member {_DESCRIPTION!r} is missing."
-            raise StorageError(msg)
-        description = read_json(members[_DESCRIPTION], _DESCRIPTION)
-        if not isinstance(description, dict):
-            msg = f"the member {_DESCRIPTION!r} is no description."
-            raise StorageError(msg)
-        decoder = Decoder(registry, members, [*kinds, SkopsParts(registry, trusted)])
-        model = decoder.decode(description.get("nodes"), description.get("root"))
-        if type(model) not in registry:
-            msg = f"it holds no model but an object of {type(model).__name__}."
-            raise StorageError(msg)
-        return model
+    known = [one if isinstance(one, str) else name_of(one) for one in trusted]
+    with errors_of(Path(path)):
+        members = read_archive(Path(path))
+        try:
+            return _read(members, known, Registry(packages))
+        except StorageError:
+            raise
+        except Exception as error:
+            # A description that is not ours may go wrong in any way.
+            msg = f"its description makes no sense ({type(error).__name__}: {error})."
+            raise StorageError(msg) from error
 
 
-def _versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of what is loaded, for those who wonder about a file."""
-    modules = ((name, sys.modules.get(name)) for name in (*packages, *_LIBRARIES))
-    versions = {name: getattr(module, "__version__", None) for name, module in modules}
-    return {name: str(version) for name, version in versions.items() if version}
+def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
+    """Return the members of a file, if all that it names can be found again."""
+    from skops import io as skops
+
+    with zipfile.ZipFile(io.BytesIO(skops.dumps(twin))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members = share_nodes(members)
+    schema = Schema(members, registry)
+    for name in sorted(schema.refused()):
+        if find_loaded(*name.rsplit(".", 1)) is None:
+            msg = f"it holds {name}, which cannot be found by its name"
+            raise StorageError(msg)
+    schema.check()
+    return members
+
+
+def _blame(leaf: Any, place: str, registry: Registry) -> None:
+    """Say so, with its place, if a part is what cannot be saved."""
+    try:
+        _write(leaf, registry)
+    except Exception as error:
+        msg = f"`{place}` cannot be saved ({error}), got {leaf!r:.120}."
+        raise StorageError(msg) from error
+
+
+def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> Any:
+    from skops import io as skops
+
+    schema = Schema(members, registry)
+    names = schema.refused()
+    loader, *root = (schema.root[f"__{part}__"] for part in _PARTS)
+    if registry.find(*root) is None or loader == "TypeNode":
+        msg = (
+            f"it holds {'.'.join(root)!r}, and here only models of "
+            f"{' and '.join(registry.packages)} are loaded."
+        )
+        raise StorageError(msg)
+    data = pack_members({**members, SCHEMA: schema.text()})
+    refused = names.difference(trusted)
+    if not refused and names:
+        # What is trusted may have parts that only skops knows of, such as methods.
+        refused = set(skops.get_untrusted_types(data=data)) - schema.names
+        refused = refused.difference(trusted)
+    if refused:
+        listed = sorted(refused)
+        msg = (
+            f"it holds {', '.join(listed)}, which are not trusted. If you know who "
+            f"wrote the file, load it with `trusted={listed!r}`."
+        )
+        raise StorageError(msg)
+    schema.check()
+    model = skops.loads(data, trusted=[*schema.names, *trusted])
+    for value in walk_objects(model):
+        check_tables(value)
+        if type(value) in registry:
+            state = complete_state(type(value), vars(value))
+            object.__setattr__(value, "__dict__", state)
+    return model

@@ -6,39 +6,21 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import ModuleType
-
-from calibration.storage.errors import StorageError
 
 
-def name_of_class(cls: type) -> str:
-    """Return the name under which a class is written.
+def name_of(thing: object) -> str:
+    """Return the name of a class or function: its module, and its own.
 
     Parameters
     ----------
-    cls : type
+    thing : type or function
 
     Returns
     -------
     str
-        Module and name.
     """
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def is_own(cls: type, packages: Sequence[str]) -> bool:
-    """Say whether a class is defined in one of the packages.
-
-    Parameters
-    ----------
-    cls : type
-    packages : sequence of str
-
-    Returns
-    -------
-    bool
-    """
-    return cls.__module__.partition(".")[0] in packages
+    own = getattr(thing, "__qualname__", repr(thing))
+    return f"{getattr(thing, '__module__', None)}.{own}"
 
 
 class Registry:
@@ -55,66 +37,34 @@ class Registry:
 
     def __init__(self, packages: Sequence[str]):
         self.packages = tuple(packages)
-        self._classes, self._by_name = _find_classes(self.packages)
+        self.classes = _find_classes(self.packages)
 
     def __contains__(self, cls: object) -> bool:
-        return isinstance(cls, type) and self._classes.get(name_of_class(cls)) is cls
+        return self.classes.get(name_of(cls)) is cls
 
-    def names(self) -> list[str]:
-        """Return the names of all classes.
-
-        Returns
-        -------
-        list of str
-        """
-        return list(self._classes)
-
-    def find(self, name: object) -> type:
-        """Return a class by the name that it was written under.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        type
-        """
-        if isinstance(name, str):
-            if name in self._classes:
-                return self._classes[name]
-            package = name.partition(":")[0].partition(".")[0]
-            namesakes = self._by_name.get((package, name.partition(":")[2]), [])
-            if len(namesakes) == 1:
-                return namesakes[0]
-            if package not in self.packages and package.isidentifier():
-                msg = (
-                    f"it holds {name!r}, and here only models of "
-                    f"{' and '.join(self.packages)} are loaded."
-                )
-                raise StorageError(msg)
-        msg = f"it holds {name!r}, a class that this version does not know."
-        raise StorageError(msg)
+    def find(self, module: str, name: str) -> type | None:
+        """Return a class by the names it was written under, None if there is none."""
+        if (cls := self.classes.get(f"{module}.{name}")) is not None:
+            return cls
+        package = module.partition(".")[0]
+        if package not in self.packages:
+            return None
+        namesakes = [
+            cls
+            for cls in self.classes.values()
+            if cls.__qualname__ == name and cls.__module__.startswith(f"{package}.")
+        ]
+        return namesakes[0] if len(namesakes) == 1 else None
 
 
 @lru_cache(maxsize=8)
-def _find_classes(
-    packages: tuple[str, ...],
-) -> tuple[Mapping[str, type], Mapping[tuple[str, str], list[type]]]:
+def _find_classes(packages: tuple[str, ...]) -> Mapping[str, type]:
     classes: dict[str, type] = {}
-    by_name: dict[tuple[str, str], list[type]] = {}
     for package in packages:
-        for module in _walk_modules(package):
+        root = importlib.import_module(package)
+        found = pkgutil.walk_packages(root.__path__, f"{package}.")
+        for module in [root, *(importlib.import_module(info.name) for info in found)]:
             for value in vars(module).values():
                 if isinstance(value, type) and value.__module__ == module.__name__:
-                    classes[name_of_class(value)] = value
-    for cls in classes.values():
-        package = cls.__module__.partition(".")[0]
-        by_name.setdefault((package, cls.__qualname__), []).append(cls)
-    return classes, by_name
-
-
-def _walk_modules(package: str) -> list[ModuleType]:
-    root = importlib.import_module(package)
-    found = pkgutil.walk_packages(root.__path__, f"{package}.")
-    return [root, *(importlib.import_module(info.name) for info in found)]
+                    classes[name_of(value)] = value
+    return classes

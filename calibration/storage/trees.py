@@ -11,37 +11,28 @@ from numpy.typing import NDArray
 from calibration.storage.errors import StorageError
 
 
-def check_trees(value: object) -> None:
-    """Refuse trees in an object whose nodes or features are none.
+def check_tables(holder: Any) -> None:
+    """Refuse trees in the attributes of an object whose nodes or features are none.
 
     Parameters
     ----------
-    value : object
+    holder : object
         As skops has read it.
     """
-    for holder in _walk(value):
-        state = vars(holder)
-        if "tree_" in state:
-            tree = state["tree_"]
-            _check_features(tree.n_features, holder)
-            inner = tree.children_left != -1
-            children = np.stack([tree.children_left, tree.children_right])
-            _check_nodes(children, tree.feature, inner, tree.n_features)
-        elif "_predictors" in state:
-            for predictor in np.ravel(np.array(state["_predictors"], dtype=object)):
-                nodes = predictor.nodes
-                children = np.stack([nodes["left"], nodes["right"]]).astype(np.int64)
-                inner = nodes["is_leaf"] == 0
-                _check_nodes(
-                    children, nodes["feature_idx"], inner, holder.n_features_in_
-                )
-        elif hasattr(holder, "estimator_params"):
-            # Ensembles check the table themselves, and then ask trees without checks.
-            for member in np.ravel(
-                np.array(state.get("estimators_", ()), dtype=object)
-            ):
-                if "tree_" in getattr(member, "__dict__", {}):
-                    _check_features(member.tree_.n_features, holder)
+    state = vars(holder)
+    if "tree_" in state:
+        _check_features(state["tree_"].n_features, holder)
+    elif "_predictors" in state:
+        for predictor in np.ravel(np.array(state["_predictors"], dtype=object)):
+            nodes = predictor.nodes
+            children = np.stack([nodes["left"], nodes["right"]]).astype(np.int64)
+            inner = nodes["is_leaf"] == 0
+            check_nodes(children, nodes["feature_idx"], inner, holder.n_features_in_)
+    elif hasattr(holder, "estimator_params"):
+        # Ensembles check the table themselves, and then ask trees without checks.
+        for member in np.ravel(np.array(state.get("estimators_", ()), dtype=object)):
+            if "tree_" in getattr(member, "__dict__", {}):
+                _check_features(member.tree_.n_features, holder)
 
 
 def _check_features(n_features: int, holder: Any) -> None:
@@ -52,10 +43,21 @@ def _check_features(n_features: int, holder: Any) -> None:
         raise StorageError(msg)
 
 
-def _check_nodes(
-    children: NDArray[Any], feature: NDArray[Any], inner: NDArray[Any], n_features: int
+def check_nodes(
+    children: NDArray[Any],
+    feature: NDArray[Any],
+    inner: NDArray[Any],
+    n_features: float = np.inf,
 ) -> None:
-    """Refuse nodes whose children do not come after them: one may walk in circles."""
+    """Refuse nodes whose children do not come after them: one may walk in circles.
+
+    Parameters
+    ----------
+    children : ndarray of shape (2, n_nodes)
+    feature, inner : ndarrays of shape (n_nodes,)
+        Where a node splits, and whether it does.
+    n_features : int, optional
+    """
     n = len(inner)
     below = children[:, inner]
     used = feature[inner]
@@ -70,8 +72,17 @@ def _check_nodes(
         raise StorageError(msg)
 
 
-def _walk(root: object) -> Iterator[Any]:
-    """Yield all objects with attributes inside an object, each once."""
+def walk_objects(root: object) -> Iterator[Any]:
+    """Yield all objects with attributes inside an object, each once.
+
+    Parameters
+    ----------
+    root : object
+
+    Yields
+    ------
+    object
+    """
     seen: set[int] = set()
     waiting: list[Any] = [root]
     while waiting:

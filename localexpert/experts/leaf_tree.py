@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.storage import StorageError, check_nodes
 from calibration.typing import Float64Array
 from localexpert._kernels.leaf_trees import add_leaves
 from localexpert.data.folds import Rows
@@ -67,6 +68,22 @@ class LeafTree:
         # Quotients of an increasing run increase, and none exceeds one.
         cdf = (total[:, :-1] / total[:, -1:]).astype(np.float32)
         return cls(feature, cut, missing_left, left, right, leaf, cdf)
+
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a tree that a file made up: kernels follow it without checks."""
+        tree = cls(**state)
+        inner = tree.left >= 0
+        check_nodes(np.stack([tree.left, tree.right]), tree.feature, inner)
+        leaf = tree.leaf[~inner]
+        if (
+            len({part.shape for part in (tree.cut, tree.missing_left, tree.leaf)}) > 1
+            or (leaf < 0).any()
+            or (leaf >= len(tree.cdf)).any()
+        ):
+            msg = "it holds a tree whose leaves are none."
+            raise StorageError(msg)
+        return state
 
     def add(
         self,

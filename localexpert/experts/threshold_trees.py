@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from calibration.storage import StorageError, TextTable, read_trees
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import (
     CATEGORY,
@@ -74,11 +75,37 @@ class ThresholdTrees:
         """
         n_rounds = -1 if stop is None else stop - start
         text = booster.model_to_string(start_iteration=start, num_iteration=n_rounds)
-        blocks = text.split("end of trees")[0].split("\nTree=")[1:]
-        return cls(booster.num_feature() - 1, **_join_trees(blocks))
+        return cls(booster.num_feature() - 1, **_join_trees(read_trees(text)))
+
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse trees that a file made up: kernels follow them without checks."""
+        trees = cls(**state)
+        n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
+        n_words = len(trees.category_words)
+        # Of one length, or this is an error.
+        columns = [trees.left, trees.right, trees.first_word, trees.n_words]
+        columns += [trees.feature, trees.kind, trees.missing_left, np.arange(n_nodes)]
+        left, right, first, run, feature, *_, place = np.stack(columns)
+        children = np.stack([left, right])
+        if not (
+            ((children > place) | (children < 0)).all()
+            and _lie_within(children, -n_leaves, n_nodes)
+            and _lie_within(trees.roots, -n_leaves, n_nodes)
+            and _lie_within(feature, 0, trees.n_features + 1)
+            and _lie_within(run, 0, n_words + 1)
+            and _lie_within(first, 0, n_words + 1)
+            and (first <= n_words - run).all()
+        ):
+            msg = "it holds trees of thresholds whose nodes lead nowhere."
+            raise StorageError(msg)
+        return state
 
     def sum(self, X: Float64Array, places: Float64Array) -> Float64Array:
         """Return raw scores, shape (n, len(places)), at increasing places."""
+        if X.shape[1] != self.n_features:
+            msg = f"`X` must have {self.n_features} columns, got {X.shape[1]}."
+            raise ValueError(msg)
         on_threshold = self.feature == self.n_features
         place_cut = np.where(
             on_threshold, np.searchsorted(places, self.cut, side="right"), -1
@@ -91,14 +118,17 @@ class ThresholdTrees:
         return TreeArrays(*(getattr(self, name) for name in TreeArrays._fields))
 
 
-def _join_trees(blocks: list[str]) -> dict[str, Any]:
+def _lie_within(values: Int64Array, low: int, high: int) -> bool:
+    return bool(((values >= low) & (values < high)).all())
+
+
+def _join_trees(trees: list[TextTable]) -> dict[str, Any]:
     """Return the arrays of all trees, one after the other, from their text."""
     parts: dict[str, list[Any]] = {name: [] for name in _ARRAYS}
     roots = []
     n_nodes = n_leaves = n_words = 0
-    for block in blocks:
-        tree = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        leaves = _numbers(tree, "leaf_value")
+    for tree in trees:
+        leaves = tree.numbers("leaf_value")
         roots.append(n_nodes if len(leaves) > 1 else -n_leaves - 1)
         parts["leaf_value"].append(leaves)
         if len(leaves) > 1:
@@ -117,10 +147,10 @@ def _join_trees(blocks: list[str]) -> dict[str, Any]:
     return {"roots": np.array(roots, dtype=np.int64), **joined}
 
 
-def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
+def _read_nodes(tree: TextTable) -> dict[str, Any]:
     """Return the arrays of one tree's nodes from its lines."""
-    decision = _numbers(tree, "decision_type").astype(np.int64)
-    cut = _numbers(tree, "threshold")
+    decision = tree.integers("decision_type")
+    cut = tree.numbers("threshold")
     is_category = (decision & _CATEGORY) > 0
     missing = decision >> _MISSING_SHIFT
     if (missing[~is_category] == _MISSING_ZERO).any():
@@ -128,7 +158,7 @@ def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
         raise ValueError(msg)
     kind = np.where(missing == _MISSING_NAN, NUMBER_OR_NAN, NUMBER)
     kind[is_category] = CATEGORY
-    bounds = _numbers(tree, "cat_boundaries").astype(np.int64)
+    bounds = tree.integers("cat_boundaries")
     first_word, n_words = np.zeros((2, len(cut)), dtype=np.int64)
     # The "threshold" of a category is the number of its run of words.
     run = cut[is_category].astype(np.int64)
@@ -136,15 +166,15 @@ def _read_nodes(tree: dict[str, str]) -> dict[str, Any]:
         first_word[is_category] = bounds[run]
         n_words[is_category] = bounds[run + 1] - bounds[run]
     return {
-        "feature": _numbers(tree, "split_feature").astype(np.int64),
+        "feature": tree.integers("split_feature"),
         "kind": kind,
         "cut": cut,
         "missing_left": ((decision & _MISSING_LEFT) > 0).astype(np.int64),
-        "left": _numbers(tree, "left_child").astype(np.int64),
-        "right": _numbers(tree, "right_child").astype(np.int64),
+        "left": tree.integers("left_child"),
+        "right": tree.integers("right_child"),
         "first_word": first_word,
         "n_words": n_words,
-        "category_words": _numbers(tree, "cat_threshold").astype(np.int64),
+        "category_words": tree.words(),
     }
 
 
@@ -160,11 +190,6 @@ _ARRAYS: dict[str, Callable[..., Any]] = {
     "category_words": np.int64,
     "leaf_value": np.float64,
 }
-
-
-def _numbers(tree: dict[str, str], name: str) -> Float64Array:
-    """Return the numbers of one line, none where the line is missing."""
-    return np.array(tree.get(name, "").split(), dtype=np.float64)
 
 
 def _concatenate(parts: list[Any], dtype: Any) -> Any:

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from calibration.storage import load_model, save_model
-from localexpert.storage.boosters import LightGBMParts, XGBoostParts
 
 _PACKAGES = ("calibration", "localexpert")
-_KINDS = (LightGBMParts(), XGBoostParts())
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -23,7 +21,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     path : path-like
         Replaced if it is there.
     """
-    save_model(model, path, packages=_PACKAGES, kinds=_KINDS)
+    save_model(model, path, packages=_PACKAGES)
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
@@ -67,4 +65,4 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     >>> bool((again.predict(x) == model.predict(x)).all())
     True
     """
-    return load_model(path, trusted=trusted, packages=_PACKAGES, kinds=_KINDS)
+    return load_model(path, trusted=trusted, packages=_PACKAGES)

@@ -3,6 +3,8 @@
 import copy
 import io
 import json
+import re
+import sys
 import zipfile
 
 import numpy as np
@@ -14,11 +16,15 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from calibration import BBQCalibrator, CalibratedClassifier
 from calibration.storage import StorageError, load
 from tests.calibration.storage.archives import (
+    SCHEMA,
     describe,
+    find_nodes,
     put_together,
     take_apart,
     with_description,
@@ -105,11 +111,27 @@ JUNK = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=5),
     st.sampled_from(
-        ["os:system", "calibration.exceptions:CalibrationWarning", "plain", "made"]
+        [
+            "os",
+            "system",
+            "eval",
+            "calibration.exceptions",
+            "CalibrationWarning",
+            "StandIn",
+            "calibration.storage.stand_ins",
+            "TypeNode",
+            "ObjectNode",
+            "MethodNode",
+            "FunctionNode",
+            "ConstructorFromReduceNode",
+            "builtins",
+            "dict",
+            "__class__",
+        ]
     ),
     st.just([]),
     st.just({}),
-    st.builds(lambda n: {"ref": n}, st.integers(-2, 300)),
+    st.builds(lambda n: {"__id__": n}, st.integers(-2, 300)),
 )
 
 
@@ -138,71 +160,253 @@ def test_descriptions_that_are_made_up(data, sound, target):
 
 
 @given(data=st.data())
-def test_schemas_of_skops_that_are_made_up(data, sound, target):
-    members = dict(sound[2])
-    name = next(n for n in members if n.endswith(".json") and n.startswith("parts/"))
-    schema = json.loads(members[name])
-    replace_somewhere(schema, data)
-    members[name] = json.dumps(schema).encode()
-    put_together(target, members)
+def test_nodes_that_are_made_up(data, sound, target):
+    description = copy.deepcopy(describe(sound[2]))
+    nodes = list(find_nodes(description))
+    for _ in range(data.draw(st.integers(1, 3))):
+        node = data.draw(st.sampled_from(nodes))
+        node[data.draw(st.sampled_from(sorted(node)))] = data.draw(JUNK)
+    put_together(target, with_description(sound[2], description))
     load_or_refuse(target)
 
 
 @given(text=st.text(max_size=50))
 @settings(max_examples=20)
 def test_descriptions_that_are_no_json(text, sound, target):
-    put_together(target, {**sound[2], "description.json": text.encode("utf-8")})
+    put_together(target, {**sound[2], SCHEMA: text.encode("utf-8")})
     assert isinstance(load_or_refuse(target), StorageError)
 
 
 @pytest.mark.parametrize(
     "text",
-    [b"[" * 100_000, b'{"root": NaN, "nodes": []}', b"1" * 10_000, b"\xff", b"[]"],
+    [b"[" * 100_000, b"1" * 10_000, b"\xff", b"[]", b"{}", b'{"protocol": true}'],
 )
 def test_json_of_bad_will(text, sound, target):
-    put_together(target, {**sound[2], "description.json": text})
-    with pytest.raises(StorageError, match=r"no sound JSON|no description"):
+    put_together(target, {**sound[2], SCHEMA: text})
+    with pytest.raises(StorageError, match=r"no sound JSON|of no protocol of skops"):
         load(target)
 
 
+@pytest.mark.parametrize("protocol", [-1, 0, 1, 3, 99, "2", None, 2.5, True])
+def test_protocols_of_skops_whose_nodes_are_others(protocol, sound, target):
+    description = {**describe(sound[2]), "protocol": protocol}
+    put_together(target, with_description(sound[2], description))
+    with pytest.raises(StorageError, match="of no protocol of skops"):
+        load(target)
+
+
+def node(loader, name, number=1, **content):
+    """A node as skops writes it."""
+    module, _, own = name.rpartition(".")
+    names = {"__loader__": loader, "__module__": module, "__class__": own}
+    return {**names, "__id__": number, **content}
+
+
+def json_node(text, number):
+    return node("JsonNode", "builtins.str", number, content=text)
+
+
+def tuple_node(*items, number=90):
+    return node("TupleNode", "builtins.tuple", number, content=list(items))
+
+
+def list_node(*items, number=80):
+    return node("ListNode", "builtins.list", number, content=list(items))
+
+
+def dict_node(key_type, number=70, **items):
+    return node("DictNode", "builtins.dict", number, key_types=key_type, content=items)
+
+
+def assert_refused(root, complaint, sound, target, extra=None):
+    """Load a file whose model has a node in it, or is one."""
+    inside = node(
+        "ObjectNode",
+        "calibration.binning.bbq.BBQCalibrator",
+        99,
+        content=dict_node(
+            list_node(node("TypeNode", "builtins.str", 60), number=61), 62, x=root
+        ),
+    )
+    members = {**sound[2], **(extra or {})}
+    put_together(target, with_description(members, {**inside, "protocol": 2}))
+    with pytest.raises(StorageError, match=complaint):
+        load(target)
+    put_together(target, with_description(members, {**root, "protocol": 2}))
+    with pytest.raises(StorageError, match=rf"{complaint}|only models of calibration"):
+        load(target)
+
+
+def run(*arguments):
+    RUN.append(arguments)
+
+
+LOADERS = [
+    "ObjectNode",
+    "ConstructorFromReduceNode",
+    "FunctionNode",
+    "TypeNode",
+    "NdArrayNode",
+    "DictNode",
+    "ListNode",
+    "SetNode",
+    "TupleNode",
+    "RandomStateNode",
+    "RandomGeneratorNode",
+    "MaskedArrayNode",
+    "DefaultDictNode",
+    "SparseMatrixNode",
+    "TreeNode",
+    "LossNode",
+    "QuantileForestNode",
+    "BytesNode",
+    "CachedNode",
+    "NoSuchNode",
+    "",
+]
+EVIL = [
+    f"{__name__}.run",
+    "os.system",
+    "posix.system",
+    "builtins.eval",
+    "builtins.getattr",
+    "builtins.__import__",
+    "functools.partial",
+    "subprocess.Popen",
+    "operator.methodcaller",
+    "antigravity.fly",
+    "calibration.storage.model.save_model",
+    "sklearn.datasets._base.load_files",
+    "numpy.load",
+    "numpy.f2py.run_main",
+]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_nothing_is_run_not_even_by_skops(loader, sound, target):
+    one, other = (tuple_node(json_node('"true"', n), number=n + 1) for n in (50, 52))
+    for name in EVIL:
+        content = {"content": one, "type": "numpy", "file": "1.bin"}
+        evil = node(loader, name, **content, __reduce__={"args": other})
+        assert_refused(evil, f"{name.rpartition('.')[2]}.* not trusted", sound, target)
+    assert RUN == []
+    assert "antigravity" not in sys.modules
+
+
 @pytest.mark.parametrize(
-    ("nodes", "complaint"),
+    ("loader", "name", "content"),
     [
-        ([[0, "object", "os:system", {}]], "'os:system'"),
-        ([[0, "object", "builtins:eval", {}]], "'builtins:eval'"),
+        ("MethodNode", "builtins.str", {"func": "format", "obj": json_node('"x"', 91)}),
         (
-            [[0, "made", "calibration.binning.bbq:BBQCalibrator", [1]]],
-            "not made by a call",
+            "PartialNode",
+            "functools.partial",
+            {
+                "func": node("FunctionNode", f"{__name__}.run", 2),
+                "args": tuple_node(),
+                "kwds": json_node("{}", 3),
+                "namespace": json_node("null", 4),
+            },
         ),
-        ([[0, "named", "calibration.binning.bbq:BBQCalibrator", {}]], "which is none"),
+        ("OperatorFuncNode", "operator.methodcaller", {}),
+        ("OperatorFuncNode", "operator.attrgetter", {}),
+        ("FunctionNode", "numpy.save", {}),
+        ("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", {}),
+        ("QuantileForestNode", "quantile_forest.QuantileForest", {}),
+        ("ObjectNode", "lightgbm.basic.Booster", {}),
+        ("ObjectNode", "calibration.nothing.Nothing", {}),
+        ("ObjectNode", "localexpert.cli.table.TableModel", {}),
+        ("NdArrayNode", "calibration.binning.bbq.BBQCalibrator", {}),
+        ("TupleNode", "calibration.binning.bbq.BBQCalibrator", {}),
+        ("DictNode", "calibration.binning.bbq.BBQCalibrator", {}),
+        ("TypeNode", "builtins.type", {}),
+        ("ConstructorFromReduceNode", "calibration.binning.bbq.BBQCalibrator", {}),
+        ("ConstructorFromReduceNode", "sklearn.svm._classes.SVC", {}),
+        ("ConstructorFromReduceNode", "builtins.bytearray", {}),
+    ],
+)
+def test_nodes_that_call_are_refused(loader, name, content, sound, target):
+    evil = node(loader, name, content=content, attrs=tuple_node(number=95))
+    assert_refused(evil, f"{name}.* not trusted", sound, target)
+    assert RUN == []
+
+
+def stand_in(kind, *parts):
+    """A call of a stand-in."""
+    content = tuple_node(json_node(json.dumps(kind), 91), *parts)
+    name = "calibration.storage.stand_ins.StandIn"
+    return node("ConstructorFromReduceNode", name, 1, content=content)
+
+
+@pytest.mark.parametrize(
+    ("root", "complaint"),
+    [
+        (stand_in("system", json_node('"true"', 2)), "makes no sense"),
+        (stand_in("__class__"), "makes no sense"),
+        (stand_in("lightgbm", json_node('"x"', 2)), "makes no sense"),
+        (stand_in("frozen", json_node("1", 2)), "makes no sense"),
+        (stand_in("shaped", json_node("1", 2)), "makes no sense"),
+        (stand_in("dtype", json_node('"no such"', 2)), "makes no sense"),
+        # Round and round: a tuple and an object that hold themselves.
+        (tuple_node({"__id__": 90}), "makes no sense"),
         (
-            [[0, "class", "localexpert.regressor.regressor:LocalExpertRegressor"]],
-            "only models",
+            node(
+                "ObjectNode",
+                "calibration.binning.bbq.BBQCalibrator",
+                1,
+                content={"__id__": 1},
+            ),
+            "makes no sense",
         ),
-        ([[0, "class", "calibration.nothing:Nothing"]], "does not know"),
+        (tuple_node({"__id__": 55}), "makes no sense"),
+        (tuple_node(json_node("1", 5), json_node("2", 5)), "two nodes 5"),
+        (tuple_node({"__id__": 5, "more": 1}), "a node without a name"),
+        (json_node("no json", 1), "makes no sense"),
+        (json_node(7, 1), "makes no sense"),
+        (list_node({"__id__": 1, "__loader__": None}), "a node without a name"),
         (
-            [[0, "class", "calibration.binning.bbq:BBQCalibrator"]],
-            "no model but an object",
+            dict_node(
+                list_node(node("TypeNode", "builtins.object", 3)), a=tuple_node()
+            ),
+            "keys of the type builtins.object",
         ),
-        ([[0, "list", []]], "no model but an object of list"),
-        ([[0, "tuple", [{"ref": 0}]]], "makes no sense"),
-        ([[0, "list", []], [0, "list", []]], "two nodes 0"),
-        ([[0, "objects", [10**9, 10**9], []]], "has 0 items"),
-        ([[0, "array", "arrays/77.npy", True]], "is missing"),
-        ([[0, "part", "pickle", {}, {}]], "not read here"),
-        ([[0, "plain", "seeds", [1, None, 10**9, 0]]], "a pool of"),
-        ([[0, "plain", "bits", ["system", {}, None]]], "makes no sense"),
-        ([[0, "plain", "eval", ["1"]]], "makes no sense"),
         (
-            [[0, "object", "calibration.binning.bbq:BBQCalibrator", {"__class__": 1}]],
-            "sets the attribute",
+            dict_node(
+                list_node(node("TypeNode", "calibration.storage.stand_ins.StandIn", 3)),
+                lightgbm=tuple_node(),
+            ),
+            "keys of the type calibration.storage",
+        ),
+        (dict_node(tuple_node({"__id__": 80}), a=list_node()), "type builtins.list"),
+        (
+            node(
+                "RandomGeneratorNode",
+                "numpy.random._generator.Generator",
+                content={
+                    "bit_generator": tuple_node(),
+                    "seed_seq": dict_node(
+                        list_node(), pool_size=json_node(str(10**9), 5)
+                    ),
+                },
+            ),
+            "a pool of",
         ),
     ],
 )
-def test_nodes_of_bad_will(nodes, complaint, sound, target):
-    description = {"nodes": nodes, "root": {"ref": 0}}
-    put_together(target, with_description(sound[2], description))
-    with pytest.raises(StorageError, match=complaint):
+def test_nodes_of_bad_will(root, complaint, sound, target):
+    assert_refused(root, complaint, sound, target)
+
+
+def test_nodes_that_stand_for_many_others_are_refused(sound, target):
+    root = list_node(json_node("1", 1), number=100)
+    for number in range(101, 140):
+        root = list_node(root, {"__id__": number - 1}, number=number)
+    assert_refused(root, r"stands for 1\.\d+e\+12 nodes", sound, target)
+
+
+def test_what_is_no_model_is_not_loaded(sound, target):
+    root = node("TypeNode", "calibration.binning.bbq.BBQCalibrator", protocol=2)
+    put_together(target, with_description(sound[2], root))
+    with pytest.raises(StorageError, match="only models of calibration"):
         load(target)
 
 
@@ -211,64 +415,43 @@ def npy_header(text):
 
 
 @pytest.mark.parametrize(
-    "header",
+    "data",
     [
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}\n",
-        b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n",
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}\n",
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}\n",
-        b"{'descr': '<U0', 'fortran_order': False, 'shape': (9999999999,)}\n",
-        b"__import__('os').system('true')\n",
-        b"(" * 5000 + b"\n",
-        b"",
-    ],
+        npy_header(header)
+        for header in (
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}\n",
+            b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n",
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}\n",
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}\n",
+            b"{'descr': '<U0', 'fortran_order': False, 'shape': (9999999999,)}\n",
+            b"__import__('os').system('true')\n",
+            b"(" * 5000 + b"\n",
+            b"",
+        )
+    ]
+    # A pickle, a zip, and nothing: numpy would read the second.
+    + [b"\x80\x04cos\nsystem\n", b"PK\x03\x04", b""],
 )
-@pytest.mark.parametrize("suffix", ["npy", "planes"])
-def test_arrays_of_bad_will(header, suffix, sound, target):
-    members = dict(sound[2])
-    members["arrays/99." + suffix] = npy_header(header)
-    nodes = [[0, "array", "arrays/99." + suffix, True]]
-    put_together(target, with_description(members, {"nodes": nodes, "root": None}))
-    with pytest.raises(StorageError, match="an array"):
-        load(target)
+@pytest.mark.parametrize("suffix", ["npy", "bin"])
+def test_arrays_of_bad_will(data, suffix, sound, target):
+    name = f"99.{suffix}"
+    root = node("NdArrayNode", "numpy.ndarray", type="numpy", file=name)
+    assert_refused(root, "an array", sound, target, {name: data})
 
 
-def run(*arguments):
-    RUN.append(arguments)
+@pytest.mark.parametrize("name", ["77.npy", "../77.npy", "", None, 7, ["x"]])
+def test_members_that_are_not_there(name, sound, target):
+    root = node("NdArrayNode", "numpy.ndarray", type="numpy", file=name)
+    assert_refused(root, r"is missing|makes no sense", sound, target)
 
 
-def test_nothing_is_run_not_even_by_skops(sound, target):
-    members = dict(sound[2])
-    name = next(n for n in members if n.endswith(".json") and n.startswith("parts/"))
-    schema = json.loads(members[name])
-    for loader in ("ConstructorFromReduceNode", "FunctionNode", "TypeNode"):
-        for function in ((__name__, "run"), ("os", "system"), ("builtins", "eval")):
-            evil = {
-                "__module__": function[0],
-                "__class__": function[1],
-                "__loader__": loader,
-                "content": {
-                    "__class__": "str",
-                    "__module__": "builtins",
-                    "__loader__": "JsonNode",
-                    "content": '["true"]',
-                },
-            }
-            changed = {**schema, "content": evil, "__id__": 1}
-            members[name] = json.dumps(changed).encode()
-            put_together(target, members)
-            with pytest.raises(StorageError, match=f"{function[1]}.* not trusted"):
-                load(target)
-    assert RUN == []
-
-
-def test_a_pickle_inside_is_never_read(sound, target):
-    members = dict(sound[2])
-    members["arrays/99.npy"] = b"\x80\x04cos\nsystem\n"
-    nodes = [[0, "array", "arrays/99.npy", True]]
-    put_together(target, with_description(members, {"nodes": nodes, "root": None}))
-    with pytest.raises(StorageError, match="no sound header"):
-        load(target)
+def test_a_class_that_has_moved_is_found_by_its_name(sound, target):
+    description = describe(sound[2])
+    for found in find_nodes(description):
+        if found["__module__"].startswith("calibration."):
+            found["__module__"] = "calibration.somewhere.else"
+    put_together(target, with_description(sound[2], description))
+    np.testing.assert_array_equal(load(target).predict_proba(sound[3]), sound[4])
 
 
 @pytest.mark.parametrize(
@@ -300,7 +483,48 @@ def test_trees_that_lead_nowhere_are_refused(estimator, tmp_path):
         load(path)
 
 
+def test_trees_whose_tables_do_not_fit_are_refused(sound, target):
+    for key, content in (("node_count", "99999"), ("max_depth", '"deep"')):
+        description = describe(sound[2])
+        for found in find_nodes(description):
+            if found["__loader__"] == "DictNode" and "node_count" in found["content"]:
+                number = found["content"][key]["__id__"]
+                found["content"][key] = json_node(content, 10**6 + number)
+                break
+        put_together(target, with_description(sound[2], description))
+        with pytest.raises(StorageError, match=r"tables do not fit|makes no sense"):
+            load(target)
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_boosters_that_lead_nowhere_are_refused(piped, tmp_path):
+    lightgbm = pytest.importorskip("lightgbm")
+    _, X = make_model()
+    booster = lightgbm.LGBMClassifier(
+        n_estimators=2, min_child_samples=5, verbosity=-1, n_jobs=1
+    )
+    estimator = make_pipeline(StandardScaler(), booster) if piped else booster
+    path = tmp_path / "model.zip"
+    model = CalibratedClassifier(estimator, cv=2).fit(X, X[:, 0] > 0)
+    model.save(path)
+    again = load(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    members = take_apart(path)
+    changed = {
+        name: re.sub(rb"leaf_value=\S+", b"leaf_value=-", data)
+        for name, data in members.items()
+    }
+    assert changed != members
+    put_together(path, changed)
+    with pytest.raises(StorageError, match="LightGBM that is not sound"):
+        load(path)
+
+
 def test_the_archive_is_an_ordinary_zip(sound):
     with zipfile.ZipFile(sound[0]) as archive:
         assert archive.testzip() is None
-        assert {"manifest.json", "description.json"} <= set(archive.namelist())
+        assert archive.namelist() == ["model.skops"]
+        inner = archive.read("model.skops")
+    with zipfile.ZipFile(io.BytesIO(inner)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist()[0] == SCHEMA

@@ -1,0 +1,184 @@
+"""`StandIn`: what skops writes in the place of values that it does not know."""
+
+from __future__ import annotations
+
+import importlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.storage.errors import StorageError
+from calibration.storage.lightgbm_text import check_booster_text
+from calibration.storage.trees import check_nodes
+
+# Without a public name.
+_TREE = importlib.import_module("sklearn.tree._tree").Tree
+# Indices that `pandas.Index` makes again from values and a dtype.
+_INDICES = {
+    "Index",
+    "DatetimeIndex",
+    "TimedeltaIndex",
+    "PeriodIndex",
+    "IntervalIndex",
+    "CategoricalIndex",
+}
+
+
+class StandIn:
+    """A value as a kind and parts, which skops calls to have the value again.
+
+    Parameters
+    ----------
+    kind : str
+        One of the makers below.
+    *parts : object
+        What its maker takes.
+    """
+
+    parts: tuple[Any, ...]
+
+    def __new__(cls, kind: str, *parts: Any) -> Any:
+        """Return the value itself."""
+        return _MAKERS[kind](*parts)
+
+    def __reduce__(self) -> tuple[type[StandIn], tuple[Any, ...]]:
+        return StandIn, self.parts
+
+
+def stand_in(kind: str, *parts: Any) -> StandIn:
+    """Return a stand-in, which `StandIn(kind, *parts)` turns into a value.
+
+    Parameters
+    ----------
+    kind : str
+    *parts : object
+
+    Returns
+    -------
+    StandIn
+    """
+    out = object.__new__(StandIn)
+    out.parts = (kind, *parts)
+    return out
+
+
+def take_parts(value: Any) -> tuple[Any, ...] | None:
+    """Return the kind and the parts of a value, or None if skops knows it.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    tuple or None
+    """
+    if type(value) is complex:
+        return "complex", value.real, value.imag
+    if type(value) is _TREE:
+        return "tree", *value.__reduce__()[1], value.__getstate__()
+    cls = type(value)
+    library = cls.__module__.partition(".")[0]
+    if library == "pandas":
+        return _take_pandas(value, cls.__name__)
+    if library == "lightgbm" and cls.__name__ == "Booster":
+        text = value.model_to_string(num_iteration=-1).encode()
+        scores = {key: dict(score) for key, score in value.best_score.items()}
+        return "lightgbm", text, value.best_iteration, scores
+    return None
+
+
+def _take_pandas(value: Any, name: str) -> tuple[Any, ...] | None:
+    parts: tuple[Any, ...]
+    if name == "Timestamp":
+        zone = None if value.tz is None else str(value.tz)
+        parts = (name, value.to_datetime64(), zone)
+    elif name == "Timedelta":
+        parts = (name, value.to_timedelta64())
+    elif name == "Interval":
+        parts = (name, value.left, value.right, value.closed)
+    elif name == "CategoricalDtype":
+        parts = (name, value.categories, value.ordered)
+    elif name.endswith("Dtype"):
+        parts = ("dtype", str(value))
+    elif name == "RangeIndex":
+        parts = (name, value.start, value.stop, value.step, None, False, value.name)
+    elif name in _INDICES:
+        plain = isinstance(value.dtype, np.dtype)
+        values = value.to_numpy() if plain else list(value)
+        parts = ("Index", values, value.dtype, False, value.name)
+    else:
+        return None
+    twin = _make_pandas(*parts)
+    same = value.equals(twin) if hasattr(value, "equals") else value == twin
+    if not same or getattr(twin, "dtype", None) != getattr(value, "dtype", None):
+        msg = f"{value!r:.120}: what is read would not equal it"
+        raise StorageError(msg)
+    return "pandas", *parts
+
+
+def _make_pandas(name: str, *parts: Any) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        msg = "it holds values of pandas, which is not installed."
+        raise StorageError(msg) from error
+    if name == "Timestamp":
+        instant, zone = parts
+        stamp = pd.Timestamp(instant)
+        return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+    if name == "dtype":
+        return pd.api.types.pandas_dtype(*parts)
+    makers = (pd.Timedelta, pd.Interval, pd.CategoricalDtype, pd.RangeIndex, pd.Index)
+    return {maker.__name__: maker for maker in makers}[name](*parts)
+
+
+def _make_frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _make_dict(ordered: bool, pairs: list[list[Any]]) -> dict[Any, Any]:
+    return OrderedDict(pairs) if ordered else dict(pairs)
+
+
+def _make_tree(
+    n_features: int, n_classes: NDArray[np.intp], n_outputs: int, state: dict[str, Any]
+) -> Any:
+    """Return a tree of scikit-learn, which trusts all that it is made of."""
+    nodes = state["nodes"]
+    left, right = nodes["left_child"], nodes["right_child"]
+    if n_classes.shape != (n_outputs,) or state["node_count"] != len(nodes):
+        msg = "it holds a tree whose tables do not fit."
+        raise StorageError(msg)
+    check_nodes(np.stack([left, right]), nodes["feature"], left != -1, n_features)
+    tree = _TREE(n_features, n_classes, n_outputs)
+    tree.__setstate__(state)
+    return tree
+
+
+def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) -> Any:
+    """Return a booster of LightGBM, which has no training data any more."""
+    import lightgbm
+
+    model = text.decode()
+    check_booster_text(model)
+    booster = lightgbm.Booster(model_str=model)
+    booster.best_iteration = best_iteration
+    booster.best_score = best_score
+    return booster
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {
+    "scalar": lambda array: array[()],
+    "shaped": lambda items, shape: items.reshape(shape),
+    "frozen": _make_frozen,
+    "complex": complex,
+    "pairs": _make_dict,
+    "tree": _make_tree,
+    "lightgbm": _make_booster,
+    "pandas": _make_pandas,
+}

@@ -1,0 +1,158 @@
+"""Values that skops does not know: written through stand-ins, and the same again."""
+
+import datetime as dt
+from collections import OrderedDict
+from decimal import Decimal
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer
+
+from calibration import CalibratedClassifier, PlattCalibrator
+from calibration.storage import StorageError, load
+from tests.calibration.storage.test_calibrators import assert_same
+
+
+@pytest.fixture
+def reload(tmp_path):
+    """Save and load a value in a model."""
+
+    def save_and_load(value):
+        model = PlattCalibrator()
+        model.value_ = value
+        model.save(tmp_path / "model.zip")
+        return load(tmp_path / "model.zip").value_
+
+    return save_and_load
+
+
+def frozen(array):
+    array.setflags(write=False)
+    return array
+
+
+OBJECTS = np.array([[None, "a"], [(1, 2), 2.5]], dtype=object)
+BERLIN = ZoneInfo("Europe/Berlin")
+DAYS = pd.to_datetime(["2020-01-01", "2021-06-01"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        10**30,
+        float("nan"),
+        -0.0,
+        1j,
+        b"\x00bytes",
+        range(2, 9, 3),
+        slice(1, None),
+        frozenset({1, "a"}),
+        {1, "a"},
+        {(1, "a"): None, None: 1, 2.5: [1], "b": {True: 0}},
+        OrderedDict([("a", 1), ("b", 2)]),
+        OrderedDict([(1, 1), (0, 2)]),
+        {1: {2: {3: np.ones(2)}}},
+        np.float32(0.1),
+        np.int8(-1),
+        np.bool_(True),
+        np.str_("word"),
+        np.datetime64("2020-01-01T10", "h"),
+        np.timedelta64(3, "D"),
+        np.dtype("<f8"),
+        np.dtype([("a", "i4"), ("b", "f8")]),
+        np.float64,
+        str,
+        PlattCalibrator,
+        LogisticRegression,
+        np.arange(6.0).reshape(2, 3).T,
+        frozen(np.arange(3)),
+        np.array(["2020-01-01"], dtype="M8[ns]"),
+        np.zeros((0, 3)),
+        np.array(5.0),
+        OBJECTS,
+        OBJECTS[0],
+        frozen(OBJECTS.copy()),
+        np.array([], dtype=object),
+        dt.date(2020, 1, 2),
+        dt.datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=BERLIN),
+        dt.time(1, 2),
+        dt.timedelta(days=1, microseconds=5),
+        Decimal("1.50"),
+        Fraction(2, 3),
+        pd.Timestamp("2020-01-01 12:00"),
+        pd.Timestamp("2020-01-01 12:00", tz="Europe/Berlin"),
+        pd.Timedelta("3h"),
+        pd.Interval(0.5, 1.5, closed="left"),
+        pd.Interval(*DAYS),
+        pd.CategoricalDtype(["s", "l"], ordered=True),
+        pd.Int64Dtype(),
+        pd.RangeIndex(2, 9, 3, name="rows"),
+        pd.Index(["a", "b"], name="columns"),
+        pd.Index([1, (2, 3), None]),
+        DAYS.tz_localize(BERLIN),
+        pd.CategoricalIndex(["a", "b", "a"]),
+        pd.IntervalIndex.from_breaks([0, 1, 2]),
+    ],
+    ids=repr,
+)
+def test_values_are_the_same_again(value, reload):
+    again = reload(value)
+    assert_same(value, again)
+    assert repr(value) == repr(again)
+
+
+def test_generators_go_on_where_they_were(reload):
+    generator, state = np.random.default_rng(0), np.random.RandomState(0)
+    generator.normal(size=3), state.normal(size=3)
+    again, other = reload([generator, state])
+    assert again.normal() == generator.normal()
+    assert other.normal() == state.normal()
+
+
+def test_what_occurs_twice_is_one_object_again(reload):
+    array, words = np.ones(3), {1: "a"}
+    again = reload([array, words, (array, words), frozen(array.view())])
+    assert again[2][0] is again[0]
+    assert again[2][1] is again[1]
+    assert not again[3].flags.writeable
+
+
+def test_the_model_itself_is_left_alone(reload):
+    inner = {(1, 2): np.float64(3.0)}
+    estimator = LogisticRegression(C=np.float64(2.0))
+    model = CalibratedClassifier(estimator)
+    model.inner_ = inner
+    assert reload(model).inner_ == inner
+    assert model.inner_ is inner
+    assert type(inner[1, 2]) is np.float64
+    assert model.estimator is estimator
+    assert type(estimator.C) is np.float64
+
+
+class Hidden:
+    """Found by its name; a file that holds it has to be trusted."""
+
+
+def test_what_cannot_be_saved_is_named_with_its_place(reload, tmp_path):
+    class Local:
+        pass
+
+    for value, complaint in (
+        (lambda: None, r"model\.value_\['a'\]\[0\]` cannot be saved .*<lambda>"),
+        (Local(), r"model\.value_\['a'\]\[0\]` cannot be saved .*Local"),
+        ((i for i in ()), r"model\.value_\['a'\]\[0\]` cannot be saved .*generator"),
+        (
+            FunctionTransformer(lambda x: x),
+            r"model\.value_\['a'\]\[0\]\.func` cannot be saved .*<lambda>",
+        ),
+    ):
+        with pytest.raises(StorageError, match=complaint):
+            reload({"a": [value]})
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(StorageError, match=r"Hidden, which are not trusted"):
+        reload(Hidden())
+    assert type(load(tmp_path / "model.zip", trusted=[Hidden]).value_) is Hidden
