@@ -139,8 +139,7 @@ class BoostedTrees(Family):
     def _backward(self, answers: Float64Array) -> Float64Array:
         if not self.logarithm:
             return answers
-        out: Float64Array = getattr(self, "factor_", 1.0) * np.exp(answers)
-        return out
+        return getattr(self, "factor_", 1.0) * np.exp(answers)
 
     def _boosters(self, n: int) -> FoldBoosters:
         parameters = {

@@ -64,5 +64,4 @@ class ScaleModel:
         return self._finish(logs.mean(axis=0))
 
     def _finish(self, logs: Float64Array) -> Float64Array:
-        out: Float64Array = np.maximum(np.exp(logs + self.shift_), self.floor_)
-        return out
+        return np.maximum(np.exp(logs + self.shift_), self.floor_)

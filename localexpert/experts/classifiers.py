@@ -73,8 +73,7 @@ class DecisionModel(NamedTuple):
     def predict(self, X: Any) -> Float64Array:
         """Return the probability of class 1, shape (n,)."""
         decision = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
-        out: Float64Array = expit(self.offset + (decision - self.mean) / self.spread)
-        return out
+        return expit(self.offset + (decision - self.mean) / self.spread)
 
 
 class _Failure(NamedTuple):
