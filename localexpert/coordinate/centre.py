@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress, run_jobs
 
@@ -80,10 +80,9 @@ class CentreStack:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: Sequence[Fold], w: Float64Array
-    ) -> CentreStack:
+    def fit(self, sample: Sample) -> CentreStack:
         """Screen, fit and weight the families."""
+        table, y, w = sample.table, sample.y, sample.weight
         self.report_: dict[str, dict[str, float]] = {}
         groups = [
             {name: family for name, family in group.items() if family.suits(y)}
@@ -97,9 +96,9 @@ class CentreStack:
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
             with progress.stage("trial"):
-                kept = self._screen(groups, table, y, folds[0], w)
+                kept = self._screen(groups, sample)
             with progress.stage("families"):
-                self._fit_families(kept, table, y, folds, w)
+                self._fit_families(kept, sample)
         answers = {n: f.oof_ for n, f in self.fitted_.items()}
         self.weights_ = blend_weights(answers, y, w, least=_LEAST_WEIGHT)
         self.oof_ = self._join(answers)
@@ -111,20 +110,16 @@ class CentreStack:
         return self
 
     def _fit_families(
-        self,
-        kept: dict[str, tuple[Family, Trial | None]],
-        table: Table,
-        y: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
+        self, kept: dict[str, tuple[Family, Trial | None]], sample: Sample
     ) -> None:
         """Fit families to all folds, and note their seconds and errors."""
+        y, w = sample.y, sample.weight
         for name in kept:
             self.report_.setdefault(name, {"seconds": 0.0})
         for name, (family, trial) in kept.items():
-            data = self._view(table, family)
+            data = self._view(sample.table, family)
             with current_progress().stage(name):
-                _, seconds = _time(family.fit, data, y, folds, w, trial)
+                _, seconds = _time(family.fit, data, y, sample.folds, w, trial)
             self.report_[name]["seconds"] += seconds
             self._note_error(name, family.oof_ - y, w)
             self.fitted_[name] = family
@@ -187,37 +182,27 @@ class CentreStack:
         ]
 
     def _screen(
-        self,
-        groups: list[dict[str, Family]],
-        table: Table,
-        y: Float64Array,
-        fold: Fold,
-        w: Float64Array,
+        self, groups: list[dict[str, Family]], sample: Sample
     ) -> dict[str, tuple[Family, Trial | None]]:
-        """Return the families worth fitting, with their fits of the fold."""
+        """Return the families worth fitting, with their fits of the first fold."""
         if len(groups) == 1 and len(groups[0]) == 1:
             return {name: (family, None) for name, family in groups[0].items()}
-        test = fold[1]
+        _, test = sample.folds[0]
         tried: dict[str, tuple[Family, Trial | None]] = {}
         answers: dict[str, Float64Array] = {}
-        trials = self._try(groups, table, y, fold, w)
+        trials = self._try(groups, sample)
         for group in groups:
             best = min(group, key=lambda name: self.report_[name]["rmse"])
             tried[best] = group[best], trials[best]
             answers[best] = trials[best].answers
         if len(test) < _ROWS_TO_SCREEN:
             return tried
-        return {name: tried[name] for name in _useful(answers, y[test], w[test])}
+        kept = _useful(answers, sample.y[test], sample.weight[test])
+        return {name: tried[name] for name in kept}
 
-    def _try(
-        self,
-        groups: list[dict[str, Family]],
-        table: Table,
-        y: Float64Array,
-        fold: Fold,
-        w: Float64Array,
-    ) -> dict[str, Trial]:
-        """Fit every family on a fold and note its seconds and error."""
+    def _try(self, groups: list[dict[str, Family]], sample: Sample) -> dict[str, Trial]:
+        """Fit every family on the first fold and note its seconds and error."""
+        table, y, w, fold = sample.table, sample.y, sample.weight, sample.folds[0]
         families = {n: family for group in groups for n, family in group.items()}
         jobs = [
             delayed(_time)(family.attempt, self._view(table, family), y, fold, w)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack
 from localexpert.coordinate.scale import ScaleModel
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
 
@@ -59,10 +59,9 @@ class Frame:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: Sequence[Fold], w: Float64Array
-    ) -> Frame:
+    def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
+        y, w = sample.y, sample.weight
         seed, jobs = self.random_state, self.n_jobs
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
@@ -74,7 +73,7 @@ class Frame:
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
             with progress.stage("centre"):
-                self.centre_.fit(table, y, folds, w)
+                self.centre_.fit(sample)
             centers = self.centre_.oof_
             known["center"] = centers, scales
             error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
@@ -83,7 +82,7 @@ class Frame:
         if self.kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
-                self.scale_.fit(table, y - centers, folds, w)
+                self.scale_.fit(replace(sample, y=y - centers))
             known["standardize"] = centers, self.scale_.oof_
         self.kind_, self.losses_ = self.kind, {}
         if self.kind == "auto":

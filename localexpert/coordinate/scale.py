@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.fold_boosters import FoldBoosters
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 
 # No row's scale is below this share of the typical one: a region without noise in
@@ -31,10 +29,9 @@ class ScaleModel:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, table: Table, r: Float64Array, folds: Sequence[Fold], w: Float64Array
-    ) -> ScaleModel:
-        """Fit one model per fold, with common rounds."""
+    def fit(self, sample: Sample) -> ScaleModel:
+        """Fit one model per fold to residuals, with common rounds."""
+        r, w = sample.y, sample.weight
         spread = float(np.sqrt(w @ r**2 / w.sum())) or 1.0
         target = np.log(np.abs(r) + 0.01 * spread)
         parameters = {
@@ -48,7 +45,7 @@ class ScaleModel:
             "seed": self.random_state,
         }
         self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
-        logs = self.boosters_.fit(table.codes, target, folds, w)
+        logs = self.boosters_.fit(sample.table.codes, target, sample.folds, w)
         typical = np.average(logs, weights=w)
         # exp(typical) is the geometric mean; rescale so that r / s has the spread of 1.
         self.shift_ = 0.0

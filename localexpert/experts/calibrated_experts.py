@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, number_folds
+from localexpert.data.folds import number_folds
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.calibration import ExpertCalibration
@@ -40,25 +41,17 @@ class CalibratedExperts:
         self.calibration = calibration
 
     def fit(
-        self,
-        table: Table,
-        r: Float64Array,
-        thresholds: Float64Array,
-        folds: list[Fold],
-        weight: Float64Array,
-        importance: Float64Array,
+        self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> CalibratedExperts:
         """Fit the strategies and their pool, then the calibrators.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
-        r : ndarray of shape (n,)
+        sample : Sample
+            Of n rows.
         thresholds : ndarray of shape (N,)
-        folds : list of (train, test)
-        weight : ndarray of shape (n,)
         importance : ndarray of shape (n,)
-            What a unit of r is worth in units of the score: the scale of the row.
+            What a unit of y is worth in units of the score: the scale of the row.
 
         Returns
         -------
@@ -67,11 +60,12 @@ class CalibratedExperts:
         progress = current_progress()
         pool = PooledExperts(self.members)
         with progress.stage("experts"):
-            self.pool_ = pool.fit(table, r, thresholds, folds, weight, importance)
-        below = r[:, None] <= thresholds
+            self.pool_ = pool.fit(sample, thresholds, importance)
+        below = sample.y[:, None] <= thresholds
+        folds, weight = sample.folds, sample.weight
         raw = pool.oof_probabilities_
         with progress.stage("calibration"):
-            self.calibration.fit(raw, below, number_folds(folds, len(r)), weight)
+            self.calibration.fit(raw, below, number_folds(folds, len(sample)), weight)
         calibrated = self.calibration.calibrated_
         self.tasks_ = TaskRecord(thresholds, raw, calibrated, below, folds, weight)
         return self

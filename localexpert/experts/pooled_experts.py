@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from calibration.typing import Float64Array
 from localexpert.data.blend import blend_weights
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.thresholds import threshold_widths
@@ -45,25 +45,17 @@ class PooledExperts:
         self.members = members
 
     def fit(
-        self,
-        table: Table,
-        r: Float64Array,
-        thresholds: Float64Array,
-        folds: list[Fold],
-        sample_weight: Float64Array,
-        importance: Float64Array,
+        self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> PooledExperts:
         """Fit every member and the weights.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
-        r : ndarray of shape (n,)
+        sample : Sample
+            Of n rows.
         thresholds : ndarray of shape (n_thresholds,)
-        folds : list of (train, test)
-        sample_weight : ndarray of shape (n,)
         importance : ndarray of shape (n,)
-            What a unit of r is worth in units of the score: the scale of the row.
+            What a unit of y is worth in units of the score: the scale of the row.
 
         Returns
         -------
@@ -74,13 +66,13 @@ class PooledExperts:
             with current_progress().stage(name):
                 expert = clone(member)
                 self.fitted_[name] = expert.fit(
-                    table, r, thresholds, folds, sample_weight
+                    sample.table, sample.y, thresholds, sample.folds, sample.weight
                 )
-        below = r[:, None] <= thresholds
-        cost = np.outer(sample_weight * importance, threshold_widths(thresholds))
+        below = sample.y[:, None] <= thresholds
+        cost = np.outer(sample.weight * importance, threshold_widths(thresholds))
         answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
         self.losses_ = {
-            name: float((cost * (p - below) ** 2).sum() / sample_weight.sum())
+            name: float((cost * (p - below) ** 2).sum() / sample.weight.sum())
             for name, p in answers.items()
         }
         self.weights_ = blend_weights(answers, below, cost, least=_LEAST_WEIGHT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
@@ -52,17 +52,13 @@ class ContinuousForecaster:
     random_state: int = 0
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
-    ) -> ContinuousForecaster:
+    def fit(self, sample: Sample) -> ContinuousForecaster:
         """Fit every stage; each hands honest out-of-fold values to the next.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
-        y : ndarray of shape (n,)
-        folds : list of (train, test)
-        weight : ndarray of shape (n,)
+        sample : Sample
+            Of n rows.
 
         Returns
         -------
@@ -70,17 +66,17 @@ class ContinuousForecaster:
         """
         progress = current_progress()
         with progress.stage("frame"):
-            self.frame.fit(table, y, folds, weight)
+            self.frame.fit(sample)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
-            r, self.n_thresholds, self.thresholds, weight
+            r, self.n_thresholds, self.thresholds, sample.weight
         )
-        located = self.frame.add_oof_features(table)
-        self.experts.fit(located, r, self.thresholds_, folds, weight, scale)
-        self.base_ = BaseCDF.fit(r, weight)
-        self.n_ = float(weight.sum())
+        located = replace(sample, table=self.frame.add_oof_features(sample.table), y=r)
+        self.experts.fit(located, self.thresholds_, scale)
+        self.base_ = BaseCDF.fit(r, sample.weight)
+        self.n_ = float(sample.weight.sum())
         with progress.stage("spline"):
-            self._choose_builder(y, weight)
+            self._choose_builder(sample.y, sample.weight)
         self.oof_law_ = self._law(
             self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
@@ -28,27 +28,22 @@ class DiscreteForecaster:
 
     experts: CalibratedExperts
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
-    ) -> DiscreteForecaster:
+    def fit(self, sample: Sample) -> DiscreteForecaster:
         """Fit one task between each pair of neighbouring values.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
-        y : ndarray of shape (n,)
-        folds : list of (train, test)
-        weight : ndarray of shape (n,)
+        sample : Sample
+            Of n rows.
 
         Returns
         -------
         self
         """
-        self.values_ = np.unique(y[weight > 0.0])
+        self.values_ = np.unique(sample.y[sample.weight > 0.0])
         self.thresholds_ = 0.5 * (self.values_[:-1] + self.values_[1:])
-        ones = np.ones(len(y))
-        self.experts.fit(table, y, self.thresholds_, folds, weight, ones)
-        self.n_ = float(weight.sum())
+        self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
+        self.n_ = float(sample.weight.sum())
         self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.continuous import ContinuousForecaster
@@ -42,36 +42,32 @@ class MixedForecaster:
     choice: DiscreteForecaster
     continuous: ContinuousForecaster
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
-    ) -> MixedForecaster:
+    def fit(self, sample: Sample) -> MixedForecaster:
         """Fit both parts; out-of-fold laws are honest in both.
 
         Parameters
         ----------
-        table : Table of shape (n, p)
-        y : ndarray of shape (n,)
-        folds : list of (train, test)
-        weight : ndarray of shape (n,)
+        sample : Sample
+            Of n rows.
 
         Returns
         -------
         self
         """
+        y = sample.y
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
         progress = current_progress()
         with progress.stage("atoms"):
-            self.choice.fit(table, number, folds, weight)
+            self.choice.fit(replace(sample, y=number))
         rest = number == 0.0
         rows = np.flatnonzero(rest)
-        some = _folds_of(rows, folds, len(y))
         with progress.stage("rest"):
-            self.continuous.fit(table.take(rows), y[rows], some, weight[rows])
+            self.continuous.fit(sample.take(rows))
         low, high = np.quantile(y[rows], [0.25, 0.75])
         spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
         # Rows at an atom had no part in the smooth models: these are honest for them.
-        laws = self.continuous.law(table.take(np.flatnonzero(~rest)))
+        laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
         smooth = _interleave(self.continuous.oof_law_, laws, rest)
         self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
         return self
@@ -123,17 +119,6 @@ class MixedForecaster:
 
     def _law(self, choices: Float64Array, smooth: SplineLaw) -> MixedLaw:
         return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
-
-
-def _folds_of(rows: Rows, folds: list[Fold], n: int) -> list[Fold]:
-    """Return the folds of a subset, renumbered; folds that hold none are dropped."""
-    place = np.full(n, -1)
-    place[rows] = np.arange(len(rows))
-    parts = [
-        (place[train][place[train] >= 0], place[test][place[test] >= 0])
-        for train, test in folds
-    ]
-    return [(train, test) for train, test in parts if len(train) and len(test)]
 
 
 def _interleave(first: SplineLaw, second: SplineLaw, is_first: Any) -> SplineLaw:

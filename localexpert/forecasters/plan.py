@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
@@ -37,9 +37,7 @@ class Forecaster(Protocol):
         """What the experts said out of fold."""
         ...
 
-    def fit(
-        self, table: Table, y: Float64Array, folds: list[Fold], weight: Float64Array
-    ) -> Any:
+    def fit(self, sample: Sample) -> Any:
         """Fit every stage."""
         ...
 
@@ -71,9 +69,10 @@ class Plan:
     forecaster: Forecaster
 
     @classmethod
-    def of(cls, settings: Settings, y: Float64Array, weight: Float64Array) -> Plan:
+    def of(cls, settings: Settings, sample: Sample) -> Plan:
         """Look at the target, and choose its road."""
-        held = y[weight > 0.0]
+        present = sample.weight > 0.0
+        held = sample.y[present]
         n = len(held)
         placed = settings.places_thresholds
         _check_held(settings, held)
@@ -88,7 +87,7 @@ class Plan:
             bounds=settings.bounds,
             random_state=settings.seed,
         )
-        atoms = find_atoms(held, sample_weight=weight[weight > 0.0])
+        atoms = find_atoms(held, sample_weight=sample.weight[present])
         rest = np.unique(held[~np.isin(held, atoms)])
         if not placed or len(atoms) == 0 or len(rest) < _LEAST_REST:
             return cls("continuous", smooth)

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_weights
-from localexpert.data.folds import Fold, Rows, make_folds
+from localexpert.data.folds import Rows, make_folds
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
@@ -207,25 +208,31 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 self.fitted_rows_, aside = set_aside(
                     weight, self.cv, groups, settings.seed
                 )
-            rows = self.fitted_rows_
-            # Without the rows set aside: how tables are read is part of the model.
-            table = Table.of(take_rows(given, rows) if len(aside) else given)
-            self.reader_ = table.reader
-            parts = None if groups is None else np.asarray(groups)[rows]
-            y_train, w_train = target[rows], weight[rows]
-            folds = make_folds(len(rows), self.cv, y_train, parts, settings.seed)
-            law = self._fit_forecaster(settings, table, y_train, w_train, folds)
+            sample = self._sample(given, target, weight, groups, settings.seed)
+            law = self._fit_forecaster(settings, sample)
             if stacker is not None:
-                law = self._fit_stacker(
-                    stacker, settings, table, y_train, w_train, folds
-                )
+                law = self._fit_stacker(stacker, settings, sample)
             if recalibration is not None and len(aside):
                 held = self._law(self.reader_.read(take_rows(given, aside)))
                 recalibration.fit(held, target[aside], weight[aside])
             elif recalibration is not None:
-                recalibration.fit(law, y_train, w_train, folds)
+                recalibration.fit(law, sample.y, sample.weight, sample.folds)
             self._use(recalibration, law)
         return self
+
+    def _sample(
+        self, X: Any, y: Float64Array, weight: Float64Array, groups: Any, seed: int
+    ) -> Sample:
+        """Return the rows to fit on, without those that are set aside, and folds.
+
+        They alone say how tables are read, for that is a part of the model.
+        """
+        rows = self.fitted_rows_
+        table = Table.of(X if len(rows) == len(y) else take_rows(X, rows))
+        self.reader_ = table.reader
+        parts = None if groups is None else np.asarray(groups)[rows]
+        folds = make_folds(len(rows), self.cv, y[rows], parts, seed)
+        return Sample(table, y[rows], weight[rows], folds)
 
     def _check_settings(self, groups: Any) -> Settings:
         """Return the parameters as the stages read them, with one seed for all."""
@@ -237,22 +244,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         seed = check_integer(seed, "random_state", 0)
         return Settings.check(self, out_of_bag=not own_folds, seed=seed)
 
-    def _fit_forecaster(
-        self,
-        settings: Settings,
-        table: Table,
-        target: Float64Array,
-        weight: Float64Array,
-        folds: list[Fold],
-    ) -> Law:
+    def _fit_forecaster(self, settings: Settings, sample: Sample) -> Law:
         """Fit every stage of the road, and return what it says out of fold."""
-        plan = Plan.of(settings, target, weight)
+        plan = Plan.of(settings, sample)
         forecaster = plan.forecaster
-        forecaster.fit(table, target, folds, weight)
+        forecaster.fit(sample)
         self.forecaster_ = forecaster
         self.report_ = plan.report(forecaster)
         self.meta_features_ = MetaFeatures.place(
-            target, weight, settings.thresholds, settings.n_thresholds
+            sample.y, sample.weight, settings.thresholds, settings.n_thresholds
         )
         tasks = forecaster.tasks_
         self.thresholds_ = tasks.thresholds
@@ -260,27 +260,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.expert_report_ = ExpertReport.of(tasks)
         return forecaster.oof_law_
 
-    def _fit_stacker(
-        self,
-        stacker: Stacker,
-        settings: Settings,
-        table: Table,
-        y: Float64Array,
-        weight: Float64Array,
-        folds: list[Fold],
-    ) -> Law:
+    def _fit_stacker(self, stacker: Stacker, settings: Settings, sample: Sample) -> Law:
         """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
         law = self.forecaster_.oof_law_
         features = self.meta_features_.of(PredictiveDistribution(law))
         with current_progress().stage("stacker"):
             stacker.fit(
-                features,
-                table,
-                y,
-                weight,
-                folds,
-                n_jobs=settings.n_jobs,
-                random_state=settings.seed,
+                features, sample, n_jobs=settings.n_jobs, random_state=settings.seed
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from calibration.typing import Float64Array
 from localexpert.coordinate.families import Fitted
 from localexpert.data.dense_inputs import DenseInputs
-from localexpert.data.folds import Fold
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.data.weights import fit_weighted
 from localexpert.stacking.candidates import Corrections
@@ -73,10 +73,7 @@ class Stacker(BaseEstimator):
     def fit(
         self,
         features: Float64Array,
-        table: Table,
-        y: Float64Array,
-        weight: Float64Array,
-        folds: list[Fold],
+        sample: Sample,
         *,
         n_jobs: int | None = None,
         random_state: int = 0,
@@ -87,9 +84,8 @@ class Stacker(BaseEstimator):
         ----------
         features : ndarray of shape (n, q)
             Of `MetaFeatures`: the first column is the mean.
-        table : Table of shape (n, p)
-        y, weight : ndarrays of shape (n,)
-        folds : list of (train, test)
+        sample : Sample
+            Of n rows.
         n_jobs : int, optional
         random_state : int
 
@@ -97,6 +93,7 @@ class Stacker(BaseEstimator):
         -------
         self
         """
+        table, y, weight, folds = sample.table, sample.y, sample.weight, sample.folds
         automatic = isinstance(self.estimator, str)
         dense = automatic or self.passthrough
         self.dense_inputs_ = table.dense_inputs if dense else None

@@ -14,6 +14,7 @@ from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets, plan_training, step_lengths
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import make_folds
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 
 
@@ -58,7 +59,7 @@ class TestHonesty:
     def test_a_forest_out_of_fold_where_rows_may_not_be_parted(self, data):
         X, y, folds, w = data
         stack = CentreStack(out_of_bag=False, n_jobs=None, random_state=0)
-        stack.fit(Table.of(X), y, folds, w)
+        stack.fit(Sample(Table.of(X), y, w, folds))
         assert {"extra trees", "forest"} <= set(stack.report_)
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
 
@@ -67,7 +68,9 @@ class TestStack:
     def test_results_do_not_depend_on_the_number_of_jobs(self, data):
         X, y, folds, w = data
         one, two = (
-            CentreStack(n_jobs=jobs, random_state=0).fit(Table.of(X), y, folds, w)
+            CentreStack(n_jobs=jobs, random_state=0).fit(
+                Sample(Table.of(X), y, w, folds)
+            )
             for jobs in (1, 2)
         )
         assert one.weights_ == two.weights_
@@ -78,7 +81,7 @@ class TestStack:
         X, y, folds, w = data
         fits = [
             CentreStack(n_jobs=None, random_state=seed)
-            .fit(Table.of(X), y, folds, w)
+            .fit(Sample(Table.of(X), y, w, folds))
             .oof_
             for seed in (0, 0, 1)
         ]
@@ -87,7 +90,9 @@ class TestStack:
 
     def test_the_report_names_every_family(self, data):
         X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(Table.of(X), y, folds, w)
+        stack = CentreStack(n_jobs=None, random_state=0).fit(
+            Sample(Table.of(X), y, w, folds)
+        )
         assert set(stack.report_) == {
             "boosting",
             "extra trees",
@@ -106,7 +111,9 @@ class TestStack:
 
     def test_of_similar_families_one_is_fitted_further(self, data):
         X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(Table.of(X), y, folds, w)
+        stack = CentreStack(n_jobs=None, random_state=0).fit(
+            Sample(Table.of(X), y, w, folds)
+        )
         assert not {"net", "net, strong decay"} <= set(stack.weights_)
         assert not {"extra trees", "forest"} <= set(stack.weights_)
 
@@ -125,7 +132,7 @@ class TestStack:
         stack = CentreStack(
             [LinearRegression(), Counted(1e9)], n_jobs=None, random_state=0
         )
-        stack.fit(Table.of(X), y, folds, np.ones(n))
+        stack.fit(Sample(Table.of(X), y, np.ones(n), folds))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
         assert stack.report_["Counted_1"]["rmse"] > 0.9
@@ -165,7 +172,7 @@ class TestStack:
         X.loc[::11, "b"] = None
         folds = make_folds(n, 4, random_state=0)
         table = Table.of(X)
-        frame = Frame("standardize").fit(table, y, folds, np.ones(n))
+        frame = Frame("standardize").fit(Sample(table, y, np.ones(n), folds))
         assert np.mean((frame.oof_center_ - y) ** 2) < 0.5 * y.var()
         new = X[:3].astype({"b": object})
         new["b"] = ["u", "never seen", None]
@@ -178,7 +185,9 @@ class TestStack:
         n = 10 if case == "ten rows" else 60
         X = rng.normal(size=(n, 1)) * (case != "equal features")
         y = np.full(n, 2.5) if case == "constant y" else rng.normal(size=n)
-        frame = Frame("standardize").fit(Table.of(X), y, make_folds(n, 5), np.ones(n))
+        frame = Frame("standardize").fit(
+            Sample(Table.of(X), y, np.ones(n), make_folds(n, 5))
+        )
         center, scale = frame.locate(Table.of(X))
         for values in (frame.oof_coordinate_, center, scale):
             assert np.isfinite(values).all()

@@ -15,6 +15,7 @@ from calibration import CalibrationWarning
 from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.frame import _marginal_crps
 from localexpert.data.folds import make_folds
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 
 
@@ -32,7 +33,7 @@ def stack(regressors="stack", **options):
 def test_given_regressors_are_cross_fitted(data):
     table, y, folds, w = data
     X = table.given
-    fitted = stack(LinearRegression()).fit(table, y, folds, w)
+    fitted = stack(LinearRegression()).fit(Sample(table, y, w, folds))
     for train, test in folds:
         by_hand = LinearRegression().fit(X[train], y[train]).predict(X[test])
         np.testing.assert_allclose(fitted.oof_[test], by_hand)
@@ -43,7 +44,7 @@ def test_given_regressors_are_cross_fitted(data):
 
 def test_a_useless_family_is_screened_out(data):
     X, y, folds, w = data
-    fitted = stack([LinearRegression(), DummyRegressor()]).fit(X, y, folds, w)
+    fitted = stack([LinearRegression(), DummyRegressor()]).fit(Sample(X, y, w, folds))
     assert list(fitted.weights_) == ["LinearRegression_0"]
     assert set(fitted.report_) == {"LinearRegression_0", "DummyRegressor_1"}
     assert fitted.report_["DummyRegressor_1"]["rmse"] > 1.0
@@ -51,7 +52,9 @@ def test_a_useless_family_is_screened_out(data):
 
 def test_weights_are_a_blend_no_worse_than_its_members(data):
     X, y, folds, w = data
-    fitted = stack([LinearRegression(), KNeighborsRegressor(7)]).fit(X, y, folds, w)
+    fitted = stack([LinearRegression(), KNeighborsRegressor(7)]).fit(
+        Sample(X, y, w, folds)
+    )
     assert sum(fitted.weights_.values()) == pytest.approx(1.0)
     assert min(fitted.weights_.values()) > 0.0
     error = np.mean((fitted.oof_ - y) ** 2)
@@ -64,16 +67,18 @@ def test_a_row_never_moves_its_own_centre(data):
     other = y.copy()
     other[7] += 100.0
     regressors = LinearRegression()
-    centres = [stack(regressors).fit(X, t, folds, w).oof_[7] for t in (y, other)]
+    centres = [
+        stack(regressors).fit(Sample(X, t, w, folds)).oof_[7] for t in (y, other)
+    ]
     assert centres[0] == centres[1]
 
 
 def test_scale_follows_the_noise_and_has_a_floor(data):
     X, y, folds, w = data
-    frame = Frame("standardize", LinearRegression()).fit(X, y, folds, w)
+    frame = Frame("standardize", LinearRegression()).fit(Sample(X, y, w, folds))
     assert np.corrcoef(frame.oof_scale_, X.codes[:, 1])[0, 1] > 0.7
     quiet = np.where(X.codes[:, 0] < 0.5, 0.0, y)
-    still = Frame("standardize", LinearRegression()).fit(X, quiet, folds, w)
+    still = Frame("standardize", LinearRegression()).fit(Sample(X, quiet, w, folds))
     spread = np.std(quiet - still.oof_center_)
     assert still.oof_scale_.min() >= 0.019 * spread
     assert np.isfinite(still.oof_coordinate_).all()
@@ -81,7 +86,7 @@ def test_scale_follows_the_noise_and_has_a_floor(data):
 
 def test_new_rows_are_credited_with_the_mean_of_the_models(data):
     X, y, folds, w = data
-    frame = Frame("standardize", KNeighborsRegressor(2)).fit(X, y, folds, w)
+    frame = Frame("standardize", KNeighborsRegressor(2)).fit(Sample(X, y, w, folds))
     gain = frame.centre_.ambiguity_ / np.mean((y - frame.oof_center_) ** 2)
     assert frame.shrinkage_ == pytest.approx(np.sqrt(1 - gain))
     assert 0.7 < frame.shrinkage_ < 0.99
@@ -90,7 +95,7 @@ def test_new_rows_are_credited_with_the_mean_of_the_models(data):
 @pytest.mark.parametrize("kind", [None, "center", "standardize"])
 def test_kinds(data, kind):
     X, y, folds, w = data
-    frame = Frame(kind, LinearRegression()).fit(X, y, folds, w)
+    frame = Frame(kind, LinearRegression()).fit(Sample(X, y, w, folds))
     some = X.take(np.arange(5))
     center, scale = frame.locate(some)
     assert (kind is None) == (not center.any())
@@ -107,7 +112,7 @@ class TestAuto:
     def fit(self, y, X):
         folds = make_folds(len(y), 4, random_state=0)
         frame = Frame("auto", LinearRegression(), random_state=0)
-        return frame.fit(Table.of(X), y, folds, np.ones(len(y)))
+        return frame.fit(Sample(Table.of(X), y, np.ones(len(y)), folds))
 
     def test_takes_the_scale_where_the_noise_varies(self, rng):
         X = rng.uniform(size=(800, 2))
@@ -145,7 +150,7 @@ class TestRegressorsOfTheUsers:
         town = rng.choice(["Bonn", "Ulm"], n)
         X = pd.DataFrame({"size": rng.uniform(size=n), "town": town})
         y = X["size"].to_numpy() + (town == "Ulm") + 0.1 * rng.normal(size=n)
-        return X, y, make_folds(n, 3, random_state=0), np.ones(n)
+        return X, y, np.ones(n), make_folds(n, 3, random_state=0)
 
     @pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
     def test_pipelines_choose_columns_by_name(self, rows, convert):
@@ -154,7 +159,7 @@ class TestRegressorsOfTheUsers:
             (OneHotEncoder(), ["town"]), remainder="passthrough"
         )
         fitted = stack(make_pipeline(encoder, LinearRegression()))
-        fitted.fit(Table.of(convert(X)), *rest)
+        fitted.fit(Sample(Table.of(convert(X)), *rest))
         assert fitted.report_["Pipeline_0"]["rmse"] < 0.15
         model = fitted.fitted_["Pipeline_0"].models_[0]
         assert model.feature_names_in_.tolist() == ["size", "town"]
@@ -162,7 +167,7 @@ class TestRegressorsOfTheUsers:
     def test_a_refusal_names_the_columns_and_the_cure(self, rows):
         X, *rest = rows
         with pytest.raises(RuntimeError, match="column 'town' has categories") as info:
-            stack(LinearRegression()).fit(Table.of(X), *rest)
+            stack(LinearRegression()).fit(Sample(Table.of(X), *rest))
         assert "`center`: LinearRegression failed: could not conv" in str(info.value)
         assert "take make_pipeline(make_column_transformer((OneHot" in str(info.value)
 
@@ -170,7 +175,7 @@ class TestRegressorsOfTheUsers:
         X, y, folds, _ = data
         w = np.where(y > np.median(y), 5.0, 1.0)
         plain, piped = (
-            stack(r).fit(X, y, folds, w).oof_
+            stack(r).fit(Sample(X, y, w, folds)).oof_
             for r in (
                 LinearRegression(),
                 make_pipeline(FunctionTransformer(), LinearRegression()),
@@ -182,4 +187,4 @@ class TestRegressorsOfTheUsers:
         X, y, folds, w = data
         w = np.where(y > np.median(y), 5.0, 1.0)
         with pytest.warns(CalibrationWarning, match="KNeighborsRegressor.fit takes no"):
-            stack(KNeighborsRegressor(7)).fit(X, y, folds, w)
+            stack(KNeighborsRegressor(7)).fit(Sample(X, y, w, folds))

@@ -1,0 +1,59 @@
+"""`Sample`: the rows that a stage is fitted on, with what it has to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold, Rows
+from localexpert.data.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows, targets, weights and folds, handed from stage to stage.
+
+    `dataclasses.replace` puts another target or a wider table in their place: in a
+    frame experts learn the coordinate r from a table with centre and scale.
+
+    Parameters
+    ----------
+    table : Table of shape (n, p)
+    y : ndarray of shape (n,)
+    weight : ndarray of shape (n,)
+    folds : list of (train, test)
+        The test parts hold every row once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.sample import Sample
+    >>> from localexpert.data.table import Table
+    >>> first, last = np.array([0, 1]), np.array([2, 3])
+    >>> table = Table.of(np.arange(4.0)[:, None])
+    >>> folds = [(first, last), (last, first)]
+    >>> sample = Sample(table, np.arange(4.0), np.ones(4), folds)
+    >>> part = sample.take(np.array([0, 3]))
+    >>> part.y, part.folds[0]
+    (array([0., 3.]), (array([0]), array([1])))
+    """
+
+    table: Table
+    y: Float64Array
+    weight: Float64Array
+    folds: list[Fold]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: Rows) -> Sample:
+        """Return some rows, renumbered; folds that hold none of them are dropped."""
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        parts = [
+            [place[part][place[part] >= 0] for part in fold] for fold in self.folds
+        ]
+        folds = [(train, test) for train, test in parts if len(train) and len(test)]
+        return Sample(self.table.take(rows), self.y[rows], self.weight[rows], folds)
