@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -49,10 +51,24 @@ class Columns:
         )
         raise ValueError(msg)
 
-    def and_names(self, more: list[str]) -> Columns:
-        """Return the columns of the table with some more."""
+    def free_names(self, wanted: Iterable[str]) -> list[Any]:
+        """Return names for more columns that no column has.
+
+        scikit-learn takes no names of several types: beside numbers they are numbers.
+        """
+        taken = self.names or ()
+        if taken and all(isinstance(name, Integral) for name in taken):
+            return [max(taken) + 1 + place for place, _ in enumerate(wanted)]
+        return [_until_free(name, taken) for name in wanted]
+
+    def and_more(self, more: Sequence[Any]) -> Columns:
+        """Return the columns of the table with some more, of free names."""
         names = None if self.names is None else (*self.names, *more)
         return Columns(self.n_columns + len(more), names)
+
+
+def _until_free(name: str, taken: tuple[Any, ...]) -> str:
+    return _until_free(f"{name}_", taken) if name in taken else name
 
 
 def has_columns(X: Any) -> bool:

@@ -179,15 +179,18 @@ class Table:
         )
 
     def with_columns(self, **columns: Float64Array) -> Table:
-        """Return the rows with more columns of numbers after the others."""
-        reader = TableReader(
-            self.reader.columns.and_names(list(columns)), self.reader.category_codes
-        )
+        """Return the rows with more columns of numbers after the others.
+
+        Where a data frame has a column of such a name already, the new one gets
+        another.
+        """
+        old, values = self.reader, list(columns.values())
+        names = old.columns.free_names(columns)
         return Table(
-            reader,
+            TableReader(old.columns.and_more(names), old.category_codes),
             len(self),
-            lambda: _append(self.given, columns),
-            lambda: np.column_stack([self.codes, *columns.values()]),
+            lambda: _append(self.given, dict(zip(names, values, strict=True))),
+            lambda: np.column_stack([self.codes, *values]),
         )
 
 
@@ -196,10 +199,13 @@ def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _append(X: Any, columns: dict[str, Float64Array]) -> Any:
+def _append(X: Any, columns: dict[Any, Float64Array]) -> Any:
     """Return an array or data frame with more columns."""
     if hasattr(X, "with_columns"):  # polars
         return X.with_columns(**columns)
-    if has_columns(X):
-        return X.assign(**columns)
-    return np.column_stack([X, *columns.values()])
+    if not has_columns(X):
+        return np.column_stack([X, *columns.values()])
+    wide = X.copy(deep=False)
+    for name, values in columns.items():
+        wide[name] = values
+    return wide

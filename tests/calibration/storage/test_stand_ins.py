@@ -97,7 +97,7 @@ DAYS = pd.to_datetime(["2020-01-01", "2021-06-01"])
         pd.CategoricalIndex(["a", "b", "a"]),
         pd.IntervalIndex.from_breaks([0, 1, 2]),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_are_the_same_again(value, reload):
     again = reload(value)

@@ -70,6 +70,19 @@ def test_parts_and_more_columns_are_as_read_anew(frame, convert):
     assert len(part) == len(again) == 3
 
 
+def test_new_columns_take_no_place_of_others():
+    more = {"center(x)": np.ones(2), "s": np.zeros(2)}
+    named = pd.DataFrame({"center(x)": [3.0, 4.0], "b": [5.0, 6.0]})
+    wide = Table.of(named).with_columns(**more)
+    assert list(wide.given.columns) == ["center(x)", "b", "center(x)_", "s"]
+    np.testing.assert_array_equal(wide.given.to_numpy(), wide.codes)
+    assert list(named.columns) == ["center(x)", "b"]
+    # scikit-learn takes names of one type only.
+    wide = Table.of(pd.DataFrame([[3.0, 5.0], [4.0, 6.0]])).with_columns(**more)
+    assert list(wide.given.columns) == [0, 1, 2, 3]
+    assert wide.reader.columns.names == (0, 1, 2, 3)
+
+
 def test_rows_are_read_once(frame, monkeypatch):
     read = []
     encode = TableReader.encode
