@@ -80,6 +80,8 @@ class FoldBoosters:
         self.models_ = [fit.booster for fit in fits]
         # A booster that can split no more stays as it is.
         longest = len(first.curve)
+        # One number for all: a fold that stopped at its own best would have chosen it
+        # by the rows that it predicts.
         curves = [np.pad(f.curve, (0, longest - len(f.curve)), "edge") for f in fits]
         mean = np.mean(curves, axis=0)
         self.n_rounds_ = int(np.argmin(mean)) + 1

@@ -72,6 +72,8 @@ class Forest(Family):
         absent = np.flatnonzero(w <= 0.0)
         if len(absent):
             self.oof_[absent] = self.model_.predict(X[absent])
+        # A row out of bag is predicted by trees that have not seen it: as honest as a
+        # fold, and one forest does instead of five.
         self.oof_[rows] = self.model_.oob_prediction_
         return self
 
@@ -84,6 +86,7 @@ class Forest(Family):
         """Return an unfitted forest for `n` rows."""
         return clone(self.kind).set_params(
             n_estimators=int(np.clip(_TREES_BY_ROWS // n, _LEAST_TREES, _MOST_TREES)),
+            # Trees of more rows take longer and gain little where there are many trees.
             max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
             random_state=self.random_state,
         )

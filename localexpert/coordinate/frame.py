@@ -65,6 +65,7 @@ class Frame:
         seed, jobs = self.random_state, self.n_jobs
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
+        # Each kind is the one before with a stage more, so all of them cost one fit.
         known[None] = centers, scales
         self.shrinkage_ = 1.0
         progress = current_progress()
@@ -76,6 +77,8 @@ class Frame:
                 self.centre_.fit(sample)
             centers = self.centre_.oof_
             known["center"] = centers, scales
+            # New rows get the mean of the folds' models, whose squared error is less by
+            # the ambiguity; the scale was learned from the error of single ones.
             error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
             gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
             self.shrinkage_ = float(np.sqrt(1.0 - gain))

@@ -60,8 +60,10 @@ class SmallNets(RegressorMixin, BaseEstimator):
             if sample_weight is None
             else sample_weight / sample_weight.mean()
         )
+        # Weights of mean 1 leave the step length what it is without weights.
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
+        # Single precision: twice as fast, and far finer than the noise of training.
         inputs = np.ascontiguousarray(X, dtype=np.float32)
         target = ((y - self.mean_) / self.spread_).astype(np.float32)
         weights = w.astype(np.float32)
@@ -69,6 +71,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
         rates = step_lengths(n_passes * max(1, len(y) // batch))
         self.nets_ = []
         for j in range(self.n_nets):
+            # Nets differ by start and order alone: all see all rows.
             rng = np.random.default_rng([self.random_state, j])
             theta = draw_start(inputs.shape[1], rng)
             order = np.array([rng.permutation(len(y)) for _ in range(n_passes)])
@@ -94,6 +97,7 @@ def plan_training(n: int) -> tuple[int, int]:
     passes = float(np.clip(_ROWS_SEEN / n, _PASSES, _MOST_PASSES))
     if n > _MANY_ROWS:
         passes = max(_PASSES * np.sqrt(_MANY_ROWS / n), _LEAST_PASSES)
+    # At least some 300 steps a pass: fewer and larger ones learn less from each row.
     batch = int(np.clip(n // 300, _LEAST_BATCH, _MOST_BATCH))
     return batch, round(passes)
 
@@ -108,6 +112,8 @@ def step_lengths(n_steps: int) -> Float64Array:
 def draw_start(n_inputs: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Return random parameters of a net (He et al. 2015), its last layer small."""
     p, h = n_inputs, _HIDDEN
+    # Variance 2 / inputs keeps that of rectified layers (their eq. 10); biases of some
+    # spread place the bends over the data, and a small last layer starts at the mean.
     layers = [
         rng.normal(0.0, np.sqrt(2.0 / p), p * h),
         rng.normal(0.0, 0.5, h),

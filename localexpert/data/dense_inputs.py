@@ -73,6 +73,7 @@ class DenseInputs:
     def transform(self, encoded: Float64Array) -> Float64Array:
         """Return the inputs of encoded rows, shape (n, q)."""
         gaps = np.isnan(encoded)
+        # Median and quartiles: outliers move neither, whatever their size.
         z = np.where(gaps, 0.0, (encoded - self.median) / self.scale)
         numbers = np.delete(z, list(self.indicators), axis=1)
         numbers = numbers / np.sqrt(1.0 + (numbers / _BOUND) ** 2)

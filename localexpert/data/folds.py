@@ -89,6 +89,7 @@ def _deal_rows(
         )
         raise ValueError(msg)
     if groups is None:
+        # Shuffled: tables are often sorted, and a fold of one end tells nothing of it.
         tests = np.array_split(rng.permutation(n), n_folds)
     else:
         split = GroupKFold(n_folds).split(np.zeros(n), groups=groups)

@@ -220,6 +220,7 @@ def _cross_fit(
     tracked = current_progress().track(summaries, len(summaries))
     for k, folds in enumerate(tracked):
         for number in np.unique(fold):
+            # Summaries merge exactly, so leaving a fold out is adding up the others.
             rest = [s for other, s in folds.items() if other != number]
             rows = fold == number
             fitted = _fit_kind(kind, rest or list(folds.values()))
@@ -246,6 +247,7 @@ def _choose(losses: dict[str, Float64Array]) -> str:
     """Return the first name unless another is clearly better."""
     names = list(losses)
     best = min(names, key=lambda name: losses[name].mean())
+    # Folds are paired: what makes one harder makes it so for all kinds.
     gains = losses[names[0]] - losses[best]
     error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
     enough = gains.mean() > max(error, _LEAST_GAIN * losses[names[0]].mean())

@@ -59,10 +59,14 @@ def draw_places(
     n: int, n_draws: int, n_thresholds: int, rng: np.random.Generator
 ) -> Float64Array:
     """Return positions on the grid, shape (n, n_draws), one from each stratum."""
+    # One draw from each stratum spreads a row's draws over the grid: the same number of
+    # independent ones would leave larger gaps and more noise.
     strata = (np.arange(n_draws) + rng.random((n, n_draws))) / n_draws
     # From half a cell before the first threshold to half a cell after the last, so
     # that snapping leaves all thresholds equally frequent.
     places = 0.5 + n_thresholds * strata
+    # The thresholds themselves are asked about later, so most draws lie there; those
+    # between keep the trees from cutting right beside a threshold.
     snapped = rng.random((n, n_draws)) < _SNAPPED
     return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
 

@@ -215,6 +215,7 @@ class JointForest(Experts):
         tree = self._grow_tree(
             features, rows, below[rows], weights, tasks.n_thresholds, key
         )
+        # Out of bag: what a tree has drawn it may not be asked about.
         judged[rows] = False
         share = _OOB_TREES * tasks.n / max(1, n_trees * judged.sum())
         if share < 1.0:
@@ -278,6 +279,9 @@ def _project_indicators(
     indicators = (numbers[:, None] <= numbers[:-1]).astype(np.float64)
     indicators -= mass @ indicators / mass.sum()
     _, directions = np.linalg.eigh((mass[:, None] * indicators).T @ indicators)
+    # Their sums of squares add up to nearly that of all indicators, so the purest split
+    # by a few components is nearly the purest by all thresholds, at a fraction of the
+    # cost.
     kept = directions[:, ::-1][:, :n_components]
     table = np.zeros((n_thresholds + 1, N_TARGETS))
     table[:, : kept.shape[1]] = indicators @ kept
@@ -317,6 +321,7 @@ def _fill_unjudged(
     sums: Float64Array, counts: Float64Array, tasks: Tasks, below: Rows
 ) -> Float64Array:
     """Return mean answers, and the base rates of the other rows where there is none."""
+    # With few trees a row may be in all bags. Its base rate leaves the row itself out.
     silent = counts == 0.0
     oof = sums / np.maximum(counts, 1.0)[:, None]
     if silent.any():

@@ -68,6 +68,8 @@ class PooledExperts:
                 self.fitted_[name] = expert.fit(
                     sample.table, sample.y, thresholds, sample.folds, sample.weight
                 )
+        # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
+        # In units of y: `importance` carries the coordinate of the frame back.
         below = sample.y[:, None] <= thresholds
         cost = np.outer(sample.weight * importance, threshold_widths(thresholds))
         answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}

@@ -250,6 +250,7 @@ class SharedBoosting(Experts):
                 if tasks.weighted
                 else None
             ),
+            # Between thresholds, too, boosting starts from the base rate of the place.
             init_score=np.interp(places, np.arange(len(knots)), start).ravel(),
             categorical_feature=tasks.table.reader.categories,
             params=parameters,
@@ -267,6 +268,7 @@ class SharedBoosting(Experts):
             "lambda_l2": self.l2,
             "min_data_per_group": _ROWS_PER_CATEGORY * self.n_draws_,
             "max_bin": self.max_bins,
+            # P(r <= v | x) may only rise with v: a distribution function by design.
             "monotone_constraints": [0] * n_features + [1],
             "feature_pre_filter": False,
             "deterministic": True,

@@ -73,6 +73,8 @@ class ContinuousForecaster:
         )
         located = replace(sample, table=self.frame.add_oof_features(sample.table), y=r)
         self.experts.fit(located, self.thresholds_, scale)
+        # The marginal of r is the axis on which forecasts are drawn: where experts have
+        # nothing to say a forecast is the marginal itself, a straight line there.
         self.base_ = BaseCDF.fit(r, sample.weight)
         self.n_ = float(sample.weight.sum())
         with progress.stage("spline"):

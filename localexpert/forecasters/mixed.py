@@ -63,6 +63,7 @@ class MixedForecaster:
         rows = np.flatnonzero(rest)
         with progress.stage("rest"):
             self.continuous.fit(sample.take(rows))
+        # An atom has no density; the log score gives its probability a cell's width.
         low, high = np.quantile(y[rows], [0.25, 0.75])
         spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)

@@ -110,6 +110,8 @@ class Settings:
         common: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.seed}
         if self.strategy == "independent":
             return {"independent": IndependentExperts(self.expert, **common)}
+        # Unlike in kind, they err on different rows, so a pool of both is better than
+        # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
             "shared": SharedBoosting(**common),
             "joint": JointForest(out_of_bag=self.out_of_bag, **common),
