@@ -153,7 +153,8 @@ class CalibrationMap(Saved):
         for share, one in zip(shares, maps, strict=True):
             limits += share * np.stack(one._limits(knots))
         steps = all(one.kind == "step" for one in maps)
-        return cls(knots, *limits, kind="step" if steps else "linear")
+        left, at, right = limits
+        return cls(knots, left, at, right, "step" if steps else "linear")
 
     def __call__(self, scores: ArrayLike) -> Float64Array:
         """Return the map's values at `scores`, shape (n,), in O(log k) each."""

@@ -73,7 +73,8 @@ def fit_pieces(
     _solve_tridiagonal(diagonal[: at + 1], above[: at + 1], right[: at + 1])
     # The far end of a piece that is not flat is an unknown of its own.
     places = np.cumsum((states != 0).astype(np.int64))
-    return right[np.append(0, places)]
+    values: Float64Array = right[np.append(0, places)]
+    return values
 
 
 @njit
