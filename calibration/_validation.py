@@ -58,8 +58,10 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
     return ones
 
 
-def check_weights(sample_weight: ArrayLike, n: int) -> Float64Array:
-    """Return non-negative weights, not all zero, of length `n`."""
+def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+    """Return non-negative weights, not all zero, of length `n`; ones if None."""
+    if sample_weight is None:
+        return np.ones(n)
     weights = check_vector(sample_weight, "sample_weight")
     check_same_length(n, "the data", len(weights), "sample_weight")
     if weights.min() < 0.0:
@@ -107,8 +109,6 @@ def check_forecasts(
     ones = check_labels(y_true, "y_true")
     probabilities = check_probabilities(y_prob)
     check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
-    if sample_weight is None:
-        return ones, probabilities, np.ones(len(ones))
     return ones, probabilities, check_weights(sample_weight, len(ones))
 
 
@@ -131,30 +131,37 @@ def check_integer(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def check_flag(value: Any, name: str, wanted: str = "True or False") -> None:
+    """Refuse a value that is no truth value."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"`{name}` must be {wanted}, got {value!r}."
+        raise TypeError(msg)
+
+
 def check_number(
-    value: Any, name: str, low: float, high: float = np.inf, *, open_low: bool = False
+    value: Any,
+    name: str,
+    low: float,
+    high: float = np.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
 ) -> float:
-    """Return a real parameter in [low, high], or (low, high] if `open_low`."""
+    """Return a real parameter in [low, high], without the ends that are open."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         msg = f"`{name}` must be a real number, got {value!r}."
         raise TypeError(msg)
     number = float(value)
     above = number > low if open_low else number >= low
-    if not (above and number <= high):
-        bracket = "(" if open_low else "["
-        end = "inf)" if high == np.inf else f"{high:g}]"
-        msg = f"`{name}` must lie in {bracket}{low:g}, {end}, got {value!r}."
+    below = number < high if open_high else number <= high
+    if not (above and below):
+        left = "(" if open_low else "["
+        right = ")" if open_high or high == np.inf else "]"
+        msg = f"`{name}` must lie in {left}{low:g}, {high:g}{right}, got {value!r}."
         raise ValueError(msg)
     return number
 
 
 def check_level(value: Any, name: str) -> float:
     """Return a probability level strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        msg = f"`{name}` must be a real number, got {value!r}."
-        raise TypeError(msg)
-    level = float(value)
-    if not 0.0 < level < 1.0:
-        msg = f"`{name}` must lie in (0, 1), got {value!r}."
-        raise ValueError(msg)
-    return level
+    return check_number(value, name, 0.0, 1.0, open_low=True, open_high=True)

@@ -145,18 +145,15 @@ class CalibrationMap(Saved):
         if len(maps) == 0:
             msg = "`maps` must hold at least one map, got none."
             raise ValueError(msg)
-        shares = np.ones(len(maps)) if weights is None else weights
-        shares = check_weights(shares, len(maps))
+        shares = check_weights(weights, len(maps))
         shares = shares / shares.sum()
         # Between the knots of all maps each is a line, so their mean is one too.
         knots = np.unique(np.concatenate([one.knots for one in maps]))
-        left, at, right = (np.zeros(len(knots)) for _ in range(3))
+        limits = np.zeros((3, len(knots)))
         for share, one in zip(shares, maps, strict=True):
-            below, value, above = one._limits(knots)
-            left += share * below
-            at += share * value
-            right += share * above
+            limits += share * np.stack(one._limits(knots))
         steps = all(one.kind == "step" for one in maps)
+        left, at, right = limits
         return cls(knots, left, at, right, "step" if steps else "linear")
 
     def __call__(self, scores: ArrayLike) -> Float64Array:
@@ -329,12 +326,6 @@ class CalibrationMap(Saved):
         below[place[on]] = self.left[on]
         above[place[on]] = self.right[on]
         return below, value, above
-
-
-def constant_map(score: float, value: float, n0: float, n1: float) -> CalibrationMap:
-    """Return the map with one value everywhere, and its weights as one block."""
-    one = np.array([value])
-    return CalibrationMap.step(np.array([score]), one, np.array([n0]), np.array([n1]))
 
 
 def block_starts(scores: Float64Array, first: NDArray[np.int64]) -> Float64Array:

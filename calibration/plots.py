@@ -71,13 +71,10 @@ def plot_reliability(
         _draw_curve(ax, one, name, color)
         _draw_strip(ax, one, color, -_STRIP * (place + 1.25))
     ax.axhline(-0.25 * _STRIP, color="0.8", lw=0.8)
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_ylim(-_STRIP * (len(curves) + 0.5), 1.02)
-    ax.set_xticks(np.linspace(0.0, 1.0, 6))
-    ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    ax.set_aspect("equal")
-    ax.set_xlabel("Forecast probability")
-    ax.set_ylabel("Observed event rate")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-_STRIP * (len(curves) + 0.5), 1.02))
+    ticks = np.linspace(0.0, 1.0, 6)
+    ax.set(xticks=ticks, yticks=ticks, aspect="equal")
+    ax.set(xlabel="Forecast probability", ylabel="Observed event rate")
     ax.legend(loc="upper left", frameon=False)
     return ax
 
@@ -185,14 +182,8 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
         f"not different from {comparison.control} "
         f"(Holm, level {comparison.level:g}; all equal: p = {comparison.p_value:.2g})"
     )
-    ax.plot(
-        [joined.min(), joined.max()],
-        [-0.5, -0.5],
-        color="C3",
-        lw=5,
-        solid_capstyle="round",
-        label=label,
-    )
+    ends = [joined.min(), joined.max()]
+    ax.plot(ends, [-0.5] * 2, color="C3", lw=5, solid_capstyle="round", label=label)
     _dress_ranks(ax, k, -0.9 - rows)
     return ax
 
@@ -259,15 +250,9 @@ def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> N
     edges = np.linspace(0.0, 1.0, _STRIP_BINS + 1)
     counts, _ = np.histogram(curve.mean_prob, edges, weights=curve.weight)
     heights = 0.8 * _STRIP * counts / counts.max()
+    widths = np.diff(edges)
     ax.bar(
-        edges[:-1],
-        heights,
-        width=np.diff(edges),
-        bottom=base,
-        align="edge",
-        color=color,
-        alpha=0.7,
-        lw=0,
+        edges[:-1], heights, widths, base, align="edge", color=color, alpha=0.7, lw=0
     )
 
 
@@ -295,9 +280,8 @@ def _map_points(
         else calibrator(scores)
     )
     if axis == "log-odds":
-        return (_logit(scores) if scale == "probability" else scores), _logit(
-            calibrated
-        )
+        coordinates = _logit(scores) if scale == "probability" else scores
+        return coordinates, _logit(calibrated)
     return (expit(scores) if scale == "logit" else scores), calibrated
 
 
@@ -319,8 +303,7 @@ def _default_grid(calibrator: Calibrator, scale: str, axis: str) -> Float64Array
 
 def _logit(p: Float64Array) -> Float64Array:
     """Log-odds of probabilities, nan (a gap in the line) at 0 and 1."""
-    odds: Float64Array = logit(np.where((p > 0.0) & (p < 1.0), p, np.nan))
-    return odds
+    return np.asarray(logit(np.where((p > 0.0) & (p < 1.0), p, np.nan)))
 
 
 def _draw_rank(
@@ -346,14 +329,10 @@ def _draw_rank(
 
 def _dress_ranks(ax: Axes, k: int, bottom: float) -> None:
     """Make the rank line the only axis, on top."""
-    ax.set_xlim(1.0 - 0.05 * (k - 1), k + 0.05 * (k - 1))
-    ax.set_ylim(bottom, 0.0)
-    ax.set_xticks(range(1, k + 1))
-    ax.set_yticks([])
-    for side in ("left", "right", "bottom"):
-        ax.spines[side].set_visible(False)
+    ax.set(xlim=(1.0 - 0.05 * (k - 1), k + 0.05 * (k - 1)), ylim=(bottom, 0.0))
+    ax.set(xticks=range(1, k + 1), yticks=[], xlabel="Average rank (1 is best)")
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
     ax.spines["top"].set_bounds(1, k)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("Average rank (1 is best)")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)

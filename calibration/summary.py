@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibration._kernels.cells import (
     collapse_ties,
@@ -22,7 +22,7 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
-from calibration.typing import Float64Array
+from calibration.typing import Float64Array, Int64Array
 
 # Levels whose cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)
@@ -79,8 +79,8 @@ class ScoreSummary:
     weight1: Float64Array
     max_cells: int | None = None
     level: int | None = None
-    lowest: float = field(default=np.nan)
-    highest: float = field(default=np.nan)
+    lowest: float = np.nan
+    highest: float = np.nan
 
     def __post_init__(self) -> None:
         for array in (self.scores, self.weight0, self.weight1):
@@ -177,11 +177,7 @@ class ScoreSummary:
         return 0.0 if self.level is None else 2.0**-self.level
 
     def __repr__(self) -> str:
-        moved = (
-            f", max_displacement={self.max_displacement:g}"
-            if self.level is not None
-            else ""
-        )
+        moved = "" if self.level is None else f", max_displacement={2.0**-self.level:g}"
         return (
             f"ScoreSummary(n_cells={self.n_cells}, n={self.n:g}, "
             f"base_rate={self.base_rate:.4g}{moved})"
@@ -199,17 +195,15 @@ class ScoreSummary:
         ScoreSummary
             Bounded by the smaller `max_cells` of the two.
         """
-        bounds = [s.max_cells for s in (self, other) if s.max_cells is not None]
-        levels = [s.level for s in (self, other) if s.level is not None]
         # The coarser of the two: cells can be joined but never parted.
-        level = min(levels, default=None)
+        level = _least(self.level, other.level)
         lowest = min(self.lowest, other.lowest)
         highest = max(self.highest, other.highest)
         a = self._at_level(level, lowest, highest)
         b = other._at_level(level, lowest, highest)
         cells = merge_cells(*a, *b, 1.0)
-        merged = ScoreSummary(*cells, min(bounds, default=None), level, lowest, highest)
-        return merged._bounded()
+        most = _least(self.max_cells, other.max_cells)
+        return ScoreSummary(*cells, most, level, lowest, highest)._bounded()
 
     __add__ = merge
 
@@ -221,8 +215,7 @@ class ScoreSummary:
 
     def __sub__(self, other: ScoreSummary) -> ScoreSummary:
         """Return the summary without the rows of `other`, which must be part of it."""
-        levels = [s.level for s in (self, other) if s.level is not None]
-        level = min(levels, default=None)
+        level = _least(self.level, other.level)
         a = self._at_level(level, self.lowest, self.highest)
         b = other._at_level(level, self.lowest, self.highest)
         scores, weight0, weight1 = merge_cells(*a, *b, -1.0)
@@ -236,19 +229,11 @@ class ScoreSummary:
         # What rounding leaves of a weight taken away is none.
         weight0 = np.where(weight0 > tolerance, weight0, 0.0)
         weight1 = np.where(weight1 > tolerance, weight1, 0.0)
-        kept = (weight0 > 0.0) | (weight1 > 0.0)
-        if not kept.any():
+        left = self._with_cells(scores, weight0, weight1, level)
+        if left is None:
             msg = "`other` must leave some weight, got the whole summary."
             raise ValueError(msg)
-        return ScoreSummary(
-            scores[kept],
-            weight0[kept],
-            weight1[kept],
-            self.max_cells,
-            level,
-            self.lowest if level is not None else np.nan,
-            self.highest if level is not None else np.nan,
-        )
+        return left
 
     def split(self, k: int, random_state: int | None = 0) -> list[ScoreSummary]:
         """Deal the rows over k disjoint folds that sum to this summary.
@@ -278,10 +263,8 @@ class ScoreSummary:
             # A key for each class: its rows in one cell must not go the same way.
             weight0 = fold_share(bits, self.weight0, k, fold, keys[0])
             weight1 = fold_share(bits, self.weight1, k, fold, keys[1])
-            kept = (weight0 > 0.0) | (weight1 > 0.0)
-            if kept.any():
-                folds.append(self._with_cells(self.scores, weight0, weight1, kept))
-        return folds
+            folds.append(self._with_cells(self.scores, weight0, weight1, self.level))
+        return [fold for fold in folds if fold is not None]
 
     def condense(self, n_cells: int) -> ScoreSummary:
         """Merge neighbours into at most `n_cells` cells of about equal weight.
@@ -301,13 +284,8 @@ class ScoreSummary:
             return self
         weight = self.weight
         starts = group_starts(weight, n_cells)
-        total = np.add.reduceat(weight, starts)
-        # Means of deviations from a cell of the group lose no digits to a far origin.
-        origin = self.scores[starts]
-        spread = self.scores - np.repeat(origin, np.diff(starts, append=self.n_cells))
-        means = origin + np.add.reduceat(weight * spread, starts) / total
         return ScoreSummary(
-            means,
+            group_means(self.scores, weight, starts),
             np.add.reduceat(self.weight0, starts),
             np.add.reduceat(self.weight1, starts),
         )
@@ -333,27 +311,23 @@ class ScoreSummary:
         # A touch of slack, so that q * total is not missed by rounding.
         goal = np.asarray(q, dtype=np.float64) * cumulative[-1] * (1.0 - 1e-14)
         place = np.searchsorted(cumulative, goal, side="left")
-        found: Float64Array = self.scores[np.minimum(place, self.n_cells - 1)]
-        return found
+        return np.asarray(self.scores[np.minimum(place, self.n_cells - 1)])
 
     def _with_cells(
         self,
         scores: Float64Array,
         weight0: Float64Array,
         weight1: Float64Array,
-        kept: NDArray[np.bool_],
-    ) -> ScoreSummary:
-        """Return a summary of some of the cells under the same bounds."""
-        exact = self.level is None
-        return ScoreSummary(
-            scores[kept],
-            weight0[kept],
-            weight1[kept],
-            self.max_cells,
-            self.level,
-            np.nan if exact else self.lowest,
-            np.nan if exact else self.highest,
-        )
+        level: int | None,
+    ) -> ScoreSummary | None:
+        """Return a summary of the cells with weight, if any, under the same bounds."""
+        kept = (weight0 > 0.0) | (weight1 > 0.0)
+        if not kept.any():
+            return None
+        cells = scores[kept], weight0[kept], weight1[kept]
+        if level is None:
+            return ScoreSummary(*cells, self.max_cells)
+        return ScoreSummary(*cells, self.max_cells, level, self.lowest, self.highest)
 
     def _at_level(
         self, level: int | None, lowest: float, highest: float
@@ -386,3 +360,19 @@ class ScoreSummary:
                 high = middle - 1
         cells = self._at_level(low, self.lowest, self.highest)
         return ScoreSummary(*cells, self.max_cells, low, self.lowest, self.highest)
+
+
+def group_means(
+    values: Float64Array, weight: Float64Array, starts: Int64Array
+) -> Float64Array:
+    """Return the weighted mean of each run of values that starts at `starts`."""
+    # Deviations from a value of the run lose no digits to a far origin.
+    origin = values[starts]
+    apart = values - np.repeat(origin, np.diff(starts, append=len(values)))
+    total = np.add.reduceat(weight, starts)
+    return origin + np.add.reduceat(weight * apart, starts) / total
+
+
+def _least(*bounds: int | None) -> int | None:
+    """Return the least bound there is."""
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -10,14 +10,17 @@ SHARED: dict[str, set[str]] = {
     },
     "calibration.selection.trials": {
         "HeldOut",
+        "check_menu",
         "deal_folds",
         "hold_trials",
         "read_log_odds",
+        "set_menu",
     },
     "calibration.base.calibrators": {
         "MapCalibrator",
         "ScaledEstimator",
         "SummaryEstimator",
+        "constant_map",
         "find_constant",
         "forget_fit",
     },
@@ -49,8 +52,9 @@ SHARED: dict[str, set[str]] = {
         "LogOddsScale",
         "fit_coefficients",
         "solve_logistic",
+        "unpenalised_loss",
     },
-    "calibration.maps": {"block_starts", "constant_map", "edges_between"},
+    "calibration.maps": {"block_starts", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.rank_tests": {
         "friedman",

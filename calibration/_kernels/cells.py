@@ -63,19 +63,6 @@ def collapse_ties(
 
 
 @njit
-def _count_union(scores_a: Float64Array, scores_b: Float64Array) -> int:
-    """Number of distinct scores in two sorted arrays of distinct scores."""
-    i, j, count = 0, 0, 0
-    while i < len(scores_a) and j < len(scores_b):
-        a, b = scores_a[i], scores_b[j]
-        # Equal heads move on together and count once.
-        i += a <= b
-        j += b <= a
-        count += 1
-    return count + (len(scores_a) - i) + (len(scores_b) - j)
-
-
-@njit
 def merge_cells(
     scores_a: Float64Array,
     weight0_a: Float64Array,
@@ -87,10 +74,10 @@ def merge_cells(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Add `sign` times the cells of b to those of a; cells may come out negative."""
     n_a, n_b = len(scores_a), len(scores_b)
-    m = _count_union(scores_a, scores_b)
+    m = n_a + n_b
     scores, weight0, weight1 = np.empty(m), np.empty(m), np.empty(m)
-    i, j = 0, 0
-    for k in range(m):
+    i, j, k = 0, 0, 0
+    while i < n_a or j < n_b:
         take_a = j == n_b or (i < n_a and scores_a[i] <= scores_b[j])
         take_b = i == n_a or (j < n_b and scores_b[j] <= scores_a[i])
         total0, total1 = 0.0, 0.0
@@ -104,21 +91,16 @@ def merge_cells(
             total1 += weight1_a[i]
             i += 1
         weight0[k], weight1[k] = total0, total1
-    return scores, weight0, weight1
+        k += 1
+    return scores[:k].copy(), weight0[:k].copy(), weight1[:k].copy()
 
 
 @njit
 def count_dyadic(scores: Float64Array, factor: float) -> int:
     """Count the distinct values of floor(score * factor) in sorted `scores`."""
-    count = 1
-    last = np.floor(scores[0] * factor)
-    for score in scores:
-        # factor is a power of two: the product is exact.
-        index = np.floor(score * factor)
-        if index != last:
-            count += 1
-            last = index
-    return count
+    # factor is a power of two: the product is exact.
+    cells = np.floor(scores * factor)
+    return 1 + int(np.count_nonzero(cells[1:] != cells[:-1]))
 
 
 @njit

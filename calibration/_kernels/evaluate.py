@@ -32,7 +32,7 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     # A table costs O(k); it does not pay for fewer points than knots, and there is none
     # where the knots' range overflows or vanishes.
     direct = not (0.0 < inverse_width < np.inf) or n < k
-    first = _buckets(knots, n_buckets, inverse_width) if not direct else knots_bounds(k)
+    first = np.array([0, k]) if direct else _buckets(knots, n_buckets, inverse_width)
     for i in range(n):
         point = points[i]
         if point < knots[0]:
@@ -55,12 +55,6 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
                 high = middle
         out[i] = low
     return out
-
-
-@njit
-def knots_bounds(k: int) -> Int64Array:
-    """One bucket that holds all `k` knots."""
-    return np.array([0, k], dtype=np.int64)
 
 
 @njit

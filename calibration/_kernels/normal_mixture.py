@@ -141,5 +141,4 @@ def _component_divergence(parameters: Float64Array, prior: Float64Array) -> floa
     gamma = (shape - shape0) * digamma(shape) - math.lgamma(shape)
     gamma += math.lgamma(shape0) + shape0 * math.log(rate / rate0)
     gamma += shape * (rate0 / rate - 1.0)
-    divergence: float = 0.5 * normal + gamma
-    return divergence
+    return float(0.5 * normal + gamma)

@@ -51,19 +51,15 @@ def always_pooled(weight0: Float64Array, weight1: Float64Array) -> Int64Array:
     summed once before any number of isotonic regressions on reweighted cells. A
     cell that holds both classes may come out with either, so it is kept alone.
     """
-    m = len(weight0)
-    starts = np.empty(m, dtype=np.int64)
-    starts[0] = 0
-    count = 1
-    for i in range(1, m):
-        pure1_before = weight0[i - 1] == 0.0
-        pure0_before = weight1[i - 1] == 0.0
-        pure1 = weight0[i] == 0.0
-        pure0 = weight1[i] == 0.0
-        # Ones and then ones or zeros; zeros and then zeros. Zeros and then ones are in
-        # order, and may stay apart.
-        together = (pure1_before and (pure1 or pure0)) or (pure0_before and pure0)
-        if not together:
-            starts[count] = i
-            count += 1
-    return starts[:count].copy()
+    pure1, pure0 = weight0 == 0.0, weight1 == 0.0
+    # Ones and then ones or zeros; zeros and then zeros. Zeros and then ones are in
+    # order, and may stay apart.
+    together = pure1[:-1] & (pure1[1:] | pure0[1:]) | pure0[:-1] & pure0[1:]
+    return np.append(0, np.flatnonzero(~together) + 1)
+
+
+def isotonic_rates(weight0: Float64Array, weight1: Float64Array) -> Float64Array:
+    """Value of the isotonic regression of the labels in each cell."""
+    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
+    sizes = np.diff(starts, append=len(weight0))
+    return np.repeat(block1 / (block0 + block1), sizes)

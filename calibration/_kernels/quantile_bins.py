@@ -20,13 +20,7 @@ def running_sums(
     weight0: Float64Array, weight1: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Weight of each class below every edge of m cells, each of shape (m + 1,)."""
-    m = len(weight0)
-    sum0, sum1 = np.empty(m + 1), np.empty(m + 1)
-    sum0[0] = sum1[0] = 0.0
-    for i in range(m):
-        sum0[i + 1] = sum0[i] + weight0[i]
-        sum1[i + 1] = sum1[i] + weight1[i]
-    return sum0, sum1
+    return np.append(0.0, np.cumsum(weight0)), np.append(0.0, np.cumsum(weight1))
 
 
 @njit
@@ -190,15 +184,7 @@ def _sum_jumps(
 ) -> tuple[Int64Array, Float64Array, Float64Array]:
     """Add up jumps (k, 2) at cells into two step functions."""
     order = np.argsort(cells, kind="mergesort")
-    starts = np.empty(len(cells), dtype=np.int64)
-    levels = np.empty((2, len(cells)))
-    level0, level1 = 0.0, 0.0
-    count = 0
-    for place in order:
-        level0 += jumps[place, 0]
-        level1 += jumps[place, 1]
-        if count == 0 or cells[place] > starts[count - 1]:
-            starts[count] = cells[place]
-            count += 1
-        levels[0, count - 1], levels[1, count - 1] = level0, level1
-    return starts[:count].copy(), levels[0, :count].copy(), levels[1, :count].copy()
+    starts, ranked = cells[order], jumps[order]
+    last = np.append(np.flatnonzero(np.diff(starts)), len(starts) - 1)
+    levels0, levels1 = np.cumsum(ranked[:, 0]), np.cumsum(ranked[:, 1])
+    return starts[last], levels0[last], levels1[last]

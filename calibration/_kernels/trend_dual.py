@@ -128,18 +128,11 @@ def _running_sums(
 
     The total is spread in proportion to weight; second, half its squared norm.
     """
-    m = len(weight)
-    running, total, size = np.empty(m), 0.0, 0.0
-    for i in range(m):
-        total += residual[i]
-        running[i] = total
-        size += weight[i]
-    before = 0.0
-    for i in range(m):
-        before += weight[i]
-        # An optimal fit has residuals that sum to 0; what rounding leaves would run on
-        # through all of u.
-        running[i] -= total * (before / size)
+    running, before = np.cumsum(residual), np.cumsum(weight)
+    total, size = running[-1], before[-1]
+    # An optimal fit has residuals that sum to 0; what rounding leaves would run on
+    # through all of u.
+    running -= total * (before / size)
     return running, 0.5 * total * total / size
 
 

@@ -108,11 +108,8 @@ def _affine_start(data: _Data, fall: float) -> _State:
     p, states = fit_affine(x, weight, target), np.ones(len(x) - 1, dtype=np.int64)
     # An affine function falls everywhere or nowhere.
     if fall > 0.0 and p[-1] <= p[0]:
-        total, ones = 0.0, 0.0
-        for i in range(len(x)):
-            total += weight[i]
-            ones += weight[i] * target[i]
-        p[:] = ones / total
+        # Not `sum`, whose order of additions depends on who compiled it.
+        p[:] = np.cumsum(weight * target)[-1] / np.cumsum(weight)[-1]
         states[:] = 0
     return _State(p, np.zeros(len(x)), states)
 
@@ -124,9 +121,7 @@ def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, f
     p, signs, states = state
     m = len(x)
     residual, marks, gaps = np.empty(m), np.empty(m), np.empty(m - 1, dtype=np.int64)
-    lowest, stalled, total = np.inf, 0, 0.0
-    for i in range(m):
-        total += weight[i]
+    lowest, stalled, total = np.inf, 0, np.cumsum(weight)[-1]
     while True:
         freedom, penalty = _descend(data, bend, fall, state)
         # From p as it will be returned: the gap is that of the answer.
@@ -194,21 +189,10 @@ def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int,
 def _line_of(x: Float64Array, state: _State) -> Line:
     """The function by its knots: the cells with a kink and the two ends."""
     p, signs, states = state
-    m, k = len(signs), 2
-    for i in range(1, m - 1):
-        k += signs[i] != 0.0
-    knots, slopes = np.empty(k, dtype=np.int64), np.empty(k - 1, dtype=np.int64)
-    sides, values = np.zeros(k), np.empty(k)
-    k = 0
-    for i in range(m):
-        if i == 0 or i == m - 1 or signs[i] != 0.0:
-            knots[k], values[k], sides[k] = i, p[i], signs[i]
-            if i < m - 1:
-                slopes[k] = states[i]
-            k += 1
+    inner = np.flatnonzero(signs[1:-1]) + 1
+    knots = np.concatenate((np.array([0]), inner, np.array([len(signs) - 1])))
+    values, sides = p[knots], signs[knots]
     kinks = kinks_of(x, knots, values)
-    for i in range(k):
-        # A kink that has just been added is 0, not what rounding makes of it.
-        if kinks[i] * sides[i] <= 0.0:
-            kinks[i] = 0.0
-    return Line(knots, sides, slopes, values, kinks)
+    # A kink that has just been added is 0, not what rounding makes of it.
+    kinks[kinks * sides <= 0.0] = 0.0
+    return Line(knots, sides, states[knots[:-1]], values, kinks)

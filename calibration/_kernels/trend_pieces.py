@@ -71,7 +71,10 @@ def fit_pieces(
     diagonal[at] += weight[knots[k - 1]]
     right[at] += weight[knots[k - 1]] * target[knots[k - 1]]
     _solve_tridiagonal(diagonal[: at + 1], above[: at + 1], right[: at + 1])
-    return _spread(right, states)
+    # The far end of a piece that is not flat is an unknown of its own.
+    places = np.cumsum((states != 0).astype(np.int64))
+    values: Float64Array = right[np.append(0, places)]
+    return values
 
 
 @njit
@@ -91,33 +94,17 @@ def _solve_tridiagonal(
 
 
 @njit
-def _spread(unknowns: Float64Array, states: Int64Array) -> Float64Array:
-    """Values at the knots from the unknowns: the ends of a flat piece share one."""
-    values = np.empty(len(states) + 1)
-    at = 0
-    values[0] = unknowns[0]
-    for piece in range(len(states)):
-        if states[piece] != 0:
-            at += 1
-        values[piece + 1] = unknowns[at]
-    return values
-
-
-@njit
 def kinks_of(x: Float64Array, knots: Int64Array, values: Float64Array) -> Float64Array:
     """Change of slope at every knot, 0 at the two ends, shape (k,).
 
     A change that rounding of the values can make is 0: where the function goes
     through its targets, any cell may carry the kink, and one is enough.
     """
+    inverse = 1.0 / np.diff(x[knots])
+    inner = np.diff(np.diff(values) * inverse)
+    least = _ROUNDING * (inverse[:-1] + inverse[1:])
     kinks = np.zeros(len(knots))
-    for k in range(1, len(knots) - 1):
-        before = 1.0 / (x[knots[k]] - x[knots[k - 1]])
-        after = 1.0 / (x[knots[k + 1]] - x[knots[k]])
-        kink = (values[k + 1] - values[k]) * after
-        kink -= (values[k] - values[k - 1]) * before
-        if abs(kink) > _ROUNDING * (before + after):
-            kinks[k] = kink
+    kinks[1:-1] = np.where(np.abs(inner) > least, inner, 0.0)
     return kinks
 
 

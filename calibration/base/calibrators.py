@@ -6,13 +6,14 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Literal, Self, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import check_choice, check_in_unit, check_vector
 from calibration.exceptions import CalibrationWarning
-from calibration.maps import CalibrationMap, constant_map
+from calibration.maps import CalibrationMap
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -194,9 +195,7 @@ class MapCalibrator(ScoreCalibrator):
         return self.map_.interval(self._read_scores(scores), coverage, method)
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
-        self.map_ = constant_map(
-            float(summary.scores[0]), constant, summary.n0, summary.n1
-        )
+        self.map_ = constant_map(summary, constant)
 
     def _predict(self, values: Float64Array) -> Float64Array:
         return self.map_(values)
@@ -212,6 +211,12 @@ def forget_fit(calibrator: BaseEstimator) -> None:
     # A list first: names are deleted on the way.
     for name in [name for name in vars(calibrator) if name.endswith("_")]:
         delattr(calibrator, name)
+
+
+def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:
+    """Return the map with one value everywhere, and the weights as one block."""
+    block = (summary.scores[0], value, summary.n0, summary.n1)
+    return CalibrationMap.step(*(np.array([number]) for number in block))
 
 
 def find_constant(

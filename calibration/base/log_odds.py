@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._kernels.logistic import LogisticProblem, fit_logistic
+from calibration._kernels.logistic import (
+    LogisticProblem,
+    fit_logistic,
+    logistic_objective,
+)
 from calibration._validation import check_integer, check_vector
-from calibration.base.calibrators import ScoreCalibrator
+from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -47,14 +50,12 @@ class LogOddsScale:
         Clipping bounds of the probability scale.
     """
 
-    scale: Literal["probability", "logit", "real"]
+    scale: Scale
     lower: float = _LEAST
     upper: float = 1.0 - _RESOLUTION
 
     @classmethod
-    def of(
-        cls, scale: Literal["probability", "logit", "real"], summary: ScoreSummary
-    ) -> LogOddsScale:
+    def of(cls, scale: Scale, summary: ScoreSummary) -> LogOddsScale:
         """Choose the clipping bounds for the scores of a summary.
 
         A classifier that says exactly 0 (a forest, say) means "less than my least
@@ -150,8 +151,7 @@ class LogOddsCalibrator(ScoreCalibrator):
         self.constant_ = constant
 
     def _predict(self, values: Float64Array) -> Float64Array:
-        probabilities: Float64Array = expit(self._evaluate(values))
-        return probabilities
+        return np.asarray(expit(self._evaluate(values)))
 
     def _evaluate(self, values: Float64Array) -> Float64Array:
         if self.constant_ is not None:
@@ -215,6 +215,15 @@ def fit_coefficients(
     theta = solve_logistic(problem)
     coef = theta[1:] / spread
     return float(theta[0] - coef @ center), coef
+
+
+def unpenalised_loss(
+    design: Float64Array, cells: ScoreSummary, theta: Float64Array
+) -> float:
+    """Return the logistic loss of the cells, summed by weight."""
+    none = np.zeros(len(theta))
+    problem = LogisticProblem(design, cells.weight0, cells.weight1, none, none)
+    return logistic_objective(problem, theta)
 
 
 def solve_logistic(problem: LogisticProblem) -> Float64Array:

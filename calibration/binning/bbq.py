@@ -21,7 +21,7 @@ from calibration.binning.beta_prior import (
     BinScore,
     edge_rates,
 )
-from calibration.maps import block_starts, edges_between
+from calibration.maps import CalibrationMap, block_starts, edges_between
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -117,7 +117,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
         rates = edge_rates(edges, self.score, self.scale, base_rate)
         numbers = self._numbers(n)
         log_scores = score_quantile_bins(*sums, rates, numbers)
-        distinct = _distinct(*sums, numbers, log_scores)
+        distinct = _distinct(sums, numbers, log_scores)
         numbers, log_scores = numbers[distinct], log_scores[distinct]
         # The greatest is 1, as the elbow rule has it, and none overflows.
         relative = np.exp(log_scores - log_scores.max())
@@ -127,7 +127,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         starts, mean, square = average_quantile_bins(
             *sums, rates, self.n_bins_, self.weights_
         )
-        self._set_moments("step", block_starts(scores, starts), (mean, square), n)
+        knots = block_starts(scores, starts)
+        self._set_moments(CalibrationMap.step, knots, (mean, square), n)
 
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
@@ -164,21 +165,18 @@ def select_by_elbow(scores: Float64Array, elbow: float) -> NDArray[np.intp]:
 
 
 def _distinct(
-    sum0: Float64Array,
-    sum1: Float64Array,
-    numbers: Int64Array,
-    log_scores: Float64Array,
+    sums: tuple[Float64Array, Float64Array], numbers: Int64Array, scores: Float64Array
 ) -> Int64Array:
     """Return the places of the first of every set of equal binnings.
 
     Equal binnings have equal scores, so only those are compared cell by cell.
     """
-    _, value, count = np.unique(log_scores, return_inverse=True, return_counts=True)
+    _, value, count = np.unique(scores, return_inverse=True, return_counts=True)
     seen: dict[int, list[Int64Array]] = {}
     kept = []
     for place, number in enumerate(numbers):
         if count[value[place]] > 1:
-            starts = quantile_starts(sum0, sum1, number)
+            starts = quantile_starts(*sums, number)
             others = seen.setdefault(int(value[place]), [])
             if any(np.array_equal(starts, other) for other in others):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit
 
 from calibration._validation import check_level
-from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.maps import CalibrationMap, constant_map
+from calibration.base.calibrators import Scale, ScoreCalibrator, constant_map
+from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -112,35 +113,28 @@ class AveragedBinsCalibrator(ScoreCalibrator):
         count = mean * (1.0 - mean) / self.variance_.at - 1.0
         shapes = mean * count, (1.0 - mean) * count
         tail = 0.5 * (1.0 - coverage)
-        lower = np.asarray(betaincinv(*shapes, tail), dtype=np.float64)
-        upper = np.asarray(betaincinv(*shapes, 1.0 - tail), dtype=np.float64)
-        return np.column_stack([self._curve(end)(values) for end in (lower, upper)])
+        step = self.map_.kind == "step"
+        make = CalibrationMap.step if step else CalibrationMap.linear
+        bounds = np.array([betaincinv(*shapes, q) for q in (tail, 1.0 - tail)])
+        return np.column_stack([make(self.map_.knots, b)(values) for b in bounds])
 
     def _set_moments(
         self,
-        kind: Literal["step", "linear"],
+        make: Callable[[Float64Array, Float64Array], CalibrationMap],
         knots: Float64Array,
         moments: tuple[Float64Array, Float64Array],
         n: float,
     ) -> None:
         """Keep the posterior mean of the rate and of its square as maps."""
-        mean, variance = settle_moments(*moments, n)
-        make = CalibrationMap.step if kind == "step" else CalibrationMap.linear
-        self.map_ = make(knots, mean)
-        self.variance_ = make(knots, variance)
-
-    def _curve(self, values: Float64Array) -> CalibrationMap:
-        """Return the map through values at the knots, of the kind of `map_`."""
-        if self.map_.kind == "step":
-            return CalibrationMap.step(self.map_.knots, values)
-        return CalibrationMap.linear(self.map_.knots, values)
+        self.map_, self.variance_ = (
+            make(knots, values) for values in settle_moments(*moments, n)
+        )
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
         # The law Beta(n1 + 1, n0 + 1) of one bin under a uniform prior.
-        score, n0, n1 = float(summary.scores[0]), summary.n0, summary.n1
         variance = constant * (1.0 - constant) / (summary.n + 3.0)
-        self.map_ = constant_map(score, constant, n0, n1)
-        self.variance_ = constant_map(score, variance, n0, n1)
+        self.map_ = constant_map(summary, constant)
+        self.variance_ = constant_map(summary, variance)
 
     def _predict(self, values: Float64Array) -> Float64Array:
         return self.map_(values)

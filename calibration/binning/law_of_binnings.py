@@ -17,7 +17,7 @@ from calibration._kernels.cells import group_starts
 from calibration.base.calibrators import Scale
 from calibration.binning.beta_prior import BinScore, edge_rates
 from calibration.maps import edges_between
-from calibration.summary import ScoreSummary
+from calibration.summary import ScoreSummary, group_means
 from calibration.typing import Float64Array, Int64Array
 
 # Up to this many cells the law is exact; more are put on a grid of so many.
@@ -55,15 +55,10 @@ class BinCells:
     @classmethod
     def group(cls, summary: ScoreSummary, starts: Int64Array) -> BinCells:
         """Return the cells that start at some of a summary's cells."""
-        scores, weight = summary.scores, summary.weight
+        scores = summary.scores
         last = np.append(starts[1:], summary.n_cells) - 1
-        # Means of deviations from a cell of the group lose no digits to a far origin.
-        origin = scores[starts]
-        spread = weight * (scores - np.repeat(origin, last - starts + 1))
-        means = origin + np.add.reduceat(spread, starts) / np.add.reduceat(
-            weight, starts
-        )
-        means = np.clip(means, origin, scores[last])
+        means = group_means(scores, summary.weight, starts)
+        means = np.clip(means, scores[starts], scores[last])
         return cls(
             means,
             edges_between(scores[last[:-1]], scores[starts[1:]]),
@@ -156,8 +151,7 @@ class AllBinnings:
         pairs = zip(self._rates[starts], self._rates[ends], strict=True)
         prior = np.array([bin_rate(low, high) for low, high in pairs])
         # The posterior mean of a Beta law whose prior is worth two rows.
-        rates: Float64Array = (n1 + 2.0 * prior) / (n0 + n1 + 2.0)
-        return rates
+        return (n1 + 2.0 * prior) / (n0 + n1 + 2.0)
 
     def _log_prior(self, rate: float) -> tuple[Float64Array, Float64Array]:
         """Split the log prior of a bin (eqs. 3.7 and 3.8) over its first and last cell.
@@ -227,12 +221,10 @@ def _spread_evenly(summary: ScoreSummary) -> Float64Array:
     """Share of every cell in the weight and in the range of scores, halved."""
     gaps = np.diff(_position(summary.scores))
     width = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
-    measure: Float64Array = 0.5 * summary.weight / summary.n + 0.25 * width
-    return measure
+    return np.asarray(0.5 * summary.weight / summary.n + 0.25 * width)
 
 
 def _position(scores: Float64Array) -> Float64Array:
     """Scores as shares of their range; halved first, so that no range overflows."""
     half = 0.5 * scores
-    position: Float64Array = (half - half[0]) / (half[-1] - half[0])
-    return position
+    return np.asarray((half - half[0]) / (half[-1] - half[0]))

@@ -154,5 +154,5 @@ class ABBCalibrator(_AllBinningsCalibrator, AveragedBinsCalibrator):
         rates, shares = law.weigh_rates(self.rate)
         # An average over rates has their mean to report.
         self.lambda_ = float(rates @ shares)
-        mean, square, _ = law.posterior(rates, shares)
-        self._set_moments("linear", law.cells.scores, (mean, square), summary.n)
+        moments = law.posterior(rates, shares)[:2]
+        self._set_moments(CalibrationMap.linear, law.cells.scores, moments, summary.n)

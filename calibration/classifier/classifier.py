@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calibration._validation import check_weights
+from calibration._validation import check_flag, check_weights
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.folds import (
     Fold,
@@ -187,27 +187,24 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         -------
         self
         """
-        if not isinstance(self.ensemble, (bool, np.bool_)):
-            msg = f"`ensemble` must be True or False, got {self.ensemble!r}."
-            raise TypeError(msg)
+        check_flag(self.ensemble, "ensemble")
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         calibrator = self._resolve_calibrator(response)
         X, y = indexable(X, y)
         labels = column_or_1d(y, warn=True)
-        weights = None
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, len(labels))
+        weights = check_weights(sample_weight, len(labels))
         forget_fit(self)
-        params, split_params = self._route(estimator, weights, fit_params)
+        routed = None if sample_weight is None else weights
+        params, split_params = self._route(estimator, routed, fit_params)
         data = TrainingData(X, labels, params)
-        if weights is None:
-            weights = np.ones(len(labels))
         self.response_ = response
         if isinstance(estimator, FrozenEstimator):
             check_is_fitted(estimator)
             self.classes_ = check_known_classes(labels, estimator)
-            pairs = [self._fit_frozen(estimator, calibrator, data, weights)]
+            scores = self._read_scores(estimator, X)
+            calibrator.fit(scores, labels == self.classes_[1], weights)
+            pairs = [CalibratedPair(estimator, calibrator)]
         else:
             self.classes_ = check_two_classes(labels)
             splitter = choose_splitter(self.cv, labels, self.classes_)
@@ -252,8 +249,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         """
         # argmax takes the first of equals: the rule at 1/2.
         place = np.argmax(self.predict_proba(X), axis=1)
-        labels: NDArray[Any] = self.classes_[place]
-        return labels
+        return np.asarray(self.classes_[place])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`: to `estimator.fit` and `cv.split`.
@@ -324,17 +320,6 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             )
             warn(msg, CalibrationWarning, stacklevel=3)
         return fit_params, {}
-
-    def _fit_frozen(
-        self,
-        estimator: FrozenEstimator,
-        calibrator: ScoreCalibrator,
-        data: TrainingData,
-        weights: Float64Array,
-    ) -> CalibratedPair:
-        scores = self._read_scores(estimator, data.X)
-        calibrator.fit(scores, data.y == self.classes_[1], weights)
-        return CalibratedPair(estimator, calibrator)
 
     def _fit_folds(
         self,

@@ -133,10 +133,10 @@ def cross_fit(
     ]
     if refit:
         # One job more among the others, so that no core waits for it at the end.
-        jobs.append(delayed(_fit_whole)(clone(estimator), data))
+        jobs.append(delayed(clone(estimator).fit)(data.X, data.y, **data.params))
     results = Parallel(n_jobs=n_jobs)(jobs)
-    models = [model for model, _ in results if model is not None]
-    return models, [scores for _, scores in results[: len(folds)]]
+    models = [results.pop()] if refit else [model for model, _ in results]
+    return models, [scores for _, scores in results]
 
 
 def _fit_and_score(
@@ -152,10 +152,6 @@ def _fit_and_score(
     estimator.fit(part.X, part.y, **part.params)
     # A model that nobody needs is not held, nor sent back by a worker.
     return estimator if keep else None, read(estimator, take_rows(data.X, test))
-
-
-def _fit_whole(estimator: Any, data: TrainingData) -> tuple[Any, None]:
-    return estimator.fit(data.X, data.y, **data.params), None
 
 
 def take_rows(table: Any, rows: Rows) -> Any:

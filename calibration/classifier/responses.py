@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,7 @@ def choose_response(estimator: Any, response: Any) -> Response:
             f"{type(estimator).__name__} has {found[0]!r} only."
         )
         raise ValueError(msg)
-    chosen: Response = response
-    return chosen
+    return cast(Response, response)
 
 
 def adapt_calibrator(

@@ -92,8 +92,7 @@ class AsymmetricLaplaceCalibrator(LogOddsCalibrator):
             _log_density(x, float(mode), *rates)
             for mode, rates in zip(self.modes_, self.rates_, strict=True)
         )
-        out: Float64Array = self.prior_log_odds_ + log1 - log0
-        return out
+        return self.prior_log_odds_ + log1 - log0
 
 
 def _find_mode(x: Float64Array, weight: Float64Array) -> tuple[float, float, float]:
@@ -138,5 +137,4 @@ def _log_density(
     distance = x - mode
     exponent = np.where(distance > 0.0, gamma, -beta) * distance
     norm = np.log(beta) + np.log(gamma) - np.log(beta + gamma)
-    density: Float64Array = norm - exponent
-    return density
+    return np.asarray(norm - exponent)

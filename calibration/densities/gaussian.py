@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibration._validation import check_flag
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
@@ -75,9 +76,7 @@ class GaussianCalibrator(LogOddsCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.shared_variance, bool | np.bool_):
-            msg = f"`shared_variance` must be a bool, got {self.shared_variance!r}."
-            raise TypeError(msg)
+        check_flag(self.shared_variance, "shared_variance", "a bool")
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         total = np.array([summary.n0, summary.n1])
@@ -103,8 +102,7 @@ class GaussianCalibrator(LogOddsCalibrator):
         u = np.clip((x - 0.5 * (m0 + m1)) / np.sqrt(v0), -_FARTHEST, _FARTHEST)
         e, r = 0.5 * (m1 - m0) / np.sqrt(v0), v0 / v1
         difference = (1.0 - r) * (u**2 + e**2) + 2.0 * (1.0 + r) * e * u
-        out: Float64Array = self.prior_log_odds_ + 0.5 * (np.log(r) + difference)
-        return out
+        return np.asarray(self.prior_log_odds_ + 0.5 * (np.log(r) + difference))
 
 
 def _moments(x: Float64Array, weight: Float64Array) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from calibration._validation import check_choice, check_number
+from calibration._validation import check_choice, check_flag, check_number
 from calibration.base.calibrators import Scale
 from calibration.densities.bandwidths import LeaveOneOut
 from calibration.densities.class_densities import DensityCalibrator
@@ -143,9 +143,7 @@ class KDECalibrator(DensityCalibrator):
         else:
             most = 1.0 if self.coordinate == "probability" else _LARGEST
             check_number(self.bandwidth, "bandwidth", 0.0, most, open_low=True)
-        if not isinstance(self.shared_bandwidth, bool | np.bool_):
-            msg = f"`shared_bandwidth` must be a bool, got {self.shared_bandwidth!r}."
-            raise TypeError(msg)
+        check_flag(self.shared_bandwidth, "shared_bandwidth", "a bool")
         check_number(self.prior_weight, "prior_weight", 0.0, _LARGEST, open_low=True)
         if self.coordinate == "probability" and self.scale == "real":
             msg = (
@@ -166,11 +164,15 @@ class KDECalibrator(DensityCalibrator):
             bandwidths = self._cross_validate(summary, bandwidths)
         elif not isinstance(self.bandwidth, str):
             bandwidths = np.full(2, self.bandwidth / self._unit)
-            self._check_resolved(float(bandwidths[0]))
-        weights = (summary.weight0, summary.weight1)
+            if bandwidths[0] < _LEAST_SHARE:
+                msg = (
+                    "`bandwidth` must be at least 2**-40 of the range of scores, "
+                    f"got {self.bandwidth!r} with a range of {self._unit:g}."
+                )
+                raise ValueError(msg)
         self._kernel_densities = [
-            self._density(place, weight, h)
-            for weight, h in zip(weights, bandwidths, strict=True)
+            self._density(place, summary.weight0, bandwidths[0]),
+            self._density(place, summary.weight1, bandwidths[1]),
         ]
         self.bandwidths_ = bandwidths * self._unit
 
@@ -185,8 +187,7 @@ class KDECalibrator(DensityCalibrator):
                 self._kernel_densities, extra, self._totals, strict=True
             )
         )
-        out: Float64Array = log1 - log0
-        return out
+        return np.asarray(log1 - log0)
 
     def _densities(self, x: Float64Array) -> Float64Array:
         place = self._place(x)
@@ -233,25 +234,16 @@ class KDECalibrator(DensityCalibrator):
             [judge.heights(self._density(place, weights[k], h), k) for h in tried[:, k]]
             for k in (0, 1)
         ]
-        pairs = [
-            (i, j)
-            for i in range(len(tried))
-            for j in range(len(tried))
-            if i == j or not self.shared_bandwidth
-        ]
-        self.cv_bandwidths_ = self._unit * np.array(
-            [(tried[i, 0], tried[j, 1]) for i, j in pairs]
+        pairs = np.array(
+            [
+                (i, j)
+                for i, j in np.ndindex(len(tried), len(tried))
+                if i == j or not self.shared_bandwidth
+            ]
         )
+        compared = np.take_along_axis(tried, pairs, axis=0)
+        self.cv_bandwidths_ = self._unit * compared
         self.cv_losses_ = np.array(
             [judge.loss(heights[0][i], heights[1][j]) for i, j in pairs]
         )
-        i, j = pairs[int(np.argmin(self.cv_losses_))]
-        return np.array([tried[i, 0], tried[j, 1]])
-
-    def _check_resolved(self, share: float) -> None:
-        if share < _LEAST_SHARE:
-            msg = (
-                "`bandwidth` must be at least 2**-40 of the range of scores, "
-                f"got {self.bandwidth!r} with a range of {self._unit:g}."
-            )
-            raise ValueError(msg)
+        return np.asarray(compared[np.argmin(self.cv_losses_)])

@@ -114,12 +114,12 @@ class KernelDensity:
 
     def sums(self, x: Float64Array) -> Float64Array:
         """Return sum_i w_i K((x - x_i) / h) / K(0): rows at x, as the kernel counts."""
-        if len(x) > _SORT_FROM:
-            order = np.argsort(x)
-            out = np.empty(len(x))
-            out[order] = self._sums(x[order])
-            return out
-        return self._sums(x)
+        order = np.argsort(x) if len(x) > _SORT_FROM else np.arange(len(x))
+        table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
+        out = np.zeros(len(x))
+        for image in self._images(x[order]):
+            out[order] += kernel_sums(image, self.nodes, self.mass, table, step)
+        return out
 
     def own(self, x: Float64Array) -> Float64Array:
         """Return what a row of weight 1 at each of `x` adds to `sums` there."""
@@ -135,13 +135,6 @@ class KernelDensity:
         steps = 2.0 * float(tabulate_kernel(self.kernel).sum()) - 1.0
         height = STEPS / (steps * self.bandwidth * float(self.mass.sum()))
         return height * self.sums(x)
-
-    def _sums(self, x: Float64Array) -> Float64Array:
-        table, step = tabulate_kernel(self.kernel), self.bandwidth / STEPS
-        out = np.zeros(len(x))
-        for image in self._images(x):
-            out += kernel_sums(image, self.nodes, self.mass, table, step)
-        return out
 
     def _images(self, x: Float64Array) -> list[Float64Array]:
         """Return the places from which rows in [0, 1] are seen at `x`."""

@@ -7,9 +7,13 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from calibration._kernels.logistic import LogisticProblem, logistic_objective
 from calibration._validation import check_choice
-from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator, fit_coefficients
+from calibration.base.log_odds import (
+    WEAK_RIDGE,
+    LogOddsCalibrator,
+    fit_coefficients,
+    unpenalised_loss,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -145,10 +149,7 @@ def _loss(
 ) -> float:
     """Return the negative log-likelihood of a fit."""
     design = np.stack([np.ones(summary.n_cells), *columns])
-    theta = np.concatenate([[fit[0]], fit[1]])
-    none = np.zeros(3)
-    weights = (summary.weight0, summary.weight1)
-    return logistic_objective(LogisticProblem(design, *weights, none, none), theta)
+    return unpenalised_loss(design, summary, np.concatenate([[fit[0]], fit[1]]))
 
 
 def _match_beta(x: Float64Array, weight: Float64Array) -> tuple[float, float]:

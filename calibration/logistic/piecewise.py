@@ -9,14 +9,10 @@ from typing import Literal
 import numpy as np
 
 from calibration._kernels.cells import collapse_ties
-from calibration._kernels.logistic import (
-    LogisticProblem,
-    fit_logistic,
-    logistic_objective,
-)
+from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
-from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator
+from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator, unpenalised_loss
 from calibration.base.rank_folds import deal_by_rank
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -223,17 +219,13 @@ class _Likelihood:
         theta = np.zeros(p)
         theta[: len(start.theta)] = start.theta
         design = self._design(cells.scores, knots)
-        weights = (cells.weight0, cells.weight1)
-        problem = LogisticProblem(design, *weights, penalty, prior)
+        problem = LogisticProblem(design, cells.weight0, cells.weight1, penalty, prior)
         return _Line(knots, fit_logistic(problem, theta)[0])
 
     def value(self, cells: ScoreSummary, line: _Line) -> float:
         """Return the log-likelihood of a line, without penalty."""
-        none = np.zeros(len(line.theta))
         design = self._design(cells.scores, line.knots)
-        weights = (cells.weight0, cells.weight1)
-        problem = LogisticProblem(design, *weights, none, none)
-        return -logistic_objective(problem, line.theta)
+        return -unpenalised_loss(design, cells, line.theta)
 
     def best(
         self, cells: ScoreSummary, start: _Line, choices: Iterable[Float64Array]
@@ -244,12 +236,8 @@ class _Likelihood:
 
     def _design(self, x: Float64Array, knots: Float64Array) -> Float64Array:
         """Columns 1, u and max(u - u_j, 0) as rows, shape (n_knots + 2, n_cells)."""
-        design = np.empty((len(knots) + 2, len(x)))
-        design[0] = 1.0
-        design[1] = (x - self.center) / self.spread
-        for j, knot in enumerate(knots):
-            design[j + 2] = np.maximum(x - knot, 0.0) / self.spread
-        return design
+        line = [np.ones(len(x)), (x - self.center) / self.spread]
+        return np.stack(line + [np.maximum(x - k, 0.0) / self.spread for k in knots])
 
 
 def _search_pair(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,10 +94,7 @@ class TrimmedCalibrator(ScoreCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._make()._check_parameters()
-        error = check_number(self.max_error, "max_error", 0.5)
-        if error >= 1.0:
-            msg = f"`max_error` must lie in [0.5, 1), got {self.max_error!r}."
-            raise ValueError(msg)
+        check_number(self.max_error, "max_error", 0.5, 1.0, open_high=True)
         check_integer(self.max_rounds, "max_rounds", 1)
 
     def _make(self) -> ScoreCalibrator:
@@ -107,8 +105,7 @@ class TrimmedCalibrator(ScoreCalibrator):
                 f"IsotonicCalibrator(), got {inner!r}."
             )
             raise TypeError(msg)
-        made: ScoreCalibrator = clone(inner).set_params(scale=self.scale)
-        return made
+        return cast(ScoreCalibrator, clone(inner).set_params(scale=self.scale))
 
     def _fit(self, summary: ScoreSummary) -> None:
         self.calibrator_ = self._make().fit_summary(summary)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calibration._validation import check_level
+from calibration._validation import check_choice, check_level
 from calibration.measures.rank_tests import (
     friedman,
     holm,
@@ -84,8 +84,7 @@ class MethodComparison:
     @property
     def different(self) -> NDArray[np.bool_]:
         """Methods that differ from the control: main test and Holm both reject."""
-        found: NDArray[np.bool_] = self.p_holm < self.level
-        return found & (self.p_value < self.level)
+        return (self.p_holm < self.level) & (self.p_value < self.level)
 
     @property
     def critical_difference(self) -> float:
@@ -198,14 +197,18 @@ def compare_methods(
     n, k = table.shape
     # Ranks make losses of different data sets comparable; ties share their mean rank.
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
-    reference = _check_control(control, labels, ranks)
+    if control is None:
+        reference = int(np.argmin(ranks))
+    else:
+        check_choice(control, "control", labels)
+        reference = labels.index(control)
     wilcoxon = pairwise_wilcoxon(table)
     if k == 2:
-        chi2, chi2_p, f, f_p = (np.nan,) * 4
+        all_equal = (np.nan,) * 4
         z = np.full(k, np.nan)
         p_values = wilcoxon[reference].copy()
     else:
-        chi2, chi2_p, f, f_p = friedman(ranks, n)
+        all_equal = friedman(ranks, n)
         z = (ranks - ranks[reference]) / rank_error(k, n)
         p_values = 2.0 * stats.norm.sf(np.abs(z))
     others = np.arange(k) != reference
@@ -218,13 +221,10 @@ def compare_methods(
     # Symmetric: the other triangle through a view.
     wilcoxon_holm.T[pairs] = wilcoxon_holm[pairs]
     return MethodComparison(
-        names=labels,
-        n_sets=n,
-        average_ranks=ranks,
-        friedman_chi2=chi2,
-        friedman_p=chi2_p,
-        iman_davenport_f=f,
-        iman_davenport_p=f_p,
+        labels,
+        n,
+        ranks,
+        *all_equal,
         control=labels[reference],
         z=z,
         p_values=p_values,
@@ -282,16 +282,3 @@ def _check_names(
         )
         raise ValueError(msg)
     return labels
-
-
-def _check_control(
-    control: str | None, labels: tuple[str, ...], ranks: Float64Array
-) -> int:
-    """Return the place of the control, the best method if None."""
-    if control is None:
-        return int(np.argmin(ranks))
-    if control not in labels:
-        listed = ", ".join(map(repr, labels))
-        msg = f"`control` must be one of {listed}, got {control!r}."
-        raise ValueError(msg)
-    return labels.index(control)

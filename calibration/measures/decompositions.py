@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration._kernels.pav import pool_adjacent_violators
+from calibration._kernels.pav import isotonic_rates
 from calibration.measures.binned_errors import bin_starts, summarise_forecasts
 from calibration.measures.scores import brier_score
 from calibration.typing import Float64Array
@@ -216,9 +216,7 @@ def corp_decomposition(
     (0.6931, 0.5827)
     """
     summary = summarise_forecasts(y_true, y_prob, sample_weight)
-    starts, block0, block1 = pool_adjacent_violators(summary.weight0, summary.weight1)
-    sizes = np.diff(starts, append=summary.n_cells)
-    recalibrated = np.repeat(block1 / (block0 + block1), sizes)
+    recalibrated = isotonic_rates(summary.weight0, summary.weight1)
     # All three on the same rows in the same order: forecasts that recalibration
     # leaves alone are miscalibrated by exactly 0.
     weights = np.concatenate([summary.weight0, summary.weight1])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from calibration._kernels.pav import pool_adjacent_violators
+from calibration._kernels.pav import isotonic_rates
 from calibration._validation import check_choice, check_integer, check_level
 from calibration.maps import CalibrationMap
 from calibration.measures.binned_errors import bin_starts, summarise_forecasts
@@ -155,7 +155,7 @@ def reliability_curve(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if binning == "isotonic":
         mean_prob, weight = summary.scores, summary.weight
-        event_rate = _isotonic_rates(summary.weight0, summary.weight1)
+        event_rate = isotonic_rates(summary.weight0, summary.weight1)
     else:
         starts = bin_starts(summary, n_bins, binning)
         weight = np.add.reduceat(summary.weight, starts)
@@ -234,7 +234,7 @@ def _isotonic_band(
     if bands == "consistency":
         chance = np.clip(coarse.scores, 0.0, 1.0)
     else:
-        chance = _isotonic_rates(coarse.weight0, coarse.weight1)
+        chance = isotonic_rates(coarse.weight0, coarse.weight1)
     whole = np.floor(coarse.weight).astype(np.int64)
     rest = coarse.weight - whole
     draws = np.empty((n_resamples, coarse.n_cells))
@@ -242,16 +242,9 @@ def _isotonic_band(
         # A weight of 2.5 is two rows and a half of one more.
         parts = rest * (rng.random(len(chance)) < chance)
         events = rng.binomial(whole, chance) + parts
-        draw[:] = _isotonic_rates(coarse.weight - events, events)
+        draw[:] = isotonic_rates(coarse.weight - events, events)
     tail = 0.5 * (1.0 - level)
     # Weibull's plotting positions are the ranks (R + 1) q of the notes.
     bounds = np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull")
     lower, upper = (np.interp(summary.scores, coarse.scores, b) for b in bounds)
     return lower, upper
-
-
-def _isotonic_rates(weight0: Float64Array, weight1: Float64Array) -> Float64Array:
-    """Isotonic regression at each cell, shape (n_cells,)."""
-    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
-    sizes = np.diff(starts, append=len(weight0))
-    return np.repeat(block1 / (block0 + block1), sizes)

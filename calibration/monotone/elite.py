@@ -148,7 +148,7 @@ class ELiTECalibrator(MapCalibrator):
         self.lambdas_ = bends * cells.length
         self.degrees_of_freedom_ = freedom
         self.duality_gaps_ = gaps
-        self.weights_ = _aicc_weights(paths, cells.weight0, cells.weight1, freedom)
+        self.weights_ = _aicc_weights(paths, cells, freedom)
         self.map_ = _average(cells.scores, paths, marks, self.weights_)
 
 
@@ -184,22 +184,17 @@ def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
 
 
 def _aicc_weights(
-    paths: Float64Array,
-    weight0: Float64Array,
-    weight1: Float64Array,
-    freedom: Int64Array,
+    paths: Float64Array, cells: _Cells, freedom: Int64Array
 ) -> Float64Array:
     """Softmax of -AICc / 2, shape (n_lambdas,), of maps of shape (n_lambdas, m)."""
-    n = float(weight0.sum() + weight1.sum())
+    n = float(cells.weight0.sum() + cells.weight1.sum())
     # A map may say 0 or 1, whose likelihood would be 0 after one surprise.
     edge = 1.0 / (2.0 * n + 2.0)
     p = np.clip(paths, edge, 1.0 - edge)
-    log_likelihood = np.log(p) @ weight1 + np.log1p(-p) @ weight0
+    log_likelihood = np.log(p) @ cells.weight1 + np.log1p(-p) @ cells.weight0
     room = n - freedom - 1.0
     if not (room > 0.0).any():
-        alone = np.zeros(len(paths))
-        alone[0] = 1.0
-        return alone
+        return np.eye(1, len(paths)).ravel()
     cost = np.full(len(paths), np.inf)
     known = room > 0.0
     # -AICc / 2 = log L - df - df (df + 1) / (n - df - 1).
@@ -207,8 +202,7 @@ def _aicc_weights(
     cost[known] = df + df * (df + 1.0) / room[known] - log_likelihood[known]
     # Akaike weights (Burnham & Anderson 2002), less the best so that none overflows.
     weights = np.exp(cost.min() - cost)
-    shares: Float64Array = weights / weights.sum()
-    return shares
+    return np.asarray(weights / weights.sum())
 
 
 def _average(

@@ -19,7 +19,12 @@ from calibration._kernels.near_isotonic import (
     trace_path,
 )
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._validation import check_number, check_same_length, check_vector
+from calibration._validation import (
+    check_flag,
+    check_number,
+    check_same_length,
+    check_vector,
+)
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
@@ -319,9 +324,7 @@ class ENIRCalibrator(MapCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.monotone, bool | np.bool_):
-            msg = f"`monotone` must be True or False, got {self.monotone!r}."
-            raise TypeError(msg)
+        check_flag(self.monotone, "monotone")
 
     def _fit(self, summary: ScoreSummary) -> None:
         path = NearIsotonicPath.from_summary(summary)

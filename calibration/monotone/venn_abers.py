@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from calibration._kernels.venn_abers import pools_with_one_more
-from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.maps import CalibrationMap, constant_map
+from calibration.base.calibrators import Scale, ScoreCalibrator, constant_map
+from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -108,10 +108,9 @@ class VennAbersCalibrator(ScoreCalibrator):
         self.map_ = CalibrationMap(knots, left, at, right, "step")
 
     def _fit_constant(self, summary: ScoreSummary, constant: float) -> None:
-        score, total = float(summary.scores[0]), summary.n + 1.0
-        n0, n1 = summary.n0, summary.n1
+        n1, total = summary.n1, summary.n + 1.0
         self.lower_, self.upper_, self.map_ = (
-            constant_map(score, value, n0, n1)
+            constant_map(summary, value)
             for value in (n1 / total, (n1 + 1.0) / total, constant)
         )
 
@@ -136,9 +135,7 @@ def merge_intervals(intervals: Sequence[Float64Array]) -> Float64Array:
     """
     stacked = np.asarray(intervals)
     p0, p1 = stacked[..., 0], stacked[..., 1]
-    log_odds: Float64Array = np.mean(np.log(p1) - np.log1p(-p0), axis=0)
-    merged: Float64Array = expit(log_odds)
-    return merged
+    return np.asarray(expit(np.mean(np.log(p1) - np.log1p(-p0), axis=0)))
 
 
 def _steps_up(scores: Float64Array, values: Float64Array) -> CalibrationMap:

@@ -69,9 +69,7 @@ def logistic_intervals(
     check_choice(scale, "scale", ("probability", "logit"))
     train = _design(model, X_train, "X_train")
     rows = _design(model, X, "X")
-    weight = np.ones(len(train))
-    if sample_weight is not None:
-        weight = check_weights(sample_weight, len(train))
+    weight = check_weights(sample_weight, len(train))
     theta = np.append(model.intercept_, model.coef_)
     p = expit(train @ theta)
     information = train.T @ (train * (weight * p * (1.0 - p))[:, None])

@@ -139,10 +139,7 @@ class SBACalibrator(SideInformationCalibrator):
         self.n_neighbors_, self.n_features_in_ = k, table.shape[1]
         if self.constant_ is None:
             ones = check_labels(y).astype(np.float64)
-            if sample_weight is None:
-                weight = np.ones(len(values))
-            else:
-                weight = check_weights(sample_weight, len(values))
+            weight = check_weights(sample_weight, len(values))
             rows = np.column_stack([table, values])
             self._remember(rows, weight * (1.0 - ones), weight * ones)
         return self
@@ -170,13 +167,7 @@ class SBACalibrator(SideInformationCalibrator):
         if self.constant_ is not None:
             return np.full(len(values), self.constant_)
         points = np.column_stack([table, values]) * self.units_
-        out = np.empty(len(points))
-        # Chunks bound the memory for distances whatever the number of rows.
-        size = max(1, _CHUNK // self.reach_)
-        for start in range(0, len(points), size):
-            part = slice(start, start + size)
-            out[part] = self._average(points[part], self.reach_)
-        return out
+        return self._average(points, self.reach_)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -220,6 +211,11 @@ class SBACalibrator(SideInformationCalibrator):
 
     def _average(self, points: Float64Array, n_asked: int) -> Float64Array:
         """Return event rates around scaled points from `n_asked` neighbours or more."""
+        # Chunks bound the memory for distances whatever the number of rows.
+        size = max(1, _CHUNK // n_asked)
+        if len(points) > size:
+            chunks = np.split(points, range(size, len(points), size))
+            return np.concatenate([self._average(part, n_asked) for part in chunks])
         distance, index = self.search_.kneighbors(points, n_asked)
         weight0, weight1 = self.weight0_[index], self.weight1_[index]
         filled = np.cumsum(weight0 + weight1, axis=1) >= self.n_neighbors_
@@ -238,11 +234,7 @@ class SBACalibrator(SideInformationCalibrator):
         if cut.any():
             # Doubling: few rows need it, and these few rounds.
             more = min(2 * n_asked, len(self.weight0_))
-            size = max(1, _CHUNK // more)
-            places = np.flatnonzero(cut)
-            for start in range(0, len(places), size):
-                some = places[start : start + size]
-                rate[some] = self._average(points[some], more)
+            rate[cut] = self._average(points[cut], more)
         return rate
 
 

@@ -23,7 +23,13 @@ from calibration.logistic.polynomial import (
 from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
 from calibration.selection.report import AutoReport, CandidateScore
-from calibration.selection.trials import HeldOut, hold_trials, read_log_odds
+from calibration.selection.trials import (
+    HeldOut,
+    check_menu,
+    hold_trials,
+    read_log_odds,
+    set_menu,
+)
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -178,10 +184,7 @@ class AutoCalibrator(LogOddsCalibrator):
         menu = self.candidates
         if menu is None:
             menu = _default_menu(n, real, self.random_state)
-        if not real:
-            menu = {"identity": IdentityCalibrator(), **menu}
-        scale = "real" if real else "logit"
-        found = {name: clone(one).set_params(scale=scale) for name, one in menu.items()}
+        found = set_menu(menu, "real" if real else "logit")
         for one in found.values():
             # A method without a meaning on real scores says so itself.
             one._check_parameters()
@@ -228,18 +231,17 @@ def _default_menu(
 ) -> dict[str, ScoreCalibrator]:
     """Return the candidates besides doing nothing, the simplest first."""
     curves = n >= _ROWS_FOR_CURVES
-    menu: dict[str, ScoreCalibrator] = {}
-    if not real:
-        menu["temperature"] = TemperatureCalibrator()
-    menu["platt"] = PlattCalibrator()
-    if curves and not real:
-        menu["beta"] = BetaCalibrator()
-    menu["quadratic"] = QuadraticCalibrator()
-    if curves:
-        menu["piecewise"] = PiecewiseLogisticCalibrator(random_state=random_state)
-    menu["elite"] = ELiTECalibrator()
-    menu["venn_abers"] = VennAbersCalibrator()
-    return menu
+    piecewise = PiecewiseLogisticCalibrator(random_state=random_state)
+    menu: list[tuple[str, ScoreCalibrator, bool]] = [
+        ("temperature", TemperatureCalibrator(), not real),
+        ("platt", PlattCalibrator(), True),
+        ("beta", BetaCalibrator(), curves and not real),
+        ("quadratic", QuadraticCalibrator(), True),
+        ("piecewise", piecewise, curves),
+        ("elite", ELiTECalibrator(), True),
+        ("venn_abers", VennAbersCalibrator(), True),
+    ]
+    return {name: calibrator for name, calibrator, offered in menu if offered}
 
 
 def _check_candidates(candidates: Mapping[str, ScoreCalibrator]) -> None:
@@ -250,13 +252,8 @@ def _check_candidates(candidates: Mapping[str, ScoreCalibrator]) -> None:
             f"got {type(candidates).__name__}."
         )
         raise TypeError(msg)
-    if not candidates:
-        msg = "`candidates` must hold at least one calibrator, got an empty mapping."
+    check_menu(candidates, "candidates")
+    one = candidates.get("identity")
+    if not isinstance(one, IdentityCalibrator | None):
+        msg = f'`candidates["identity"]` is the name of doing nothing, got {one!r}.'
         raise ValueError(msg)
-    for name, one in candidates.items():
-        if not isinstance(one, ScoreCalibrator):
-            msg = f"`candidates[{name!r}]` must be a ScoreCalibrator, got {one!r}."
-            raise TypeError(msg)
-        if name == "identity" and not isinstance(one, IdentityCalibrator):
-            msg = f'`candidates["identity"]` is the name of doing nothing, got {one!r}.'
-            raise ValueError(msg)

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import clone
 
 from calibration._validation import check_integer
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
 from calibration.measures import (
     ReliabilityCurve,
@@ -25,7 +23,7 @@ from calibration.measures import (
 from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.selection.auto import AutoCalibrator
-from calibration.selection.trials import hold_trials
+from calibration.selection.trials import check_menu, hold_trials, set_menu
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -195,21 +193,18 @@ def compare_calibrators(
     labels = np.repeat([0.0, 1.0], log_odds.shape[1])
     weights = np.concatenate([trials.weight0, trials.weight1])
     answers = [np.tile(expit(row), 2) for row in log_odds]
+    losses = [
+        np.array([loss(labels, p, sample_weight=weights) for p in answers])
+        for loss in (brier_score, expected_calibration_error)
+    ]
     return CalibratorComparison(
         names=tuple(menu),
         reference=next(iter(menu)),
         log_loss=means[:, 0],
         standard_error=means[:, 1],
         probability_of_harm=np.array([trials.harm(z, log_odds[0]) for z in log_odds]),
-        brier=np.array(
-            [brier_score(labels, p, sample_weight=weights) for p in answers]
-        ),
-        calibration_error=np.array(
-            [
-                expected_calibration_error(labels, p, sample_weight=weights)
-                for p in answers
-            ]
-        ),
+        brier=losses[0],
+        calibration_error=losses[1],
         curves={
             name: reliability_curve(labels, p, sample_weight=weights)
             for name, p in zip(menu, answers, strict=True)
@@ -223,9 +218,7 @@ def _draw(ax: Axes, curve: ReliabilityCurve) -> None:
     if curve.lower is not None and curve.upper is not None:
         ax.fill_between(curve.mean_prob, curve.lower, curve.upper, alpha=0.2, lw=0)
     ax.plot(curve.mean_prob, curve.event_rate, marker="o", ms=4, lw=1.6)
-    ax.set_aspect("equal")
-    ax.set_xlabel("Forecast probability")
-    ax.set_ylabel("Observed event rate")
+    ax.set(aspect="equal", xlabel="Forecast probability", ylabel="Observed event rate")
     ax.label_outer()
 
 
@@ -234,17 +227,8 @@ def _prepare(
 ) -> dict[str, ScoreCalibrator]:
     """Return clones with the scale set, doing nothing first where it has a meaning."""
     given = _default_menu(scale) if calibrators is None else calibrators
-    for name, one in given.items():
-        if not isinstance(one, ScoreCalibrator):
-            msg = f"`calibrators[{name!r}]` must be a ScoreCalibrator, got {one!r}."
-            raise TypeError(msg)
-    if not given:
-        msg = "`calibrators` must hold at least one calibrator, got an empty mapping."
-        raise ValueError(msg)
-    menu = dict(given)
-    if scale != "real":
-        menu = {"identity": IdentityCalibrator(), **menu}
-    return {name: clone(one).set_params(scale=scale) for name, one in menu.items()}
+    check_menu(given, "calibrators")
+    return set_menu(given, scale)
 
 
 def _default_menu(scale: Scale) -> dict[str, ScoreCalibrator]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, logit, ndtr
 from sklearn.base import clone
 
-from calibration.base.calibrators import ScoreCalibrator
+from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.base.rank_folds import deal_by_rank
+from calibration.logistic.identity import IdentityCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -101,11 +100,9 @@ class HeldOut:
         the squared distance of w from the first candidate alone. Each Newton step is
         a non-negative least-squares problem, so bounds hold exactly.
         """
-        start = np.zeros(len(self.log_odds))
-        start[0] = 1.0
-        weights = start.copy()
+        weights = np.eye(1, len(self.log_odds)).ravel()
         for _ in range(_MAX_STEPS):
-            gradient, hessian = self._derivatives(weights, start, ridge)
+            gradient, hessian = self._derivatives(weights, ridge)
             # With H = L L', min g'd + d'Hd / 2 over w + d >= 0 is
             # min |L'v - L^-1 (H w - g)| over v = w + d >= 0.
             lower = np.linalg.cholesky(hessian)
@@ -113,40 +110,34 @@ class HeldOut:
             step = nnls(lower.T, goal)[0] - weights
             if -gradient @ step < _LAST_DECREMENT:
                 break
-            weights = self._descend(weights, step, start, ridge, float(gradient @ step))
+            weights = self._descend(weights, step, ridge, float(gradient @ step))
         return weights
 
-    def _objective(
-        self, weights: Float64Array, start: Float64Array, ridge: float
-    ) -> float:
+    def _objective(self, weights: Float64Array, ridge: float) -> float:
         """Total log loss of the weighted sum, plus the penalty."""
         total = weights @ self.log_odds
         loss = self.weight0 @ np.logaddexp(0.0, total)
         loss += self.weight1 @ np.logaddexp(0.0, -total)
-        return float(loss + 0.5 * ridge * ((weights - start) ** 2).sum())
+        return float(loss + 0.5 * ridge * (_from_start(weights) ** 2).sum())
 
     def _derivatives(
-        self, weights: Float64Array, start: Float64Array, ridge: float
+        self, weights: Float64Array, ridge: float
     ) -> tuple[Float64Array, Float64Array]:
         """Gradient (k,) and Hessian (k, k) of `_objective`."""
         p = expit(weights @ self.log_odds)
         mass = self.weight0 + self.weight1
-        gradient = self.log_odds @ (mass * p - self.weight1) + ridge * (weights - start)
+        gradient = self.log_odds @ (mass * p - self.weight1)
+        gradient += ridge * _from_start(weights)
         curvature = self.log_odds * (mass * p * (1.0 - p))
         # The ridge makes it positive definite, even if two candidates say the same.
         hessian = curvature @ self.log_odds.T + ridge * np.eye(len(weights))
         return gradient, hessian
 
     def _descend(
-        self,
-        weights: Float64Array,
-        step: Float64Array,
-        start: Float64Array,
-        ridge: float,
-        slope: float,
+        self, weights: Float64Array, step: Float64Array, ridge: float, slope: float
     ) -> Float64Array:
         """Take the step, halved until it descends."""
-        value = self._objective(weights, start, ridge)
+        value = self._objective(weights, ridge)
         # Close to the optimum rounding of the value hides the descent of a sure step.
         if -slope < 1e-10 * (1.0 + abs(value)):
             return np.maximum(weights + step, 0.0)
@@ -155,10 +146,30 @@ class HeldOut:
             # On the segment between two feasible points; the maximum takes back
             # rounding only.
             trial = np.maximum(weights + scale * step, 0.0)
-            if self._objective(trial, start, ridge) <= value + 1e-4 * scale * slope:
+            if self._objective(trial, ridge) <= value + 1e-4 * scale * slope:
                 return trial
             scale *= 0.5
         return weights
+
+
+def check_menu(menu: Mapping[str, ScoreCalibrator], name: str) -> None:
+    """Refuse an empty menu, and what is no calibrator of scores."""
+    if not menu:
+        msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
+        raise ValueError(msg)
+    for key, one in menu.items():
+        if not isinstance(one, ScoreCalibrator):
+            msg = f"`{name}[{key!r}]` must be a ScoreCalibrator, got {one!r}."
+            raise TypeError(msg)
+
+
+def set_menu(
+    menu: Mapping[str, ScoreCalibrator], scale: Scale
+) -> dict[str, ScoreCalibrator]:
+    """Return clones on a scale; where it has doing nothing, that comes first."""
+    if scale != "real":
+        menu = {"identity": IdentityCalibrator(), **menu}
+    return {name: clone(one).set_params(scale=scale) for name, one in menu.items()}
 
 
 def read_log_odds(
@@ -173,8 +184,12 @@ def read_log_odds(
         return calibrator.predict_log_odds(x)
     # As in the other average of maps, ELiTE's: half a row in n + 1.
     edge = 0.5 / (n + 1.0)
-    clipped: Float64Array = logit(np.clip(calibrator.predict(x), edge, 1.0 - edge))
-    return clipped
+    return np.asarray(logit(np.clip(calibrator.predict(x), edge, 1.0 - edge)))
+
+
+def _from_start(weights: Float64Array) -> Float64Array:
+    """Return the weights less those of doing nothing, the first candidate alone."""
+    return weights - np.eye(1, len(weights)).ravel()
 
 
 def deal_folds(
@@ -202,7 +217,7 @@ def hold_trials(
     pairs = deal_folds(cells.condense(_TRIAL_CELLS), n_folds, random_state)
     if not pairs:
         return None
-    columns: list[NDArray[Any]] = []
+    columns = []
     for rest, fold in pairs:
         fitted = [clone(one).fit_summary(rest) for one in candidates.values()]
         odds = [read_log_odds(one, fold.scores, rest.n) for one in fitted]
