@@ -57,9 +57,7 @@ class Tasks:
         targets = check_vector(r, "r")
         n = len(targets)
         check_same_length(n, "`r`", len(table), "X")
-        weights = np.ones(n)
-        if sample_weight is not None:
-            weights = check_weights(sample_weight, n)
+        weights = check_weights(sample_weight, n)
         cuts = check_vector(thresholds, "thresholds")
         check_increasing(cuts, "thresholds")
         present = targets[weights > 0.0]

@@ -182,11 +182,8 @@ def _summarise(
     r: ArrayLike, sample_weight: ArrayLike | None, name: str = "r"
 ) -> _Values:
     vector = check_vector(r, name)
-    if sample_weight is None:
-        weights = np.ones(len(vector))
-    else:
-        weights = check_weights(sample_weight, len(vector))
-        vector, weights = vector[weights > 0.0], weights[weights > 0.0]
+    weights = check_weights(sample_weight, len(vector))
+    vector, weights = vector[weights > 0.0], weights[weights > 0.0]
     distinct, place = np.unique(vector, return_inverse=True)
     cumulative = np.cumsum(np.bincount(place, weights))
     rows = np.bincount(place).astype(np.float64)

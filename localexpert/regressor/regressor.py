@@ -193,8 +193,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """
         given, target = self._check_data(X, y)
         n = len(target)
-        weight = np.ones(n) if sample_weight is None else sample_weight
-        weight = check_weights(weight, n)
+        weight = check_weights(sample_weight, n)
         settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
