@@ -58,8 +58,10 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
     return ones
 
 
-def check_weights(sample_weight: ArrayLike, n: int) -> Float64Array:
-    """Return non-negative weights, not all zero, of length `n`."""
+def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+    """Return non-negative weights, not all zero, of length `n`; ones if None."""
+    if sample_weight is None:
+        return np.ones(n)
     weights = check_vector(sample_weight, "sample_weight")
     check_same_length(n, "the data", len(weights), "sample_weight")
     if weights.min() < 0.0:
@@ -107,8 +109,6 @@ def check_forecasts(
     ones = check_labels(y_true, "y_true")
     probabilities = check_probabilities(y_prob)
     check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
-    if sample_weight is None:
-        return ones, probabilities, np.ones(len(ones))
     return ones, probabilities, check_weights(sample_weight, len(ones))
 
 

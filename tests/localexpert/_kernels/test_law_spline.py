@@ -60,8 +60,9 @@ def test_scores_and_densities_of_a_row():
     for y in (-3.0, 0.2, 40.0):
         t = float(law.base.t((y - 1.0) / 2.0))
         z = score_at(curve, rows, 1, y)
-        assert law.cdf(np.array([0.0, y, 0.0]))[1] == pytest.approx(norm.cdf(z))
-        expected = law.logpdf(np.array([0.0, y, 0.0]))[1]
+        at = np.full((3, 1), y)
+        assert law.cdf(at)[1, 0] == pytest.approx(norm.cdf(z))
+        expected = law.logpdf(at)[1, 0]
         assert log_density_at(curve, rows, 1, t) == pytest.approx(expected)
 
 
