@@ -15,10 +15,7 @@ from scipy.stats import kstest
 
 from calibration._validation import check_level, check_weights
 from calibration.typing import Float64Array
-from localexpert.distribution.predictive import (
-    PredictiveDistribution,
-    check_outcomes,
-)
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 
 
 class DistributionPredictor(Protocol):
@@ -330,10 +327,7 @@ def _check(
 ) -> tuple[Float64Array, Float64Array]:
     """Return targets and weights of the distribution's length."""
     y = check_outcomes(y_true, dist, "y_true")
-    weight = np.ones(len(y))
-    if sample_weight is not None:
-        weight = check_weights(sample_weight, len(y))
-    return y, weight
+    return y, check_weights(sample_weight, len(y))
 
 
 def _mean(losses: Float64Array, weight: Float64Array) -> float:

@@ -56,19 +56,6 @@ def _cumulate(parts: Float64Array) -> Float64Array:
 
 
 @njit
-def _halves_at(
-    sums: Float64Array, parts: Float64Array, p: int
-) -> tuple[float, float, float, float]:
-    """Return the four integrals at a point that splits panel p into two `parts`."""
-    return (
-        sums[_F, p] + parts[_F, 0],
-        sums[_F2, p] + parts[_F2, 0],
-        sums[_S, p + 1] + parts[_S, 1],
-        sums[_S2, p + 1] + parts[_S2, 1],
-    )
-
-
-@njit
 def spline_crps(
     curve: BaseCurve, rows: SplineRows, panels: Panels, y: Float64Array
 ) -> Float64Array:
@@ -103,7 +90,10 @@ def spline_crps(
                 split = np.array([borders[p], t, borders[p + 1]])
                 at = fill_nodes(curve, rows, panels, i, split, own)
                 parts = _integrate(at, low, high, log_mass, n_nodes)
-                f, f2, s, s2 = _halves_at(sums, parts, int(p))
+                # The panels before it and its left part; its right part, those after.
+                f, f2 = sums[_F, p] + parts[_F, 0], sums[_F2, p] + parts[_F2, 0]
+                s = sums[_S, p + 1] + parts[_S, 1]
+                s2 = sums[_S2, p + 1] + parts[_S2, 1]
             # dy = scale dr.
             out[0, i, j] = rows.scale[i] * (f2 + s2)
             out[1, i, j] = rows.scale[i] * f

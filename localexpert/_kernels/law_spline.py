@@ -13,11 +13,7 @@ from calibration._kernels._jit import njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
-from localexpert._kernels.normal import (
-    log_normal_between,
-    log_normal_pdf,
-    safe_log,
-)
+from localexpert._kernels.normal import log_normal_between, log_normal_pdf, safe_log
 from localexpert._kernels.truncation import truncated_cdf, truncated_point
 
 

@@ -13,17 +13,9 @@ from scipy.special import ndtri
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, levels_at, points_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard
-from localexpert._validation import (
-    check_array,
-    check_increasing,
-    check_number,
-)
+from localexpert._validation import check_array, check_increasing, check_number
 from localexpert.curves.chords import STEEPEST, steepest_slopes
-from localexpert.curves.marginal import (
-    distinct_values,
-    fit_tail,
-    smooth_quantiles,
-)
+from localexpert.curves.marginal import distinct_values, fit_tail, smooth_quantiles
 
 # Levels of the curve between the tails, equally spaced in probit.
 _N_LEVELS = 41

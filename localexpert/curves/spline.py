@@ -242,8 +242,7 @@ def probit_precision(t: Float64Array) -> Float64Array:
     density = np.exp(-0.5 * t * t)
     precision = density**2 / np.maximum(p * (1.0 - p), 1e-12)
     weights = np.maximum(precision, 1e-3 * precision.max())
-    out: Float64Array = np.asarray(weights / weights.mean(), dtype=np.float64)
-    return out
+    return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
 def smoother_matrix(
@@ -260,8 +259,7 @@ def smoother_matrix(
     if np.isinf(smoothing):
         line = np.column_stack([np.ones(k), t])
         gram = line.T @ (weights[:, None] * line)
-        out: Float64Array = line @ np.linalg.solve(gram, line.T * weights)
-        return out
+        return np.asarray(line @ np.linalg.solve(gram, line.T * weights))
     system = np.diag(weights) + smoothing * curvature_matrix(t)
     return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
 
@@ -293,8 +291,7 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
         low = logs[rows, np.maximum(best - 1, 0)]
         high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
     weight = np.exp(logs[rows, best])[:, None]
-    smooth: Float64Array = (c / (1.0 + weight * values)) @ vectors.T
-    return smooth
+    return np.asarray((c / (1.0 + weight * values)) @ vectors.T)
 
 
 def _gcv(
@@ -303,8 +300,7 @@ def _gcv(
     """Return the score of a weight per row, shape (n,)."""
     f = weight[:, None] * values
     f /= 1.0 + f
-    out: Float64Array = (f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2
-    return out
+    return np.asarray((f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2)
 
 
 def curvature_matrix(t: Float64Array) -> Float64Array:
@@ -328,8 +324,9 @@ def _finish(
     """Make z increase, lead over to the tails, and set slopes that keep the order."""
     z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
     z, t = extend_tails(z, t)
-    low = np.maximum(_tail_slope(z, t, first=True), least_slopes[0])
-    high = np.maximum(_tail_slope(z, t, first=False), least_slopes[1])
+    low = np.maximum(_tail_slope(z, t), least_slopes[0])
+    # The upper end is the lower one of the mirrored curve.
+    high = np.maximum(_tail_slope(-z[:, ::-1], -t[::-1]), least_slopes[1])
     knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])
     values = np.column_stack(
         [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]
@@ -339,19 +336,14 @@ def _finish(
     return Curves(knots, values, np.column_stack([low, inner, high]))
 
 
-def _tail_slope(z: Float64Array, t: Float64Array, *, first: bool) -> Float64Array:
-    """Return each row's slope beyond an end: pulled towards 1 and bounded.
+def _tail_slope(z: Float64Array, t: Float64Array) -> Float64Array:
+    """Return each row's slope below the first knot: pulled towards 1 and bounded.
 
     The row's own slope is taken over about one probit, for a single step is noisy.
     """
     if len(t) < 2:
         return np.ones(len(z))
-    if first:
-        inner = min(int(np.searchsorted(t, t[0] + 1.0)), len(t) - 1)
-        own = (z[:, inner] - z[:, 0]) / (t[inner] - t[0])
-    else:
-        inner = max(int(np.searchsorted(t, t[-1] - 1.0, side="right")) - 1, 0)
-        own = (z[:, -1] - z[:, inner]) / (t[-1] - t[inner])
+    inner = min(int(np.searchsorted(t, t[0] + 1.0)), len(t) - 1)
+    own = (z[:, inner] - z[:, 0]) / (t[inner] - t[0])
     pulled = (1.0 - TAIL_PULL) * own + TAIL_PULL
-    out: Float64Array = np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE)
-    return out
+    return np.asarray(np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE))

@@ -20,11 +20,7 @@ from localexpert._validation import (
 from localexpert.data.folds import Rows, make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble.learned import LearnedPool
-from localexpert.ensemble.members import (
-    common_rows,
-    named_members,
-    seeded_clones,
-)
+from localexpert.ensemble.members import common_rows, named_members, seeded_clones
 from localexpert.ensemble.weights import crps_matrices
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, can_pool_scores
@@ -157,8 +153,7 @@ class DistributionEnsemble(DistributionRegressor):
         n = len(target)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, n)
-        seed = self._seed()
-        self._check_parameters(seed)
+        seed = self._check_parameters()
         fitted = {}
         for name, member in seeded_clones(
             named_members(self.members), seed, self.n_jobs
@@ -196,8 +191,7 @@ class DistributionEnsemble(DistributionRegressor):
         fitted = dict(named_members(self.members))
         for member in fitted.values():
             check_is_fitted(member)
-        seed = self._seed()
-        self._check_parameters(seed)
+        seed = self._check_parameters()
         first = next(iter(fitted.values()))
         self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
@@ -216,10 +210,7 @@ class DistributionEnsemble(DistributionRegressor):
         """Weight fitted members by what they said out of fold."""
         rows = common_rows(fitted, y)
         target = y[rows]
-        weight = np.ones(len(y))
-        if sample_weight is not None:
-            weight = check_weights(sample_weight, len(y))
-        weight = weight[rows]
+        weight = check_weights(sample_weight, len(y))[rows]
         parts = None
         if groups is not None:
             check_same_length(len(y), "`y`", len(np.asarray(groups)), "groups")
@@ -267,13 +258,12 @@ class DistributionEnsemble(DistributionRegressor):
         ]
         return PredictiveDistribution(self.learned_.pool(laws))
 
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return int(np.random.default_rng().integers(2**31))
-        return check_integer(self.random_state, "random_state", 0)
-
-    def _check_parameters(self, seed: int) -> None:
-        """Refuse what would only be noticed after the members are fitted."""
+    def _check_parameters(self) -> int:
+        """Return one seed for all; refuse what a fit would only notice at its end."""
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        seed = check_integer(seed, "random_state", 0)
         check_choice(self.pool, "pool", ("auto", "linear", "probit"))
         recalibration = make_recalibration(self.recalibrate, seed)
         if recalibration is not None and recalibration.holds_out:
@@ -282,6 +272,7 @@ class DistributionEnsemble(DistributionRegressor):
                 f"got {self.recalibrate!r}."
             )
             raise ValueError(msg)
+        return seed
 
     def _kinds(self, laws: list[Law]) -> list[PoolKind]:
         """Return the kinds of pools to compare."""

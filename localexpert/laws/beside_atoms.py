@@ -84,12 +84,8 @@ class MapBesideAtoms:
         -------
         MapBesideAtoms
         """
-        return MapBesideAtoms(
-            self.whole.take(index),
-            self.atoms[index],
-            self.held[index],
-            self.masses[index],
-        )
+        parts = self.atoms[index], self.held[index], self.masses[index]
+        return MapBesideAtoms(self.whole.take(index), *parts)
 
     def forward(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the scores of Fc' and the logarithm of their slope.

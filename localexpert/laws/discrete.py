@@ -175,13 +175,9 @@ class DiscreteLaw(Law):
         """Return runs of the most probable values, whatever the widths."""
         kept = densest_values(self.probabilities, coverage).astype(np.int8)
         edges = np.diff(kept, axis=1, prepend=0, append=0)
+        # A run of kept values starts where the edge is 1, and ends before one of -1.
         return [
-            np.column_stack(
-                [
-                    self.values[np.flatnonzero(row == 1)],
-                    self.values[np.flatnonzero(row == -1) - 1],
-                ]
-            )
+            np.column_stack([self.values[row[:-1] == 1], self.values[row[1:] == -1]])
             for row in edges
         ]
 

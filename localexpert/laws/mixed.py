@@ -180,8 +180,7 @@ class MixedLaw(Law):
         steps = atoms_below + atoms_above - self._atom_spread()
         # E|Y - Y'| / 2 has a pair of atoms, a pair of X, and one of each.
         cross = (self.masses * away[:, n_columns:]).sum(axis=1, keepdims=True)
-        scores: Float64Array = w * (smooth - cross) + steps
-        return scores
+        return np.asarray(w * (smooth - cross) + steps)
 
     def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         w = self.rest[:, None]
@@ -210,9 +209,8 @@ class MixedLaw(Law):
         w = self.rest
         # -E log f(Y) part by part; the continuous part has the density rest * f.
         terms = xlogy(self.masses, self.masses / self.widths)
-        total: Float64Array = w * self.continuous.entropy() - xlogy(w, w)
-        total -= terms.sum(axis=1)
-        return total
+        total = w * self.continuous.entropy() - xlogy(w, w)
+        return np.asarray(total - terms.sum(axis=1))
 
     def mode(self) -> Float64Array:
         smooth = self.continuous.mode()

@@ -13,12 +13,7 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.laws.law import Law, log_or_minus_inf
-from localexpert.laws.quantile_mesh import (
-    Mesh,
-    central_moments,
-    levels_of,
-    mix_moments,
-)
+from localexpert.laws.quantile_mesh import Mesh, central_moments, levels_of, mix_moments
 from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import (
     FURTHEST,

@@ -79,9 +79,7 @@ class Mesh(NamedTuple):
                 )
                 y, dy = _geometric_nodes(away)
                 parts.append((middle + side * y, dy))
-        y = np.hstack([part[0] for part in parts])
-        dy = np.hstack([part[1] for part in parts])
-        return cls(inner, y, dy)
+        return cls(inner, *(np.hstack(each) for each in zip(*parts, strict=True)))
 
     def masses(self, density: Float64Array, levels: Levels) -> Float64Array:
         """Return probabilities of the nodes that sum to that of every panel.
@@ -134,12 +132,8 @@ class Mesh(NamedTuple):
         upto, beyond = np.hstack([none, upto]), np.hstack([beyond[:, ::-1], none])
         first, last = self.borders[:, :1], self.borders[:, -1:]
         inside = np.clip(at, first, last)
-        panel = np.stack(
-            [
-                np.searchsorted(row, x, "right") - 1
-                for row, x in zip(self.borders, inside, strict=True)
-            ]
-        )
+        rows = zip(self.borders, inside, strict=True)
+        panel = np.stack([np.searchsorted(row, x, "right") - 1 for row, x in rows])
         panel = np.clip(panel, 0, self.borders.shape[1] - 2)
         left = np.take_along_axis(self.borders, panel, axis=1)
         right = np.take_along_axis(self.borders, panel + 1, axis=1)
@@ -178,8 +172,7 @@ def _between(
     width = (end - start)[:, :, None]
     y = np.ascontiguousarray((start[:, :, None] + width * _NODES).reshape(len(end), -1))
     value = levels(y)[which].reshape(width.shape[:2] + (-1,))
-    integral: Float64Array = (width * _SHARES * value).sum(axis=2)
-    return integral
+    return np.asarray((width * _SHARES * value).sum(axis=2))
 
 
 def central_moments(
@@ -244,14 +237,10 @@ def _thinned(laws: Sequence[Law], *, fine: bool) -> Float64Array:
 
     Of the sorted ones every so many: about the quantiles of an equal mixture.
     """
-    each = np.concatenate(list(_quantiles(laws, _LEVELS)), axis=1)
-    each.sort(axis=1)
+    each = np.sort(np.hstack(list(_quantiles(laws, _LEVELS))), axis=1)
     last = each.shape[1] - 1
-    kept = np.unique(
-        np.linspace(0, last, last + 1 if fine else min(_MOST, last + 1))
-        .round()
-        .astype(int)
-    )
+    n_kept = last + 1 if fine else min(_MOST, last + 1)
+    kept = np.unique(np.linspace(0, last, n_kept).round().astype(int))
     return np.ascontiguousarray(each[:, kept])
 
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_same_length,
-    check_vector,
-    check_weights,
-)
+from localexpert._validation import check_same_length, check_vector, check_weights
 from localexpert.data.folds import Fold
 from localexpert.laws import Law
 from localexpert.laws.recalibrated import recalibrate_law
@@ -106,6 +101,4 @@ def check_rows(
     """Return targets and weights of the law's length."""
     target = check_vector(y, "y")
     check_same_length(len(law), "`law`", len(target), "y")
-    if sample_weight is None:
-        return target, np.ones(len(target))
     return target, check_weights(sample_weight, len(target))

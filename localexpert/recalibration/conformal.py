@@ -280,7 +280,6 @@ def set_aside(
         raise ValueError(msg)
     present = np.flatnonzero(weight)
     parts = None if groups is None else np.asarray(groups)[present]
-    aside = present[
-        split_calibration_rows(len(present), groups=parts, random_state=seed)[1]
-    ]
+    _, part = split_calibration_rows(len(present), groups=parts, random_state=seed)
+    aside = present[part]
     return np.setdiff1d(np.arange(len(weight)), aside), aside

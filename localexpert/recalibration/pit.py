@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_number,
-)
+from localexpert._validation import check_number
 from localexpert.data.folds import Fold, make_folds
 from localexpert.laws import Law
 from localexpert.laws.score_map import ProbitMap, scores_of
