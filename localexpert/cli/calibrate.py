@@ -15,9 +15,10 @@ import calibration
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
+from localexpert.cli.command import Command
 from localexpert.cli.console import count, list_names, note, refuse, refusing
 from localexpert.cli.model_files import save_object
-from localexpert.cli.options import new_command, read_count, read_with
+from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
 from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
 from localexpert.cli.raw_table import RawTable
 
@@ -54,59 +55,6 @@ examples:
   localexpert calibrate scores.csv --score s --label sick --positive yes \\
       --new new_scores.csv --method isotonic --out new_probabilities.csv
 """
-
-
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        help="turn a classifier's scores into probabilities",
-        description="Turn scores of a two-class classifier into probabilities.",
-    )
-    parser.add_argument("table", help="rows with a score and a label")
-    parser.add_argument(
-        "--score", required=True, metavar="COLUMN", help="greater means likelier"
-    )
-    parser.add_argument(
-        "--label", required=True, metavar="COLUMN", help="two different values"
-    )
-    parser.add_argument(
-        "--positive",
-        metavar="LABEL",
-        help="the class whose probability is meant (default: the greater of the two)",
-    )
-    parser.add_argument("--new", metavar="TABLE", help="rows to calibrate instead")
-    parser.add_argument(
-        "--method",
-        choices=tuple(_METHODS),
-        default="auto",
-        metavar="METHOD",
-        help="see below (default: auto, which tries several and may do nothing)",
-    )
-    parser.add_argument(
-        "--scale",
-        choices=_SCALES,
-        default="probability",
-        help="what a score is (default: probability)",
-    )
-    parser.add_argument(
-        "--out", default=STDOUT, metavar="CALIBRATED.csv", help="default: stdout"
-    )
-    parser.add_argument(
-        "--save", metavar="CALIBRATOR.zip", help="keep it, for `calibration` in Python"
-    )
-    parser.add_argument(
-        "--folds",
-        type=read_count(2),
-        default=10,
-        metavar="N",
-        help="parts of the rows without --new (default: 10)",
-    )
-    parser.add_argument(
-        "--seed", type=read_count(0), metavar="N", help="same seed, same answer"
-    )
 
 
 def run(options: Any) -> None:
@@ -190,7 +138,7 @@ def _check_name(table: RawTable) -> None:
 def _make_calibrator(options: Any) -> ScoreCalibrator:
     calibrator = _METHODS[options.method](scale=options.scale)
     if "random_state" in calibrator.get_params():
-        calibrator.set_params(random_state=options.seed)
+        calibrator.set_params(random_state=options.random_state)
     return calibrator
 
 
@@ -212,7 +160,7 @@ def _out_of_fold(
 ) -> Float64Array:
     """Return probabilities by calibrators that have not seen the row, shape (n,)."""
     answers = np.empty(len(y))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.seed)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.random_state)
     with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
         for train, test in folds.split(scores, y):
             fitted = clone(calibrator).fit(scores[train], y[train])
@@ -238,3 +186,45 @@ def _write(path: str, table: RawTable, answers: Float64Array) -> None:
     write_csv(path, {**columns, _NAME: format_numbers(answers)})
     if path != STDOUT:
         note(f"wrote {count(len(table), 'row')} to {path}")
+
+
+COMMAND = Command(
+    run,
+    "turn a classifier's scores into probabilities",
+    "Turn scores of a two-class classifier into probabilities.",
+    _EPILOG,
+    (
+        ("table", "rows with a score and a label", {}),
+        ("--score", "greater means likelier", COLUMN | REQUIRED),
+        ("--label", "two different values", COLUMN | REQUIRED),
+        (
+            "--positive",
+            "the class whose probability is meant (default: the greater of the two)",
+            {"metavar": "LABEL"},
+        ),
+        ("--new", "rows to calibrate instead", {"metavar": "TABLE"}),
+        (
+            "--method",
+            "see below (default: auto, which tries several and may do nothing)",
+            {"choices": tuple(_METHODS), "default": "auto", "metavar": "METHOD"},
+        ),
+        (
+            "--scale",
+            "what a score is (default: probability)",
+            {"choices": _SCALES, "default": "probability"},
+        ),
+        ("--out", "default: stdout", {"default": STDOUT, "metavar": "CALIBRATED.csv"}),
+        (
+            "--save",
+            "keep it, for `calibration` in Python",
+            {"metavar": "CALIBRATOR.zip"},
+        ),
+        (
+            "--folds",
+            "parts of the rows without --new (default: 10)",
+            whole_number(2, default=10),
+        ),
+        ("--seed", "same seed, same answer", SEED),
+    ),
+    decimal=".",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
+from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
-from localexpert.cli.options import new_command, read_parts_with
+from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
 from localexpert.cli.output import write_out
 from localexpert.cli.targets import with_targets
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -40,29 +40,12 @@ _LABELS = {
 }
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        decimal=None,
-        help="score a model on rows it has not seen",
-        description="Score the forecasts of a model on a table with known targets.",
-    )
-    add_test_arguments(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object; null is not finite"
-    )
-
-
-def add_test_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add a model and a table with known targets."""
-    parser.add_argument("model", help="a file that `localexpert fit` saved")
-    parser.add_argument("table", help="rows with known targets, not used in training")
-    parser.add_argument(
-        "--target", metavar="COLUMN", help="its name here, if not as in training"
-    )
+#: A model and a table with known targets.
+TEST_ROWS: tuple[Option, ...] = (
+    MODEL,
+    ("table", "rows with known targets, not used in training", {}),
+    ("--target", "its name here, if not as in training", COLUMN),
+)
 
 
 def run(options: Any) -> None:
@@ -119,3 +102,12 @@ def _without_infinities(
         who: {name: v if math.isfinite(v) else None for name, v in row.items()}
         for who, row in scores.items()
     }
+
+
+COMMAND = Command(
+    run,
+    "score a model on rows it has not seen",
+    "Score the forecasts of a model on a table with known targets.",
+    _EPILOG,
+    (*TEST_ROWS, ("--json", "one JSON object; null is not finite", FLAG)),
+)

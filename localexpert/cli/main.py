@@ -11,8 +11,8 @@ from typing import Any
 
 from calibration import __version__
 from localexpert.cli import calibrate, evaluate, fit, predict, report
+from localexpert.cli.command import HelpFormatter, Parser
 from localexpert.cli.console import UserError, complain, warn
-from localexpert.cli.options import HelpFormatter, Parser
 
 _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
@@ -76,8 +76,8 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for command in (fit, predict, evaluate, report, calibrate):
-        command.add_command(commands)
+    for module in (fit, predict, evaluate, report, calibrate):
+        module.COMMAND.add_to(commands)
     return parser
 
 
