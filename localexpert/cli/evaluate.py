@@ -78,7 +78,8 @@ def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     target = options.target or model.schema.target
     dialect = Dialect(options.decimal, model.schema.missing)
     y: list[Float64Array] = []
-    tables = with_targets(read_parts_with(options), target, dialect, y)
+    parts = read_parts_with(options, {target, *model.schema.features})
+    tables = with_targets(parts, target, dialect, y)
     frame = model.schema.frame(tables, options.decimal, known=[target])
     return model, frame, np.concatenate(y)
 

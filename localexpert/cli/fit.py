@@ -62,7 +62,11 @@ _read_smoothing = make_reader(
     lambda _: True,
     "must be a number, auto, pchip or smoothing_spline, got {}",
 )
-# Their `dest` is the parameter of the regressor.
+# Of the regressor; the options are stored by these names.
+_PARAMETERS = (
+    *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv"),
+    *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
+)
 _METHOD: tuple[Option, ...] = (
     ("--fast", "a first look: one forest, 9 thresholds", FLAG),
     (
@@ -171,9 +175,8 @@ def _kept_out(table: RawTable, options: Any) -> list[str]:
 def _make_regressor(options: Any) -> LocalExpertRegressor:
     """Return the regressor that the options describe; its defaults stay its own."""
     chosen: dict[str, Any] = dict(_FAST) if options.fast else {}
-    known = LocalExpertRegressor().get_params()
-    for name, value in vars(options).items():
-        if name in known and value is not None:
+    for name in _PARAMETERS:
+        if (value := getattr(options, name)) is not None:
             chosen[name] = None if value == "none" else value
     return LocalExpertRegressor(**chosen, verbose=show_bar(options))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -28,9 +28,10 @@ def read_with(options: Any, path: str) -> RawTable:
     return read_table(path, options.delimiter, options.decimal)
 
 
-def read_parts_with(options: Any) -> Iterator[RawTable]:
-    """Read the table of the options part by part as they say."""
-    return read_parts(options.table, options.delimiter, options.decimal)
+def read_parts_with(options: Any, wanted: Collection[str]) -> Iterator[RawTable]:
+    """Read columns of the table of the options part by part as they say."""
+    how = options.delimiter, options.decimal
+    return read_parts(options.table, *how, wanted=wanted)
 
 
 def make_reader(

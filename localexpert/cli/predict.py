@@ -43,7 +43,8 @@ def run(options: Any) -> None:
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     kept: dict[str, list[str]] = {name: [] for name in options.keep}
-    tables = _keep_columns(read_parts_with(options), kept)
+    wanted = {*kept, *model.schema.features}
+    tables = _keep_columns(read_parts_with(options, wanted), kept)
     frame = model.schema.frame(tables, options.decimal)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)

@@ -35,6 +35,8 @@ class RawTable:
         What places count.
     repeated : tuple of str
         Names that the file gives to several columns, of which only the first kept it.
+    names : tuple of str
+        Of all columns, where only some have been read.
     """
 
     path: str
@@ -42,6 +44,7 @@ class RawTable:
     places: NDArray[np.intp]
     unit: str = "line"
     repeated: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -65,11 +68,12 @@ class RawTable:
         if name in self.repeated:
             refuse(f"{self.path} has several columns {name!r}; the {role} must be one")
         if name not in self.columns:
-            close = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.7)
+            names = self.names or self.columns
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             refuse(
                 f"{self.path} has no {role} {name!r}{hint}; "
-                f"its columns are {list_names(self.columns)}"
+                f"its columns are {list_names(names)}"
             )
         return self.columns[name]
 

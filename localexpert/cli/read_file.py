@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,16 @@ def read_table(path: str, delimiter: str | None = None, decimal: str = ".") -> R
 
 
 def read_parts(
-    path: str, delimiter: str | None, decimal: str, n_rows: int | None = _PART
+    path: str,
+    delimiter: str | None,
+    decimal: str,
+    n_rows: int | None = _PART,
+    wanted: Collection[str] | None = None,
 ) -> Iterator[RawTable]:
     """Yield the table of a CSV file, plain or gzipped, or of a Parquet file, in parts.
 
-    A part of a CSV file has so many rows, without the blank lines among them.
+    A part of a CSV file has so many rows, without the blank lines among them, and of
+    columns those that are wanted, or all.
     """
     data = read_bytes(path)
     if data[:2] == b"\x1f\x8b":
@@ -37,7 +42,7 @@ def read_parts(
         return iter([_read_parquet(path, data)])
     if data[:4] == b"PK\x03\x04":
         refuse(f"{path} is a zip or Excel file; save the table as CSV or Parquet")
-    return parse_delimited(path, data, delimiter, decimal, n_rows)
+    return parse_delimited(path, data, delimiter, decimal, n_rows, wanted)
 
 
 def read_bytes(path: str) -> bytes:
