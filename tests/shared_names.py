@@ -97,6 +97,7 @@ SHARED: dict[str, set[str]] = {
         "Distinct",
         "Numbers",
         "as_texts",
+        "load_module",
         "load_pandas",
         "parse_booleans",
         "parse_number",

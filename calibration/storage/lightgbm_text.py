@@ -77,7 +77,7 @@ class TextTable:
     ) -> NDArray[Any]:
         text = self.lines.get(name, "").strip()
         _require(pattern.fullmatch(text) is not None, f"a number of {name}")
-        values = np.fromstring(text, dtype=dtype, sep=" ")
+        values: NDArray[Any] = np.fromstring(text, dtype=dtype, sep=" ")
         _require(length is None or len(values) == length, f"the length of {name}")
         return values
 

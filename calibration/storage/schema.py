@@ -129,12 +129,10 @@ class Schema:
 
     def _read_names(self, node: dict[str, Any]) -> tuple[str, str, str]:
         """Return loader, module and name of a node, of a class of ours where it is."""
-        loader, module, name = map(node.get, ("__loader__", "__module__", "__class__"))
-        if not (
-            isinstance(loader, str)
-            and isinstance(module, str)
-            and isinstance(name, str)
-        ):
+        keys = ("__loader__", "__module__", "__class__")
+        names: list[Any] = [node.get(key) for key in keys]
+        loader, module, name = names
+        if not all(isinstance(each, str) for each in names):
             refuse("its description has a node without a name.")
         if (cls := self.registry.find(module, name)) is not None:
             node["__module__"] = module = cls.__module__
@@ -163,9 +161,7 @@ class Schema:
         if loader == "TupleNode":
             return hasattr(own, "_fields")
         if loader == "ConstructorFromReduceNode":
-            bases = (
-                [] if own is None else [c for c in own.__mro__ if c in self.registry]
-            )
+            bases = [c for c in getattr(own, "__mro__", ()) if c in self.registry]
             return any("__reduce__" in vars(base) for base in bases)
         if loader == "FunctionNode":
             known = module.partition(".")[0] in ("numpy", "scipy")

@@ -55,11 +55,10 @@ def parse_delimited(
         skip_blank_lines=False,
         chunksize=n_rows or len(places),
     )
-    start = 0
     with reader:
         for frame in reader:
-            lines = places[start : start + len(frame)]
-            start += len(frame)
+            # Rows are numbered on from part to part.
+            lines = places[frame.index]
             part = frame[lines > 0]
             columns = {names[j]: part[j].to_numpy() for j in chosen}
             if len(part):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,13 +32,16 @@ examples:
   localexpert evaluate houses.zip test.csv
   localexpert evaluate houses.zip test.csv --target sold_for --json > scores.json
 """
-_LABELS = {
-    "crps": "CRPS",
-    "log_score": "log score",
-    "coverage_50": "coverage of 50 %",
-    "coverage_90": "coverage of 90 %",
-    "rmse": "RMSE",
-    "mae": "MAE",
+# By the names in JSON: the labels in print, and the scores of targets and forecasts.
+_SCORES: dict[
+    str, tuple[str, Callable[[Float64Array, PredictiveDistribution], Any]]
+] = {
+    "crps": ("CRPS", crps_score),
+    "log_score": ("log score", log_score),
+    "coverage_50": ("coverage of 50 %", partial(interval_coverage, coverage=0.5)),
+    "coverage_90": ("coverage of 90 %", partial(interval_coverage, coverage=0.9)),
+    "rmse": ("RMSE", lambda y, dist: math.sqrt(np.mean((y - dist.mean()) ** 2))),
+    "mae": ("MAE", lambda y, dist: float(np.mean(np.abs(y - dist.median())))),
 }
 
 
@@ -65,7 +70,7 @@ def run(options: Any) -> None:
 
 def _lay_out(scores: dict[str, dict[str, float]]) -> str:
     lines = [f"{'':18}{'model':>12}{'climatology':>14}"]
-    for name, label in _LABELS.items():
+    for name, (label, _) in _SCORES.items():
         ours, theirs = scores["model"][name], scores["climatology"][name]
         lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
     return "\n".join(lines)
@@ -85,14 +90,7 @@ def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
 
 
 def _score(y: Float64Array, dist: PredictiveDistribution) -> dict[str, float]:
-    return {
-        "crps": crps_score(y, dist),
-        "log_score": log_score(y, dist),
-        "coverage_50": interval_coverage(y, dist, coverage=0.5),
-        "coverage_90": interval_coverage(y, dist, coverage=0.9),
-        "rmse": math.sqrt(np.mean((y - dist.mean()) ** 2)),
-        "mae": float(np.mean(np.abs(y - dist.median()))),
-    }
+    return {name: score(y, dist) for name, (_, score) in _SCORES.items()}
 
 
 def _without_infinities(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
@@ -150,13 +148,8 @@ def _read_weight(
     if options.weight is None:
         return None
     weight = table.numbers(options.weight, "weight", dialect)
-    wrong = ~(weight >= 0.0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        refuse(
-            f"weight {options.weight!r} must hold numbers from 0 on, got "
-            f"{table.show(options.weight, row)} in {table.where(row)}"
-        )
+    rule = f"weight {options.weight!r} must hold numbers from 0 on"
+    table.refuse_if(~(weight >= 0.0), options.weight, rule)
     if not weight.any():
         refuse(f"weight {options.weight!r} must not be 0 in every row")
     return weight

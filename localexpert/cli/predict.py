@@ -9,7 +9,7 @@ import numpy as np
 
 from localexpert.cli.cells import as_texts
 from localexpert.cli.command import Command
-from localexpert.cli.console import count, note, refuse
+from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
 from localexpert.cli.options import (
     MODEL,
@@ -51,9 +51,7 @@ def run(options: Any) -> None:
     clash = sorted(set(kept) & set(forecasts))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    write_csv(options.out, {**kept, **forecasts})
-    if options.out != STDOUT:
-        note(f"wrote {count(len(frame), 'forecast')} to {options.out}")
+    write_csv(options.out, {**kept, **forecasts}, "forecast")
 
 
 def _keep_columns(

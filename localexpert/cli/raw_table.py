@@ -81,17 +81,21 @@ class RawTable:
         """Return a column that must hold finite numbers or gaps (NaN), shape (n,)."""
         numbers = read_numbers(self.column(name, role), dialect)
         wrong = numbers.is_word | np.isinf(numbers.values)
+        hint = ""
+        if wrong.any() and dialect.decimal == ".":
+            text = self.show(name, int(np.argmax(wrong)))[1:-1]
+            if parse_number(text, ",") is not None:
+                hint = "; if that is a number with a decimal comma, say --decimal ,"
+        self.refuse_if(wrong, name, f"{role} {name!r} must hold finite numbers", hint)
+        return numbers.values
+
+    def refuse_if(
+        self, wrong: NDArray[np.bool_], name: str, rule: str, hint: str = ""
+    ) -> None:
+        """Refuse the first cell of a column that breaks a rule, if there is one."""
         if wrong.any():
             row = int(np.argmax(wrong))
-            text = self.show(name, row)
-            hint = ""
-            if dialect.decimal == "." and parse_number(text[1:-1], ",") is not None:
-                hint = "; if that is a number with a decimal comma, say --decimal ,"
-            refuse(
-                f"{role} {name!r} must hold finite numbers, got {text} in "
-                f"{self.where(row)}{hint}"
-            )
-        return numbers.values
+            refuse(f"{rule}, got {self.show(name, row)} in {self.where(row)}{hint}")
 
     def words(self, name: str, role: str, dialect: Dialect) -> NDArray[np.object_]:
         """Return a column of texts that must have no gaps, shape (n,)."""

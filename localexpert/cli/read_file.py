@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Cells, load_pandas
-from localexpert.cli.console import UserError, refuse, refusing
+from localexpert.cli.cells import Cells, load_module, load_pandas
+from localexpert.cli.console import refuse, refusing
 from localexpert.cli.delimited import parse_delimited, unzip
 from localexpert.cli.raw_table import RawTable
 
@@ -53,11 +52,8 @@ def read_bytes(path: str) -> bytes:
 
 def _read_parquet(path: str, data: bytes) -> RawTable:
     pandas = load_pandas()
-    try:
-        importlib.import_module("pyarrow")
-    except ImportError as error:
-        msg = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
-        raise UserError(msg) from error
+    need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
+    load_module("pyarrow", need)
     # A damaged file ends in errors of many classes, some of them pyarrow's own.
     with refusing(f"{path} is a damaged Parquet file", Exception):
         frame = pandas.read_parquet(io.BytesIO(data), engine="pyarrow")
