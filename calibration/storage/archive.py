@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refuse, refusing
 from calibration.storage.whole_file import replacing_file
 
 #: Version of the format that is written; all versions up to it are read.
@@ -75,8 +75,9 @@ def read_archive(path: Path) -> dict[str, bytes]:
     # One read: what is checked is what is used, whatever happens to the file.
     data = path.read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise StorageError(_describe_foreign(data))
-    try:
+        refuse(_describe_foreign(data))
+    # Of bytes that are no zip anything may come.
+    with refusing("the file is damaged or truncated ({error}).", Exception):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_format(archive)
             packed = _read_members(archive, _FREE_BYTES + _MOST_RATIO * len(data))
@@ -84,15 +85,8 @@ def read_archive(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(inner)) as archive:
             for name in archive.namelist():
                 if not _NAME.fullmatch(name):
-                    msg = f"it holds a member with the foreign name {name[:80]!r}."
-                    raise StorageError(msg)
+                    refuse(f"it holds a member with the foreign name {name[:80]!r}.")
             return _read_members(archive, len(inner))
-    except StorageError:
-        raise
-    except Exception as error:
-        # Of bytes that are no zip anything may come.
-        msg = f"the file is damaged or truncated ({error})."
-        raise StorageError(msg) from error
 
 
 def pack_members(members: dict[str, bytes]) -> bytes:
@@ -116,24 +110,20 @@ def pack_members(members: dict[str, bytes]) -> bytes:
 def _check_format(archive: zipfile.ZipFile) -> None:
     """Refuse all files but those of a format that is read here."""
     if _OLD_MEMBER in archive.namelist():
-        msg = (
+        refuse(
             "it was saved by a version of the package from before 0.1, whose files are "
             "no longer read: fit the model again and save it."
         )
-        raise StorageError(msg)
     mark, _, version = archive.comment.partition(b" ")
     if mark != _FORMAT or archive.namelist() != [MEMBER]:
-        msg = "it is not a saved model."
-        raise StorageError(msg)
+        refuse("it is not a saved model.")
     if not re.fullmatch(rb"[1-9]\d{0,8}", version):
-        msg = f"its format version is {version.decode('latin-1')!r}, which is none."
-        raise StorageError(msg)
+        refuse(f"its format version is {version.decode('latin-1')!r}, which is none.")
     if int(version) > FORMAT_VERSION:
-        msg = (
+        refuse(
             f"it has format version {int(version)}, and this version of the package "
             f"reads versions up to {FORMAT_VERSION}: a newer one is needed."
         )
-        raise StorageError(msg)
 
 
 def _read_members(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
@@ -141,15 +131,13 @@ def _read_members(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
     listed = archive.infolist()
     size = sum(info.file_size for info in listed)
     if size > most:
-        msg = f"it says it unpacks to {size} bytes, more than any sound file."
-        raise StorageError(msg)
+        refuse(f"it says it unpacks to {size} bytes, more than any sound file.")
     members: dict[str, bytes] = {}
     for info in listed:
         name = info.filename
         known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if info.flag_bits or name in members or not known:
-            msg = f"the member {name!r} is there twice, or not packed as we do it."
-            raise StorageError(msg)
+            refuse(f"the member {name!r} is there twice, or not packed as we do it.")
         # Never more than declared, whatever the packed bytes go on to say.
         with archive.open(info) as member:
             members[name] = member.read(info.file_size + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 
 class StorageError(ValueError):
@@ -19,6 +20,35 @@ class StorageError(ValueError):
     ...     print(str(error).split(": ")[-1])
     it is not a saved model.
     """
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise the error of a model or file that is refused.
+
+    Parameters
+    ----------
+    message : str
+    """
+    raise StorageError(message)
+
+
+@contextmanager
+def refusing(message: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Make errors of these kinds those of storage, which themselves pass unchanged.
+
+    Parameters
+    ----------
+    message : str
+        With {error} where the reason goes, and {kind} where the class of the error.
+    *kinds : type
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except kinds as error:
+        kind = type(error).__name__
+        raise StorageError(message.format(error=error, kind=kind)) from error
 
 
 @contextmanager

@@ -7,10 +7,12 @@ program or reads memory that is not its own. So the tables are checked first.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refusing
 from calibration.typing import Float64Array, Int64Array
 
 _INTEGER = r"-?\d{1,10}"
@@ -54,10 +56,7 @@ class TextTable:
         self, name: str, length: int | None = None, limit: int = _MOST_INTEGER
     ) -> Int64Array:
         """Return the integers of a line, none where it is missing."""
-        text = self.lines.get(name, "").strip()
-        _require(_INTEGERS.fullmatch(text) is not None, f"a number of {name}")
-        values = np.fromstring(text, dtype=np.int64, sep=" ")
-        _require(length is None or len(values) == length, f"the length of {name}")
+        values = self._read(name, length, _INTEGERS, np.int64)
         _require(bool((np.abs(values) < limit).all()), f"a number of {name}")
         return values
 
@@ -67,15 +66,20 @@ class TextTable:
 
     def numbers(self, name: str, length: int | None = None) -> Float64Array:
         """Return the numbers of a line, none where it is missing."""
-        text = self.lines.get(name, "").strip()
-        _require(_NUMBERS.fullmatch(text) is not None, f"a number of {name}")
-        values = np.fromstring(text, dtype=np.float64, sep=" ")
-        _require(length is None or len(values) == length, f"the length of {name}")
-        return values
+        return self._read(name, length, _NUMBERS, np.float64)
 
     def words(self) -> Int64Array:
         """Return the bits of categories, 32 in a word."""
         return self.integers("cat_threshold", limit=_MOST_WORD)
+
+    def _read(
+        self, name: str, length: int | None, pattern: re.Pattern[str], dtype: type
+    ) -> NDArray[Any]:
+        text = self.lines.get(name, "").strip()
+        _require(pattern.fullmatch(text) is not None, f"a number of {name}")
+        values: NDArray[Any] = np.fromstring(text, dtype=dtype, sep=" ")
+        _require(length is None or len(values) == length, f"the length of {name}")
+        return values
 
 
 def read_trees(text: str) -> list[TextTable]:
@@ -102,11 +106,9 @@ def check_booster_text(text: str) -> None:
     text : str
         As `model_to_string` writes it.
     """
-    try:
+    message = "it holds a model of LightGBM that is not sound ({error})."
+    with refusing(message, ValueError, KeyError, IndexError):
         _check_text(text)
-    except (ValueError, KeyError, IndexError) as error:
-        msg = f"it holds a model of LightGBM that is not sound ({error})."
-        raise StorageError(msg) from error
 
 
 def _check_text(text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.storage.archive import pack_members, read_archive, write_archive
-from calibration.storage.errors import StorageError, errors_of
+from calibration.storage.errors import StorageError, errors_of, refuse, refusing
 from calibration.storage.nodes import SCHEMA, share_nodes
 from calibration.storage.registry import Registry, name_of
 from calibration.storage.schema import Schema, find_loaded
@@ -95,14 +95,9 @@ def load_model(
     known = [one if isinstance(one, str) else name_of(one) for one in trusted]
     with errors_of(Path(path)):
         members = read_archive(Path(path))
-        try:
+        # A description that is not ours may go wrong in any way.
+        with refusing("its description makes no sense ({kind}: {error}).", Exception):
             return _read(members, known, Registry(packages))
-        except StorageError:
-            raise
-        except Exception as error:
-            # A description that is not ours may go wrong in any way.
-            msg = f"its description makes no sense ({type(error).__name__}: {error})."
-            raise StorageError(msg) from error
 
 
 def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
@@ -115,8 +110,7 @@ def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
     schema = Schema(members, registry)
     for name in sorted(schema.refused()):
         if find_loaded(*name.rsplit(".", 1)) is None:
-            msg = f"it holds {name}, which cannot be found by its name"
-            raise StorageError(msg)
+            refuse(f"it holds {name}, which cannot be found by its name")
     schema.check()
     return members
 
@@ -137,11 +131,10 @@ def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> 
     names = schema.refused()
     loader, *root = (schema.root[f"__{part}__"] for part in _PARTS)
     if registry.find(*root) is None or loader == "TypeNode":
-        msg = (
+        refuse(
             f"it holds {'.'.join(root)!r}, and here only models of "
             f"{' and '.join(registry.packages)} are loaded."
         )
-        raise StorageError(msg)
     data = pack_members({**members, SCHEMA: schema.text()})
     refused = names.difference(trusted)
     if not refused and names:
@@ -150,11 +143,10 @@ def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> 
         refused = refused.difference(trusted)
     if refused:
         listed = sorted(refused)
-        msg = (
+        refuse(
             f"it holds {', '.join(listed)}, which are not trusted. If you know who "
             f"wrote the file, load it with `trusted={listed!r}`."
         )
-        raise StorageError(msg)
     schema.check()
     model = skops.loads(data, trusted=[*schema.names, *trusted])
     for value in walk_objects(model):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refuse, refusing
 
 SCHEMA = "schema.json"
 
@@ -28,16 +28,12 @@ def read_schema(members: dict[str, bytes]) -> dict[str, Any]:
     dict
     """
     if SCHEMA not in members:
-        msg = f"the member {SCHEMA!r} is missing."
-        raise StorageError(msg)
-    try:
+        refuse(f"the member {SCHEMA!r} is missing.")
+    message = "its description is no sound JSON ({error})."
+    with refusing(message, ValueError, RecursionError):
         root = json.loads(members[SCHEMA].decode("ascii"))
-    except (ValueError, RecursionError) as error:
-        msg = f"its description is no sound JSON ({error})."
-        raise StorageError(msg) from error
     if not isinstance(root, dict) or root.get("protocol") != _PROTOCOL:
-        msg = "its description is of no protocol of skops that is read here."
-        raise StorageError(msg)
+        refuse("its description is of no protocol of skops that is read here.")
     return root
 
 
@@ -112,8 +108,7 @@ def share_nodes(members: dict[str, bytes]) -> dict[str, bytes]:
     for node in walk_nodes(root):
         place = node.get("__id__")
         if type(place) is not int:
-            msg = "it holds a dict with a key that skops has for its own use"
-            raise StorageError(msg)
+            refuse("it holds a dict with a key that skops has for its own use")
         if place in numbers:
             node.clear()
         node["__id__"] = number = numbers.setdefault(place, len(numbers) + 1)

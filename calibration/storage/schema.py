@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refuse, refusing
 from calibration.storage.nodes import count_expanded, read_schema, walk_nodes
 from calibration.storage.registry import Registry
 
@@ -103,8 +103,7 @@ class Schema:
                 continue
             # skops takes the first node of a number for all others of that number.
             if self._nodes.setdefault(node.get("__id__"), node) is not node:
-                msg = f"its description has two nodes {node.get('__id__')!r:.40}."
-                raise StorageError(msg)
+                refuse(f"its description has two nodes {node.get('__id__')!r:.40}.")
             loader, module, name = self._read_names(node)
             self.names.add(full := f"{module}.{name}")
             known = full in _NODES.get(loader, "").split()
@@ -115,8 +114,7 @@ class Schema:
     def check(self) -> None:
         """Refuse what skops or numpy would take on trust, once all names are known."""
         if (size := count_expanded(self.root, {})) > _MOST_NODES:
-            msg = f"its description stands for {size:.3g} nodes."
-            raise StorageError(msg)
+            refuse(f"its description stands for {size:.3g} nodes.")
         for node in self._nodes.values():
             if node["__loader__"] == "NdArrayNode" and node["type"] == "numpy":
                 _check_array(_member(self.members, node["file"]))
@@ -131,14 +129,11 @@ class Schema:
 
     def _read_names(self, node: dict[str, Any]) -> tuple[str, str, str]:
         """Return loader, module and name of a node, of a class of ours where it is."""
-        loader, module, name = map(node.get, ("__loader__", "__module__", "__class__"))
-        if not (
-            isinstance(loader, str)
-            and isinstance(module, str)
-            and isinstance(name, str)
-        ):
-            msg = "its description has a node without a name."
-            raise StorageError(msg)
+        keys = ("__loader__", "__module__", "__class__")
+        names: list[Any] = [node.get(key) for key in keys]
+        loader, module, name = names
+        if not all(isinstance(each, str) for each in names):
+            refuse("its description has a node without a name.")
         if (cls := self.registry.find(module, name)) is not None:
             node["__module__"] = module = cls.__module__
         return loader, module, name
@@ -150,16 +145,14 @@ class Schema:
             module, name = kind["__module__"], kind["__class__"]
             known = f"{module}.{name}" in _KEYS.split() or _is_number(module, name)
             if kind["__loader__"] != "TypeNode" or not known:
-                msg = f"its description has keys of the type {module}.{name}."
-                raise StorageError(msg)
+                refuse(f"its description has keys of the type {module}.{name}.")
 
     def _check_seeds(self, node: dict[str, Any]) -> None:
         """Refuse large pools: they are memory, and mixing takes the square of them."""
         seeds = self._nodes[node["content"]["seed_seq"]["__id__"]]
         size = self._nodes[seeds["content"]["pool_size"]["__id__"]]["content"]
         if not 4 <= int(size) <= 1024:
-            msg = f"a seed has a pool of {size!r:.20} words."
-            raise StorageError(msg)
+            refuse(f"a seed has a pool of {size!r:.20} words.")
 
     def _may_name(self, loader: str, module: str, name: str) -> bool:
         """Say whether a kind of node may name a class of some kind."""
@@ -168,9 +161,7 @@ class Schema:
         if loader == "TupleNode":
             return hasattr(own, "_fields")
         if loader == "ConstructorFromReduceNode":
-            bases = (
-                [] if own is None else [c for c in own.__mro__ if c in self.registry]
-            )
+            bases = [c for c in getattr(own, "__mro__", ()) if c in self.registry]
             return any("__reduce__" in vars(base) for base in bases)
         if loader == "FunctionNode":
             known = module.partition(".")[0] in ("numpy", "scipy")
@@ -214,24 +205,19 @@ def _is_of_sklearn(module: str, cls: Any) -> bool:
 
 def _member(members: dict[str, bytes], name: Any) -> bytes:
     if name not in members:
-        msg = f"the member {name!r:.80} is missing."
-        raise StorageError(msg)
+        refuse(f"the member {name!r:.80} is missing.")
     return members[name]
 
 
 def _check_array(data: bytes) -> None:
     """Refuse an array whose header does not fit the bytes after it."""
     buffer = io.BytesIO(data)
-    try:
+    # The header is a literal of any kind, and numpy raises what comes of it.
+    with refusing("an array has no sound header ({kind}: {error}).", Exception):
         version = npy.read_magic(buffer)
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
         shape, _, dtype = read[version](buffer)
-    except Exception as error:
-        # The header is a literal of any kind, and numpy raises what comes of it.
-        msg = f"an array has no sound header ({type(error).__name__}: {error})."
-        raise StorageError(msg) from error
     count, n_bytes = math.prod(shape), len(data) - buffer.tell()
     odd = any(type(length) is not int or length < 0 for length in shape)
     if dtype.hasobject or odd or count * dtype.itemsize != n_bytes or count > n_bytes:
-        msg = f"an array of shape {shape} and dtype {dtype} has {n_bytes} bytes."
-        raise StorageError(msg)
+        refuse(f"an array of shape {shape} and dtype {dtype} has {n_bytes} bytes.")

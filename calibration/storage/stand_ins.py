@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refuse, refusing
 from calibration.storage.lightgbm_text import check_booster_text
 from calibration.storage.trees import check_nodes
 
@@ -115,17 +115,13 @@ def _take_pandas(value: Any, name: str) -> tuple[Any, ...] | None:
     twin = _make_pandas(*parts)
     same = value.equals(twin) if hasattr(value, "equals") else value == twin
     if not same or getattr(twin, "dtype", None) != getattr(value, "dtype", None):
-        msg = f"{value!r:.120}: what is read would not equal it"
-        raise StorageError(msg)
+        refuse(f"{value!r:.120}: what is read would not equal it")
     return "pandas", *parts
 
 
 def _make_pandas(name: str, *parts: Any) -> Any:
-    try:
+    with refusing("it holds values of pandas, which is not installed.", ImportError):
         import pandas as pd
-    except ImportError as error:
-        msg = "it holds values of pandas, which is not installed."
-        raise StorageError(msg) from error
     if name == "Timestamp":
         instant, zone = parts
         stamp = pd.Timestamp(instant)
@@ -152,8 +148,7 @@ def _make_tree(
     nodes = state["nodes"]
     left, right = nodes["left_child"], nodes["right_child"]
     if n_classes.shape != (n_outputs,) or state["node_count"] != len(nodes):
-        msg = "it holds a tree whose tables do not fit."
-        raise StorageError(msg)
+        refuse("it holds a tree whose tables do not fit.")
     check_nodes(np.stack([left, right]), nodes["feature"], left != -1, n_features)
     tree = _TREE(n_features, n_classes, n_outputs)
     tree.__setstate__(state)

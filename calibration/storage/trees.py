@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.storage.errors import StorageError
+from calibration.storage.errors import refuse
 
 
 def check_tables(holder: Any) -> None:
@@ -39,8 +39,7 @@ def _check_features(n_features: int, holder: Any) -> None:
     # Bagging gives each tree some of the features, and says which.
     limit = getattr(holder, "n_features_in_", n_features)
     if n_features > limit:
-        msg = f"it holds a tree of {n_features} features for tables of {limit}."
-        raise StorageError(msg)
+        refuse(f"it holds a tree of {n_features} features for tables of {limit}.")
 
 
 def check_nodes(
@@ -68,8 +67,7 @@ def check_nodes(
         or (used < 0).any()
         or (used >= n_features).any()
     ):
-        msg = "it holds a tree whose nodes lead nowhere."
-        raise StorageError(msg)
+        refuse("it holds a tree whose nodes lead nowhere.")
 
 
 def walk_objects(root: object) -> Iterator[Any]:

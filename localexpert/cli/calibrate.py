@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import calibration
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect, as_texts
+from localexpert.cli.command import Command
 from localexpert.cli.console import count, list_names, note, refuse, refusing
 from localexpert.cli.model_files import save_object
-from localexpert.cli.options import new_command, read_count, read_with
+from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
 from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
 from localexpert.cli.raw_table import RawTable
 
@@ -40,6 +41,7 @@ _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "venn_abers": calibration.VennAbersCalibrator,
 }
 _SCALES = ("probability", "logit", "real")
+_LOSSES = {"log loss": calibration.log_loss, "Brier score": calibration.brier_score}
 _NAME = "calibrated"
 _EPILOG = f"""\
 Learns from scores and labels of rows how often each score comes true. With --new the
@@ -56,59 +58,6 @@ examples:
 """
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        help="turn a classifier's scores into probabilities",
-        description="Turn scores of a two-class classifier into probabilities.",
-    )
-    parser.add_argument("table", help="rows with a score and a label")
-    parser.add_argument(
-        "--score", required=True, metavar="COLUMN", help="greater means likelier"
-    )
-    parser.add_argument(
-        "--label", required=True, metavar="COLUMN", help="two different values"
-    )
-    parser.add_argument(
-        "--positive",
-        metavar="LABEL",
-        help="the class whose probability is meant (default: the greater of the two)",
-    )
-    parser.add_argument("--new", metavar="TABLE", help="rows to calibrate instead")
-    parser.add_argument(
-        "--method",
-        choices=tuple(_METHODS),
-        default="auto",
-        metavar="METHOD",
-        help="see below (default: auto, which tries several and may do nothing)",
-    )
-    parser.add_argument(
-        "--scale",
-        choices=_SCALES,
-        default="probability",
-        help="what a score is (default: probability)",
-    )
-    parser.add_argument(
-        "--out", default=STDOUT, metavar="CALIBRATED.csv", help="default: stdout"
-    )
-    parser.add_argument(
-        "--save", metavar="CALIBRATOR.zip", help="keep it, for `calibration` in Python"
-    )
-    parser.add_argument(
-        "--folds",
-        type=read_count(2),
-        default=10,
-        metavar="N",
-        help="parts of the rows without --new (default: 10)",
-    )
-    parser.add_argument(
-        "--seed", type=read_count(0), metavar="N", help="same seed, same answer"
-    )
-
-
 def run(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     inputs = [name for name in (options.table, options.new) if name is not None]
@@ -118,26 +67,21 @@ def run(options: Any) -> None:
     table = read_with(options, options.table)
     scores = _read_scores(table, options)
     y = _read_labels(table, options)
-    new = None if options.new is None else read_with(options, options.new)
-    _check_name(table if new is None else new)
+    out = table if options.new is None else read_with(options, options.new)
+    if _NAME in out.columns:
+        refuse(f"{out.path} has a column {_NAME!r} already; rename it")
     calibrator = _make_calibrator(options)
     with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
         fitted = clone(calibrator).fit(scores, y)
-    if new is None:
-        n_folds = _count_folds(y, options.folds, options.table)
-        answers = _out_of_fold(calibrator, scores, y, n_folds, options)
-        note(
-            f"{_NAME!r} is out of fold: each row by a calibrator fitted on the other "
-            f"{n_folds - 1} of {n_folds} parts of {options.table}"
-        )
-        _print_scores(options, scores, answers, y)
-        _write(options.out, table, answers)
+    if options.new is None:
+        answers = _out_of_fold(calibrator, scores, y, options)
     else:
-        scores = _read_scores(new, options)
+        scores = _read_scores(out, options)
         what = f"cannot calibrate the scores of {options.new}"
         with refusing(what, TypeError, ValueError):
             answers = fitted.predict(scores)
-        _write(options.out, new, answers)
+    columns = {name: as_texts(cells) for name, cells in out.columns.items()}
+    write_csv(options.out, {**columns, _NAME: format_numbers(answers)}, "row")
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
@@ -145,17 +89,11 @@ def run(options: Any) -> None:
 
 def _read_scores(table: RawTable, options: Any) -> Float64Array:
     scores = table.numbers(options.score, "score", Dialect(options.decimal))
-    wrong = np.isnan(scores)
-    rule = "must not have gaps"
-    if not wrong.any() and options.scale == "probability":
-        wrong = (scores < 0.0) | (scores > 1.0)
-        rule = "must lie in [0, 1] unless --scale says logit or real"
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        refuse(
-            f"score {options.score!r} {rule}, got {table.show(options.score, row)} "
-            f"in {table.where(row)}"
-        )
+    score = f"score {options.score!r} must"
+    table.refuse_if(np.isnan(scores), options.score, f"{score} not have gaps")
+    if options.scale == "probability":
+        rule = f"{score} lie in [0, 1] unless --scale says logit or real"
+        table.refuse_if((scores < 0.0) | (scores > 1.0), options.score, rule)
     return scores
 
 
@@ -182,59 +120,80 @@ def _greater(classes: list[str]) -> str:
         return classes[-1]
 
 
-def _check_name(table: RawTable) -> None:
-    if _NAME in table.columns:
-        refuse(f"{table.path} has a column {_NAME!r} already; rename it")
-
-
 def _make_calibrator(options: Any) -> ScoreCalibrator:
     calibrator = _METHODS[options.method](scale=options.scale)
     if "random_state" in calibrator.get_params():
-        calibrator.set_params(random_state=options.seed)
+        calibrator.set_params(random_state=options.random_state)
     return calibrator
-
-
-def _count_folds(y: NDArray[np.intp], wanted: int, path: str) -> int:
-    rarer = int(min(y.sum(), len(y) - y.sum()))
-    if rarer < 2:
-        refuse(
-            f"{path} must hold each label at least twice to be calibrated out of fold"
-        )
-    return min(wanted, rarer)
 
 
 def _out_of_fold(
     calibrator: ScoreCalibrator,
     scores: Float64Array,
     y: NDArray[np.intp],
-    n_folds: int,
     options: Any,
 ) -> Float64Array:
-    """Return probabilities by calibrators that have not seen the row, shape (n,)."""
-    answers = np.empty(len(y))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.seed)
-    with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
-        for train, test in folds.split(scores, y):
-            fitted = clone(calibrator).fit(scores[train], y[train])
-            answers[test] = fitted.predict(scores[test])
+    """Return probabilities by calibrators that have not seen the row, shape (n,).
+
+    What calibration changes is said on stderr, where scores can be scored.
+    """
+    path, rarer = options.table, int(min(y.sum(), len(y) - y.sum()))
+    if rarer < 2:
+        refuse(
+            f"{path} must hold each label at least twice to be calibrated out of fold"
+        )
+    n_folds = min(options.folds, rarer)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.random_state)
+    with refusing(f"cannot calibrate by {path}", TypeError, ValueError):
+        answers: Float64Array = cross_val_predict(calibrator, scores, y, cv=folds)
+    note(
+        f"{_NAME!r} is out of fold: each row by a calibrator fitted on the other "
+        f"{n_folds - 1} of {n_folds} parts of {path}"
+    )
+    if options.scale == "probability":
+        for name, loss in _LOSSES.items():
+            before, after = loss(y, scores), loss(y, answers)
+            note(f"{name} {before:.5f} before, {after:.5f} after")
     return answers
 
 
-def _print_scores(
-    options: Any, scores: Float64Array, answers: Float64Array, y: NDArray[np.intp]
-) -> None:
-    """Say on stderr what calibration changed, where scores can be scored."""
-    if options.scale != "probability":
-        return
-    for name, loss in (
-        ("log loss", calibration.log_loss),
-        ("Brier score", calibration.brier_score),
-    ):
-        note(f"{name} {loss(y, scores):.5f} before, {loss(y, answers):.5f} after")
-
-
-def _write(path: str, table: RawTable, answers: Float64Array) -> None:
-    columns = {name: as_texts(cells) for name, cells in table.columns.items()}
-    write_csv(path, {**columns, _NAME: format_numbers(answers)})
-    if path != STDOUT:
-        note(f"wrote {count(len(table), 'row')} to {path}")
+COMMAND = Command(
+    run,
+    "turn a classifier's scores into probabilities",
+    "Turn scores of a two-class classifier into probabilities.",
+    _EPILOG,
+    (
+        ("table", "rows with a score and a label", {}),
+        ("--score", "greater means likelier", COLUMN | REQUIRED),
+        ("--label", "two different values", COLUMN | REQUIRED),
+        (
+            "--positive",
+            "the class whose probability is meant (default: the greater of the two)",
+            {"metavar": "LABEL"},
+        ),
+        ("--new", "rows to calibrate instead", {"metavar": "TABLE"}),
+        (
+            "--method",
+            "see below (default: auto, which tries several and may do nothing)",
+            {"choices": tuple(_METHODS), "default": "auto", "metavar": "METHOD"},
+        ),
+        (
+            "--scale",
+            "what a score is (default: probability)",
+            {"choices": _SCALES, "default": "probability"},
+        ),
+        ("--out", "default: stdout", {"default": STDOUT, "metavar": "CALIBRATED.csv"}),
+        (
+            "--save",
+            "keep it, for `calibration` in Python",
+            {"metavar": "CALIBRATOR.zip"},
+        ),
+        (
+            "--folds",
+            "parts of the rows without --new (default: 10)",
+            whole_number(2, default=10),
+        ),
+        ("--seed", "same seed, same answer", SEED),
+    ),
+    decimal=".",
+)

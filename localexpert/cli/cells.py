@@ -33,11 +33,15 @@ _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
 
 def load_pandas() -> Any:
     """Return the module pandas, which is an optional dependency."""
+    return load_module("pandas", 'tables need pandas: pip install "localexpert[io]"')
+
+
+def load_module(name: str, message: str) -> Any:
+    """Return a module, or refuse with a message what needs it."""
     try:
-        return importlib.import_module("pandas")
+        return importlib.import_module(name)
     except ImportError as error:
-        msg = 'tables need pandas: pip install "localexpert[io]"'
-        raise UserError(msg) from error
+        raise UserError(message) from error
 
 
 @dataclass(frozen=True)

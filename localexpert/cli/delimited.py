@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,12 @@ _SNIFFED_ROWS = 20
 
 
 def parse_delimited(
-    path: str, data: bytes, delimiter: str | None, decimal: str, n_rows: int | None
+    path: str,
+    data: bytes,
+    delimiter: str | None,
+    decimal: str,
+    n_rows: int | None,
+    wanted: Collection[str] | None,
 ) -> Iterator[RawTable]:
     """Yield the table in the bytes of a file, so many rows at a time."""
     data = _as_utf8(path, data)
@@ -30,6 +35,10 @@ def parse_delimited(
         delimiter = _sniff_delimiter(data, decimal)
     header, places = _find_rows(path, data, delimiter)
     names, repeated = _name_columns(path, header)
+    # Without any column pandas would read no rows.
+    chosen = [
+        j for j, name in enumerate(names) if wanted is None or name in wanted
+    ] or [0]
     # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
     # lines and the header are read as well, so that rows are counted as `places`
     # counts them.
@@ -39,21 +48,22 @@ def parse_delimited(
         sep=delimiter,
         header=None,
         names=range(len(names)),
+        usecols=chosen,
         index_col=False,
         dtype=object,
         na_filter=False,
         skip_blank_lines=False,
         chunksize=n_rows or len(places),
     )
-    start = 0
     with reader:
         for frame in reader:
-            lines = places[start : start + len(frame)]
-            start += len(frame)
+            # Rows are numbered on from part to part.
+            lines = places[frame.index]
             part = frame[lines > 0]
-            columns = {name: part[j].to_numpy() for j, name in enumerate(names)}
+            columns = {names[j]: part[j].to_numpy() for j in chosen}
             if len(part):
-                yield RawTable(path, columns, lines[lines > 0], repeated=repeated)
+                held = lines[lines > 0]
+                yield RawTable(path, columns, held, "line", repeated, tuple(names))
 
 
 def unzip(path: str, data: bytes) -> bytes:

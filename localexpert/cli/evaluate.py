@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
+from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
-from localexpert.cli.options import new_command, read_parts_with
+from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
 from localexpert.cli.output import write_out
 from localexpert.cli.targets import with_targets
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -30,39 +32,25 @@ examples:
   localexpert evaluate houses.zip test.csv
   localexpert evaluate houses.zip test.csv --target sold_for --json > scores.json
 """
-_LABELS = {
-    "crps": "CRPS",
-    "log_score": "log score",
-    "coverage_50": "coverage of 50 %",
-    "coverage_90": "coverage of 90 %",
-    "rmse": "RMSE",
-    "mae": "MAE",
+# By the names in JSON: the labels in print, and the scores of targets and forecasts.
+_SCORES: dict[
+    str, tuple[str, Callable[[Float64Array, PredictiveDistribution], Any]]
+] = {
+    "crps": ("CRPS", crps_score),
+    "log_score": ("log score", log_score),
+    "coverage_50": ("coverage of 50 %", partial(interval_coverage, coverage=0.5)),
+    "coverage_90": ("coverage of 90 %", partial(interval_coverage, coverage=0.9)),
+    "rmse": ("RMSE", lambda y, dist: math.sqrt(np.mean((y - dist.mean()) ** 2))),
+    "mae": ("MAE", lambda y, dist: float(np.mean(np.abs(y - dist.median())))),
 }
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        decimal=None,
-        help="score a model on rows it has not seen",
-        description="Score the forecasts of a model on a table with known targets.",
-    )
-    add_test_arguments(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object; null is not finite"
-    )
-
-
-def add_test_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add a model and a table with known targets."""
-    parser.add_argument("model", help="a file that `localexpert fit` saved")
-    parser.add_argument("table", help="rows with known targets, not used in training")
-    parser.add_argument(
-        "--target", metavar="COLUMN", help="its name here, if not as in training"
-    )
+#: A model and a table with known targets.
+TEST_ROWS: tuple[Option, ...] = (
+    MODEL,
+    ("table", "rows with known targets, not used in training", {}),
+    ("--target", "its name here, if not as in training", COLUMN),
+)
 
 
 def run(options: Any) -> None:
@@ -82,7 +70,7 @@ def run(options: Any) -> None:
 
 def _lay_out(scores: dict[str, dict[str, float]]) -> str:
     lines = [f"{'':18}{'model':>12}{'climatology':>14}"]
-    for name, label in _LABELS.items():
+    for name, (label, _) in _SCORES.items():
         ours, theirs = scores["model"][name], scores["climatology"][name]
         lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
     return "\n".join(lines)
@@ -95,20 +83,14 @@ def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     target = options.target or model.schema.target
     dialect = Dialect(options.decimal, model.schema.missing)
     y: list[Float64Array] = []
-    tables = with_targets(read_parts_with(options), target, dialect, y)
+    parts = read_parts_with(options, {target, *model.schema.features})
+    tables = with_targets(parts, target, dialect, y)
     frame = model.schema.frame(tables, options.decimal, known=[target])
     return model, frame, np.concatenate(y)
 
 
 def _score(y: Float64Array, dist: PredictiveDistribution) -> dict[str, float]:
-    return {
-        "crps": crps_score(y, dist),
-        "log_score": log_score(y, dist),
-        "coverage_50": interval_coverage(y, dist, coverage=0.5),
-        "coverage_90": interval_coverage(y, dist, coverage=0.9),
-        "rmse": math.sqrt(np.mean((y - dist.mean()) ** 2)),
-        "mae": float(np.mean(np.abs(y - dist.median()))),
-    }
+    return {name: score(y, dist) for name, (_, score) in _SCORES.items()}
 
 
 def _without_infinities(
@@ -119,3 +101,12 @@ def _without_infinities(
         who: {name: v if math.isfinite(v) else None for name, v in row.items()}
         for who, row in scores.items()
     }
+
+
+COMMAND = Command(
+    run,
+    "score a model on rows it has not seen",
+    "Score the forecasts of a model on a table with known targets.",
+    _EPILOG,
+    (*TEST_ROWS, ("--json", "one JSON object; null is not finite", FLAG)),
+)

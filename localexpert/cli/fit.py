@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
-
-import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
+from localexpert.cli.command import Command
 from localexpert.cli.console import count, note, refuse, refusing
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.model_files import TableModel, save_object
 from localexpert.cli.options import (
-    new_command,
-    read_count,
+    COLUMN,
+    FLAG,
+    NAMES,
+    REQUIRED,
+    SEED,
+    Option,
+    make_reader,
     read_jobs,
-    read_names,
     read_with,
     show_bar,
+    whole_number,
 )
 from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
@@ -42,117 +45,80 @@ examples:
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 _LEAST_ROWS = 2
+_SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        help="learn a model from a table",
-        description="Learn to forecast the distribution of one column of a table "
-        "from its other columns, and save the model.",
-    )
-    parser.add_argument("table", help="training rows, with a header")
-    parser.add_argument(
-        "--target", required=True, metavar="COLUMN", help="the numbers to forecast"
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="MODEL.zip", help="where the model goes"
-    )
-    parser.add_argument(
-        "--seed", type=read_count(0), metavar="N", help="same seed, same model"
-    )
-    parser.add_argument(
-        "--jobs", type=read_jobs, metavar="N", help="processors, -1 for all"
-    )
-    _add_columns(parser)
-    _add_parameters(parser)
-
-
-def _add_columns(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("columns")
-    group.add_argument(
-        "--drop", type=read_names, default=[], metavar="A,B", help="not to learn from"
-    )
-    group.add_argument(
-        "--weight", metavar="COLUMN", help="how many rows each row stands for"
-    )
-    group.add_argument(
-        "--group", metavar="COLUMN", help="rows of one group stay in one fold"
-    )
-    group.add_argument(
-        "--missing", type=read_names, default=[], metavar="A,B", help="further gaps"
-    )
-    group.add_argument(
-        "--date-order", choices=tuple(ORDERS), help="of dates such as 03/04/2025"
-    )
-
-
-def _add_parameters(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "method (defaults are good; see LocalExpertRegressor)"
-    )
-    group.add_argument(
-        "--fast", action="store_true", help="a first look: one forest, 9 thresholds"
-    )
-    group.add_argument(
+_COLUMNS: tuple[Option, ...] = (
+    ("--drop", "not to learn from", NAMES),
+    ("--weight", "how many rows each row stands for", COLUMN),
+    ("--group", "rows of one group stay in one fold", COLUMN),
+    ("--missing", "further gaps", NAMES),
+    ("--date-order", "of dates such as 03/04/2025", {"choices": tuple(ORDERS)}),
+)
+_read_smoothing = make_reader(
+    lambda text: text if text in _SMOOTHINGS else float(text),
+    lambda _: True,
+    "must be a number, auto, pchip or smoothing_spline, got {}",
+)
+# Of the regressor; the options are stored by these names.
+_PARAMETERS = (
+    *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv"),
+    *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
+)
+_METHOD: tuple[Option, ...] = (
+    ("--fast", "a first look: one forest, 9 thresholds", FLAG),
+    (
         "--thresholds-count",
-        type=read_count(1),
-        metavar="N",
-        help="how many questions 'is it below v?' are asked",
-    )
-    group.add_argument(
+        "how many questions 'is it below v?' are asked",
+        whole_number(1, dest="n_thresholds"),
+    ),
+    (
         "--thresholds",
-        choices=("quantile", "uniform"),
-        help="equally probable or equally spaced",
-    )
-    group.add_argument(
+        "equally probable or equally spaced",
+        {"choices": ("quantile", "uniform")},
+    ),
+    (
         "--frame",
-        choices=("auto", "standardize", "center", "none"),
-        help="ask of the target itself (none), less its mean, or over its spread too",
-    )
-    group.add_argument(
+        "ask of the target itself (none), less its mean, or over its spread too",
+        {"choices": ("auto", "standardize", "center", "none")},
+    ),
+    (
         "--strategy",
-        choices=("auto", "shared", "joint"),
-        help="one boosted model (shared), one forest (joint), or a pool of both",
-    )
-    group.add_argument(
+        "one boosted model (shared), one forest (joint), or a pool of both",
+        {"choices": ("auto", "shared", "joint")},
+    ),
+    (
         "--calibrator",
-        choices=("auto", "isotonic", "bagged_isotonic", "none"),
-        help="of the answers to each question",
-    )
-    group.add_argument(
-        "--folds", type=read_count(2), metavar="N", help="of everything out of fold"
-    )
-    group.add_argument(
+        "of the answers to each question",
+        {"choices": ("auto", "isotonic", "bagged_isotonic", "none")},
+    ),
+    ("--folds", "of everything out of fold", whole_number(2, dest="cv")),
+    (
         "--smoothing",
-        type=_read_smoothing,
-        metavar="S",
-        help="a number, auto, pchip or smoothing_spline",
-    )
-    group.add_argument(
+        "a number, auto, pchip or smoothing_spline",
+        {"type": _read_smoothing, "metavar": "S"},
+    ),
+    (
         "--recalibrate",
-        choices=("pit", "conformal"),
-        help="correct whole forecasts; conformal keeps a fifth of the rows for it",
-    )
-    group.add_argument(
+        "correct whole forecasts; conformal keeps a fifth of the rows for it",
+        {"choices": ("pit", "conformal")},
+    ),
+    (
         "--bounds",
-        nargs=2,
-        type=float,
-        metavar=("LOW", "HIGH"),
-        help="least and greatest possible target; inf for none",
-    )
+        "least and greatest possible target; inf for none",
+        {"nargs": 2, "type": float, "metavar": ("LOW", "HIGH")},
+    ),
+)
 
 
 def run(options: Any) -> None:
     """Read the table, learn its columns, fit, and save."""
     if options.out == STDOUT:
         refuse("--out of fit must be a file")
-    if options.bounds is not None and not options.bounds[0] < options.bounds[1]:
-        low, high = options.bounds
-        refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
+    if options.bounds is not None:
+        low, high = options.bounds = tuple(options.bounds)
+        if not low < high:
+            refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
     check_writable(options.out, "--out", [options.table])
     dialect = Dialect(options.decimal, tuple(options.missing))
     targets: list[Float64Array] = []
@@ -182,13 +148,8 @@ def _read_weight(
     if options.weight is None:
         return None
     weight = table.numbers(options.weight, "weight", dialect)
-    wrong = ~(weight >= 0.0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        refuse(
-            f"weight {options.weight!r} must hold numbers from 0 on, got "
-            f"{table.show(options.weight, row)} in {table.where(row)}"
-        )
+    rule = f"weight {options.weight!r} must hold numbers from 0 on"
+    table.refuse_if(~(weight >= 0.0), options.weight, rule)
     if not weight.any():
         refuse(f"weight {options.weight!r} must not be 0 in every row")
     return weight
@@ -206,32 +167,33 @@ def _kept_out(table: RawTable, options: Any) -> list[str]:
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:
     """Return the regressor that the options describe; its defaults stay its own."""
-    given = {
-        "n_thresholds": options.thresholds_count,
-        "thresholds": options.thresholds,
-        "frame": options.frame,
-        "strategy": options.strategy,
-        "calibrator": options.calibrator,
-        "cv": options.folds,
-        "smoothing": options.smoothing,
-        "recalibrate": options.recalibrate,
-        "bounds": None if options.bounds is None else tuple(options.bounds),
-        "n_jobs": options.jobs,
-        "random_state": options.seed,
-    }
     chosen: dict[str, Any] = dict(_FAST) if options.fast else {}
-    for name, value in given.items():
-        if value is not None:
+    for name in _PARAMETERS:
+        if (value := getattr(options, name)) is not None:
             chosen[name] = None if value == "none" else value
     return LocalExpertRegressor(**chosen, verbose=show_bar(options))
 
 
-def _read_smoothing(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    if text not in ("auto", "pchip", "smoothing_spline"):
-        msg = f"must be a number, auto, pchip or smoothing_spline, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return text
+COMMAND = Command(
+    run,
+    "learn a model from a table",
+    "Learn to forecast the distribution of one column of a table from its other "
+    "columns, and save the model.",
+    _EPILOG,
+    (
+        ("table", "training rows, with a header", {}),
+        ("--target", "the numbers to forecast", COLUMN | REQUIRED),
+        ("--out", "where the model goes", {"metavar": "MODEL.zip"} | REQUIRED),
+        ("--seed", "same seed, same model", SEED),
+        (
+            "--jobs",
+            "processors, -1 for all",
+            {"type": read_jobs, "metavar": "N", "dest": "n_jobs"},
+        ),
+    ),
+    {
+        "columns": _COLUMNS,
+        "method (defaults are good; see LocalExpertRegressor)": _METHOD,
+    },
+    decimal=".",
+)

@@ -6,13 +6,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import redirect_stderr
+from contextlib import ExitStack, redirect_stderr
 from typing import Any
 
 from calibration import __version__
 from localexpert.cli import calibrate, evaluate, fit, predict, report
+from localexpert.cli.command import HelpFormatter, Parser
 from localexpert.cli.console import UserError, complain, warn
-from localexpert.cli.options import HelpFormatter, Parser
 
 _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
@@ -76,31 +76,23 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for command in (fit, predict, evaluate, report, calibrate):
-        command.add_command(commands)
+    for module in (fit, predict, evaluate, report, calibrate):
+        module.COMMAND.add_to(commands)
     return parser
 
 
 def _run(options: Any) -> int:
     """Run the chosen command with warnings of all kinds as lines."""
-    with warnings.catch_warnings():
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
         # What libraries are going to change is nothing a user of files can act on.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _show_warning
-        if not getattr(options, "quiet", False):
-            options.run(options)
-        else:
-            _run_quietly(options)
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        if options.quiet:
+            # Errors are raised past it.
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(redirect_stderr(nowhere))
+        options.run(options)
         sys.stdout.flush()
     return 0
-
-
-def _run_quietly(options: Any) -> None:
-    """Run a command without what it says on stderr; errors are raised past it."""
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
-        options.run(options)
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    warn(str(message))

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration.storage import replacing_file, writable_file
 from calibration.typing import Float64Array
-from localexpert.cli.console import refuse, refusing
+from localexpert.cli.console import count, note, refuse, refusing
 
 # The name of standard output.
 STDOUT = "-"
@@ -40,8 +40,11 @@ def replacing(path: str, option: str = "--out") -> Iterator[Path]:
         yield temporary
 
 
-def write_csv(path: str, columns: dict[str, Sequence[str]]) -> None:
-    """Write columns of texts as CSV, to a file or to standard output."""
+def write_csv(path: str, columns: dict[str, Sequence[str]], noun: str) -> None:
+    """Write columns of texts as CSV, to a file, which is told, or to standard output.
+
+    The noun says what a row is.
+    """
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
@@ -51,6 +54,7 @@ def write_csv(path: str, columns: dict[str, Sequence[str]]) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_text(buffer.getvalue(), encoding="utf-8", newline="")
+    note(f"wrote {count(len(next(iter(columns.values()))), noun)} to {path}")
 
 
 def write_out(text: str) -> None:

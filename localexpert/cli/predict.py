@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from localexpert.cli.cells import as_texts
-from localexpert.cli.console import count, note, refuse
+from localexpert.cli.command import Command
+from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
 from localexpert.cli.options import (
-    new_command,
+    MODEL,
+    NAMES,
     read_finite,
     read_levels,
-    read_names,
     read_parts_with,
     read_share,
 )
@@ -36,60 +37,21 @@ examples:
 _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        decimal=None,
-        help="forecast the rows of a table",
-        description="Forecast the target of every row of a table.",
-    )
-    parser.add_argument("model", help="a file that `localexpert fit` saved")
-    parser.add_argument("table", help="rows with the columns of the training file")
-    parser.add_argument(
-        "--out", default=STDOUT, metavar="FORECASTS.csv", help="default: stdout"
-    )
-    parser.add_argument(
-        "--quantiles",
-        type=read_levels,
-        metavar="P,P",
-        help="levels between 0 and 1 (default, if nothing else is asked for: "
-        f"{','.join(map(str, _DEFAULT_LEVELS))})",
-    )
-    parser.add_argument(
-        "--interval", type=read_share, metavar="P", help="central interval of mass P"
-    )
-    parser.add_argument(
-        "--exceed",
-        type=read_finite,
-        nargs="+",
-        default=[],
-        metavar="V",
-        help="probabilities of more than these values",
-    )
-    parser.add_argument(
-        "--keep", type=read_names, default=[], metavar="A,B", help="columns to copy"
-    )
-
-
 def run(options: Any) -> None:
     """Load the model, read the table, write its forecasts."""
     check_writable(options.out, "--out", [options.model, options.table])
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     kept: dict[str, list[str]] = {name: [] for name in options.keep}
-    tables = _keep_columns(read_parts_with(options), kept)
+    wanted = {*kept, *model.schema.features}
+    tables = _keep_columns(read_parts_with(options, wanted), kept)
     frame = model.schema.frame(tables, options.decimal)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(kept) & set(forecasts))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    write_csv(options.out, {**kept, **forecasts})
-    if options.out != STDOUT:
-        note(f"wrote {count(len(frame), 'forecast')} to {options.out}")
+    write_csv(options.out, {**kept, **forecasts}, "forecast")
 
 
 def _keep_columns(
@@ -121,3 +83,33 @@ def _forecast_columns(
     for value in options.exceed:
         columns[f"p_above_{value:.10g}"] = dist.sf(value)
     return {name: format_numbers(values) for name, values in columns.items()}
+
+
+COMMAND = Command(
+    run,
+    "forecast the rows of a table",
+    "Forecast the target of every row of a table.",
+    _EPILOG,
+    (
+        MODEL,
+        ("table", "rows with the columns of the training file", {}),
+        ("--out", "default: stdout", {"default": STDOUT, "metavar": "FORECASTS.csv"}),
+        (
+            "--quantiles",
+            "levels between 0 and 1 (default, if nothing else is asked for: "
+            f"{','.join(map(str, _DEFAULT_LEVELS))})",
+            {"type": read_levels, "metavar": "P,P"},
+        ),
+        (
+            "--interval",
+            "central interval of mass P",
+            {"type": read_share, "metavar": "P"},
+        ),
+        (
+            "--exceed",
+            "probabilities of more than these values",
+            {"type": read_finite, "nargs": "+", "default": [], "metavar": "V"},
+        ),
+        ("--keep", "columns to copy", NAMES),
+    ),
+)

@@ -35,6 +35,8 @@ class RawTable:
         What places count.
     repeated : tuple of str
         Names that the file gives to several columns, of which only the first kept it.
+    names : tuple of str
+        Of all columns, where only some have been read.
     """
 
     path: str
@@ -42,6 +44,7 @@ class RawTable:
     places: NDArray[np.intp]
     unit: str = "line"
     repeated: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -65,11 +68,12 @@ class RawTable:
         if name in self.repeated:
             refuse(f"{self.path} has several columns {name!r}; the {role} must be one")
         if name not in self.columns:
-            close = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.7)
+            names = self.names or self.columns
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             refuse(
                 f"{self.path} has no {role} {name!r}{hint}; "
-                f"its columns are {list_names(self.columns)}"
+                f"its columns are {list_names(names)}"
             )
         return self.columns[name]
 
@@ -77,17 +81,21 @@ class RawTable:
         """Return a column that must hold finite numbers or gaps (NaN), shape (n,)."""
         numbers = read_numbers(self.column(name, role), dialect)
         wrong = numbers.is_word | np.isinf(numbers.values)
+        hint = ""
+        if wrong.any() and dialect.decimal == ".":
+            text = self.show(name, int(np.argmax(wrong)))[1:-1]
+            if parse_number(text, ",") is not None:
+                hint = "; if that is a number with a decimal comma, say --decimal ,"
+        self.refuse_if(wrong, name, f"{role} {name!r} must hold finite numbers", hint)
+        return numbers.values
+
+    def refuse_if(
+        self, wrong: NDArray[np.bool_], name: str, rule: str, hint: str = ""
+    ) -> None:
+        """Refuse the first cell of a column that breaks a rule, if there is one."""
         if wrong.any():
             row = int(np.argmax(wrong))
-            text = self.show(name, row)
-            hint = ""
-            if dialect.decimal == "." and parse_number(text[1:-1], ",") is not None:
-                hint = "; if that is a number with a decimal comma, say --decimal ,"
-            refuse(
-                f"{role} {name!r} must hold finite numbers, got {text} in "
-                f"{self.where(row)}{hint}"
-            )
-        return numbers.values
+            refuse(f"{rule}, got {self.show(name, row)} in {self.where(row)}{hint}")
 
     def words(self, name: str, role: str, dialect: Dialect) -> NDArray[np.object_]:
         """Return a column of texts that must have no gaps, shape (n,)."""

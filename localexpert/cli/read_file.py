@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Cells, load_pandas
-from localexpert.cli.console import UserError, refuse, refusing
+from localexpert.cli.cells import Cells, load_module, load_pandas
+from localexpert.cli.console import refuse, refusing
 from localexpert.cli.delimited import parse_delimited, unzip
 from localexpert.cli.raw_table import RawTable
 
@@ -24,11 +23,16 @@ def read_table(path: str, delimiter: str | None = None, decimal: str = ".") -> R
 
 
 def read_parts(
-    path: str, delimiter: str | None, decimal: str, n_rows: int | None = _PART
+    path: str,
+    delimiter: str | None,
+    decimal: str,
+    n_rows: int | None = _PART,
+    wanted: Collection[str] | None = None,
 ) -> Iterator[RawTable]:
     """Yield the table of a CSV file, plain or gzipped, or of a Parquet file, in parts.
 
-    A part of a CSV file has so many rows, without the blank lines among them.
+    A part of a CSV file has so many rows, without the blank lines among them, and of
+    columns those that are wanted, or all.
     """
     data = read_bytes(path)
     if data[:2] == b"\x1f\x8b":
@@ -37,7 +41,7 @@ def read_parts(
         return iter([_read_parquet(path, data)])
     if data[:4] == b"PK\x03\x04":
         refuse(f"{path} is a zip or Excel file; save the table as CSV or Parquet")
-    return parse_delimited(path, data, delimiter, decimal, n_rows)
+    return parse_delimited(path, data, delimiter, decimal, n_rows, wanted)
 
 
 def read_bytes(path: str) -> bytes:
@@ -48,11 +52,8 @@ def read_bytes(path: str) -> bytes:
 
 def _read_parquet(path: str, data: bytes) -> RawTable:
     pandas = load_pandas()
-    try:
-        importlib.import_module("pyarrow")
-    except ImportError as error:
-        msg = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
-        raise UserError(msg) from error
+    need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
+    load_module("pyarrow", need)
     # A damaged file ends in errors of many classes, some of them pyarrow's own.
     with refusing(f"{path} is a damaged Parquet file", Exception):
         frame = pandas.read_parquet(io.BytesIO(data), engine="pyarrow")

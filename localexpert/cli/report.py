@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from localexpert.cli.command import Command
 from localexpert.cli.console import note, refuse
-from localexpert.cli.evaluate import add_test_arguments, read_test_rows
-from localexpert.cli.options import new_command, show_bar
+from localexpert.cli.evaluate import TEST_ROWS, read_test_rows
+from localexpert.cli.options import REQUIRED, show_bar
 from localexpert.cli.output import STDOUT, check_writable, replacing
 from localexpert.reporting import report
 
@@ -20,20 +21,6 @@ example:
 """
 
 
-def add_command(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = new_command(
-        commands,
-        run,
-        _EPILOG,
-        decimal=None,
-        help="write a page on a model and its forecasts",
-        description="Write a report on a model's forecasts of rows with known targets.",
-    )
-    add_test_arguments(parser)
-    parser.add_argument("--out", required=True, metavar="REPORT.html")
-
-
 def run(options: Any) -> None:
     """Load the model, read the table, write the report."""
     if options.out == STDOUT:
@@ -43,3 +30,12 @@ def run(options: Any) -> None:
     with replacing(options.out) as temporary:
         report(model.model, frame, y, temporary, verbose=show_bar(options))
     note(f"wrote {options.out}")
+
+
+COMMAND = Command(
+    run,
+    "write a page on a model and its forecasts",
+    "Write a report on a model's forecasts of rows with known targets.",
+    _EPILOG,
+    (*TEST_ROWS, ("--out", None, {"metavar": "REPORT.html"} | REQUIRED)),
+)

@@ -68,6 +68,11 @@ class Schema:
         """Rules of the columns that become features."""
         return tuple(rule for rule in self.rules if rule.kind != "dropped")
 
+    @property
+    def features(self) -> list[str]:
+        """Names of the columns that become features."""
+        return [rule.name for rule in self.used]
+
     def frame(
         self, tables: Iterable[RawTable], decimal: str, known: Collection[str] = ()
     ) -> Any:
@@ -89,25 +94,24 @@ class Schema:
         table = None
         for table in tables:
             self._check_columns(table)
-            features: dict[str, Any] = {}
+            frame: dict[str, Any] = {}
             for tally in unread:
                 rule = tally.rule
                 column = rule.read(table.columns[rule.name], dialect)
                 tally.add(table, column)
                 for wanted, values in rule.features(column.values).items():
                     name = wanted
-                    while name in features:
+                    while name in frame:
                         name += "'"
-                    features[name] = values
-            yield pandas.DataFrame(features)
+                    frame[name] = values
+            yield pandas.DataFrame(frame)
         if table is not None:
             self._note_extra(table, known)
         _tell(unread)
 
     def _check_columns(self, table: RawTable) -> None:
         """Refuse a file that lacks a feature."""
-        names = [rule.name for rule in self.used]
-        lacking = [name for name in names if name not in table.columns]
+        lacking = [name for name in self.features if name not in table.columns]
         if lacking:
             refuse(
                 f"{table.path} lacks {count(len(lacking), 'column')} that the model "
@@ -116,7 +120,7 @@ class Schema:
 
     def _note_extra(self, table: RawTable, known: Collection[str]) -> None:
         met = {self.target, *self.others, *known, *(rule.name for rule in self.rules)}
-        extra = [name for name in table.columns if name not in met]
+        extra = [name for name in table.names or table.columns if name not in met]
         if extra:
             note(
                 f"ignored {count(len(extra), 'column')} of {table.path} that the model "

@@ -1,5 +1,6 @@
 """The user's mistakes: one line that names the thing, code 2, nothing half-written."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import zipfile
 
 import pytest
 
-from localexpert.cli import fit, read_file
+from localexpert.cli import fit
 from localexpert.cli.main import main
 from localexpert.regressor.regressor import LocalExpertRegressor
 
@@ -224,7 +225,7 @@ def test_without_pandas(refused, write, monkeypatch, tmp_path):
     def no_module(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(read_file.importlib, "import_module", no_module)
+    monkeypatch.setattr(importlib, "import_module", no_module)
     words = ["--target", "y", "--out", tmp_path / "m.zip"]
     message = 'tables need pandas: pip install "localexpert[io]"'
     assert refused("fit", write(GOOD), *words) == message
@@ -235,7 +236,7 @@ def test_parquet_without_pyarrow(refused, write, monkeypatch, tmp_path):
         if name == "pyarrow":
             raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(read_file.importlib, "import_module", no_pyarrow)
+    monkeypatch.setattr(importlib, "import_module", no_pyarrow)
     words = ["--target", "y", "--out", tmp_path / "m.zip"]
     message = refused("fit", write("PAR1 and so on"), *words)
     assert 'is a Parquet file, which needs: pip install "localexpert[io]"' in message

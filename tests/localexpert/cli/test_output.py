@@ -35,7 +35,7 @@ def test_what_fails_leaves_the_old_file(tmp_path):
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "f.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to("f.csv")
-    write_csv(str(tmp_path / "link.csv"), {"a": ["1"], "b": ["x,y"]})
+    write_csv(str(tmp_path / "link.csv"), {"a": ["1"], "b": ["x,y"]}, "row")
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "f.csv").read_text() == 'a,b\n1,"x,y"\n'
 
@@ -44,7 +44,7 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    write_csv("-", {"gr\u00f6\u00dfe": ["\u00e4"]})
+    write_csv("-", {"gr\u00f6\u00dfe": ["\u00e4"]}, "row")
     note("wrote gr\u00f6\u00dfe\nand more")
     err.flush()
     assert out.buffer.getvalue().decode() == "gr\u00f6\u00dfe\n\u00e4\n"

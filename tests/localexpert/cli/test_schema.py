@@ -149,3 +149,13 @@ def test_a_part_without_a_number_is_no_column_of_another_kind(write):
     path = write([["x", "y"], *([word, ""] for _, word in words), ["word", ""]])
     with pytest.raises(UserError, match=r"must hold numbers .* got 'word' in line 10"):
         schema.frame(read_parts(path, None, ".", 3), ".")
+
+
+def test_only_wanted_columns_are_read(write):
+    path = write([["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]])
+    (part,) = read_parts(path, None, ".", wanted=["c", "d"])
+    assert part.columns.keys() == {"c"}
+    assert list(part.columns["c"]) == ["3", "6"]
+    assert part.names == ("a", "b", "c")
+    (none,) = read_parts(path, None, ".", wanted=[])
+    assert list(none.places) == [2, 3]

@@ -1,0 +1,82 @@
+"""`Command`: one command of the shell as its options, and what it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from localexpert.cli.console import refuse
+from localexpert.cli.options import QUIET, Option, read_delimiter
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Wraps what is one line, and leaves alone what is laid out already."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are those of every other mistake."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what ends the command with one line."""
+        refuse(f"{message} (see {self.prog} --help)")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, which has the name of the file of `run`.
+
+    Parameters
+    ----------
+    run : callable
+        Takes the options as read.
+    summary, description, epilog : str
+        Of its help.
+    options : sequence of Option
+    groups : dict of str to sequence of Option
+        Further options by their headings.
+    decimal : str, optional
+        Decimal mark of tables unless told; None is that of training.
+    """
+
+    run: Callable[[Any], None]
+    summary: str
+    description: str
+    epilog: str
+    options: Iterable[Option]
+    groups: Mapping[str, Iterable[Option]] = field(default_factory=dict)
+    decimal: str | None = None
+
+    def add_to(self, commands: Any) -> None:
+        """Add the command to those of a parser."""
+        parser = commands.add_parser(
+            self.run.__module__.rpartition(".")[2],
+            help=self.summary,
+            description=self.description,
+            epilog=self.epilog,
+            formatter_class=HelpFormatter,
+        )
+        parser.set_defaults(run=self.run)
+        _add_options(parser, (QUIET, *self.options))
+        reading = "reading tables (CSV, gzipped CSV, Parquet)"
+        for title, group in {reading: self._of_tables(), **self.groups}.items():
+            _add_options(parser.add_argument_group(title), group)
+
+    def _of_tables(self) -> Iterable[Option]:
+        """Return the options on how files are written."""
+        text = "what parts fields: one character, or tab (default: found out)"
+        yield "--delimiter", text, {"type": read_delimiter, "metavar": "MARK"}
+        text = f"decimal mark, . or , (default: {self.decimal or 'as in training'})"
+        how = {"choices": (".", ","), "default": self.decimal, "metavar": "MARK"}
+        yield "--decimal", text, how
+
+
+def _add_options(parser: Any, options: Iterable[Option]) -> None:
+    for name, text, how in options:
+        parser.add_argument(name, help=text, **how)
