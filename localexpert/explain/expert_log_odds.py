@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.tree_shapley import tree_shapley, turn_left
 from localexpert._validation import check_number
 from localexpert.coordinate import Frame
@@ -105,18 +105,13 @@ def explain_boosting(
     against = draw_background(read_table(background, "background"), n_background, rng)
     check_same_columns(rows, against)
     experts, frame = _find_expert(model)
-    last: tuple[str, ...] = ()
-    if frame is not None and frame.kind_ is not None:
-        last = _FRAME_FEATURES
+    adds = frame is not None and frame.kind_ is not None
     rows, against = (_read(model, frame, table) for table in (rows, against))
-    players = Players.of(rows.reader.columns, groups, last)
+    players = Players.of(rows.reader.columns, groups, _FRAME_FEATURES if adds else ())
     knots = grid_knots(experts.thresholds_)
     place = float(np.interp(v, knots, np.arange(len(knots), dtype=np.float64)))
     told, total, base = _explain_trees(
-        experts,
-        _encode(rows, place),
-        _encode(against, place),
-        players,
+        experts, _encode(rows, place), _encode(against, place), players
     )
     return Explanation(
         f"log-odds of r <= {v:g}, boosted expert",
@@ -166,11 +161,13 @@ def _explain_trees(
     """Return contributions, log-odds of the rows, and the background's mean."""
     # No row differs from another in the threshold: it may have any player's number.
     owner = np.append(players.of_column, 0)
-    n_models = len(experts.trees_)
-    values = np.zeros((len(X), len(players)))
+    n_models, size = len(experts.trees_), len(players)
+    values = np.zeros((len(X), size))
     total, base = np.zeros(len(X)), 0.0
     for trees, start in zip(experts.trees_, experts.starts_, strict=True):
-        values += _contributions(trees, X, background, owner, len(players)) / n_models
+        left = (turn_left(table, trees.arrays) for table in (X, background))
+        told = tree_shapley(*left, owner[trees.feature], size, trees.arrays)
+        values += told / n_models
         total += _log_odds(trees, start, X) / n_models
         base += float(_log_odds(trees, start, background).mean()) / n_models
     return values, total, base
@@ -182,20 +179,4 @@ def _log_odds(
     """Return one model's log-odds of rows that end with the threshold."""
     place = X[0, -1:]
     offset = np.interp(place, np.arange(len(start)), start)
-    raw = trees.sum(np.ascontiguousarray(X[:, :-1]), place) + offset
-    return raw[:, 0]
-
-
-def _contributions(
-    trees: ThresholdTrees,
-    X: Float64Array,
-    background: Float64Array,
-    owner: Int64Array,
-    n_players: int,
-) -> Float64Array:
-    """Return contributions to the sum of one model's trees."""
-    arrays = trees.arrays
-    x_left, b_left = (
-        turn_left(np.ascontiguousarray(table), arrays) for table in (X, background)
-    )
-    return tree_shapley(x_left, b_left, owner[trees.feature], n_players, arrays)
+    return (trees.sum(np.ascontiguousarray(X[:, :-1]), place) + offset)[:, 0]

@@ -123,8 +123,7 @@ def explain_forecast(
     m = len(against)
     plan = plan_coalitions(method, len(players), m, n_permutations, rng)
     asked = _Questions(model, number, mixer, players, plan, batch_size)
-    ends = asked.answer_own(len(rows) + m)
-    total, base = ends[: len(rows)], ends[len(rows) :]
+    total, base = np.split(asked.answer_own(len(rows) + m), [len(rows)])
     values, errors = asked.explain(total, base)
     return Explanation(
         number.label,

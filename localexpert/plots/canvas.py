@@ -73,12 +73,8 @@ def check_row(row: Any, name: str, n: int) -> int:
     return number % n
 
 
-def check_labels(
-    labels: Sequence[Any] | None, n: int, name: str, other: str
-) -> list[str] | None:
-    """Return n labels as text, or None where none are given."""
-    if labels is None:
-        return None
+def check_labels(labels: Sequence[Any], n: int, name: str, other: str) -> list[str]:
+    """Return n labels as text."""
     texts = [format_number(label, 3) for label in labels]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
@@ -89,6 +85,12 @@ def format_number(value: Any, digits: int = 4) -> str:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{value:.{digits}g}"
     return str(value)
+
+
+def name_of(values: Any, otherwise: str = "") -> str:
+    """Return the name of a column of a data frame, or another for what has none."""
+    name = getattr(values, "name", None)
+    return otherwise if name is None else str(name)
 
 
 def format_percent(share: float) -> str:

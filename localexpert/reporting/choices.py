@@ -11,15 +11,9 @@ from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
 from localexpert.plots.thresholds import plot_threshold_reliability
+from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import (
-    Markup,
-    element,
-    number,
-    paragraph,
-    section,
-    table,
-)
+from localexpert.reporting.markup import Markup
 from localexpert.reporting.pictures import picture
 
 _TITLE = "What the model chose on the way"
@@ -34,20 +28,20 @@ def write_choices(evidence: Evidence) -> Markup:
     report = getattr(model, "report_", None)
     if not isinstance(report, FitReport):
         words = f"A {type(model).__name__} keeps no record of choices."
-        return section(_TITLE, paragraph(words))
+        return html.section(_TITLE, html.paragraph(words))
     lines = [
         [": ".join(path), _show_leaf(leaf)] for path, leaf in _walk(report.summary())
     ]
     parts: list[object] = [
-        paragraph(
+        html.paragraph(
             "Everything was chosen out of fold, on training rows that the part in "
             "question had not seen. Losses are of the candidates; less is better."
         ),
-        table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
+        html.table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
     ]
     if len(lines) > _MOST_LINES:
-        parts.append(paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
-    return section(_TITLE, *parts, *_draw_experts(model))
+        parts.append(html.paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
+    return html.section(_TITLE, *parts, *_draw_experts(model))
 
 
 def _draw_experts(model: Any) -> list[Markup]:
@@ -73,7 +67,7 @@ def _draw_experts(model: Any) -> list[Markup]:
         "Calibrated ones lie on the diagonal."
     )
     parts = [
-        element("h3", "The experts"),
+        html.element("h3", "The experts"),
         picture(
             lambda axes: plot_expert_report(experts, axes=axes),
             f"Figures of {n} experts by threshold. {told}",
@@ -113,4 +107,4 @@ def _show_leaf(value: Any) -> object:
     """Return a number with few digits, and anything else as its text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return number(value)
+    return html.number(value)

@@ -59,33 +59,30 @@ def find_drift(evidence: Evidence) -> list[Finding]:
 
 
 def measure_features(evidence: Evidence) -> list[FeatureDrift]:
-    """Compare every feature with its values in training."""
-    reader = TableReader.learn(evidence.X_train)
-    train, here = (read_columns(t, reader) for t in (evidence.X_train, evidence.X))
-    return [
-        _measure_feature(name, before, now)
-        for name, before, now in zip(evidence.names, train, here, strict=True)
-    ]
+    """Compare every feature with its values in training, where they are given."""
+    if evidence.beside_training is None:
+        return []
+    train, here = map(read_columns, evidence.beside_training)
+    columns = zip(evidence.names, train, here, strict=True)
+    return [_measure_feature(*one) for one in columns]
 
 
 def find_unseen(evidence: Evidence) -> list[Finding]:
     """Look for categories that the model has not met, which it takes as missing."""
-    if evidence.X_train is not None:
-        known: TableReader | None = TableReader.learn(evidence.X_train)
+    if evidence.beside_training is not None:
+        known: TableReader | None = evidence.beside_training[0].reader
     else:
         known = recall_reader(evidence.model)
     if known is None:
         return []
-    reader = TableReader.learn(evidence.X)
-    own = reader.category_codes
-    columns = read_columns(evidence.X, reader)
+    own = evidence.table.reader.category_codes
     told = []
     for j, codes in known.category_codes.items():
         if j not in own:
             continue
         unseen = [value for value in own[j] if value not in codes]
         place = [list(own[j]).index(value) for value in unseen]
-        rows = int(np.isin(columns[j].values, place).sum())
+        rows = int(np.isin(evidence.columns[j].values, place).sum())
         if rows:
             shown = ", ".join(repr(str(value)) for value in unseen[:3])
             more = ", ..." if len(unseen) > 3 else ""

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from localexpert._validation import check_same_length
 from localexpert.plots.coverage import plot_coverage
-from localexpert.reporting.columns import MISSING, Column, read_columns
+from localexpert.reporting import markup as html
+from localexpert.reporting.columns import MISSING, Column
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import (
     SIGNIFICANT,
@@ -20,17 +21,7 @@ from localexpert.reporting.findings import (
     adjust_holm,
     show_p,
 )
-from localexpert.reporting.markup import (
-    Markup,
-    element,
-    escape,
-    number,
-    paragraph,
-    percent,
-    section,
-    show,
-    table,
-)
+from localexpert.reporting.markup import Markup, show
 from localexpert.reporting.pictures import label, picture
 
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
@@ -88,22 +79,17 @@ def choose_groupings(
     Chosen are the width of the interval and the first features of `ranking` (by
     importance) that take more than one value.
     """
-    columns = read_columns(evidence.X)
     if groups is not None:
-        return [
-            Grouping.of(name, column)
-            for name, column in _read_groups(evidence, groups, columns)
-        ]
-    low, high = evidence.interval.T
-    found = [Grouping.of(_WIDTH, Column(high - low, None))]
-    found += [Grouping.of(evidence.names[j], columns[j]) for j in ranking]
+        return [Grouping.of(*pair) for pair in _read_groups(evidence, groups)]
+    found = [Grouping.of(_WIDTH, Column(evidence.width, None))]
+    found += [Grouping.of(evidence.names[j], evidence.columns[j]) for j in ranking]
     return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 
 
 def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
     """Return the section on coverage by group."""
     if not groupings:
-        return section("Coverage by group", paragraph("There are no groups."))
+        return html.section("Coverage by group", html.paragraph("There are no groups."))
     tests = [_test_groups(evidence, one) for one in groupings]
     flat = [test for some in tests for test in some]
     adjusted = adjust_holm([test.p_value for test in flat])
@@ -112,9 +98,9 @@ def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
         for one, some in zip(groupings, tests, strict=True)
         for part in _draw(evidence, one, some)
     ]
-    return section(
+    return html.section(
         "Coverage by group",
-        paragraph(
+        html.paragraph(
             "Intervals that hold on average may be too narrow for some rows and too "
             "wide for others. Each dot is the share of a group's outcomes inside, and "
             "its bar the 95 % range in which the true share may lie; it should reach "
@@ -124,15 +110,13 @@ def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
             if evidence.dist.law.has_jumps
             else ".",
         ),
-        paragraph(_say_groups(groupings, tests, adjusted)),
+        html.paragraph(_say_groups(groupings, tests, adjusted)),
         *figures,
         _tabulate(evidence, groupings, tests, adjusted),
     )
 
 
-def _read_groups(
-    evidence: Evidence, groups: Any, columns: list[Column]
-) -> list[tuple[str, Column]]:
+def _read_groups(evidence: Evidence, groups: Any) -> list[tuple[str, Column]]:
     """Return the columns to group by, with their names."""
     if isinstance(groups, Mapping):
         return [
@@ -153,7 +137,7 @@ def _read_groups(
                 f"got {name!r}."
             )
             raise ValueError(msg)
-        found.append((str(name), columns[evidence.names.index(str(name))]))
+        found.append((str(name), evidence.columns[evidence.names.index(str(name))]))
     return found
 
 
@@ -236,11 +220,11 @@ def _draw(
 
     height = min(1.3 + 0.3 * len(tests), 6.0)
     return [
-        element("h3", "By ", grouping.name),
+        html.element("h3", "By ", grouping.name),
         picture(
             draw,
             f"Coverage of the intervals by {grouping.name}: {shares}.",
-            escape(f"By {grouping.name}; numbers of rows in brackets."),
+            html.escape(f"By {grouping.name}; numbers of rows in brackets."),
             size=(5.0, height),
         ),
     ]
@@ -259,14 +243,14 @@ def _tabulate(
         [
             f"{one.name}: {name}",
             f"{test.n:,}",
-            percent(test.share),
-            number(float(width[one.group == g].mean())),
-            number(float(next(raised)), 2),
+            html.percent(test.share),
+            html.number(float(width[one.group == g].mean())),
+            html.number(float(next(raised)), 2),
         ]
         for one, some in zip(groupings, tests, strict=True)
         for g, (name, test) in enumerate(zip(one.labels, some, strict=True))
     ]
-    return table(
+    return html.table(
         "Coverage by group",
         ["Group", "Rows", "Covered", "Mean width", "p, raised"],
         rows,

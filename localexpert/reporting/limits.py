@@ -89,16 +89,11 @@ def _find_mass_beyond(evidence: Evidence) -> list[Finding]:
 
 def _find_features_beyond(evidence: Evidence) -> list[Finding]:
     """Name the features with values beyond those of training."""
-    if evidence.X_train is None:
+    if evidence.beside_training is None:
         return []
     told = []
-    pairs = zip(
-        evidence.names,
-        read_columns(evidence.X_train),
-        read_columns(evidence.X),
-        strict=True,
-    )
-    for name, before, now in pairs:
+    train, here = map(read_columns, evidence.beside_training)
+    for name, before, now in zip(evidence.names, train, here, strict=True):
         known = before.values[~before.is_missing]
         if before.names is not None or len(known) == 0:
             continue
@@ -116,8 +111,7 @@ def _find_features_beyond(evidence: Evidence) -> list[Finding]:
 
 def _find_missing(evidence: Evidence) -> list[Finding]:
     """Say which features have gaps."""
-    columns = read_columns(evidence.X)
-    shares = [float(column.is_missing.mean()) for column in columns]
+    shares = [float(column.is_missing.mean()) for column in evidence.columns]
     order = [j for j in np.argsort(np.negative(shares), kind="stable") if shares[j]]
     if not order:
         return []
