@@ -106,22 +106,20 @@ def explain_boosting(
     check_same_columns(rows, against)
     experts, frame = _find_expert(model)
     adds = frame is not None and frame.kind_ is not None
-    rows, against = (_read(model, frame, table) for table in (rows, against))
+    rows, against = (model.reader_.read(table) for table in (rows, against))
+    if frame is not None:
+        rows, against = (
+            frame.add_features(table, *frame.locate(table)) for table in (rows, against)
+        )
     players = Players.of(rows.reader.columns, groups, _FRAME_FEATURES if adds else ())
     knots = grid_knots(experts.thresholds_)
     place = float(np.interp(v, knots, np.arange(len(knots), dtype=np.float64)))
     told, total, base = _explain_trees(
         experts, _encode(rows, place), _encode(against, place), players
     )
-    return Explanation(
-        f"log-odds of r <= {v:g}, boosted expert",
-        players.names,
-        told,
-        np.zeros(told.shape),
-        base,
-        total,
-        players.describe(rows.given),
-    )
+    of, names = f"log-odds of r <= {v:g}, boosted expert", players.names
+    exact, inputs = np.zeros(told.shape), players.describe(rows.given)
+    return Explanation(of, names, told, exact, base, total, inputs)
 
 
 def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
@@ -143,12 +141,6 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
     return boosted[0], getattr(forecaster, "frame", None)
 
 
-def _read(model: Any, frame: Frame | None, X: Any) -> Table:
-    """Return rows with what a frame adds to them."""
-    table: Table = model.reader_.read(X)
-    return table if frame is None else frame.add_features(table, *frame.locate(table))
-
-
 def _encode(table: Table, place: float) -> Float64Array:
     """Return rows as the trees read them: float32 numbers, and the threshold last."""
     encoded = table.codes.astype(np.float32).astype(np.float64)
@@ -165,8 +157,9 @@ def _explain_trees(
     values = np.zeros((len(X), size))
     total, base = np.zeros(len(X)), 0.0
     for trees, start in zip(experts.trees_, experts.starts_, strict=True):
-        left = (turn_left(table, trees.arrays) for table in (X, background))
-        told = tree_shapley(*left, owner[trees.feature], size, trees.arrays)
+        arrays, owners = trees.arrays, owner[trees.feature]
+        left, other = turn_left(X, arrays), turn_left(background, arrays)
+        told = tree_shapley(left, other, owners, size, arrays)
         values += told / n_models
         total += _log_odds(trees, start, X) / n_models
         base += float(_log_odds(trees, start, background).mean()) / n_models

@@ -140,14 +140,10 @@ def permutation_importance(
                 places = np.where(moved, rows[:, None], own[:, None])
                 forecast = model.predict_dist(mixer.mix(places))
                 increases[j, repeat] = losses.measure(forecast) - baseline
+    mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
+    errors = spread / np.sqrt(n_repeats)
     return PermutationImportance(
-        players.names,
-        asked,
-        values,
-        event_loss,
-        baseline,
-        increases.mean(axis=1),
-        increases.std(axis=1, ddof=1) / np.sqrt(n_repeats),
+        players.names, asked, values, event_loss, baseline, mean, errors
     )
 
 

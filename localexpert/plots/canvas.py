@@ -108,12 +108,7 @@ def sample_rows(n: int, most: int = MOST_DOTS) -> NDArray[np.intp]:
 
 def put_legend_above(ax: Axes) -> None:
     """Put the legend in one line above the picture, where nothing is drawn."""
-    ax.legend(
-        frameon=False,
-        fontsize="small",
-        ncols=len(ax.get_legend_handles_labels()[1]),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2,
-        columnspacing=1.4,
-    )
+    columns = len(ax.get_legend_handles_labels()[1])
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small", "loc": "lower left"}
+    spaces: dict[str, Any] = {"borderaxespad": 0.2, "columnspacing": 1.4}
+    ax.legend(ncols=columns, bbox_to_anchor=(0.0, 1.0), **looks, **spaces)

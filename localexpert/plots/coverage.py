@@ -148,30 +148,25 @@ def _read_groups(
 def _group_numbers(
     values: Float64Array, n_bins: int
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return names and groups of numbers: each by itself, or bins of them."""
-    known = ~np.isnan(values)
-    distinct = np.unique(values[known])
+    """Return names and groups of numbers: each by itself, or bins of them.
+
+    Bins lie between quantiles and are closed on the left. Gaps are a group.
+    """
+    missing = np.isnan(values)
+    distinct = np.unique(values[~missing])
     if len(distinct) <= _MOST_NUMBERS:
         names = [format_number(value) for value in distinct]
         group = np.searchsorted(distinct, values)
     else:
-        names, group = _bin_numbers(values, values[known], n_bins)
-    if not known.all():
-        group[~known] = len(names)
-        names.append("missing")
-    found, group = np.unique(group, return_inverse=True)
-    return [names[g] for g in found], group
-
-
-def _bin_numbers(
-    values: Float64Array, known: Float64Array, n_bins: int
-) -> tuple[list[str], NDArray[np.intp]]:
-    """Return bins between quantiles, closed on the left, and which one holds each."""
-    edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, n_bins + 1)))
-    ends = [format_number(edge, 3) for edge in edges]
-    names = [f"[{a}, {b})" for a, b in pairwise(ends)]
-    names[-1] = names[-1][:-1] + "]"
-    return names, np.searchsorted(edges[1:-1], values, "right")
+        levels = np.linspace(0.0, 1.0, n_bins + 1)
+        edges = np.unique(np.quantile(values[~missing], levels))
+        ends = [format_number(edge, 3) for edge in edges]
+        names = [f"[{a}, {b})" for a, b in pairwise(ends)]
+        names[-1] = names[-1][:-1] + "]"
+        group = np.searchsorted(edges[1:-1], values, "right")
+    group[missing] = len(names)
+    met, group = np.unique(group, return_inverse=True)
+    return [[*names, "missing"][g] for g in met], group
 
 
 def _wilson(share: Float64Array, size: NDArray[np.intp], z: float) -> Float64Array:

@@ -88,7 +88,10 @@ def plot_fan(
     ['median', '50%', '90%']
     """
     check_dist(dist)
-    shares = _check_coverages(coverages)
+    shares = sorted(check_level(share, "coverages") for share in coverages)
+    if not shares:
+        msg = "`coverages` must hold at least one value, got none."
+        raise ValueError(msg)
     values = _check_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
     order, starts = _neighbours(values, n_groups)
@@ -110,15 +113,6 @@ def plot_fan(
         _draw_outcomes(ax, values, outcomes)
     _dress(ax, x, values)
     return ax
-
-
-def _check_coverages(coverages: Sequence[float]) -> list[float]:
-    """Return the probabilities of the intervals, least first."""
-    shares = sorted(check_level(share, "coverages") for share in coverages)
-    if not shares:
-        msg = "`coverages` must hold at least one value, got none."
-        raise ValueError(msg)
-    return shares
 
 
 def _check_positions(x: ArrayLike, n: int) -> NDArray[Any]:

@@ -74,13 +74,14 @@ def plot_importance(
     p, k = values.shape
     # A list has an `index` too, which is no names.
     frame = table if hasattr(table, "columns") else None
-    rows, heads = ([str(i) for i in range(size)] for size in (p, k))
-    rows = getattr(frame, "index", rows) if features is None else features
-    heads = getattr(frame, "columns", heads) if columns is None else columns
+    first, second = ([str(i) for i in range(size)] for size in (p, k))
+    rows = getattr(frame, "index", first) if features is None else features
+    heads = getattr(frame, "columns", second) if columns is None else columns
     names = check_labels(rows, p, "features", "table")
     tops = check_labels(heads, k, "columns", "table")
     most = check_integer(max_features, "max_features", 1)
-    shown = _pick_features(values, most, sort=sort)
+    order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
+    shown = (order if sort else np.sort(order)).tolist()
     if ax is None:
         longest = max(len(names[i]) for i in shown)
         width = min(max(3.2 + 0.25 * k, 5.0) + 0.07 * longest, 9.0)
@@ -95,12 +96,6 @@ def plot_importance(
     if len(shown) < p:
         ax.set_ylabel(f"{len(shown)} of {p} features")
     return ax
-
-
-def _pick_features(values: Float64Array, most: int, *, sort: bool) -> list[int]:
-    """Return the rows to draw, from top to bottom."""
-    order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
-    return [int(i) for i in (order if sort else np.sort(order))]
 
 
 def _draw_cells(ax: Axes, cells: Float64Array, table: Float64Array) -> AxesImage:

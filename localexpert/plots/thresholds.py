@@ -73,7 +73,8 @@ def plot_threshold_reliability(
     ['1.5: 65% below']
     """
     tasks = _tasks_of(model)
-    shown = _pick_thresholds(tasks, numbers)
+    rate = tasks.weight @ tasks.below / tasks.weight.sum()
+    shown = _pick_thresholds(rate, numbers)
     given = _new_grid(len(shown)) if axes is None else axes
     panels = check_axes(given, len(shown), "axes")
     options: dict[str, Any] = {
@@ -81,7 +82,6 @@ def plot_threshold_reliability(
         "n_bins": check_integer(n_bins, "n_bins", 1),
         "level": check_level(coverage, "coverage"),
     }
-    rate = tasks.weight @ tasks.below / tasks.weight.sum()
     for ax, k in zip(panels, shown, strict=True):
         below = tasks.below[:, k]
         raw = reliability_curve(below, tasks.raw[:, k], bands=None, **options)
@@ -106,11 +106,10 @@ def _tasks_of(model: Any) -> TaskRecord:
     return tasks
 
 
-def _pick_thresholds(tasks: TaskRecord, numbers: Sequence[int] | None) -> list[int]:
-    """Return the numbers of the thresholds to show."""
-    n = len(tasks.thresholds)
+def _pick_thresholds(rate: Any, numbers: Sequence[int] | None) -> list[int]:
+    """Return the numbers of the thresholds to show, by the shares below them, (N,)."""
+    n = len(rate)
     if numbers is None:
-        rate = tasks.weight @ tasks.below / tasks.weight.sum()
         nearest = np.abs(rate[:, None] - _SHARES).argmin(axis=0)
         return [int(k) for k in np.unique(nearest)]
     chosen = [check_integer(k, "numbers", 0) for k in numbers]

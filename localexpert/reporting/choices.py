@@ -29,9 +29,7 @@ def write_choices(evidence: Evidence) -> Markup:
     if not isinstance(report, FitReport):
         words = f"A {type(model).__name__} keeps no record of choices."
         return html.section(_TITLE, html.paragraph(words))
-    lines = [
-        [": ".join(path), _show_leaf(leaf)] for path, leaf in _walk(report.summary())
-    ]
+    lines = [[name, _show_leaf(leaf)] for name, leaf in _walk(report.summary())]
     parts: list[object] = [
         html.paragraph(
             "Everything was chosen out of fold, on training rows that the part in "
@@ -52,16 +50,14 @@ def _draw_experts(model: Any) -> list[Markup]:
     n = len(experts.thresholds)
     picked = np.unique(np.linspace(0, n - 1, _N_THRESHOLDS + 2)[1:-1].round())
     numbers = [int(k) for k in picked] if n > 2 else list(range(n))
-    auc = experts.auc
-
-    ece = float(experts.calibration_error.mean())
-    before = float(experts.calibration_error_raw.mean())
+    auc, ece = experts.auc, experts.calibration_error.mean()
+    before = experts.calibration_error_raw.mean()
     told = (
         f"Mean calibration error {before:.3f} before and {ece:.3f} after calibration; "
         f"area under the curve {auc.min():.2f} to {auc.max():.2f}."
     )
     columns = min(len(numbers), 2)
-    shape = ((len(numbers) + columns - 1) // columns, columns)
+    shape = (-(-len(numbers) // columns), columns)
     words = (
         "Probabilities of experts against the shares that came true, out of fold. "
         "Calibrated ones lie on the diagonal."
@@ -91,14 +87,12 @@ def _draw_experts(model: Any) -> list[Markup]:
     return parts
 
 
-def _walk(
-    tree: Mapping[Any, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _walk(tree: Mapping[Any, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """Return the leaves of nested dictionaries with the names on the way."""
     for name, value in tree.items():
-        here = (*path, str(name))
+        here = f"{path}{name}"
         if isinstance(value, Mapping):
-            yield from _walk(value, here)
+            yield from _walk(value, f"{here}: ")
         elif name != "seconds":  # how long a part took is no choice
             yield here, value
 

@@ -34,7 +34,7 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
         "best": by_loss,
         "sure": by_width,
         "unsure": by_width[::-1],
-        "middling": np.concatenate([by_width[middle:], by_width[:middle]]),
+        "middling": np.roll(by_width, -middle),
     }
     taken: dict[str, int] = {}
     for name, order in orders.items():
@@ -120,10 +120,7 @@ def _tabulate(
 ) -> Markup:
     """Return numbers of the examples, and what was known of them."""
     rows = list(chosen.values())
-    dist = evidence.dist[rows]
-    median, low, high = dist.quantiles(
-        [0.5, 0.5 - evidence.coverage / 2, 0.5 + evidence.coverage / 2]
-    ).T
+    median, (low, high) = evidence.dist[rows].median(), evidence.interval[rows].T
     lines: list[list[object]] = [
         ["Row", *(evidence.labels[row] for row in rows)],
         ["Outcome", *(html.number(v) for v in evidence.y[rows])],

@@ -9,6 +9,7 @@ from localexpert.reporting.columns import read_columns
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import Finding
 from localexpert.reporting.markup import show
+from localexpert.reporting.training import Training
 
 _FEW, _VERY_FEW = 200, 30
 # Probability beyond the range of training that is spoken of.
@@ -18,13 +19,11 @@ _MOST_NAMED = 8
 
 def find_limits(evidence: Evidence) -> list[Finding]:
     """Look for all of them."""
-    return [
-        *_find_few(evidence),
-        *_find_outcomes_beyond(evidence),
-        *_find_mass_beyond(evidence),
-        *_find_features_beyond(evidence),
-        *_find_missing(evidence),
-    ]
+    found, training = _find_few(evidence), evidence.training
+    if training is not None:
+        found += _find_outcomes_beyond(evidence, training)
+        found += _find_mass_beyond(evidence, *training.range)
+    return found + _find_features_beyond(evidence) + _find_missing(evidence)
 
 
 def _find_few(evidence: Evidence) -> list[Finding]:
@@ -41,15 +40,12 @@ def _find_few(evidence: Evidence) -> list[Finding]:
     return [Finding("warning" if n < _VERY_FEW else "note", text)]
 
 
-def _find_outcomes_beyond(evidence: Evidence) -> list[Finding]:
+def _find_outcomes_beyond(evidence: Evidence, training: Training) -> list[Finding]:
     """Count outcomes beyond those of training.
 
     Of m training targets and one more from the same distribution, without ties, the
     new one is the least or the greatest with probability 2 / (m + 1).
     """
-    training = evidence.training
-    if training is None:
-        return []
     low, high = training.range
     below = int((evidence.y < low).sum())
     above = int((evidence.y > high).sum())
@@ -66,12 +62,8 @@ def _find_outcomes_beyond(evidence: Evidence) -> list[Finding]:
     return [Finding("warning" if many else "note", text)]
 
 
-def _find_mass_beyond(evidence: Evidence) -> list[Finding]:
+def _find_mass_beyond(evidence: Evidence, low: float, high: float) -> list[Finding]:
     """Find forecasts that reach beyond the outcomes of training."""
-    training = evidence.training
-    if training is None:
-        return []
-    low, high = training.range
     beyond = evidence.dist.cdf(low) + evidence.dist.sf(high)
     rows = int((beyond > _NOTABLE).sum())
     if not rows:
