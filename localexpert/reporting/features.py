@@ -42,8 +42,7 @@ class Importance:
     @property
     def ranking(self) -> Sequence[int]:
         """Features by the increase of the CRPS, the greatest first."""
-        order: list[int] = np.argsort(-self.told.crps, kind="stable").tolist()
-        return order
+        return [int(j) for j in np.argsort(-self.told.crps, kind="stable")]
 
 
 def measure_importance(

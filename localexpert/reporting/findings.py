@@ -135,9 +135,7 @@ def adjust_holm(p_values: Sequence[float]) -> Float64Array:
     order = np.argsort(p, kind="stable")
     # Holm (1979): the k-th least counts n - k + 1 times, and none less than one before.
     raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(raised, 1.0)
-    return adjusted
+    return np.minimum(raised, 1.0)[np.argsort(order)]
 
 
 def show_p(p_value: float) -> str:

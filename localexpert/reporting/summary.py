@@ -45,9 +45,8 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
     else:
         skill = _skill(scores.crps, climatology.crps)
         if skill is not None:
-            cards.append(
-                _card("Skill", html.percent(skill, 0), "by CRPS, against climatology")
-            )
+            against = "by CRPS, against climatology"
+            cards.append(_card("Skill", html.percent(skill, 0), against))
         sentences.append(_say_skill(evidence, skill))
     sentences.append(test.sentence(evidence.coverage))
     if boosting is not None:
