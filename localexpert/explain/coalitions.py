@@ -76,9 +76,8 @@ class AllCoalitions(Coalitions):
     @property
     def background(self) -> Int64Array:
         """See `Coalitions`."""
-        return np.tile(
-            np.arange(self.n_background, dtype=np.int64), 2**self.n_players - 2
-        )
+        rows = np.arange(self.n_background, dtype=np.int64)
+        return np.tile(rows, 2**self.n_players - 2)
 
     def estimate(
         self, total: Float64Array, base: Float64Array, inner: Float64Array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import Float64Array
 from localexpert._kernels.tree_shapley import tree_shapley, turn_left
 from localexpert._validation import check_number
 from localexpert.coordinate import Frame
@@ -105,28 +105,21 @@ def explain_boosting(
     against = draw_background(read_table(background, "background"), n_background, rng)
     check_same_columns(rows, against)
     experts, frame = _find_expert(model)
-    last: tuple[str, ...] = ()
-    if frame is not None and frame.kind_ is not None:
-        last = _FRAME_FEATURES
-    rows, against = (_read(model, frame, table) for table in (rows, against))
-    players = Players.of(rows.reader.columns, groups, last)
+    adds = frame is not None and frame.kind_ is not None
+    rows, against = (model.reader_.read(table) for table in (rows, against))
+    if frame is not None:
+        rows, against = (
+            frame.add_features(table, *frame.locate(table)) for table in (rows, against)
+        )
+    players = Players.of(rows.reader.columns, groups, _FRAME_FEATURES if adds else ())
     knots = grid_knots(experts.thresholds_)
     place = float(np.interp(v, knots, np.arange(len(knots), dtype=np.float64)))
     told, total, base = _explain_trees(
-        experts,
-        _encode(rows, place),
-        _encode(against, place),
-        players,
+        experts, _encode(rows, place), _encode(against, place), players
     )
-    return Explanation(
-        f"log-odds of r <= {v:g}, boosted expert",
-        players.names,
-        told,
-        np.zeros(told.shape),
-        base,
-        total,
-        players.describe(rows.given),
-    )
+    of, names = f"log-odds of r <= {v:g}, boosted expert", players.names
+    exact, inputs = np.zeros(told.shape), players.describe(rows.given)
+    return Explanation(of, names, told, exact, base, total, inputs)
 
 
 def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
@@ -148,12 +141,6 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
     return boosted[0], getattr(forecaster, "frame", None)
 
 
-def _read(model: Any, frame: Frame | None, X: Any) -> Table:
-    """Return rows with what a frame adds to them."""
-    table: Table = model.reader_.read(X)
-    return table if frame is None else frame.add_features(table, *frame.locate(table))
-
-
 def _encode(table: Table, place: float) -> Float64Array:
     """Return rows as the trees read them: float32 numbers, and the threshold last."""
     encoded = table.codes.astype(np.float32).astype(np.float64)
@@ -166,11 +153,14 @@ def _explain_trees(
     """Return contributions, log-odds of the rows, and the background's mean."""
     # No row differs from another in the threshold: it may have any player's number.
     owner = np.append(players.of_column, 0)
-    n_models = len(experts.trees_)
-    values = np.zeros((len(X), len(players)))
+    n_models, size = len(experts.trees_), len(players)
+    values = np.zeros((len(X), size))
     total, base = np.zeros(len(X)), 0.0
     for trees, start in zip(experts.trees_, experts.starts_, strict=True):
-        values += _contributions(trees, X, background, owner, len(players)) / n_models
+        arrays, owners = trees.arrays, owner[trees.feature]
+        left, other = turn_left(X, arrays), turn_left(background, arrays)
+        told = tree_shapley(left, other, owners, size, arrays)
+        values += told / n_models
         total += _log_odds(trees, start, X) / n_models
         base += float(_log_odds(trees, start, background).mean()) / n_models
     return values, total, base
@@ -182,20 +172,4 @@ def _log_odds(
     """Return one model's log-odds of rows that end with the threshold."""
     place = X[0, -1:]
     offset = np.interp(place, np.arange(len(start)), start)
-    raw = trees.sum(np.ascontiguousarray(X[:, :-1]), place) + offset
-    return raw[:, 0]
-
-
-def _contributions(
-    trees: ThresholdTrees,
-    X: Float64Array,
-    background: Float64Array,
-    owner: Int64Array,
-    n_players: int,
-) -> Float64Array:
-    """Return contributions to the sum of one model's trees."""
-    arrays = trees.arrays
-    x_left, b_left = (
-        turn_left(np.ascontiguousarray(table), arrays) for table in (X, background)
-    )
-    return tree_shapley(x_left, b_left, owner[trees.feature], n_players, arrays)
+    return (trees.sum(np.ascontiguousarray(X[:, :-1]), place) + offset)[:, 0]

@@ -112,14 +112,8 @@ class Explanation:
         values, errors = self.values[row], self.standard_errors[row]
         order = np.argsort(-np.abs(values), kind="stable")
         kept, rest = order[:max_features], order[max_features:]
-        parts = [
-            (
-                f"{self.feature_names[j]} = {self.inputs[row, j]}",
-                float(values[j]),
-                float(errors[j]),
-            )
-            for j in kept
-        ]
+        names = [f"{self.feature_names[j]} = {self.inputs[row, j]}" for j in kept]
+        parts = [*zip(names, values[kept].tolist(), errors[kept].tolist(), strict=True)]
         if len(rest):
             plural = "s" if len(rest) > 1 else ""
             label = f"{len(rest)} other{plural}"

@@ -30,12 +30,17 @@ class Functional:
     evaluate: Evaluate
 
     @classmethod
-    def of(cls, of: Target, at: float | None) -> Functional:
+    def of(cls, of: Target, at: Any) -> Functional:
         """Read the two arguments of `explain_forecast`."""
         if not callable(of):
             check_choice(of, "of", ("mean", "quantile", "exceedance"))
-        if of in ("quantile", "exceedance"):
-            return _at_quantile(at) if of == "quantile" else _above(at)
+        if of == "quantile":
+            level = check_level(at, "at")
+            return cls(f"quantile {level:g}", lambda dist: dist.ppf(level))
+        if of == "exceedance":
+            most = np.finfo(float).max
+            value = check_number(at, "at", -most, most)
+            return cls(f"P(y > {value:g})", lambda dist: dist.sf(value))
         if at is not None:
             msg = (
                 '`at` must be None unless `of` is "quantile" or "exceedance", '
@@ -60,13 +65,3 @@ class Functional:
             msg = f"`of` must return finite numbers, got {got} of {self.label}."
             raise ValueError(msg)
         return values
-
-
-def _at_quantile(at: Any) -> Functional:
-    level = check_level(at, "at")
-    return Functional(f"quantile {level:g}", lambda dist: dist.ppf(level))
-
-
-def _above(at: Any) -> Functional:
-    value = check_number(at, "at", -np.finfo(float).max, np.finfo(float).max)
-    return Functional(f"P(y > {value:g})", lambda dist: dist.sf(value))

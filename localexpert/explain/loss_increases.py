@@ -74,8 +74,7 @@ class PermutationImportance:
         ]
         width = max(map(len, self.feature_names))
         for j in np.argsort(-self.crps, kind="stable"):
-            error = self.standard_errors[j, 0]
-            name = self.feature_names[j]
+            name, error = self.feature_names[j], self.standard_errors[j, 0]
             lines.append(f"  {name:<{width}} {self.crps[j]:>+10.4g}   (se {error:.1g})")
         return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Int64Array
-from localexpert.data.columns import Columns
+from localexpert.data.columns import Columns, list_columns
 
 
 def read_table(X: Any, name: str) -> Any:
@@ -65,20 +65,17 @@ class RowMixer:
         if not hasattr(table, "columns"):
             return np.take_along_axis(table, places, axis=0)
         if hasattr(table, "with_columns"):  # polars
-            columns = [
-                table[name].gather(places[:, j]) for j, name in enumerate(table.columns)
-            ]
+            pairs = enumerate(table.columns)
+            columns = [table[name].gather(places[:, j]) for j, name in pairs]
             return table[places[:, 0]].with_columns(*columns)
         import pandas as pd
 
         # Joined in one go: columns set one by one would leave the frame in pieces.
         columns = [
-            pd.Series(table.iloc[:, j].array.take(places[:, j]))
-            for j in range(table.shape[1])
+            pd.Series(column.array.take(places[:, j]))
+            for j, column in enumerate(list_columns(table))
         ]
-        mixed = pd.concat(columns, axis=1)
-        mixed.columns = table.columns
-        return mixed
+        return pd.concat(columns, axis=1).set_axis(table.columns, axis=1)
 
 
 def check_same_columns(X: Any, background: Any) -> None:

@@ -116,15 +116,20 @@ def permutation_importance(
     table = read_table(X, "X")
     target = check_vector(y, "y")
     check_same_length(len(table), "`X`", len(target), "y")
-    weight = np.ones(len(target))
-    if sample_weight is not None:
-        weight = check_weights(sample_weight, len(target))
-    losses = _Losses.of(target, weight, levels, thresholds, event_loss)
+    n = len(target)
+    weight = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
+    for level in asked:
+        check_level(float(level), "levels")
+    if thresholds is None:
+        values = np.quantile(target, asked, weights=weight, method="inverted_cdf")
+    else:
+        values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
+    losses = _Losses(target, weight, asked, values, event_loss)
     players = Players.of(Columns.of(table), groups)
     rng = np.random.default_rng(random_state)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
-    mixer = RowMixer(table)
-    own = np.arange(len(table))
+    mixer, own = RowMixer(table), np.arange(n)
     baseline = losses.measure(model.predict_dist(table))
     size = len(players)
     increases = np.empty((size, n_repeats, len(baseline)))
@@ -135,14 +140,10 @@ def permutation_importance(
                 places = np.where(moved, rows[:, None], own[:, None])
                 forecast = model.predict_dist(mixer.mix(places))
                 increases[j, repeat] = losses.measure(forecast) - baseline
+    mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
+    errors = spread / np.sqrt(n_repeats)
     return PermutationImportance(
-        players.names,
-        losses.levels,
-        losses.thresholds,
-        event_loss,
-        baseline,
-        increases.mean(axis=1),
-        increases.std(axis=1, ddof=1) / np.sqrt(n_repeats),
+        players.names, asked, values, event_loss, baseline, mean, errors
     )
 
 
@@ -155,25 +156,6 @@ class _Losses:
     levels: Float64Array
     thresholds: Float64Array
     event_loss: str
-
-    @classmethod
-    def of(
-        cls,
-        y: Float64Array,
-        weight: Float64Array,
-        levels: ArrayLike,
-        thresholds: ArrayLike | None,
-        event_loss: str,
-    ) -> _Losses:
-        """Check levels and thresholds, and place those that are not given."""
-        asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
-        for level in asked:
-            check_level(float(level), "levels")
-        if thresholds is None:
-            values = np.quantile(y, asked, weights=weight, method="inverted_cdf")
-        else:
-            values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
-        return cls(y, weight, asked, values, event_loss)
 
     def measure(self, dist: PredictiveDistribution) -> Float64Array:
         """Return the losses in a row, shape (1 + q + k,)."""

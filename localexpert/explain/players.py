@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Int64Array
-from localexpert.data.columns import Columns
+from localexpert.data.columns import Columns, has_columns, list_columns
 
 # Values of a group that are written out.
 _VALUES_SHOWN = 3
@@ -45,8 +45,7 @@ class Players:
         be given by number.
         """
         p = columns.n_columns
-        first_names = tuple(f"x{j}" for j in range(p - len(last)))
-        labels = columns.names or first_names + last
+        labels = columns.names or (*(f"x{j}" for j in range(p - len(last))), *last)
         members = _read_groups(columns, labels, {} if groups is None else groups)
         first = {numbers[0]: name for name, numbers in members.items()}
         taken = {j for numbers in members.values() for j in numbers}
@@ -77,10 +76,11 @@ class Players:
 
     def describe(self, X: Any) -> NDArray[np.object_]:
         """Return the values of every player in every row as text, shape (n, P)."""
+        columns = list_columns(X) if has_columns(X) else list(X.T)
         text = np.empty((len(X), len(self)), dtype=object)
         for player, numbers in enumerate(self.columns):
-            values = [_list_column(X, j) for j in numbers]
-            text[:, player] = [_list(row) for row in zip(*values, strict=True)]
+            rows = zip(*(columns[j] for j in numbers), strict=True)
+            text[:, player] = [_list(row) for row in rows]
         return text
 
 
@@ -116,15 +116,6 @@ def _read_groups(
                 owners[j] = name
         read[name] = tuple(sorted(j for j, owner in owners.items() if owner == name))
     return read
-
-
-def _list_column(X: Any, j: int) -> list[Any]:
-    """Return the values of a column of an array or data frame."""
-    if hasattr(X, "iloc"):
-        return list(X.iloc[:, j])
-    if hasattr(X, "columns"):
-        return list(X[X.columns[j]])
-    return list(X[:, j])
 
 
 def _list(values: Sequence[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from localexpert.explain.explanation import Explanation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Texts at a distance in points from what they name.
+_SMALL: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small"}
 _UP, _DOWN, _GREY = "C3", "C0", "0.45"
 # Room beside the bars for their numbers, as a share of the bars' range.
 _MARGIN = 0.18
@@ -61,23 +63,18 @@ def plot_explanation(
         msg = f"`row` must be less than the {n} rows explained, got {row}."
         raise ValueError(msg)
     parts = explanation.largest(row, max_features)[::-1]
-    labels = [label for label, _, _ in parts]
-    values = np.array([value for _, value, _ in parts])
-    errors = np.array([error for _, _, error in parts])
+    labels, *numbers = zip(*parts, strict=True)
+    values, errors = np.array(numbers)
     starts = explanation.base + np.concatenate([[0.0], np.cumsum(values)[:-1]])
-    ax = _new_axes(len(parts)) if ax is None else ax
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (6.5, 1.4 + 0.38 * len(parts))
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
     _draw_bars(ax, starts, values, errors)
     ax.set_yticks(np.arange(len(parts)), labels)
     _mark_ends(ax, explanation.base, float(explanation.total[row]), len(parts))
     ax.set_xlabel(explanation.of)
-    return ax
-
-
-def _new_axes(n_bars: int) -> Axes:
-    """Return the axes of a new figure with room for so many bars."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(6.5, 1.4 + 0.38 * n_bars), layout="constrained")
     return ax
 
 
@@ -92,16 +89,10 @@ def _draw_bars(
         ax.errorbar(ends, heights, xerr=errors, fmt="none", ecolor="k", elinewidth=1.2)
     ax.vlines(ends[:-1], heights[:-1], heights[1:], color=_GREY, lw=0.8, zorder=0)
     for height, value, end, error in zip(heights, values, ends, errors, strict=True):
-        side = 1.0 if value > 0.0 else -1.0
-        ax.annotate(
-            f"{value:+.3g}",
-            (end + side * error, height),
-            xytext=(4.0 * side, 0.0),
-            textcoords="offset points",
-            ha="left" if value > 0.0 else "right",
-            va="center",
-            fontsize="small",
-        )
+        side, near = (1.0, "left") if value > 0.0 else (-1.0, "right")
+        place: dict[str, Any] = {"xytext": (4.0 * side, 0.0), "ha": near}
+        at = (end + side * error, height)
+        ax.annotate(f"{value:+.3g}", at, va="center", **place, **_SMALL)
     edges = np.concatenate([starts, ends - errors, ends + errors])
     room = _MARGIN * (np.ptp(edges) or 1.0)
     ax.set_xlim(edges.min() - room, edges.max() + room)
@@ -112,25 +103,9 @@ def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
     ax.vlines(base, -0.6, 0.0, color=_GREY, ls="--", lw=1, zorder=0)
     ax.vlines(total, n_bars - 1, n_bars - 0.4, color="k", ls="--", lw=1, zorder=0)
     ax.set_ylim(-0.6, n_bars - 0.4)
-    low = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    ax.annotate(
-        f"forecast {total:.3g}",
-        (total, 1.0),
-        xytext=(0.0, 3.0),
-        ha="center",
-        va="bottom",
-        fontsize="small",
-        **low,  # type: ignore[arg-type]
-    )
-    ax.annotate(
-        f"base {base:.3g}",
-        (base, 0.0),
-        xytext=(4.0, 3.0),
-        ha="left",
-        va="bottom",
-        color=_GREY,
-        fontsize="small",
-        **low,  # type: ignore[arg-type]
-    )
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    low: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
+    above: dict[str, Any] = {"xytext": (0.0, 3.0), "ha": "center"}
+    ax.annotate(f"forecast {total:.3g}", (total, 1.0), **above, **low, **_SMALL)
+    right: dict[str, Any] = {"xytext": (4.0, 3.0), "ha": "left", "color": _GREY}
+    ax.annotate(f"base {base:.3g}", (base, 0.0), **right, **low, **_SMALL)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -123,18 +123,11 @@ def explain_forecast(
     m = len(against)
     plan = plan_coalitions(method, len(players), m, n_permutations, rng)
     asked = _Questions(model, number, mixer, players, plan, batch_size)
-    ends = asked.answer_own(len(rows) + m)
-    total, base = ends[: len(rows)], ends[len(rows) :]
+    total, base = np.split(asked.answer_own(len(rows) + m), [len(rows)])
     values, errors = asked.explain(total, base)
-    return Explanation(
-        number.label,
-        players.names,
-        values,
-        errors,
-        float(base.mean()),
-        total,
-        players.describe(rows),
-    )
+    start, inputs = float(base.mean()), players.describe(rows)
+    names = players.names
+    return Explanation(number.label, names, values, errors, start, total, inputs)
 
 
 def check_predicts(model: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from localexpert.plots.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BARS: dict[str, Any] = {"color": "C0", "alpha": 0.75, "ec": "white", "lw": 0.6}
 _LEVELS = np.linspace(0.05, 0.95, 19)
 
 
@@ -105,23 +106,14 @@ def plot_pit(
     tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
     low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
     ax = new_axes() if ax is None else ax
-    ax.bar(
-        edges[:-1],
-        counts * bins / n,
-        width=1.0 / bins,
-        align="edge",
-        color="C0",
-        alpha=0.75,
-        ec="white",
-        lw=0.6,
-    )
+    height = counts * bins / n
+    ax.bar(edges[:-1], height, width=1.0 / bins, align="edge", **_BARS)
     label = f"{format_percent(coverage)} {band} band"
     ax.axhspan(low, high, color=GREY, alpha=0.2, lw=0, zorder=2.5, label=label)
     ax.axhline(1.0, color=GREY, ls="--", lw=1, zorder=2.6, label="calibrated")
-    ax.set_xlim(0.0, 1.0)
-    ax.set_ylim(0.0, 1.25 * max(float(high), float(counts.max()) * bins / n))
-    ax.set_xlabel("PIT value")
-    ax.set_ylabel("Relative frequency")
+    top = 1.25 * max(float(high), float(height.max()))
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
+    ax.set(xlabel="PIT value", ylabel="Relative frequency")
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper left")
     return ax
 
@@ -194,28 +186,17 @@ def plot_quantile_reliability(
     # With nothing to subtract both curves are what they are.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
     label = f"{format_percent(coverage)} consistency band"
-    ax.fill_between(
-        ends,
-        low - from_ends,
-        high - from_ends,
-        color=GREY,
-        alpha=0.25,
-        lw=0,
-        label=label,
-    )
+    looks: dict[str, Any] = {"color": GREY, "alpha": 0.25, "lw": 0, "label": label}
+    ax.fill_between(ends, low - from_ends, high - from_ends, **looks)
     ax.plot(ends, ends - from_ends, "--", color=GREY, lw=1, label="calibrated")
-    ax.plot(
-        nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4, label="forecast"
-    )
-    ax.set_xlim(-0.01, 1.01)
-    ax.set_xlabel("Level of the quantile")
+    line: dict[str, Any] = {"ms": 4, "lw": 1.4, "label": "forecast"}
+    ax.plot(nominal, share - from_share, "o-", color="C0", **line)
+    ax.set(xlim=(-0.01, 1.01), xlabel="Level of the quantile")
     if difference:
         ax.set_ylabel("Share of outcomes below, less the level")
         put_legend_above(ax)
     else:
-        ax.set_ylabel("Share of outcomes below it")
-        ax.set_ylim(-0.01, 1.01)
-        ax.set_aspect("equal")
+        ax.set(ylabel="Share of outcomes below it", ylim=(-0.01, 1.01), aspect="equal")
         ax.legend(frameon=False, fontsize="small", loc="upper left")
     return ax
 

@@ -73,12 +73,8 @@ def check_row(row: Any, name: str, n: int) -> int:
     return number % n
 
 
-def check_labels(
-    labels: Sequence[Any] | None, n: int, name: str, other: str
-) -> list[str] | None:
-    """Return n labels as text, or None where none are given."""
-    if labels is None:
-        return None
+def check_labels(labels: Sequence[Any], n: int, name: str, other: str) -> list[str]:
+    """Return n labels as text."""
     texts = [format_number(label, 3) for label in labels]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
@@ -89,6 +85,12 @@ def format_number(value: Any, digits: int = 4) -> str:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return f"{value:.{digits}g}"
     return str(value)
+
+
+def name_of(values: Any, otherwise: str = "") -> str:
+    """Return the name of a column of a data frame, or another for what has none."""
+    name = getattr(values, "name", None)
+    return otherwise if name is None else str(name)
 
 
 def format_percent(share: float) -> str:
@@ -106,12 +108,7 @@ def sample_rows(n: int, most: int = MOST_DOTS) -> NDArray[np.intp]:
 
 def put_legend_above(ax: Axes) -> None:
     """Put the legend in one line above the picture, where nothing is drawn."""
-    ax.legend(
-        frameon=False,
-        fontsize="small",
-        ncols=len(ax.get_legend_handles_labels()[1]),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2,
-        columnspacing=1.4,
-    )
+    columns = len(ax.get_legend_handles_labels()[1])
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small", "loc": "lower left"}
+    spaces: dict[str, Any] = {"borderaxespad": 0.2, "columnspacing": 1.4}
+    ax.legend(ncols=columns, bbox_to_anchor=(0.0, 1.0), **looks, **spaces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from localexpert.plots.canvas import (
     check_outcomes,
     format_number,
     format_percent,
+    name_of,
     new_axes,
     put_legend_above,
 )
@@ -117,9 +118,8 @@ def plot_coverage(
         own = np.bincount(group, dist.prob_between(low, high)) / size
         ax.plot(own[order], place, "|", color="C1", ms=11, mew=2, label="by forecast")
     ax.set_yticks(place, [f"{names[g]} ({size[g]})" for g in order])
-    ax.set_ylim(-0.6, len(size) - 0.4)
-    ax.set_xlabel(f"Coverage of the {format_percent(coverage)} interval")
-    ax.set_ylabel(_name_of(groups))
+    name = f"Coverage of the {format_percent(coverage)} interval"
+    ax.set(ylim=(-0.6, len(size) - 0.4), xlabel=name, ylabel=name_of(groups))
     put_legend_above(ax)
     return ax
 
@@ -148,31 +148,25 @@ def _read_groups(
 def _group_numbers(
     values: Float64Array, n_bins: int
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return names and groups of numbers: each by itself, or bins of them."""
-    known = ~np.isnan(values)
-    distinct = np.unique(values[known])
+    """Return names and groups of numbers: each by itself, or bins of them.
+
+    Bins lie between quantiles and are closed on the left. Gaps are a group.
+    """
+    missing = np.isnan(values)
+    distinct = np.unique(values[~missing])
     if len(distinct) <= _MOST_NUMBERS:
         names = [format_number(value) for value in distinct]
         group = np.searchsorted(distinct, values)
     else:
-        names, group = _bin_numbers(values, values[known], n_bins)
-    if not known.all():
-        group[~known] = len(names)
-        names.append("missing")
-    found, group = np.unique(group, return_inverse=True)
-    return [names[g] for g in found], group
-
-
-def _bin_numbers(
-    values: Float64Array, known: Float64Array, n_bins: int
-) -> tuple[list[str], NDArray[np.intp]]:
-    """Return bins between quantiles, closed on the left, and which one holds each."""
-    edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, n_bins + 1)))
-    inner = edges[1:-1]
-    ends = [format_number(edge, 3) for edge in edges]
-    names = [f"[{a}, {b})" for a, b in pairwise(ends)]
-    names[-1] = names[-1][:-1] + "]"
-    return names, np.searchsorted(inner, values, "right")
+        levels = np.linspace(0.0, 1.0, n_bins + 1)
+        edges = np.unique(np.quantile(values[~missing], levels))
+        ends = [format_number(edge, 3) for edge in edges]
+        names = [f"[{a}, {b})" for a, b in pairwise(ends)]
+        names[-1] = names[-1][:-1] + "]"
+        group = np.searchsorted(edges[1:-1], values, "right")
+    group[missing] = len(names)
+    met, group = np.unique(group, return_inverse=True)
+    return [[*names, "missing"][g] for g in met], group
 
 
 def _wilson(share: Float64Array, size: NDArray[np.intp], z: float) -> Float64Array:
@@ -180,9 +174,3 @@ def _wilson(share: Float64Array, size: NDArray[np.intp], z: float) -> Float64Arr
     centre = share + 0.5 * z**2 / size
     half = z * np.sqrt(share * (1.0 - share) / size + 0.25 * (z / size) ** 2)
     return np.stack([centre - half, centre + half]) / (1.0 + z**2 / size)
-
-
-def _name_of(groups: Any) -> str:
-    """Return the name of a column, nothing of anything else."""
-    name = getattr(groups, "name", None)
-    return "" if name is None else str(name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice
@@ -88,7 +89,8 @@ def plot_expert_report(
     auc.plot(x, report.auc, "o-", ms=4, lw=1.2)
     auc.axhline(0.5, ls="--", color=GREY, lw=1, zorder=1)
     _draw_calibration(loss, x, report.log_loss_raw, report.log_loss)
-    _draw_reference(loss, x, _entropy(base))
+    # The log loss of the base rate itself is its entropy, 0 for one class.
+    _draw_reference(loss, x, entr(base) + entr(1.0 - base))
     _draw_calibration(error, x, report.calibration_error_raw, report.calibration_error)
     rate.plot(x, base, "o-", ms=4, lw=1.2)
     _dress(panels, against)
@@ -106,23 +108,14 @@ def _draw_calibration(
     ax: Axes, x: Float64Array, raw: Float64Array, calibrated: Float64Array
 ) -> None:
     """Draw a loss before and after; where they agree the ring is around the dot."""
-    (ring,) = ax.plot(x, raw, "o-", color="C1", ms=7, lw=1.2, mfc="none")
-    (dot,) = ax.plot(x, calibrated, "o-", color="C0", ms=4, lw=1.2)
-    ring.set_label("before calibration")
-    dot.set_label("after calibration")
+    ring: dict[str, Any] = {"ms": 7, "mfc": "none", "label": "before calibration"}
+    ax.plot(x, raw, "o-", color="C1", lw=1.2, **ring)
+    ax.plot(x, calibrated, "o-", color="C0", ms=4, lw=1.2, label="after calibration")
 
 
 def _draw_reference(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
     """Draw what forecasting the base rate for every row gets."""
     ax.plot(x, figures, "--", color=GREY, lw=1, zorder=1, label="base rate alone")
-
-
-def _entropy(p: Float64Array) -> Float64Array:
-    """Log loss of the base rate itself; 0 for one class."""
-    inner = np.clip(p, np.finfo(float).tiny, 1.0)
-    other = np.clip(1.0 - p, np.finfo(float).tiny, 1.0)
-    out: Float64Array = -(p * np.log(inner) + (1.0 - p) * np.log(other))
-    return out
 
 
 def _dress(panels: NDArray[np.object_], against: str) -> None:
@@ -134,7 +127,7 @@ def _dress(panels: NDArray[np.object_], against: str) -> None:
     for ax in panels[1]:
         ax.set_xlabel("Threshold" if against == "threshold" else "Number of threshold")
     accuracy, loss, error, rate = panels.ravel()[[0, 3, 4, 5]]
-    accuracy.legend(frameon=False, fontsize="small")
-    loss.legend(frameon=False, fontsize="small")
+    for ax in (accuracy, loss):
+        ax.legend(frameon=False, fontsize="small")
     error.set_ylim(bottom=0.0)
     rate.set_ylim(-0.02, 1.02)

@@ -21,6 +21,7 @@ from localexpert.plots.canvas import (
     check_dist,
     check_outcomes,
     format_percent,
+    name_of,
     new_axes,
     put_legend_above,
     sample_rows,
@@ -87,7 +88,10 @@ def plot_fan(
     ['median', '50%', '90%']
     """
     check_dist(dist)
-    shares = _check_coverages(coverages)
+    shares = sorted(check_level(share, "coverages") for share in coverages)
+    if not shares:
+        msg = "`coverages` must hold at least one value, got none."
+        raise ValueError(msg)
     values = _check_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
     order, starts = _neighbours(values, n_groups)
@@ -109,15 +113,6 @@ def plot_fan(
         _draw_outcomes(ax, values, outcomes)
     _dress(ax, x, values)
     return ax
-
-
-def _check_coverages(coverages: Sequence[float]) -> list[float]:
-    """Return the probabilities of the intervals, least first."""
-    shares = sorted(check_level(share, "coverages") for share in coverages)
-    if not shares:
-        msg = "`coverages` must hold at least one value, got none."
-        raise ValueError(msg)
-    return shares
 
 
 def _check_positions(x: ArrayLike, n: int) -> NDArray[Any]:
@@ -168,7 +163,7 @@ def _neighbours(
     return order, starts
 
 
-def _band_colors(k: int) -> list[tuple[float, float, float]]:
+def _band_colors(k: int) -> list[tuple[float, ...]]:
     """Return colours of k bands, the narrowest first, so that a legend can tell them.
 
     Opaque: colours that shine through would be other ones in the picture.
@@ -176,11 +171,8 @@ def _band_colors(k: int) -> list[tuple[float, float, float]]:
     from matplotlib.colors import to_rgb
 
     strengths = np.linspace(_STRONG, _FAINT, k)
-    red, green, blue = to_rgb("C0")
-    return [
-        (1.0 - s * (1.0 - red), 1.0 - s * (1.0 - green), 1.0 - s * (1.0 - blue))
-        for s in strengths.tolist()
-    ]
+    full = 1.0 - np.array(to_rgb("C0"))
+    return [tuple(1.0 - s * full) for s in strengths]
 
 
 def _mean_positions(
@@ -190,28 +182,16 @@ def _mean_positions(
     offset = np.asarray(values - values[0]).astype(np.float64)
     mean = np.add.reduceat(offset, starts) / size
     if values.dtype.kind == "M":
-        times: NDArray[Any] = values[0] + np.rint(mean).astype("timedelta64[us]")
-        return times
-    single = size == 1
-    numbers: Float64Array = np.where(single, values[starts], values[0] + mean)
-    return numbers
+        return np.asarray(values[0] + np.rint(mean).astype("timedelta64[us]"))
+    return np.where(size == 1, values[starts], values[0] + mean)
 
 
 def _draw_outcomes(ax: Axes, values: NDArray[Any], outcomes: Float64Array) -> None:
     """Draw a dot for each outcome."""
     shown = sample_rows(len(outcomes))
-    few = len(shown) <= _FEW_DOTS
-    ax.plot(
-        values[shown],
-        outcomes[shown],
-        "o",
-        color="black",
-        ms=3.4 if few else 2.2,
-        mew=0,
-        alpha=0.8 if few else 0.4,
-        zorder=4,
-        label="outcome",
-    )
+    size, alpha = (3.4, 0.8) if len(shown) <= _FEW_DOTS else (2.2, 0.4)
+    looks: dict[str, Any] = {"color": "black", "zorder": 4, "label": "outcome"}
+    ax.plot(values[shown], outcomes[shown], "o", ms=size, mew=0, alpha=alpha, **looks)
 
 
 def _dress(ax: Axes, x: Any, values: NDArray[Any]) -> None:
@@ -223,8 +203,6 @@ def _dress(ax: Axes, x: Any, values: NDArray[Any]) -> None:
         ax.xaxis.set_major_locator(locator)
         short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(short)
-    name = getattr(x, "name", None)
-    ax.set_xlabel("x" if name is None else str(name))
-    ax.set_ylabel("y")
+    ax.set(xlabel=name_of(x, "x"), ylabel="y")
     ax.margins(x=0.01)
     put_legend_above(ax)

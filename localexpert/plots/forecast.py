@@ -31,7 +31,9 @@ from localexpert.plots.shape import ForecastShape
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SMOOTH, _SPIKE, _OUTCOME, _PREDICTION = "C0", "C1", "black", "C3"
+_SMOOTH, _SPIKE = "C0", "C1"
+# Colours and styles of upright lines, in the order in which they are drawn.
+_LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("black", "-")}
 # Room for the legend above the highest point.
 _HEADROOM = 1.12
 
@@ -97,8 +99,10 @@ def plot_forecast(
     check_dist(dist)
     coverage = check_level(coverage, "coverage")
     points = None if expert_points is None else _check_points(expert_points)
-    marks = {"outcome": y, "prediction": prediction}
-    marks = {k: v if v is None else _check_mark(v, k) for k, v in marks.items()}
+    marks = {
+        "outcome": _check_mark(y, "y"),
+        "prediction": _check_mark(prediction, "prediction"),
+    }
     shape = ForecastShape.of(dist, check_row(row, "row", len(dist)))
     panels = _panels(what, ax)
     low, high = shape.window(marks.values())
@@ -113,33 +117,31 @@ def plot_forecast(
         whole = np.unique(np.concatenate([[low], x, [high]]))
         _draw_cdf(panels[-1], shape, whole, regions, label if what == "cdf" else "")
         if points is not None:
-            _draw_points(panels[-1], points, low, high)
+            thresholds, p = points
+            seen = (thresholds >= low) & (thresholds <= high)
+            looks: dict[str, Any] = {"color": _SPIKE, "ms": 4.5, "label": "experts"}
+            panels[-1].plot(thresholds[seen], p[seen], "o", **looks)
     for place, panel in enumerate(panels):
         _draw_marks(panel, shape, marks, named=place == 0)
         panel.set_xlim(low, high)
-        _legend(panel)
+        if panel.get_legend_handles_labels()[1]:
+            panel.legend(frameon=False, fontsize="small")
     panels[-1].set_xlabel("y")
     return panels if what == "both" else panels[0]
 
 
 def _draw_density(
-    ax: Axes,
-    shape: ForecastShape,
-    x: Float64Array,
-    regions: Float64Array,
-    label: str,
+    ax: Axes, shape: ForecastShape, x: Float64Array, regions: Float64Array, label: str
 ) -> None:
     """Draw a density over x with regions (m, 2) shaded, and its spikes."""
     ax.set_ylabel("Probability" if shape.is_discrete else "Density")
     if not shape.is_discrete:
         line = shape.density(x)
         ax.plot(x, line, color=_SMOOTH, lw=1.6)
+        looks: dict[str, Any] = {"color": _SMOOTH, "alpha": 0.25, "lw": 0}
         for low, high in regions[regions[:, 0] < regions[:, 1]]:
             inner = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
-            heights = shape.density(inner)
-            ax.fill_between(
-                inner, heights, color=_SMOOTH, alpha=0.25, lw=0, label=label
-            )
+            ax.fill_between(inner, shape.density(inner), label=label, **looks)
             label = ""
         ax.set_ylim(0.0, _HEADROOM * float(line.max()))
     if shape.is_discrete:
@@ -166,10 +168,10 @@ def _check_points(points: Any) -> tuple[Float64Array, Float64Array]:
     return thresholds, p
 
 
-def _check_mark(value: Any, mark: str) -> float:
-    """Return a finite number."""
-    name = "y" if mark == "outcome" else mark
-    return check_number(value, name, -np.finfo(float).max, np.finfo(float).max)
+def _check_mark(value: Any, name: str) -> float | None:
+    """Return a finite number, or None where none is given."""
+    most = np.finfo(float).max
+    return None if value is None else check_number(value, name, -most, most)
 
 
 def _panels(what: str, ax: Any) -> NDArray[np.object_]:
@@ -187,16 +189,9 @@ def _draw_spikes(
     y, mass = shape.spikes[:, None], shape.masses
     inside = ((y >= regions[:, 0]) & (y <= regions[:, 1])).any(axis=1)
     ax.vlines(shape.spikes, 0.0, mass, color=color, lw=1.6)
-    for kept, fill in ((inside, color), (~inside, "white")):
-        ax.plot(
-            shape.spikes[kept],
-            mass[kept],
-            "o",
-            color=color,
-            mfc=fill,
-            ms=5,
-            label=label if fill == color else "",
-        )
+    looks: dict[str, Any] = {"color": color, "ms": 5}
+    for kept, fill, name in ((inside, color, label), (~inside, "white", "")):
+        ax.plot(shape.spikes[kept], mass[kept], "o", mfc=fill, label=name, **looks)
     ax.set_ylim(0.0, _HEADROOM * float(mass.max()))
 
 
@@ -208,17 +203,7 @@ def _draw_cdf(
         ax.axvspan(low, high, color=_SMOOTH, alpha=0.12, lw=0, label=label)
         label = ""
     ax.plot(*shape.steps(x), color=_SMOOTH, lw=1.6)
-    ax.set_ylim(-0.03, 1.03)
-    ax.set_ylabel(r"$P(Y \leq y)$")
-
-
-def _draw_points(
-    ax: Axes, points: tuple[Float64Array, Float64Array], low: float, high: float
-) -> None:
-    """Draw what the experts said of thresholds that are in sight."""
-    thresholds, p = points
-    seen = (thresholds >= low) & (thresholds <= high)
-    ax.plot(thresholds[seen], p[seen], "o", color=_SPIKE, ms=4.5, label="experts")
+    ax.set(ylim=(-0.03, 1.03), ylabel=r"$P(Y \leq y)$")
 
 
 def _draw_marks(
@@ -226,18 +211,8 @@ def _draw_marks(
 ) -> None:
     """Draw upright lines at the mean, the point forecast and the outcome."""
     values = {"mean": float(shape.dist.mean()[0]), **marks}
-    looks = {
-        "mean": (_SMOOTH, "--"),
-        "prediction": (_PREDICTION, "-."),
-        "outcome": (_OUTCOME, "-"),
-    }
-    for name, (color, style) in looks.items():
+    for name, (color, style) in _LINES.items():
         value = values[name]
         if value is not None and np.isfinite(value):
             label = f"{name} {format_number(value)}" if named else ""
             ax.axvline(value, color=color, ls=style, lw=1.3, label=label, zorder=1.8)
-
-
-def _legend(ax: Axes) -> None:
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small")

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_array, check_integer
-from localexpert.plots.canvas import check_labels, format_number, new_axes
+from localexpert.plots.canvas import check_labels, format_number, name_of, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,12 +74,14 @@ def plot_importance(
     p, k = values.shape
     # A list has an `index` too, which is no names.
     frame = table if hasattr(table, "columns") else None
-    rows = features if features is not None else getattr(frame, "index", None)
-    heads = columns if columns is not None else getattr(frame, "columns", None)
-    names = check_labels(rows, p, "features", "table") or [str(i) for i in range(p)]
-    tops = check_labels(heads, k, "columns", "table") or [str(j) for j in range(k)]
+    first, second = ([str(i) for i in range(size)] for size in (p, k))
+    rows = getattr(frame, "index", first) if features is None else features
+    heads = getattr(frame, "columns", second) if columns is None else columns
+    names = check_labels(rows, p, "features", "table")
+    tops = check_labels(heads, k, "columns", "table")
     most = check_integer(max_features, "max_features", 1)
-    shown = _pick_features(values, most, sort=sort)
+    order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
+    shown = (order if sort else np.sort(order)).tolist()
     if ax is None:
         longest = max(len(names[i]) for i in shown)
         width = min(max(3.2 + 0.25 * k, 5.0) + 0.07 * longest, 9.0)
@@ -88,7 +90,7 @@ def plot_importance(
     ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
     ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
     _write_heads(ax, tops)
-    ax.set_xlabel(str(getattr(heads, "name", None) or ""))
+    ax.set_xlabel(name_of(heads))
     if k <= _MOST_NUMBERS:
         _write_numbers(ax, values[shown], image)
     if len(shown) < p:
@@ -96,30 +98,18 @@ def plot_importance(
     return ax
 
 
-def _pick_features(values: Float64Array, most: int, *, sort: bool) -> list[int]:
-    """Return the rows to draw, from top to bottom."""
-    order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
-    return [int(i) for i in (order if sort else np.sort(order))]
-
-
 def _draw_cells(ax: Axes, cells: Float64Array, table: Float64Array) -> AxesImage:
     """Draw cells in colours that are those of the whole table."""
     high = float(np.abs(table).max()) or 1.0
     signed = bool(table.min() < 0.0)
-    image = ax.imshow(
-        cells,
-        aspect="auto",
-        interpolation="nearest",
-        cmap="RdBu_r" if signed else "Blues",
-        vmin=-high if signed else 0.0,
-        vmax=high,
-    )
+    cmap, low = ("RdBu_r", -high) if signed else ("Blues", 0.0)
+    looks: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+    image = ax.imshow(cells, cmap=cmap, vmin=low, vmax=high, **looks)
     ax.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
     ax.grid(which="minor", color="white", lw=0.8)
     ax.tick_params(which="both", length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     return image
 
 
@@ -129,11 +119,8 @@ def _write_heads(ax: Axes, heads: list[str]) -> None:
     # Long names stand on end.
     room = 45 / max(min(len(heads), _MOST_TICKS), 1)
     upright = max(len(head) for head in heads) > room
-    ax.set_xticks(
-        np.arange(0, len(heads), step),
-        heads[::step],
-        rotation=90 if upright else 0,
-    )
+    places = np.arange(0, len(heads), step)
+    ax.set_xticks(places, heads[::step], rotation=90 if upright else 0)
 
 
 def _write_numbers(ax: Axes, cells: Float64Array, image: AxesImage) -> None:

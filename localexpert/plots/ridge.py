@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,8 +94,8 @@ def plot_forecasts(
     if rows is None:
         rows = np.arange(min(len(dist), _MOST_UNASKED))
     picked = _check_rows(rows, len(dist))
-    names = check_labels(labels, len(picked), "labels", "rows")
-    names = [f"row {row}" for row in picked] if names is None else names
+    given = [f"row {row}" for row in picked] if labels is None else labels
+    names = check_labels(given, len(picked), "labels", "rows")
     outcomes = None if y is None else check_outcomes(y, dist)[picked]
     shapes = [ForecastShape.of(dist, row) for row in picked]
     ridge = layout == "ridge" or (layout == "auto" and len(picked) > _MOST_OVERLAID)
@@ -103,14 +103,28 @@ def plot_forecasts(
         height = min(max(SIZE[1], 0.8 + _LEAST_ROOM * len(picked)), _MOST_HEIGHT)
         ax = new_axes((SIZE[0], height) if ridge else SIZE)
     low, high = _common_window(shapes, outcomes)
-    curves = [_curve(shape, low, high) for shape in shapes]
-    ax.set_xlim(low, high)
-    if ridge:
-        _draw_ridge(ax, shapes, curves, names, outcomes)
-    else:
-        _draw_overlay(ax, shapes, curves, names, outcomes)
-    ax.set_xlabel("y")
+    ax.set(xlim=(low, high), xlabel="y")
+    ridges = [_Ridge.of(*pair, low, high) for pair in zip(names, shapes, strict=True)]
+    draw = _draw_ridge if ridge else _draw_overlay
+    draw(ax, ridges, outcomes)
     return ax
+
+
+class _Ridge(NamedTuple):
+    """A forecast, its name, and its density over x, which a discrete one has not."""
+
+    name: str
+    shape: ForecastShape
+    x: Float64Array
+    line: Float64Array
+
+    @classmethod
+    def of(cls, name: str, shape: ForecastShape, low: float, high: float) -> Self:
+        """Work out the density between the ends of the picture."""
+        if shape.is_discrete:
+            return cls(name, shape, np.empty(0), np.empty(0))
+        x = shape.grid(low, high)
+        return cls(name, shape, x, shape.density(x))
 
 
 def _check_rows(rows: ArrayLike, n: int) -> list[int]:
@@ -134,35 +148,21 @@ def _common_window(
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _curve(
-    shape: ForecastShape, low: float, high: float
-) -> tuple[Float64Array, Float64Array]:
-    """Return values and density to draw, nothing of a discrete law."""
-    if shape.is_discrete:
-        return np.empty(0), np.empty(0)
-    x = shape.grid(low, high)
-    return x, shape.density(x)
-
-
 def _draw_overlay(
-    ax: Axes,
-    shapes: list[ForecastShape],
-    curves: list[tuple[Float64Array, Float64Array]],
-    names: list[str],
-    outcomes: Float64Array | None,
+    ax: Axes, ridges: list[_Ridge], outcomes: Float64Array | None
 ) -> None:
     """Draw all forecasts from one line; outcomes are bars below it."""
-    discrete = all(shape.is_discrete for shape in shapes)
+    discrete = all(one.shape.is_discrete for one in ridges)
     # What a probability of 1 is as high as.
-    unit = 1.0 if discrete else max(float(z.max()) for _, z in curves if len(z))
-    step = _stem_step(shapes, ax.get_xlim())
-    for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
+    unit = 1.0 if discrete else max(one.line.max(initial=0.0) for one in ridges)
+    step = _stem_step(ridges, ax.get_xlim())
+    for j, (name, shape, x, line) in enumerate(ridges):
         color = f"C{j % 10}"
         if len(x):
-            ax.plot(x, line, color=color, lw=1.6, label=names[j])
+            ax.plot(x, line, color=color, lw=1.6, label=name)
             ax.fill_between(x, line, color=color, alpha=0.12, lw=0)
-        shift = step * (j - 0.5 * (len(shapes) - 1))
-        label = "" if len(x) else names[j]
+        shift = step * (j - 0.5 * (len(ridges) - 1))
+        label = "" if len(x) else name
         _draw_stems(ax, shape.spikes + shift, unit * shape.masses, 0.0, color, label)
     ax.set_ylim(bottom=0.0)
     if outcomes is not None:
@@ -182,16 +182,10 @@ def _draw_bars(ax: Axes, outcomes: Float64Array, step: float) -> None:
     ax.vlines(place, -room, -0.1 * room, colors=colors, lw=2.2)
 
 
-def _draw_ridge(
-    ax: Axes,
-    shapes: list[ForecastShape],
-    curves: list[tuple[Float64Array, Float64Array]],
-    names: list[str],
-    outcomes: Float64Array | None,
-) -> None:
+def _draw_ridge(ax: Axes, ridges: list[_Ridge], outcomes: Float64Array | None) -> None:
     """Draw each forecast from a line of its own, the first on top and behind."""
-    k = len(shapes)
-    for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
+    k = len(ridges)
+    for j, (_, shape, x, line) in enumerate(ridges):
         base, layer = float(k - 1 - j), 2.0 + j / k
         ax.axhline(base, color="0.85", lw=0.8, zorder=layer)
         unit, color = _STEM / float(max(shape.masses, default=1.0)), "C0"
@@ -202,21 +196,12 @@ def _draw_ridge(
             unit, color = _STEM, "C1"
         _draw_stems(ax, shape.spikes, unit * shape.masses, base, color, "", layer)
     if outcomes is not None:
-        lines = np.arange(k)[::-1]
-        ax.plot(
-            outcomes,
-            lines,
-            "|",
-            color="black",
-            ms=9,
-            mew=1.6,
-            zorder=4,
-            label="outcome",
-        )
+        looks: dict[str, Any] = {"color": "black", "ms": 9, "mew": 1.6, "zorder": 4}
+        ax.plot(outcomes, np.arange(k)[::-1], "|", label="outcome", **looks)
         put_legend_above(ax)
-    ax.set_yticks(np.arange(k)[::-1], names)
+    ax.set_yticks(np.arange(k)[::-1], [one.name for one in ridges])
     ax.tick_params(axis="y", length=0)
-    highest = _OVERLAP if any(len(x) for x, _ in curves) else 1.0
+    highest = _OVERLAP if any(len(one.x) for one in ridges) else 1.0
     ax.set_ylim(-0.3, k - 1 + highest + 0.1)
 
 
@@ -236,10 +221,10 @@ def _draw_stems(
         ax.plot(values, tops, "o", color=color, ms=4, zorder=layer, label=label)
 
 
-def _stem_step(shapes: list[ForecastShape], ends: tuple[float, float]) -> float:
+def _stem_step(ridges: list[_Ridge], ends: tuple[float, float]) -> float:
     """Return by how much to move the stems of each row so that none hides another."""
-    values = np.unique(np.concatenate([shape.spikes for shape in shapes]))
+    values = np.unique(np.concatenate([one.shape.spikes for one in ridges]))
     if not len(values):
         return 0.0
     gap = float(np.diff(values).min(initial=np.inf))
-    return min(_STEP * (ends[1] - ends[0]), 0.5 * gap / len(shapes))
+    return min(_STEP * (ends[1] - ends[0]), 0.5 * gap / len(ridges))

@@ -138,8 +138,7 @@ def _dress(
     top = max(float(np.quantile(error, _SEEN)), float(drawn.max()))
     low, high = width.min(), np.quantile(width, 0.995)
     margin = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
-    ax.set_xlim(low - margin, high + margin)
     top = 1.05 * top or 1.0
-    ax.set_ylim(-0.02 * top, top)
+    ax.set(xlim=(low - margin, high + margin), ylim=(-0.02 * top, top))
     ax.set_ylabel("Absolute error of the median")
     ax.legend(frameon=False, fontsize="small", loc="upper left")

@@ -73,7 +73,8 @@ def plot_threshold_reliability(
     ['1.5: 65% below']
     """
     tasks = _tasks_of(model)
-    shown = _pick_thresholds(tasks, numbers)
+    rate = tasks.weight @ tasks.below / tasks.weight.sum()
+    shown = _pick_thresholds(rate, numbers)
     given = _new_grid(len(shown)) if axes is None else axes
     panels = check_axes(given, len(shown), "axes")
     options: dict[str, Any] = {
@@ -81,7 +82,6 @@ def plot_threshold_reliability(
         "n_bins": check_integer(n_bins, "n_bins", 1),
         "level": check_level(coverage, "coverage"),
     }
-    rate = tasks.weight @ tasks.below / tasks.weight.sum()
     for ax, k in zip(panels, shown, strict=True):
         below = tasks.below[:, k]
         raw = reliability_curve(below, tasks.raw[:, k], bands=None, **options)
@@ -106,11 +106,10 @@ def _tasks_of(model: Any) -> TaskRecord:
     return tasks
 
 
-def _pick_thresholds(tasks: TaskRecord, numbers: Sequence[int] | None) -> list[int]:
-    """Return the numbers of the thresholds to show."""
-    n = len(tasks.thresholds)
+def _pick_thresholds(rate: Any, numbers: Sequence[int] | None) -> list[int]:
+    """Return the numbers of the thresholds to show, by the shares below them, (N,)."""
+    n = len(rate)
     if numbers is None:
-        rate = tasks.weight @ tasks.below / tasks.weight.sum()
         nearest = np.abs(rate[:, None] - _SHARES).argmin(axis=0)
         return [int(k) for k in np.unique(nearest)]
     chosen = [check_integer(k, "numbers", 0) for k in numbers]
@@ -139,21 +138,14 @@ def _new_grid(k: int) -> NDArray[np.object_]:
 def _draw_curves(ax: Axes, raw: ReliabilityCurve, after: ReliabilityCurve) -> None:
     """Draw both curves and where the second would lie if it were calibrated."""
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1, zorder=1)
-    if after.lower is not None and after.upper is not None:
-        ax.fill_between(
-            after.mean_prob,
-            after.lower,
-            after.upper,
-            color="C0",
-            alpha=0.18,
-            lw=0,
-            label=f"{format_percent(after.level)} consistency band",
-        )
-    looks: dict[str, Any] = {"lw": 1.2}
-    ax.plot(raw.mean_prob, raw.event_rate, "o-", color="C1", ms=6, mfc="none", **looks)
-    ax.plot(after.mean_prob, after.event_rate, "o-", color="C0", ms=3.5, **looks)
-    for line, name in zip(ax.lines[-2:], ("before", "after"), strict=True):
-        line.set_label(f"{name} calibration")
+    x, low, high = after.mean_prob, after.lower, after.upper
+    if low is not None and high is not None:
+        label = f"{format_percent(after.level)} consistency band"
+        ax.fill_between(x, low, high, color="C0", alpha=0.18, lw=0, label=label)
+    ring: dict[str, Any] = {"ms": 6, "mfc": "none", "label": "before calibration"}
+    ax.plot(raw.mean_prob, raw.event_rate, "o-", color="C1", lw=1.2, **ring)
+    dot: dict[str, Any] = {"ms": 3.5, "label": "after calibration"}
+    ax.plot(x, after.event_rate, "o-", color="C0", lw=1.2, **dot)
 
 
 def _dress(panels: NDArray[np.object_]) -> None:
@@ -182,9 +174,5 @@ def _add_legend(panels: NDArray[np.object_], *, new: bool) -> None:
     if not new:
         panels[0].legend(**looks)
         return
-    panels[0].figure.legend(
-        *panels[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=_columns(len(panels)),
-        **looks,
-    )
+    looks |= {"loc": "outside lower center", "ncols": _columns(len(panels))}
+    panels[0].figure.legend(*panels[0].get_legend_handles_labels(), **looks)

@@ -44,11 +44,9 @@ def _draw_pit(evidence: Evidence) -> Markup:
         f"{show_p(float(test.pvalue))}."
     )
     bins = int(np.clip(len(evidence) // _ROWS_A_BAR, 4, 20))
-
+    shared: dict[str, Any] = {"bins": bins, "random_state": evidence.seed}
     return picture(
-        lambda ax: plot_pit(
-            evidence.y, evidence.dist, bins=bins, random_state=evidence.seed, ax=ax
-        ),
+        lambda ax: plot_pit(evidence.y, evidence.dist, ax=ax, **shared),
         f"Histogram of PIT values in {bins} bars. {shown}",
         "The histogram of PIT values, the levels of the forecasts at which outcomes "
         "fell, is flat if forecasts are right: a trough says that they are too "
@@ -71,10 +69,9 @@ def _draw_reliability(evidence: Evidence) -> Markup:
     )
 
     shared: dict[str, Any] = {"difference": True, "random_state": evidence.seed}
+    y, dist = evidence.y, evidence.dist
     return picture(
-        lambda ax: plot_quantile_reliability(
-            evidence.y, evidence.dist, ax=ax, **shared
-        ),
+        lambda ax: plot_quantile_reliability(y, dist, ax=ax, **shared),
         f"Share of outcomes below the quantiles, less their levels. {shown}",
         "How many more outcomes lie below each quantile than should: above the line "
         "quantiles are too high, below it too low. A curve that rises from left to "
@@ -103,11 +100,10 @@ def _say_sharpness(spread: Any, error: Any) -> str:
         return "Here all forecasts, or all errors, are as large, so nothing is told."
     result = spearmanr(spread, error)
     told = f"rank correlation {show(float(result.statistic), 2)}"
-    chance = f"{show_p(float(result.pvalue))}"
     wide = f"{show(high / low, 2)} times as wide as" if low > 0 else "wider than"
     start = f"Here the widest twentieth of forecasts is {wide} the narrowest, and "
+    size = "smaller" if result.statistic < 0 else "larger"
+    how = f"are {size} where forecasts are wide"
     if result.pvalue >= SIGNIFICANT:
-        return f"{start}errors show no clear connection with it ({told}, {chance})."
-    if result.statistic < 0:
-        return f"{start}errors are smaller where forecasts are wide ({told}, {chance})."
-    return f"{start}errors are larger where forecasts are wide ({told}, {chance})."
+        how = "show no clear connection with it"
+    return f"{start}errors {how} ({told}, {show_p(float(result.pvalue))})."

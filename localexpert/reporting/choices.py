@@ -11,15 +11,9 @@ from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
 from localexpert.plots.thresholds import plot_threshold_reliability
+from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import (
-    Markup,
-    element,
-    number,
-    paragraph,
-    section,
-    table,
-)
+from localexpert.reporting.markup import Markup
 from localexpert.reporting.pictures import picture
 
 _TITLE = "What the model chose on the way"
@@ -34,20 +28,18 @@ def write_choices(evidence: Evidence) -> Markup:
     report = getattr(model, "report_", None)
     if not isinstance(report, FitReport):
         words = f"A {type(model).__name__} keeps no record of choices."
-        return section(_TITLE, paragraph(words))
-    lines = [
-        [": ".join(path), _show_leaf(leaf)] for path, leaf in _walk(report.summary())
-    ]
+        return html.section(_TITLE, html.paragraph(words))
+    lines = [[name, _show_leaf(leaf)] for name, leaf in _walk(report.summary())]
     parts: list[object] = [
-        paragraph(
+        html.paragraph(
             "Everything was chosen out of fold, on training rows that the part in "
             "question had not seen. Losses are of the candidates; less is better."
         ),
-        table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
+        html.table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
     ]
     if len(lines) > _MOST_LINES:
-        parts.append(paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
-    return section(_TITLE, *parts, *_draw_experts(model))
+        parts.append(html.paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
+    return html.section(_TITLE, *parts, *_draw_experts(model))
 
 
 def _draw_experts(model: Any) -> list[Markup]:
@@ -58,22 +50,20 @@ def _draw_experts(model: Any) -> list[Markup]:
     n = len(experts.thresholds)
     picked = np.unique(np.linspace(0, n - 1, _N_THRESHOLDS + 2)[1:-1].round())
     numbers = [int(k) for k in picked] if n > 2 else list(range(n))
-    auc = experts.auc
-
-    ece = float(experts.calibration_error.mean())
-    before = float(experts.calibration_error_raw.mean())
+    auc, ece = experts.auc, experts.calibration_error.mean()
+    before = experts.calibration_error_raw.mean()
     told = (
         f"Mean calibration error {before:.3f} before and {ece:.3f} after calibration; "
         f"area under the curve {auc.min():.2f} to {auc.max():.2f}."
     )
     columns = min(len(numbers), 2)
-    shape = ((len(numbers) + columns - 1) // columns, columns)
+    shape = (-(-len(numbers) // columns), columns)
     words = (
         "Probabilities of experts against the shares that came true, out of fold. "
         "Calibrated ones lie on the diagonal."
     )
     parts = [
-        element("h3", "The experts"),
+        html.element("h3", "The experts"),
         picture(
             lambda axes: plot_expert_report(experts, axes=axes),
             f"Figures of {n} experts by threshold. {told}",
@@ -97,14 +87,12 @@ def _draw_experts(model: Any) -> list[Markup]:
     return parts
 
 
-def _walk(
-    tree: Mapping[Any, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _walk(tree: Mapping[Any, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """Return the leaves of nested dictionaries with the names on the way."""
     for name, value in tree.items():
-        here = (*path, str(name))
+        here = f"{path}{name}"
         if isinstance(value, Mapping):
-            yield from _walk(value, here)
+            yield from _walk(value, f"{here}: ")
         elif name != "seconds":  # how long a part took is no choice
             yield here, value
 
@@ -113,4 +101,4 @@ def _show_leaf(value: Any) -> object:
     """Return a number with few digits, and anything else as its text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return number(value)
+    return html.number(value)

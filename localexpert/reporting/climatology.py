@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,11 +41,9 @@ class Climatology:
     @classmethod
     def of(
         cls, model: LocalExpertRegressor, y: Float64Array, weight: Float64Array | None
-    ) -> Climatology:
+    ) -> Self:
         """Take it from the targets, shape (n,), that `model` was fitted on."""
-        given = np.ones(len(y)) if weight is None else weight
-        values, place = np.unique(y[given > 0.0], return_inverse=True)
-        weights = np.bincount(place, given[given > 0.0]).astype(np.float64)
+        values, weights = _count(y, np.ones(len(y)) if weight is None else weight)
         report = getattr(model, "report_", None)  # a constant target has none
         target = "discrete" if report is None else report.target
         atoms = widths = np.empty(0)
@@ -55,6 +53,13 @@ class Climatology:
         if target != "discrete" and len(values) > _MOST_VALUES:
             values, weights = _thin(values, weights, atoms)
         return cls(values, weights, atoms, widths, target == "discrete")
+
+    @classmethod
+    def of_sample(cls, y: Float64Array, weight: Float64Array, discrete: bool) -> Self:
+        """Take it from targets and weights, shapes (m,), of any model."""
+        values, weights = _count(y, weight)
+        none = np.empty(0)
+        return cls(values, weights, none, none, discrete or len(values) < 2)
 
     def dist(self, n: int) -> PredictiveDistribution:
         """Return it as the forecast of n rows."""
@@ -70,6 +75,13 @@ class Climatology:
             return PredictiveDistribution(smooth)
         masses = np.tile(share[~rest], (n, 1))
         return PredictiveDistribution(MixedLaw(self.atoms, masses, smooth, self.widths))
+
+
+def _count(y: Float64Array, weight: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return the distinct targets of some weight, and their weights."""
+    held = weight > 0.0
+    values, place = np.unique(y[held], return_inverse=True)
+    return values, np.bincount(place, weight[held]).astype(np.float64)
 
 
 def _thin(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.table import Table, TableReader
+from localexpert.data.table import Table
 from localexpert.reporting.markup import show
 
 MISSING = "missing"
@@ -46,9 +46,8 @@ class Column:
         return Column(self.values[rows], self.names)
 
 
-def read_columns(X: Any, reader: TableReader | None = None) -> list[Column]:
-    """Return the columns of a table; categories are those of `reader`, or its own."""
-    table = Table.of(X) if reader is None else reader.read(X)
+def read_columns(table: Table) -> list[Column]:
+    """Return the columns of a table; categories are those of its reader."""
     codes, known = table.codes, table.reader.category_codes.items()
     names = {j: [str(value) for value in values] for j, values in known}
     return [Column(codes[:, j], names.get(j)) for j in range(codes.shape[1])]

@@ -8,15 +8,9 @@ import numpy as np
 from scipy.stats import chi2_contingency, ks_2samp, mannwhitneyu
 
 from calibration.typing import Float64Array
-from localexpert.data.table import TableReader
 from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.findings import (
-    SIGNIFICANT,
-    Finding,
-    adjust_holm,
-    show_p,
-)
+from localexpert.reporting.findings import SIGNIFICANT, Finding, adjust_holm, show_p
 from localexpert.reporting.markup import show
 from localexpert.reporting.training import recall_reader
 
@@ -55,37 +49,32 @@ def find_drift(evidence: Evidence) -> list[Finding]:
             "were given (X_train)."
         )
         return [*found, Finding("note", text)]
-    return [*found, _compare_features(evidence)]
+    return [*found, _compare_features(measure_features(evidence))]
 
 
 def measure_features(evidence: Evidence) -> list[FeatureDrift]:
-    """Compare every feature with its values in training."""
-    reader = TableReader.learn(evidence.X_train)
-    train, here = (read_columns(t, reader) for t in (evidence.X_train, evidence.X))
-    return [
-        _measure_feature(name, before, now)
-        for name, before, now in zip(evidence.names, train, here, strict=True)
-    ]
+    """Compare every feature with its values in training, where they are given."""
+    if evidence.beside_training is None:
+        return []
+    train, here = map(read_columns, evidence.beside_training)
+    columns = zip(evidence.names, train, here, strict=True)
+    return [_measure_feature(*one) for one in columns]
 
 
 def find_unseen(evidence: Evidence) -> list[Finding]:
     """Look for categories that the model has not met, which it takes as missing."""
-    if evidence.X_train is not None:
-        known: TableReader | None = TableReader.learn(evidence.X_train)
-    else:
-        known = recall_reader(evidence.model)
+    tables = evidence.beside_training
+    known = tables[0].reader if tables else recall_reader(evidence.model)
     if known is None:
         return []
-    reader = TableReader.learn(evidence.X)
-    own = reader.category_codes
-    columns = read_columns(evidence.X, reader)
+    own = evidence.table.reader.category_codes
     told = []
     for j, codes in known.category_codes.items():
         if j not in own:
             continue
         unseen = [value for value in own[j] if value not in codes]
-        place = [list(own[j]).index(value) for value in unseen]
-        rows = int(np.isin(columns[j].values, place).sum())
+        place = [own[j][value] for value in unseen]
+        rows = int(np.isin(evidence.columns[j].values, place).sum())
         if rows:
             shown = ", ".join(repr(str(value)) for value in unseen[:3])
             more = ", ..." if len(unseen) > 3 else ""
@@ -155,9 +144,8 @@ def _compare_targets(evidence: Evidence) -> list[Finding]:
     return [Finding("note", text)]
 
 
-def _compare_features(evidence: Evidence) -> Finding:
+def _compare_features(drifts: list[FeatureDrift]) -> Finding:
     """Name the features that differ, by significance and by size."""
-    drifts = measure_features(evidence)
     raised = adjust_holm([drift.p_value for drift in drifts])
     moved = [
         (drift, float(p))
@@ -171,10 +159,7 @@ def _compare_features(evidence: Evidence) -> Finding:
         )
         return Finding("fine", text)
     moved.sort(key=lambda pair: -pair[0].distance)
-    told = [
-        f"{drift.name} (distance {show(drift.distance, 2)}, {show_p(p)})"
-        for drift, p in moved
-    ]
+    told = [f"{d.name} (distance {show(d.distance, 2)}, {show_p(p)})" for d, p in moved]
     text = f"Features distributed otherwise than in training: {_list(told)}."
     return Finding("warning", text)
 
@@ -184,29 +169,23 @@ def _measure_feature(name: str, before: Column, now: Column) -> FeatureDrift:
     missing = float(before.is_missing.mean()), float(now.is_missing.mean())
     old, new = before.values[~before.is_missing], now.values[~now.is_missing]
     gap = abs(missing[0] - missing[1])
-    p_missing = _test_counts(
-        np.array(
-            [[len(old), before.is_missing.sum()], [len(new), now.is_missing.sum()]]
-        )
-    )
+    gaps = [[len(v), np.isnan(c.values).sum()] for v, c in ((old, before), (new, now))]
+    p_missing = _test_counts(np.array(gaps))
     if len(old) == 0 or len(new) == 0:
         return FeatureDrift(name, gap, p_missing, missing)
     if before.names is None:
         result = ks_2samp(old, new)
         distance, p = float(result.statistic), float(result.pvalue)
     else:
-        size = len(before.names)
-        counts = np.array(
-            [np.bincount(v.astype(np.intp), minlength=size) for v in (old, new)]
-        )
+        size, both = len(before.names), (old.astype(np.intp), new.astype(np.intp))
+        counts = np.array([np.bincount(v, minlength=size) for v in both])
         shares = counts / counts.sum(axis=1, keepdims=True)
         # Total variation, for categories what Kolmogorov & Smirnov's is for numbers.
         distance = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
         p = _test_counts(counts)
     # Two tests of one feature: of its values, and of whether it has one.
-    return FeatureDrift(
-        name, max(distance, gap), min(2.0 * min(p, p_missing), 1.0), missing
-    )
+    raised = min(2.0 * min(p, p_missing), 1.0)
+    return FeatureDrift(name, max(distance, gap), raised, missing)
 
 
 def _test_counts(counts: Float64Array) -> float:

@@ -16,12 +16,15 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
 )
-from localexpert.data.columns import Columns
+from localexpert.data.table import Table
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.explain.mixing import check_columns, read_table
 from localexpert.explain.shapley import check_predicts
+from localexpert.laws import DiscreteLaw
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
+from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.findings import CoverageTest
-from localexpert.reporting.reference import forecast_climatology
 from localexpert.reporting.scores import Scores
 from localexpert.reporting.training import Training, recall_training
 
@@ -59,9 +62,27 @@ class Evidence:
         return len(self.y)
 
     @cached_property
+    def table(self) -> Table:
+        """The rows, with the categories that they have."""
+        return Table.of(self.X)
+
+    @cached_property
+    def beside_training(self) -> tuple[Table, Table] | None:
+        """Training rows, and these with the same categories, where they are given."""
+        if self.X_train is None:
+            return None
+        train = Table.of(self.X_train)
+        return train, train.reader.read(self.X)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The features of the rows."""
+        return read_columns(self.table)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
-        columns = Columns.of(self.X)
+        columns = self.table.reader.columns
         if columns.names is None:
             return tuple(f"x{j}" for j in range(columns.n_columns))
         return tuple(str(name) for name in columns.names)
@@ -69,15 +90,17 @@ class Evidence:
     @cached_property
     def labels(self) -> list[str]:
         """Names of the rows: a data frame's own, or numbers from 0."""
-        index: Any = getattr(self.X, "index", None)
-        if index is None:
-            index = range(len(self))
-        return [str(name) for name in index]
+        return [str(name) for name in getattr(self.X, "index", range(len(self)))]
 
     @cached_property
     def interval(self) -> Float64Array:
         """Ends of the central intervals, shape (n, 2)."""
         return self.dist.interval(self.coverage)
+
+    @cached_property
+    def width(self) -> Float64Array:
+        """Widths of the intervals, shape (n,)."""
+        return self.interval[:, 1] - self.interval[:, 0]
 
     @cached_property
     def inside(self) -> Any:
@@ -105,9 +128,15 @@ class Evidence:
     @cached_property
     def climatology(self) -> PredictiveDistribution | None:
         """The training target's distribution as the forecast of every row."""
-        if self.training is None:
+        training = self.training
+        if training is None:
             return None
-        return forecast_climatology(self.model, self.training, self.dist)
+        if isinstance(self.model, LocalExpertRegressor):
+            climate = Climatology.of(self.model, training.y, training.weight)
+        else:
+            discrete = isinstance(self.dist.law, DiscreteLaw)
+            climate = Climatology.of_sample(training.y, training.weight, discrete)
+        return climate.dist(len(self))
 
     @cached_property
     def scores(self) -> Scores:

@@ -8,17 +8,9 @@ from typing import Any
 import numpy as np
 
 from localexpert.plots.forecast import plot_forecast
-from localexpert.reporting.columns import read_columns
+from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import (
-    Markup,
-    number,
-    paragraph,
-    percent,
-    section,
-    show,
-    table,
-)
+from localexpert.reporting.markup import Markup, show
 from localexpert.reporting.pictures import picture
 from localexpert.risk import risk_table
 
@@ -34,8 +26,7 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
     By the width of the interval a sure, a middling and an unsure forecast; by the
     CRPS the best and the worst.
     """
-    low, high = evidence.interval.T
-    by_width = np.argsort(high - low, kind="stable")
+    by_width = np.argsort(evidence.width, kind="stable")
     by_loss = np.argsort(evidence.crps, kind="stable")
     middle = len(evidence) // 2
     orders = {
@@ -43,7 +34,7 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
         "best": by_loss,
         "sure": by_width,
         "unsure": by_width[::-1],
-        "middling": np.concatenate([by_width[middle:], by_width[:middle]]),
+        "middling": np.roll(by_width, -middle),
     }
     taken: dict[str, int] = {}
     for name, order in orders.items():
@@ -57,9 +48,9 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
 def write_examples(evidence: Evidence, ranking: Sequence[int]) -> Markup:
     """Return the section on forecasts of single rows."""
     chosen = choose_examples(evidence)
-    return section(
+    return html.section(
         "Examples of forecasts",
-        paragraph(
+        html.paragraph(
             "A sure, a middling and an unsure forecast by the width of their "
             "intervals, and the ones that came closest and went farthest by the CRPS. "
             "Shaded is where an outcome was likeliest to fall."
@@ -82,22 +73,26 @@ def write_risk(evidence: Evidence) -> Markup:
             coverage=evidence.coverage,
         )
     except ImportError as error:
-        return section(title, paragraph(f"There is no table: {error}"))
+        return html.section(title, html.paragraph(f"There is no table: {error}"))
     heads = ["Row", *(str(name) for name in risks.columns[:-1])]
     cells = risks.to_numpy(dtype=np.float64)
     body = [
-        [evidence.labels[row], *(number(v) for v in line[:-1]), percent(line[-1])]
+        [
+            evidence.labels[row],
+            *(html.number(v) for v in line[:-1]),
+            html.percent(line[-1]),
+        ]
         for row, line in zip(rows, cells, strict=True)
     ]
-    return section(
+    return html.section(
         title,
-        paragraph(
+        html.paragraph(
             f"The value at risk (VaR) is passed with {show(100 - 100 * _RISK_LEVEL)} % "
             "probability; the expected shortfall (ES) is the mean of what may come "
             "beyond it. The last column is the chance to pass "
             f"{show(value)}, which one in ten of these outcomes did."
         ),
-        table("Risk by the forecasts", [*heads, f"P(Y > {show(value)})"], body),
+        html.table("Risk by the forecasts", [*heads, f"P(Y > {show(value)})"], body),
     )
 
 
@@ -124,22 +119,18 @@ def _tabulate(
     evidence: Evidence, chosen: dict[str, int], ranking: Sequence[int]
 ) -> Markup:
     """Return numbers of the examples, and what was known of them."""
-    columns = read_columns(evidence.X)
     rows = list(chosen.values())
-    dist = evidence.dist[rows]
-    median, low, high = dist.quantiles(
-        [0.5, 0.5 - evidence.coverage / 2, 0.5 + evidence.coverage / 2]
-    ).T
+    median, (low, high) = evidence.dist[rows].median(), evidence.interval[rows].T
     lines: list[list[object]] = [
         ["Row", *(evidence.labels[row] for row in rows)],
-        ["Outcome", *(number(v) for v in evidence.y[rows])],
-        ["Median", *(number(v) for v in median)],
-        ["Interval from", *(number(v) for v in low)],
-        ["Interval to", *(number(v) for v in high)],
-        ["Outcome's level (PIT)", *(number(v, 3) for v in evidence.pit[rows])],
-        ["CRPS", *(number(v) for v in evidence.crps[rows])],
+        ["Outcome", *(html.number(v) for v in evidence.y[rows])],
+        ["Median", *(html.number(v) for v in median)],
+        ["Interval from", *(html.number(v) for v in low)],
+        ["Interval to", *(html.number(v) for v in high)],
+        ["Outcome's level (PIT)", *(html.number(v, 3) for v in evidence.pit[rows])],
+        ["CRPS", *(html.number(v) for v in evidence.crps[rows])],
     ]
-    for j in list(ranking)[:_MOST_FEATURES]:
-        lines.append([evidence.names[j], *columns[j].take(rows).texts()])
+    for j in ranking[:_MOST_FEATURES]:
+        lines.append([evidence.names[j], *evidence.columns[j].take(rows).texts()])
     heads = ["Forecast", *(name.capitalize() for name in chosen)]
-    return table("The examples, and their most important features", heads, lines)
+    return html.table("The examples, and their most important features", heads, lines)

@@ -11,15 +11,9 @@ import numpy as np
 from localexpert.data.table import take_rows
 from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.plots.importance import plot_importance
+from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import (
-    Markup,
-    number,
-    paragraph,
-    percent,
-    section,
-    table,
-)
+from localexpert.reporting.markup import Markup
 from localexpert.reporting.pictures import label, picture
 
 # Permutations of a feature, and of each of more features than _MANY.
@@ -48,8 +42,7 @@ class Importance:
     @property
     def ranking(self) -> Sequence[int]:
         """Features by the increase of the CRPS, the greatest first."""
-        order: list[int] = np.argsort(-self.told.crps, kind="stable").tolist()
-        return order
+        return [int(j) for j in np.argsort(-self.told.crps, kind="stable")]
 
 
 def measure_importance(
@@ -81,39 +74,36 @@ def write_importance(evidence: Evidence, importance: Importance | None) -> Marku
     title = "Which features matter"
     if importance is None:
         words = "It was not measured, on one row or because none were to be taken."
-        return section(title, paragraph(words))
+        return html.section(title, html.paragraph(words))
     told, n = importance.told, importance.n_rows
     whole = "all" if n == len(evidence) else f"{n:,} of the {len(evidence):,}"
-    names = told.feature_names
+    names, base = told.feature_names, told.baseline[0]
     shown = importance.ranking[:_MOST_SHOWN]
+    part = f", the first {len(shown)} of {len(names)} features"
+    some = part if len(shown) < len(names) else ""
     rows = [
         [
             names[j],
-            number(float(told.crps[j]), 3),
-            number(float(told.standard_errors[j, 0]), 1),
-            percent(float(told.crps[j]) / told.baseline[0]) if told.baseline[0] else "",
+            html.number(float(told.crps[j]), 3),
+            html.number(float(told.standard_errors[j, 0]), 1),
+            html.percent(float(told.crps[j]) / base) if base else "",
         ]
         for j in shown
     ]
-    return section(
+    return html.section(
         title,
-        paragraph(
+        html.paragraph(
             "How much worse forecasts get when the values of a feature change rows "
             f"({whole} rows, {importance.n_repeats} permutations). A feature that "
             "others can stand in for seems to matter less than it does."
         ),
         _draw(importance),
-        table(
-            _caption(len(shown), len(names)),
+        html.table(
+            f"Increase of the CRPS{some}",
             ["Feature", "Increase", "Standard error", "Of the CRPS"],
             rows,
         ),
     )
-
-
-def _caption(shown: int, p: int) -> str:
-    some = "" if shown == p else f", the first {shown} of {p} features"
-    return f"Increase of the CRPS{some}"
 
 
 def _draw(importance: Importance) -> Markup:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binomtest, norm
 
 from calibration.typing import Float64Array
-from localexpert.reporting.markup import Markup, element, percent, show
+from localexpert.reporting.markup import Markup, element, show, show_percent
 
 # Below this probability of as much or more by chance, a difference is spoken of.
 SIGNIFICANT = 0.01
@@ -85,11 +85,11 @@ class CoverageTest:
 
     def sentence(self, coverage: float) -> str:
         """Return the finding in words."""
-        inside = _plain(percent(self.share))
-        nominal = _plain(percent(coverage, 0 if coverage * 100 % 1 < 1e-9 else 1))
+        inside = show_percent(self.share)
+        nominal = show_percent(coverage, 0 if coverage * 100 % 1 < 1e-9 else 1)
         told = f"{inside} of {self.n:,} outcomes fell inside the {nominal} intervals"
         if self.expected > coverage + 1e-6:
-            told += f" ({_plain(percent(self.expected))} expected, for values repeat)"
+            told += f" ({show_percent(self.expected)} expected, for values repeat)"
         chance = f"binomial test, {show_p(self.p_value)}"
         end = {
             "right": f"which chance alone may explain ({chance})",
@@ -135,16 +135,9 @@ def adjust_holm(p_values: Sequence[float]) -> Float64Array:
     order = np.argsort(p, kind="stable")
     # Holm (1979): the k-th least counts n - k + 1 times, and none less than one before.
     raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(raised, 1.0)
-    return adjusted
+    return np.minimum(raised, 1.0)[np.argsort(order)]
 
 
 def show_p(p_value: float) -> str:
     """Return a p-value with its sign, without digits that mean nothing."""
     return "p < 0.0001" if p_value < 1e-4 else f"p = {show(p_value, 2)}"
-
-
-def _plain(markup: Markup) -> str:
-    """Return the words of an element without its tags."""
-    return markup.split(">", 1)[1].rsplit("<", 1)[0]

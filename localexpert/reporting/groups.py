@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from localexpert._validation import check_same_length
 from localexpert.plots.coverage import plot_coverage
-from localexpert.reporting.columns import MISSING, Column, read_columns
+from localexpert.reporting import markup as html
+from localexpert.reporting.columns import MISSING, Column
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import (
     SIGNIFICANT,
@@ -20,17 +21,7 @@ from localexpert.reporting.findings import (
     adjust_holm,
     show_p,
 )
-from localexpert.reporting.markup import (
-    Markup,
-    element,
-    escape,
-    number,
-    paragraph,
-    percent,
-    section,
-    show,
-    table,
-)
+from localexpert.reporting.markup import Markup, show
 from localexpert.reporting.pictures import label, picture
 
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
@@ -80,6 +71,28 @@ class Grouping:
         return cls(name, [[*labels, MISSING][g] for g in met], group)
 
 
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """A group of rows and its coverage.
+
+    Parameters
+    ----------
+    grouping : Grouping
+    label : str
+    rows : ndarray of shape (n,)
+        Whether each row is in the group.
+    test : CoverageTest
+    p : float
+        Of the test, raised by Holm's method for all groups of a report.
+    """
+
+    grouping: Grouping
+    label: str
+    rows: NDArray[np.bool_]
+    test: CoverageTest
+    p: float
+
+
 def choose_groupings(
     evidence: Evidence, groups: Any, ranking: Sequence[int]
 ) -> list[Grouping]:
@@ -88,33 +101,22 @@ def choose_groupings(
     Chosen are the width of the interval and the first features of `ranking` (by
     importance) that take more than one value.
     """
-    columns = read_columns(evidence.X)
     if groups is not None:
-        return [
-            Grouping.of(name, column)
-            for name, column in _read_groups(evidence, groups, columns)
-        ]
-    low, high = evidence.interval.T
-    found = [Grouping.of(_WIDTH, Column(high - low, None))]
-    found += [Grouping.of(evidence.names[j], columns[j]) for j in ranking]
+        return [Grouping.of(*pair) for pair in _read_groups(evidence, groups)]
+    found = [Grouping.of(_WIDTH, Column(evidence.width, None))]
+    found += [Grouping.of(evidence.names[j], evidence.columns[j]) for j in ranking]
     return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 
 
 def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
     """Return the section on coverage by group."""
     if not groupings:
-        return section("Coverage by group", paragraph("There are no groups."))
-    tests = [_test_groups(evidence, one) for one in groupings]
-    flat = [test for some in tests for test in some]
-    adjusted = adjust_holm([test.p_value for test in flat])
-    figures = [
-        part
-        for one, some in zip(groupings, tests, strict=True)
-        for part in _draw(evidence, one, some)
-    ]
-    return section(
+        return html.section("Coverage by group", html.paragraph("There are no groups."))
+    told = _test_groups(evidence, groupings)
+    parts = ([group for group in told if group.grouping is one] for one in groupings)
+    return html.section(
         "Coverage by group",
-        paragraph(
+        html.paragraph(
             "Intervals that hold on average may be too narrow for some rows and too "
             "wide for others. Each dot is the share of a group's outcomes inside, and "
             "its bar the 95 % range in which the true share may lie; it should reach "
@@ -124,37 +126,31 @@ def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
             if evidence.dist.law.has_jumps
             else ".",
         ),
-        paragraph(_say_groups(groupings, tests, adjusted)),
-        *figures,
-        _tabulate(evidence, groupings, tests, adjusted),
+        html.paragraph(_say_groups(told)),
+        *(_draw(evidence, part) for part in parts),
+        _tabulate(evidence, told),
     )
 
 
-def _read_groups(
-    evidence: Evidence, groups: Any, columns: list[Column]
-) -> list[tuple[str, Column]]:
+def _read_groups(evidence: Evidence, groups: Any) -> list[tuple[str, Column]]:
     """Return the columns to group by, with their names."""
     if isinstance(groups, Mapping):
-        return [
-            (str(name), _read_values(values, len(evidence)))
-            for name, values in groups.items()
-        ]
+        n = len(evidence)
+        return [(str(key), _read_values(value, n)) for key, value in groups.items()]
     if isinstance(groups, str) or not isinstance(groups, Sequence):
         msg = (
             "`groups` must be a list of column names or a mapping of names to arrays, "
             f"got {type(groups).__name__}."
         )
         raise TypeError(msg)
-    found = []
+    # Of columns with one name, the first.
+    columns = dict(zip(evidence.names[::-1], evidence.columns[::-1], strict=True))
     for name in groups:
-        if str(name) not in evidence.names:
-            msg = (
-                f"`groups` must name columns of `X`, {list(evidence.names)}, "
-                f"got {name!r}."
-            )
+        if str(name) not in columns:
+            known = list(evidence.names)
+            msg = f"`groups` must name columns of `X`, {known}, got {name!r}."
             raise ValueError(msg)
-        found.append((str(name), columns[evidence.names.index(str(name))]))
-    return found
+    return [(str(name), columns[str(name)]) for name in groups]
 
 
 def _read_values(values: Any, n: int) -> Column:
@@ -183,91 +179,73 @@ def _group_names(names: list[str], values: Any, known: Any) -> Any:
     return [*(names[j] for j in kept), "all others"], group
 
 
-def _test_groups(evidence: Evidence, grouping: Grouping) -> list[CoverageTest]:
-    return [
-        evidence.test_coverage(grouping.group == g) for g in range(len(grouping.labels))
+def _test_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> list[_Tested]:
+    """Test the coverage of the groups of all groupings together."""
+    groups = [
+        (one, label, one.group == g)
+        for one in groupings
+        for g, label in enumerate(one.labels)
     ]
+    tests = [evidence.test_coverage(rows) for _, _, rows in groups]
+    raised = adjust_holm([test.p_value for test in tests]).tolist()
+    pairs = zip(groups, zip(tests, raised, strict=True), strict=True)
+    return [_Tested(*group, *test) for group, test in pairs]
 
 
-def _say_groups(
-    groupings: Sequence[Grouping], tests: list[list[CoverageTest]], adjusted: Any
-) -> str:
+def _say_groups(told: Sequence[_Tested]) -> str:
     """Name the groups whose coverage is off by more than chance."""
-    names = [f"{one.name} {name}" for one in groupings for name in one.labels]
-    flat = [test for some in tests for test in some]
     off = [
-        f"{name} ({show(100 * test.share, 3)} %, {show_p(float(p))})"
-        for name, test, p in zip(names, flat, adjusted, strict=True)
-        if p < SIGNIFICANT
+        f"{group.grouping.name} {group.label} ("
+        f"{show(100 * group.test.share, 3)} %, {show_p(group.p)})"
+        for group in told
+        if group.p < SIGNIFICANT
     ]
     how = "binomial tests, p-values raised by Holm's method for their number"
     if not off:
         return (
-            f"In none of the {len(names)} groups does the coverage differ from what "
+            f"In none of the {len(told)} groups does the coverage differ from what "
             f"it should be by more than chance explains ({how})."
         )
     return (
-        f"In {len(off)} of {len(names)} groups the coverage differs from what it "
+        f"In {len(off)} of {len(told)} groups the coverage differs from what it "
         f"should be by more than chance explains ({how}): {'; '.join(off)}."
     )
 
 
-def _draw(
-    evidence: Evidence, grouping: Grouping, tests: list[CoverageTest]
-) -> list[Markup]:
-    """Return a heading and the picture of one grouping."""
+def _draw(evidence: Evidence, told: list[_Tested]) -> Markup:
+    """Return a heading and the picture of the groups of one grouping."""
+    grouping = told[0].grouping
+    shares = ", ".join(f"{g.label} {show(100 * g.test.share, 3)} %" for g in told)
     # Numbered, for the picture sorts names by coverage where their order is not told.
-    shares = ", ".join(
-        f"{name} {show(100 * test.share, 3)} %"
-        for name, test in zip(grouping.labels, tests, strict=True)
-    )
     place = grouping.group.astype(np.float64)
 
     def draw(ax: Any) -> None:
-        plot_coverage(
-            evidence.y, evidence.dist, place, coverage=evidence.coverage, ax=ax
-        )
-        named = [
-            f"{label(name)} ({test.n})"
-            for name, test in zip(grouping.labels, tests, strict=True)
-        ]
+        y, dist = evidence.y, evidence.dist
+        plot_coverage(y, dist, place, coverage=evidence.coverage, ax=ax)
+        named = [f"{label(group.label)} ({group.test.n})" for group in told]
         ax.set_yticks(np.arange(len(named)), named)
         ax.get_legend().remove()  # it is wider than a phone; words say the same
 
-    height = min(1.3 + 0.3 * len(tests), 6.0)
-    return [
-        element("h3", "By ", grouping.name),
-        picture(
-            draw,
-            f"Coverage of the intervals by {grouping.name}: {shares}.",
-            escape(f"By {grouping.name}; numbers of rows in brackets."),
-            size=(5.0, height),
-        ),
-    ]
+    drawn = picture(
+        draw,
+        f"Coverage of the intervals by {grouping.name}: {shares}.",
+        f"By {grouping.name}; numbers of rows in brackets.",
+        size=(5.0, min(1.3 + 0.3 * len(told), 6.0)),
+    )
+    return html.join([html.element("h3", "By ", grouping.name), drawn])
 
 
-def _tabulate(
-    evidence: Evidence,
-    groupings: Sequence[Grouping],
-    tests: list[list[CoverageTest]],
-    adjusted: Any,
-) -> Markup:
+def _tabulate(evidence: Evidence, told: Sequence[_Tested]) -> Markup:
     """Return the numbers behind the pictures."""
-    width = evidence.interval[:, 1] - evidence.interval[:, 0]
-    raised = iter(adjusted)
     rows = [
         [
-            f"{one.name}: {name}",
-            f"{test.n:,}",
-            percent(test.share),
-            number(float(width[one.group == g].mean())),
-            number(float(next(raised)), 2),
+            f"{group.grouping.name}: {group.label}",
+            f"{group.test.n:,}",
+            html.percent(group.test.share),
+            html.number(float(evidence.width[group.rows].mean())),
+            html.number(group.p, 2),
         ]
-        for one, some in zip(groupings, tests, strict=True)
-        for g, (name, test) in enumerate(zip(one.labels, some, strict=True))
+        for group in told
     ]
-    return table(
-        "Coverage by group",
-        ["Group", "Rows", "Covered", "Mean width", "p, raised"],
-        rows,
-    )
+    heads = ["Group", "Rows", "Covered", "Mean width", "p, raised"]
+    return html.table("Coverage by group", heads, rows)

@@ -9,6 +9,7 @@ from localexpert.reporting.columns import read_columns
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import Finding
 from localexpert.reporting.markup import show
+from localexpert.reporting.training import Training
 
 _FEW, _VERY_FEW = 200, 30
 # Probability beyond the range of training that is spoken of.
@@ -18,13 +19,11 @@ _MOST_NAMED = 8
 
 def find_limits(evidence: Evidence) -> list[Finding]:
     """Look for all of them."""
-    return [
-        *_find_few(evidence),
-        *_find_outcomes_beyond(evidence),
-        *_find_mass_beyond(evidence),
-        *_find_features_beyond(evidence),
-        *_find_missing(evidence),
-    ]
+    found, training = _find_few(evidence), evidence.training
+    if training is not None:
+        found += _find_outcomes_beyond(evidence, training)
+        found += _find_mass_beyond(evidence, *training.range)
+    return found + _find_features_beyond(evidence) + _find_missing(evidence)
 
 
 def _find_few(evidence: Evidence) -> list[Finding]:
@@ -41,15 +40,12 @@ def _find_few(evidence: Evidence) -> list[Finding]:
     return [Finding("warning" if n < _VERY_FEW else "note", text)]
 
 
-def _find_outcomes_beyond(evidence: Evidence) -> list[Finding]:
+def _find_outcomes_beyond(evidence: Evidence, training: Training) -> list[Finding]:
     """Count outcomes beyond those of training.
 
     Of m training targets and one more from the same distribution, without ties, the
     new one is the least or the greatest with probability 2 / (m + 1).
     """
-    training = evidence.training
-    if training is None:
-        return []
     low, high = training.range
     below = int((evidence.y < low).sum())
     above = int((evidence.y > high).sum())
@@ -66,12 +62,8 @@ def _find_outcomes_beyond(evidence: Evidence) -> list[Finding]:
     return [Finding("warning" if many else "note", text)]
 
 
-def _find_mass_beyond(evidence: Evidence) -> list[Finding]:
+def _find_mass_beyond(evidence: Evidence, low: float, high: float) -> list[Finding]:
     """Find forecasts that reach beyond the outcomes of training."""
-    training = evidence.training
-    if training is None:
-        return []
-    low, high = training.range
     beyond = evidence.dist.cdf(low) + evidence.dist.sf(high)
     rows = int((beyond > _NOTABLE).sum())
     if not rows:
@@ -89,16 +81,11 @@ def _find_mass_beyond(evidence: Evidence) -> list[Finding]:
 
 def _find_features_beyond(evidence: Evidence) -> list[Finding]:
     """Name the features with values beyond those of training."""
-    if evidence.X_train is None:
+    if evidence.beside_training is None:
         return []
     told = []
-    pairs = zip(
-        evidence.names,
-        read_columns(evidence.X_train),
-        read_columns(evidence.X),
-        strict=True,
-    )
-    for name, before, now in pairs:
+    train, here = map(read_columns, evidence.beside_training)
+    for name, before, now in zip(evidence.names, train, here, strict=True):
         known = before.values[~before.is_missing]
         if before.names is not None or len(known) == 0:
             continue
@@ -116,8 +103,7 @@ def _find_features_beyond(evidence: Evidence) -> list[Finding]:
 
 def _find_missing(evidence: Evidence) -> list[Finding]:
     """Say which features have gaps."""
-    columns = read_columns(evidence.X)
-    shares = [float(column.is_missing.mean()) for column in columns]
+    shares = [float(column.is_missing.mean()) for column in evidence.columns]
     order = [j for j in np.argsort(np.negative(shares), kind="stable") if shares[j]]
     if not order:
         return []

@@ -90,10 +90,16 @@ def number(value: float | None, digits: int = 4) -> Markup:
     return element("data", show(value, digits), value=repr(float(value)))
 
 
-def percent(share: float, digits: int = 1) -> Markup:
-    """Return a share as a percentage."""
-    text = f"{100.0 * share:.{digits}f}".replace("-", "\u2212")
-    return element("data", f"{text}\u00a0%", value=repr(float(share)))
+def percent(share: float | None, digits: int = 1) -> Markup:
+    """Return a share as a percentage; None is a dash."""
+    if share is None:
+        return number(None)
+    return element("data", show_percent(share, digits), value=repr(float(share)))
+
+
+def show_percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage with so many digits, as people write it."""
+    return f"{100.0 * share:.{digits}f}\u00a0%".replace("-", "\u2212")
 
 
 def show(value: float, digits: int = 4) -> str:

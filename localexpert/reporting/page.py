@@ -16,18 +16,14 @@ from localexpert.reporting.drift import find_drift, find_unseen
 from localexpert.reporting.evidence import Evidence, gather_evidence
 from localexpert.reporting.examples import write_examples, write_risk
 from localexpert.reporting.features import measure_importance, write_importance
-from localexpert.reporting.findings import Finding, render_findings
+from localexpert.reporting.findings import render_findings
 from localexpert.reporting.groups import choose_groupings, write_groups
 from localexpert.reporting.limits import find_limits
 from localexpert.reporting.markup import Markup, element, join, paragraph, section
 from localexpert.reporting.reference import score_boosting
-from localexpert.reporting.scores import Scores
 from localexpert.reporting.style import STYLE
 from localexpert.reporting.summary import write_scores, write_summary
 from localexpert.reporting.writing import check_writable, write_whole
-
-# Training rows that are needed to fit a baseline and to tell it when to stop.
-_LEAST_TO_BOOST = 10
 
 
 def report(
@@ -135,11 +131,17 @@ def report(
     importance = measure_importance(evidence, most_rows, verbose)
     order = range(len(evidence.names)) if importance is None else importance.ranking
     groupings = choose_groupings(evidence, groups, order)
-    boosting, why_not = _score_boosting(evidence)
+    boosting, why_not = score_boosting(evidence)
     findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]
     parts = [
         write_summary(evidence, boosting),
-        _write_findings(findings),
+        section(
+            "Warnings and notes",
+            paragraph(
+                "Where these rows differ from those of training, and what to doubt."
+            ),
+            render_findings(findings),
+        ),
         write_scores(evidence, boosting, why_not),
         write_calibration(evidence),
         write_groups(evidence, groupings),
@@ -150,35 +152,6 @@ def report(
     ]
     write_whole(target, _lay_out(title, evidence, parts))
     return target
-
-
-def _score_boosting(evidence: Evidence) -> tuple[Scores | None, str]:
-    """Return scores of boosted quantiles, or why there are none."""
-    if evidence.X_train is None or evidence.y_train is None:
-        why = (
-            "There is no boosted baseline: it is fitted to training rows, and "
-            "none were given (X_train and y_train)."
-        )
-        return None, why
-    if len(evidence.y_train) < _LEAST_TO_BOOST:
-        return None, f"{len(evidence.y_train)} training rows are too few for boosting."
-    scores = score_boosting(
-        evidence.X_train,
-        evidence.y_train,
-        evidence.X,
-        evidence.y,
-        evidence.coverage,
-        evidence.seed,
-    )
-    return scores, ""
-
-
-def _write_findings(findings: list[Finding]) -> Markup:
-    return section(
-        "Warnings and notes",
-        paragraph("Where these rows differ from those of training, and what to doubt."),
-        render_findings(findings),
-    )
 
 
 def _lay_out(title: str, evidence: Evidence, parts: list[Markup]) -> str:
@@ -194,14 +167,12 @@ def _lay_out(title: str, evidence: Evidence, parts: list[Markup]) -> str:
         f"{type(evidence.model).__name__}, {len(evidence):,} rows of "
         f"{len(evidence.names):,} features"
     )
+    written = f"Written by localexpert {__version__}."
     body = element(
         "body",
         element("header", element("h1", title), element("p", about, class_="soft")),
         element("main", *parts),
-        element(
-            "footer",
-            element("p", f"Written by localexpert {__version__}.", class_="soft"),
-        ),
+        element("footer", element("p", written, class_="soft")),
     )
     page = element("html", head, body, lang="en")
     return join([Markup("<!DOCTYPE html>\n"), page, Markup("\n")])

@@ -5,18 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
+from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import SIGNIFICANT, show_p
-from localexpert.reporting.markup import (
-    Markup,
-    element,
-    number,
-    paragraph,
-    percent,
-    section,
-    show,
-    table,
-)
+from localexpert.reporting.markup import Markup, show
 from localexpert.reporting.scores import Scores
 
 _LABELS = {
@@ -37,7 +29,7 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
     cards = [
         _card("Rows", show(len(evidence), 9), "not seen in training"),
         _card("Typical error", show(scores.mae, 3), "mean distance from the median"),
-        _card(f"In {coverage} % intervals", percent(test.share), verdict),
+        _card(f"In {coverage} % intervals", html.percent(test.share), verdict),
     ]
     sentences = [
         f"On {len(evidence):,} rows, outcomes were {show(scores.mae, 3)} from the "
@@ -53,17 +45,16 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
     else:
         skill = _skill(scores.crps, climatology.crps)
         if skill is not None:
-            cards.append(
-                _card("Skill", percent(skill, 0), "by CRPS, against climatology")
-            )
+            against = "by CRPS, against climatology"
+            cards.append(_card("Skill", html.percent(skill, 0), against))
         sentences.append(_say_skill(evidence, skill))
     sentences.append(test.sentence(evidence.coverage))
     if boosting is not None:
         sentences.append(_say_boosting(scores, boosting))
-    return section(
+    return html.section(
         "In short",
-        element("div", *cards, class_="cards"),
-        *(paragraph(sentence) for sentence in sentences),
+        html.element("div", *cards, class_="cards"),
+        *(html.paragraph(sentence) for sentence in sentences),
     )
 
 
@@ -75,17 +66,17 @@ def write_scores(
     rows: list[list[object]] = [
         _score_row(name, scores, climatology, boosting) for name in _LABELS
     ]
-    others = [scores, climatology, boosting]
-    coverage = show(100 * evidence.coverage, 3)
-    shares = [None if s is None else percent(s.coverage) for s in others]
-    rows.append([f"Coverage of {coverage} %", *_spread(shares)])
-    widths = [None if s is None else number(s.width) for s in others]
-    rows.append([f"Width of {coverage} %", *_spread(widths)])
+    interval, dash = f"{show(100 * evidence.coverage, 3)} %", html.number(None)
+    for name, write in (("coverage", html.percent), ("width", html.number)):
+        told = (getattr(s, name, None) for s in (scores, climatology, boosting))
+        ours, theirs, boosted = map(write, told)
+        title = f"{name.capitalize()} of {interval}"
+        rows.append([title, ours, theirs, dash, boosted, dash])
     heads = ["", "Model", "Climatology", "Skill", "Boosting", "Skill"]
-    return section(
+    return html.section(
         "Scores",
-        table("Means over the rows; less is better", heads, rows),
-        paragraph(
+        html.table("Means over the rows; less is better", heads, rows),
+        html.paragraph(
             "The CRPS is the error of a whole forecast, in units of the target: the "
             "absolute error of a forecast that is one number. The log score is minus "
             "the log of the density at the outcome. The quantile loss is the mean over "
@@ -93,8 +84,8 @@ def write_scores(
             "share of the other's loss that the model saves; of the log score it is "
             "the difference."
         ),
-        paragraph(_say_climatology(evidence)),
-        paragraph(
+        html.paragraph(_say_climatology(evidence)),
+        html.paragraph(
             why_not
             or (
                 "Boosting is LightGBM, fitted here to the training rows that were "
@@ -161,25 +152,17 @@ def _score_row(
 ) -> list[object]:
     """Return one score of all three, with the skill against each of the others."""
     value = getattr(ours, name)
-    cells: list[object] = [_LABELS[name], number(value)]
+    cells: list[object] = [_LABELS[name], html.number(value)]
     for other in (climatology, boosting):
-        theirs = None if other is None else getattr(other, name)
-        cells.append(number(theirs))
+        theirs = getattr(other, name, None)
+        cells.append(html.number(theirs))
         if theirs is None or not np.isfinite(theirs):
-            cells.append(number(None))
+            cells.append(html.number(None))
         elif name == "log_score":
-            cells.append(number(theirs - value, 3))
+            cells.append(html.number(theirs - value, 3))
         else:
-            skill = _skill(value, theirs)
-            cells.append(number(None) if skill is None else percent(skill))
+            cells.append(html.percent(_skill(value, theirs)))
     return cells
-
-
-def _spread(cells: list[Markup | None]) -> list[object]:
-    """Return three cells with dashes where skill would be."""
-    dash = number(None)
-    ours, climatology, boosting = (dash if cell is None else cell for cell in cells)
-    return [ours, climatology, dash, boosting, dash]
 
 
 def _skill(ours: float | None, theirs: float | None) -> float | None:
@@ -190,5 +173,5 @@ def _skill(ours: float | None, theirs: float | None) -> float | None:
 
 
 def _card(what: str, value: object, more: str) -> Markup:
-    note = element("span", more, class_="soft")
-    return element("div", what, element("b", value), note, class_="card")
+    note = html.element("span", more, class_="soft")
+    return html.element("div", what, html.element("b", value), note, class_="card")

@@ -49,10 +49,13 @@ def recall_training(model: Any) -> Training | None:
     """
     if not isinstance(model, LocalExpertRegressor):
         return None
-    y = _recall_targets(model.forecaster_)
+    road = model.forecaster_
+    y = _recall_targets(road)
     weight = np.ones(len(y))
-    if not isinstance(model.forecaster_, ConstantForecaster):
-        weight = _whole_road(model.forecaster_).tasks_.weight
+    if not isinstance(road, ConstantForecaster):
+        # Of a mixed target, the part that saw all rows.
+        whole = road.choice if isinstance(road, MixedForecaster) else road
+        weight = whole.tasks_.weight
     return Training(y, weight, model.oof_distribution_)
 
 
@@ -66,18 +69,11 @@ def _recall_targets(road: Any) -> Float64Array:
     if isinstance(road, ConstantForecaster):
         return np.full(road.n, road.value)
     if isinstance(road, DiscreteForecaster):
-        values: Float64Array = road.values_[(~road.tasks_.below).sum(axis=1)]
-        return values
+        return np.asarray(road.values_[(~road.tasks_.below).sum(axis=1)])
     if isinstance(road, MixedForecaster):
         number = _recall_targets(road.choice).astype(np.intp)
-        whole: Float64Array = np.concatenate([[0.0], road.atoms])[number]
+        whole = np.concatenate([[0.0], road.atoms])[number]
         whole[number == 0] = _recall_targets(road.continuous)
         return whole
     frame = road.frame
-    smooth: Float64Array = frame.oof_center_ + frame.oof_scale_ * frame.oof_coordinate_
-    return smooth
-
-
-def _whole_road(road: Any) -> Any:
-    """Return the part of a forecaster that saw all rows."""
-    return road.choice if isinstance(road, MixedForecaster) else road
+    return np.asarray(frame.oof_center_ + frame.oof_scale_ * frame.oof_coordinate_)

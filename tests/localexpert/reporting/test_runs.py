@@ -11,6 +11,7 @@ from localexpert import (
     PredictiveDistribution,
     crps_score,
 )
+from localexpert.data.table import TableReader
 from localexpert.reporting import pictures, report
 
 SCORES = "Means over the rows; less is better"
@@ -31,6 +32,23 @@ def test_the_same_seed_gives_the_same_bytes(houses, tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
     pd.testing.assert_frame_equal(X, houses.X)
     np.testing.assert_array_equal(y, houses.y)
+
+
+@pytest.mark.usefixtures("quick")
+def test_tables_are_read_once(houses, tmp_path, monkeypatch):
+    class Always:
+        def predict_dist(self, X):
+            law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
+            return PredictiveDistribution(law)
+
+    read, encode = [], TableReader.encode
+    monkeypatch.setattr(
+        TableReader, "encode", lambda self, X: read.append(len(X)) or encode(self, X)
+    )
+    train = {"X_train": houses.X_train, "y_train": houses.y_train}
+    report(Always(), houses.X, houses.y, tmp_path / "r.html", **train)
+    # The new rows twice: with categories of their own, and with those of training.
+    assert sorted(read) == [220, 220, 300]
 
 
 @pytest.mark.usefixtures("quick")
