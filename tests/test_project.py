@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -85,3 +86,30 @@ def test_bounds_of_one_library_are_the_same_everywhere() -> None:
         if found := re.match(r"([\w-]+)(>=[\d.]+)", bound):
             bounds.setdefault(found[1], set()).add(found[2])
     assert not [name for name, found in bounds.items() if len(found) > 1]
+
+
+def test_nothing_need_be_writable(tmp_path: Path) -> None:
+    """As in a container with a read-only tree and a user without a home."""
+    for package in ("calibration", "localexpert"):
+        copy = tmp_path / package
+        shutil.copytree(ROOT / package, copy, ignore=shutil.ignore_patterns("__py*__"))
+        # Not even root can make a folder where a file is.
+        for folder in [copy, *(path for path in copy.rglob("*") if path.is_dir())]:
+            (folder / "__pycache__").touch()
+    script = (
+        "import localexpert.cli.main as m; print(m.__file__); m.main(['--version'])"
+    )
+    nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull, "NUMBA_CACHE_DIR": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, **nowhere, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [
+        str(tmp_path / "localexpert/cli/main.py"),
+        localexpert.__version__,
+    ], done.stderr
