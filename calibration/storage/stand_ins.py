@@ -6,6 +6,7 @@ import importlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +103,10 @@ def _take_pandas(value: Any, name: str) -> tuple[Any, ...] | None:
         parts = (name, value.left, value.right, value.closed)
     elif name == "CategoricalDtype":
         parts = (name, value.categories, value.ordered)
+    elif name == "DatetimeTZDtype":
+        # pandas 2 would make a zone of another kind of its name.
+        kept = value.tz if isinstance(value.tz, ZoneInfo) else str(value.tz)
+        parts = (name, value.unit, kept)
     elif name.endswith("Dtype"):
         parts = ("dtype", str(value))
     elif name == "RangeIndex":
@@ -128,7 +133,14 @@ def _make_pandas(name: str, *parts: Any) -> Any:
         return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
     if name == "dtype":
         return pd.api.types.pandas_dtype(*parts)
-    makers = (pd.Timedelta, pd.Interval, pd.CategoricalDtype, pd.RangeIndex, pd.Index)
+    makers = (
+        pd.Timedelta,
+        pd.Interval,
+        pd.CategoricalDtype,
+        pd.DatetimeTZDtype,
+        pd.RangeIndex,
+        pd.Index,
+    )
     return {maker.__name__: maker for maker in makers}[name](*parts)
 
 

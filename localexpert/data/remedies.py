@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from localexpert.data.table import Table
 
@@ -51,13 +52,18 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     ]
     if not told:
         return ""
+    problem = f"; {' and '.join(told)}"
+    if isinstance(learner, Pipeline):
+        # What it does about them is for its owner to see.
+        return problem
     imputer = "SimpleImputer()"
     rest = imputer if set(gaps) - set(categories) else "'passthrough'"
     first = imputer
     if categories:
-        encoder = f"(OneHotEncoder(handle_unknown='ignore'), {categories})"
-        first = f"make_column_transformer({encoder}, remainder={rest})"
-    return f"; {' and '.join(told)}, so take make_pipeline({first}, {_name(learner)})"
+        # Not sparse: many learners, and some columns of polars, cannot be beside it.
+        encoder = "OneHotEncoder(handle_unknown='ignore', sparse_output=False)"
+        first = f"make_column_transformer(({encoder}, {categories}), remainder={rest})"
+    return f"{problem}, so take make_pipeline({first}, {_name(learner)})"
 
 
 def _list(columns: list[Any]) -> str:

@@ -156,7 +156,7 @@ class TestRegressorsOfTheUsers:
     def test_pipelines_choose_columns_by_name(self, rows, convert):
         X, *rest = rows
         encoder = make_column_transformer(
-            (OneHotEncoder(), ["town"]), remainder="passthrough"
+            (OneHotEncoder(sparse_output=False), ["town"]), remainder="passthrough"
         )
         fitted = stack(make_pipeline(encoder, LinearRegression()))
         fitted.fit(Sample(Table.of(convert(X)), *rest))

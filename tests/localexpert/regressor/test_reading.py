@@ -83,7 +83,7 @@ class TestLearnersOfTheUsers:
 
     @staticmethod
     def pipeline(last):
-        towns = (OneHotEncoder(handle_unknown="ignore"), ["town"])
+        towns = (OneHotEncoder(sparse_output=False), ["town"])
         return make_pipeline(
             make_column_transformer(towns, remainder="passthrough"), last
         )
