@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_number
-from localexpert.data.folds import Fold, make_folds
+from localexpert.data.folds import Fold, make_folds, number_folds
 from localexpert.laws import Law
 from localexpert.laws.score_map import ProbitMap, scores_of
 from localexpert.recalibration.base import Recalibration, check_rows
@@ -115,9 +115,7 @@ class PitRecalibration(Recalibration):
         n = len(target)
         if folds is None:
             folds = make_folds(n, random_state=self.random_state)
-        number = np.zeros(n, dtype=np.int64)
-        for k, (_, test) in enumerate(folds):
-            number[test] = k
+        number = number_folds(folds, n)
         scores = _spread_scores(law, target, weight.sum())
         cells = PitCells.of(scores, weight, number, len(folds))
         self.strength_, self.losses_, maps = cells.choose(pulls)

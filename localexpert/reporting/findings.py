@@ -133,7 +133,6 @@ def adjust_holm(p_values: Sequence[float]) -> Float64Array:
     """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
-    # Holm (1979): the k-th least counts n - k + 1 times, and none less than one before.
     raised = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     return np.minimum(raised, 1.0)[np.argsort(order)]
 
