@@ -54,11 +54,16 @@ class Columns:
     def free_names(self, wanted: Iterable[str]) -> list[Any]:
         """Return names for more columns that no column has.
 
-        scikit-learn takes no names of several types: beside numbers they are numbers.
+        They are of the kind of the others: scikit-learn takes no names of several
+        types, and pandas no text where names have levels.
         """
         taken = self.names or ()
         if taken and all(isinstance(name, Integral) for name in taken):
             return [max(taken) + 1 + place for place, _ in enumerate(wanted)]
+        if taken and isinstance(taken[0], tuple):
+            levels = ("",) * (len(taken[0]) - 1)
+            heads = tuple(name[0] for name in taken)
+            return [(_until_free(name, heads), *levels) for name in wanted]
         return [_until_free(name, taken) for name in wanted]
 
     def and_more(self, more: Sequence[Any]) -> Columns:

@@ -150,3 +150,13 @@ def test_pickles_hold_rows_and_no_views(frame):
 def test_what_is_no_table(X, message):
     with pytest.raises(ValueError, match=message):
         _ = Table.of(X).codes
+
+
+def test_names_with_levels_get_names_with_levels():
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+    table = Table.of(pd.DataFrame(np.zeros((4, 2)), columns=levels))
+    wide = table.with_columns(**{"center(x)": np.arange(4.0)})
+    assert wide.reader.columns.names == tuple(wide.given.columns)
+    assert wide.given.columns[-1] == ("center(x)", "")
+    back = pickle.loads(pickle.dumps(wide))
+    np.testing.assert_array_equal(back.codes, wide.codes)
