@@ -48,7 +48,7 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
         packed = len(zlib.compress(data, _EFFORT))
         if len(data) > _FREE_BYTES + _MOST_RATIO * packed:
             packing = zipfile.ZIP_STORED
-    with replacing_file(path) as temporary, temporary.open("xb") as file:
+    with replacing_file(path) as temporary, temporary.open("wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr(zipfile.ZipInfo(MEMBER, _EPOCH), data, packing, _EFFORT)
             archive.comment = b"%s %d" % (_FORMAT, FORMAT_VERSION)
