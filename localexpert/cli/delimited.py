@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localexpert.cli.cells import load_pandas
-from localexpert.cli.console import count, list_names, refuse, refusing, warn
+from localexpert.cli.console import count, list_names, refuse, warn
 from localexpert.cli.raw_table import RawTable
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -64,12 +62,6 @@ def parse_delimited(
             if len(part):
                 held = lines[lines > 0]
                 yield RawTable(path, columns, held, "line", repeated, tuple(names))
-
-
-def unzip(path: str, data: bytes) -> bytes:
-    """Return what is in a gzip file."""
-    with refusing(f"{path} is a damaged gzip file", OSError, EOFError, zlib.error):
-        return gzip.decompress(data)
 
 
 def _as_utf8(path: str, data: bytes) -> bytes:

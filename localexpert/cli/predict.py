@@ -19,7 +19,13 @@ from localexpert.cli.options import (
     read_parts_with,
     read_share,
 )
-from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
+from localexpert.cli.output import (
+    STDOUT,
+    check_table_writable,
+    format_numbers,
+    read_out,
+    write_csv,
+)
 from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.predictive import PredictiveDistribution
 
@@ -39,13 +45,13 @@ _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 def run(options: Any) -> None:
     """Load the model, read the table, write its forecasts."""
-    check_writable(options.out, "--out", [options.model, options.table])
+    check_table_writable(options.out, [options.model, options.table])
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     kept: dict[str, list[str]] = {name: [] for name in options.keep}
     wanted = {*kept, *model.schema.features}
     tables = _keep_columns(read_parts_with(options, wanted), kept)
-    frame = model.schema.frame(tables, options.decimal)
+    frame = model.schema.frame(tables, options.decimal, known=kept)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(kept) & set(forecasts))
@@ -93,7 +99,11 @@ COMMAND = Command(
     (
         MODEL,
         ("table", "rows with the columns of the training file", {}),
-        ("--out", "default: stdout", {"default": STDOUT, "metavar": "FORECASTS.csv"}),
+        (
+            "--out",
+            "default: stdout",
+            {"default": STDOUT, "type": read_out, "metavar": "FORECASTS.csv"},
+        ),
         (
             "--quantiles",
             "levels between 0 and 1 (default, if nothing else is asked for: "

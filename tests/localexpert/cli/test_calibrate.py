@@ -4,6 +4,7 @@ import csv
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
@@ -141,3 +142,24 @@ def test_a_column_of_that_name(refused, write):
     rows = [["s", "y", "calibrated"], ["0.1", "0", ""], ["0.2", "1", ""]]
     message = refused("calibrate", write(rows), "--score", "s", "--label", "y")
     assert "has a column 'calibrated' already" in message
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_keys_and_labels_of_many_digits(run, tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    big = 1234567890123456788
+    labels = np.array([big, big + 1])[np.arange(40) % 2]
+    scores = np.where(labels > big, 0.75, 0.25)
+    frame = pd.DataFrame({"s": scores, "y": labels, "key": big + np.arange(40)})
+    path = tmp_path / f"t.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    words = ["--score", "s", "--label", "y", "--method", "histogram"]
+    code, text, _ = run("calibrate", path, *words)
+    rows = list(csv.DictReader(text.splitlines()))
+    assert (code, len(rows)) == (0, 40)
+    assert [int(row["key"]) for row in rows] == frame["key"].tolist()
+    assert [int(row["y"]) for row in rows] == labels.tolist()
+    # The greater label is the positive one, by whatever digit.
+    higher = [float(row["calibrated"]) > 0.5 for row in rows]
+    assert higher == (labels > big).tolist()

@@ -79,6 +79,12 @@ def test_names_become_different(read, capsys):
     assert "several columns of one name" in capsys.readouterr().err
 
 
+def test_names_of_very_many_columns(read):
+    n = 100_000
+    table = read(b"a" + b",a" * n + b"\n" + b"1" + b",2" * n + b"\n")
+    assert list(table.columns)[-1] == f"a.{n}"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
