@@ -39,9 +39,9 @@ def parse_delimited(
     ] or [0]
     # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
     # lines and the header are read as well, so that rows are counted as `places`
-    # counts them.
+    # counts them; but a first part of blank lines alone is nothing pandas can read.
     reader = load_pandas().read_csv(
-        io.BytesIO(data),
+        io.BytesIO(data.lstrip(b"\r\n")),
         engine="c" if delimiter.isascii() else "python",
         sep=delimiter,
         header=None,
@@ -105,8 +105,8 @@ def _find_rows(
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the header, and the line in which each row begins.
 
-    pandas tells no lines, and fills short rows. The header and blank lines count as
-    rows of line 0.
+    pandas tells no lines, and fills short rows. The header and blank lines below it
+    count as rows of line 0.
     """
     reader = _read_rows(data, delimiter, strict=True)
     header: list[str] = []
@@ -119,7 +119,8 @@ def _find_rows(
                     f"line {line} of {path} has {count(len(row), 'field')}, "
                     f"its header has {len(header)}"
                 )
-            lines.append(line if header and row else 0)
+            if header or row:
+                lines.append(line if header and row else 0)
             header = header or row
             line = reader.line_num + 1
     except csv.Error as error:
