@@ -114,7 +114,9 @@ def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
             f"label {options.label!r} of {table.path} must hold two different values, "
             f"got {len(classes)}: {list_names(classes)}"
         )
-    positive = options.positive or _greater(classes)
+    positive = options.positive
+    if positive is None:
+        positive = _greater(classes)
     if positive not in classes:
         refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
     return np.asarray(texts == positive, dtype=np.intp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -23,6 +24,11 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are those of every other mistake."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""

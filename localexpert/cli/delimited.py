@@ -70,7 +70,7 @@ def _as_utf8(path: str, data: bytes) -> bytes:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     try:
-        text = data.decode(encoding)
+        text = data.decode(encoding).lstrip("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         refuse(

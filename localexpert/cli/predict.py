@@ -81,14 +81,20 @@ def _forecast_columns(
     if levels:
         quantiles = dist.quantiles(np.array(levels))
         for j, level in enumerate(levels):
-            columns[f"q{level:.10g}"] = quantiles[:, j]
+            columns[f"q{_name(level)}"] = quantiles[:, j]
     if options.interval is not None:
         ends = dist.interval(options.interval)
-        columns[f"low_{options.interval:.10g}"] = ends[:, 0]
-        columns[f"high_{options.interval:.10g}"] = ends[:, 1]
+        columns[f"low_{_name(options.interval)}"] = ends[:, 0]
+        columns[f"high_{_name(options.interval)}"] = ends[:, 1]
     for value in options.exceed:
-        columns[f"p_above_{value:.10g}"] = dist.sf(value)
+        columns[f"p_above_{_name(value)}"] = dist.sf(value)
     return {name: format_numbers(values) for name, values in columns.items()}
+
+
+def _name(value: float) -> str:
+    """Return a number as short as it can be; no two have one name."""
+    short = f"{value:.10g}"
+    return short if float(short) == value else repr(value)
 
 
 COMMAND = Command(

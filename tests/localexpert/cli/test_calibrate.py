@@ -123,6 +123,7 @@ def test_wrong_values(refused, write, rows, tmp_path, change, message):
         (["--score", "s", "--label", "z"], "has no label 'z'"),
         (["--score", "s", "--label", "id"], "must hold two different values, got 300"),
         (["--score", "s", "--label", "y", "--positive", "2"], "one of '0', '1', got"),
+        (["--score", "s", "--label", "y", "--positive", ""], "one of '0', '1', got ''"),
         (["--score", "s", "--label", "y", "--method", "best"], "invalid choice"),
         (["--score", "s", "--label", "y", "--new", "none.csv"], "cannot read 'none"),
         (["--score", "s", "--label", "y", "--save", "no/c.zip"], "cannot write --save"),

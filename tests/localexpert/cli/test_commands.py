@@ -184,6 +184,13 @@ class TestPredict:
         assert lines[-1].startswith("localexpert: wrote 80 forecasts to ")
         assert list(forecasts("--exceed", "1")[0]) == ["mean", "std", "p_above_1"]
 
+    def test_no_two_forecasts_have_one_name(self, forecasts):
+        levels = ".5,.50000000001"
+        columns, _ = forecasts("--quantiles", levels, "--exceed", "7e9", "7000000000.5")
+        assert list(columns)[2:] == [
+            *("q0.5", "q0.50000000001", "p_above_7000000000", "p_above_7000000000.5")
+        ]
+
     def test_rows_without_target_in_another_order(self, forecasts, write):
         rows = [["kind", "garden", "sold", "area"], ["hut", "true", "2024-01-01", "90"]]
         rows.append(["castle", "", "", ""])

@@ -98,6 +98,11 @@ def test_named_columns(refuse_fit, options, message):
             ["fit", "t", "--target", "y", "--out", "m", "--bounds", "5", "2"],
             "--bounds must be LOW HIGH with LOW < HIGH, got 5 2",
         ),
+        (
+            ["fit", "none", "--target", "y", "--out", "m", "--bounds", "-inf", "-1e3"],
+            "cannot read 'none': No such file",
+        ),
+        (["predict", "none", "t", "--exceed", "-1e5", "-.5"], "cannot read 'none'"),
         (["fit", "t", "--delimiter", "::"], "--delimiter: must be one character"),
         (["predict", "m", "t", "--quantiles", ".5,2"], "must lie between 0 and 1"),
         (["predict", "m", "t", "--interval", "90"], "must lie between 0 and 1"),
@@ -214,6 +219,10 @@ class TestModels:
         rows = [[*rows[0], "price"], [*rows[1], "NA"]]
         message = refused("evaluate", houses / "model.zip", write(rows))
         assert "has no row with a target 'price'" in message
+
+    def test_a_name_of_no_letters_is_no_default(self, houses, refused):
+        words = [houses / "model.zip", houses / "test.csv", "--target", ""]
+        assert "has no target ''" in refused("evaluate", *words)
 
     def test_keep(self, houses, refused):
         words = [houses / "model.zip", houses / "test.csv", "--keep", "name"]
