@@ -82,7 +82,9 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
         refuse(f"{path} has several columns of one name")
-    columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
+    # Texts are looked at only now.
+    with refusing(f"{path} is a damaged Parquet file", Exception):
+        columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
     return RawTable(path, columns, np.arange(1, len(frame) + 1), "row")
 
 

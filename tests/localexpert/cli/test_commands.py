@@ -378,6 +378,14 @@ class TestParquet:
         assert run("fit", path, *words)[0] == 2
         assert len(np.unique(found[0])) == 10
 
+    def test_texts_that_are_no_texts(self, refused, houses, tmp_path):
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+        path = tmp_path / "t.parquet"
+        pd.DataFrame({"x": ["spam", "ham"]}).to_parquet(path, compression=None)
+        path.write_bytes(path.read_bytes().replace(b"spam", b"sp\xffm"))
+        message = refused("predict", houses / "model.zip", path)
+        assert "is a damaged Parquet file" in message
+
     def test_a_table_that_says_it_has_too_many_rows(self, refused, houses, tmp_path):
         pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
         frame = pd.DataFrame({"x": np.zeros(10**6)})
