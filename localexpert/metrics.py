@@ -201,14 +201,25 @@ def interval_coverage(
     return _mean(((low <= y) & (y <= high)).astype(np.float64), weight)
 
 
-def pit_test(y_true: ArrayLike, dist: PredictiveDistribution) -> tuple[float, float]:
+def pit_test(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    random_state: int | np.random.Generator = 0,
+) -> tuple[float, float]:
     """Return the Kolmogorov-Smirnov test of uniform PIT values.
+
+    Where an outcome has probability of its own its PIT value is drawn from the jump
+    of the CDF, which makes the test exact for forecasts of any kind: true ones have
+    uniform PIT values, and wrong ones keep what tells them apart.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
     dist : PredictiveDistribution
         Of n rows.
+    random_state : int or Generator
+        Seed or source of the draws.
 
     Returns
     -------
@@ -225,7 +236,7 @@ def pit_test(y_true: ArrayLike, dist: PredictiveDistribution) -> tuple[float, fl
     0.5
     """
     y, _ = _check(y_true, dist, None)
-    result = kstest(dist.pit(y), "uniform")
+    result = kstest(dist.pit(y, random_state), "uniform")
     return float(result.statistic), float(result.pvalue)
 
 

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
+from localexpert._validation import check_integer
 
+# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
+_PIT_STREAM = 54_881
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS = 65
 _GOLDEN_STEPS = 32
@@ -269,6 +272,20 @@ def golden_section(
         left = values[:, 0] <= values[:, 1]
         low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
     return np.asarray(0.5 * (low + high))
+
+
+def draw_shares(
+    random_state: int | np.random.Generator | None, shape: tuple[int, ...]
+) -> Float64Array:
+    """Return uniform draws: how far up in the jumps of CDFs PIT values lie.
+
+    The draws of a seed are not those of ``default_rng(seed)``, from which y itself
+    may have been drawn: PIT values of the same draws would not be uniform.
+    """
+    if not isinstance(random_state, np.random.Generator | None):
+        seed = check_integer(random_state, "random_state", 0)
+        random_state = np.random.default_rng([seed, _PIT_STREAM])
+    return np.random.default_rng(random_state).uniform(size=shape)
 
 
 def freeze_fields(owner: Any, **arrays: Float64Array) -> None:

@@ -6,7 +6,9 @@ from scipy.stats import norm
 
 from localexpert import (
     BaseCDF,
+    DiscreteLaw,
     DistributionScorer,
+    MixedLaw,
     PredictiveDistribution,
     SplineLaw,
     crps_score,
@@ -67,6 +69,44 @@ def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
     dist, y, _ = forecasts
     assert pit_test(y, dist)[1] > 0.01
     assert pit_test(y + 0.5, dist)[1] < 1e-6
+
+
+def true_forecast(kind, rng, n=40):
+    """Forecasts of the named kind."""
+    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
+    one = np.ones((n, 1))
+    smooth = SplineLaw(rng.normal(size=n), np.ones(n), [0.0], 0 * one, one, base)
+    p = rng.uniform(0.2, 0.8, (n, 1))
+    laws = {
+        "smooth": smooth,
+        "coin": DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5)),
+        "sure": DiscreteLaw([0.0], one),
+        "counts": DiscreteLaw(np.arange(6.0), rng.dirichlet(np.ones(6), n)),
+        "mixed": MixedLaw([0.0, 1.0], np.hstack([0.5 * p, 0.3 * p]), smooth, [1, 1]),
+    }
+    return PredictiveDistribution(laws[kind])
+
+
+@pytest.mark.parametrize("kind", ["smooth", "coin", "sure", "counts", "mixed"])
+def test_pit_test_keeps_its_level(kind):
+    rng = np.random.default_rng(11)
+    dist = true_forecast(kind, rng)
+    p_values = np.array(
+        [pit_test(y, dist, random_state=k)[1] for k, y in enumerate(dist.rvs(600, rng))]
+    )
+    # Four standard errors of a share of 600.
+    assert abs(np.mean(p_values < 0.05) - 0.05) < 0.036
+    assert abs(np.mean(p_values < 0.5) - 0.5) < 0.082
+
+
+@pytest.mark.parametrize("kind", ["smooth", "coin", "counts", "mixed"])
+def test_pit_test_finds_wrong_laws_of_all_kinds(kind):
+    rng = np.random.default_rng(12)
+    dist = true_forecast(kind, rng, n=400)
+    # Outcomes of the upper two thirds of their forecasts.
+    y = dist.ppf(rng.uniform(0.33, 1.0, 400))
+    assert pit_test(y, dist)[1] < 1e-6
+    assert pit_test(y, dist) == pit_test(y, dist, random_state=0)
 
 
 def test_threshold_weights_pick_a_region(forecasts):
