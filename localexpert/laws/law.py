@@ -241,7 +241,8 @@ class Law(ABC):
         """
 
         def width(starts: Float64Array) -> Float64Array:
-            return self.ppf(np.minimum(starts + coverage, 1.0)) - self.ppf(starts)
+            ends = self.ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
+            return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
 
         # Between the quantiles at p and p + coverage, p on a grid that is dense where
         # tails may be long, and then between the neighbours of the best.
@@ -303,11 +304,13 @@ def central_moments_about(
     The binomial theorem, with E(X - E X) = 0, in Horner's form.
     """
     c2, c3, c4 = moments
-    return (
-        c2 + shift**2,
-        c3 + shift * (3.0 * c2 + shift**2),
-        c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
-    )
+    # 0 times an infinite moment, and infinities apart, are nan: not defined.
+    with np.errstate(invalid="ignore"):
+        return (
+            c2 + shift**2,
+            c3 + shift * (3.0 * c2 + shift**2),
+            c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
+        )
 
 
 def pick_counts(rows: Float64Array, count: NDArray[np.integer]) -> Float64Array:

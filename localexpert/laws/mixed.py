@@ -197,7 +197,9 @@ class MixedLaw(Law):
         # E(Y - mean)^k is that of the atoms and of the continuous part, each about
         # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T
-        smooth = central_moments_about((c2, c3, c4), inner[:, 0] - mean)
+        # About an infinite mean no moment is defined.
+        shift = np.where(np.isfinite(mean), inner[:, 0], np.nan) - mean
+        smooth = central_moments_about((c2, c3, c4), shift)
         away = self.atoms - mean[:, None]
         parts = [
             (self.masses * away**k).sum(axis=1) + w * part

@@ -197,10 +197,8 @@ class _Sheet:
         np.add.at(begun, (fold, first + 1), density)
         np.add.at(begun, (fold, last), -density)
         covered = np.maximum(np.cumsum(begun, axis=1), 0.0)
-        for part, whole in zip(
-            self.parts, _normal_parts(_EDGES[:-1], _EDGES[1:]), strict=True
-        ):
-            part += covered * whole
+        whole = np.stack(_normal_parts(_EDGES[:-1], _EDGES[1:]))
+        self.parts += covered * whole[:, None]
 
 
 def _normal_parts(

@@ -294,3 +294,64 @@ class TestObject:
             PooledLaw([DiscreteLaw([0.0], [[1.0]])], [1.0])
         with pytest.raises(ValueError, match="`kind`"):
             pool_laws(laws, WEIGHTS, "geometric")
+
+
+def straight_law(center, scale, n=3):
+    """Rows of the base distribution itself, which is symmetric about 0."""
+    base = BaseCDF.fit(ndtri((np.arange(2000) + 0.5) / 2000))
+    one = np.ones((n, 1))
+    frame = np.full(n, center), np.full(n, scale)
+    return SplineLaw(*frame, [0.0], 0.0 * one, one, base)
+
+
+POOLS = {
+    "bent": lambda: [spline_law(1, 3), spline_law(2, 3)],
+    # Roots near 0, where floats are far finer than scores.
+    "symmetric": lambda: [straight_law(-1.0, 1.0), straight_law(1.0, 1.0)],
+    "nested": lambda: [straight_law(0.0, 1e-3), straight_law(0.0, 10.0)],
+    # A gap between, where scores stand still, and floats far coarser than scores.
+    "apart": lambda: [straight_law(-20.0, 0.1), straight_law(20.0, 0.1)],
+    "far": lambda: [straight_law(1e9, 1.0), straight_law(1e9 + 1.0, 1.0)],
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_quantiles_take_few_steps(name, kind, rng, monkeypatch):
+    law = PooledLaw(POOLS[name](), [0.4, 0.6], kind)
+    asked, real = [], PooledLaw._own_density
+
+    def counted(self, y):
+        asked.append(y.size)
+        return real(self, y)
+
+    monkeypatch.setattr(PooledLaw, "_own_density", counted)
+    q = rng.uniform(size=(3, 500))
+    y = law.ppf(q)
+    # It took 200 steps, all of them for all quantiles, while one was not found.
+    assert sum(asked) <= 25 * q.size
+    ulp = np.spacing(np.abs(y))
+    slack = 1e-13 + 4.0 * ulp * law.pdf(y)
+    assert (np.abs(law.cdf(y) - q) <= slack).all()
+    assert (law.cdf(y + 4.0 * ulp) >= q - 1e-15).all()
+    assert (law.cdf(y - 4.0 * ulp) <= q + 1e-15).all()
+    # Each is found by itself, whatever else is asked for.
+    np.testing.assert_allclose(law.ppf(q[:, 7:8]), y[:, 7:8], rtol=1e-15, atol=1e-15)
+
+
+def test_quantiles_of_tails_without_moments_are_found():
+    base = BaseCDF.fit(ndtri((np.arange(2000) + 0.5) / 2000))
+    heavy = BaseCDF(base.points, base.levels, base.slopes, (3.0, 3.0))
+    one = np.ones((2, 1))
+    members = [
+        SplineLaw([0.0, 5.0], [1.0, 2.0], [0.0], 0.0 * one, one, which)
+        for which in (base, heavy)
+    ]
+    q = np.tile([1e-12, 1e-6, 0.5, 1.0 - 1e-6, 1.0 - 1e-12], (2, 1))
+    law = PooledLaw(members, [0.5, 0.5])
+    y = law.ppf(q)
+    assert np.abs(y).max() > 1e20
+    assert_allclose(law.cdf(y[:, :3]), q[:, :3], rtol=1e-10)
+    assert_allclose(law.sf(y[:, 3:]), 1.0 - q[:, 3:], rtol=1e-10)
+    # Undefined beside an infinite one, and no warning about it.
+    assert not np.isfinite(law.moments()[:, 1]).any()
