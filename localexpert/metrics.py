@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._validation import check_level, check_weights
+from calibration._validation import check_integer, check_level, check_weights
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+
+# Rows whose thresholds are in memory at a time.
+_CHUNK = 2048
 
 
 class DistributionPredictor(Protocol):
@@ -285,11 +288,16 @@ def threshold_weighted_crps(
     y, rows = _check(y_true, dist, sample_weight)
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
-    step = (high - low) / n_points
+    step = (high - low) / check_integer(n_points, "n_points", 1)
     # The middles of the steps: F jumps at outcomes, where an end would be ambiguous.
     z = low + step * (np.arange(n_points) + 0.5)
-    gap = dist.cdf_at(z) - (y[:, None] <= z)
-    return _mean((gap**2 * np.asarray(weight(z), dtype=np.float64)).sum(1) * step, rows)
+    held = step * np.asarray(weight(z), dtype=np.float64)
+    losses = np.empty(len(y))
+    for start in range(0, len(y), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        gap = dist[part].cdf_at(z) - (y[part, None] <= z)
+        losses[part] = (gap**2 * held).sum(axis=1)
+    return _mean(losses, rows)
 
 
 class DistributionScorer:

@@ -214,6 +214,15 @@ class Law(ABC):
         y, weights : ndarrays of shape (n, m)
         """
 
+    def kinks(self) -> Float64Array:
+        """Return values of y between which the density is smooth.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+        """
+        return np.empty((len(self), 0))
+
     @abstractmethod
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return the highest-density set of each row.

@@ -123,7 +123,8 @@ class MixedLaw(Law):
 
     def cdf(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "right"))
-        return atoms + self.rest[:, None] * self.continuous.cdf(y)
+        below = atoms + self.rest[:, None] * self.continuous.cdf(y)
+        return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "left"))
@@ -134,7 +135,8 @@ class MixedLaw(Law):
         above = np.cumsum(self.masses[:, ::-1], axis=1)
         n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
         smooth = self.rest[:, None] * self.continuous.sf(y)
-        return pick_counts(above, n_above) + smooth
+        above = np.minimum(pick_counts(above, n_above) + smooth, 1.0)
+        return np.where(y < self.support[0], 1.0, above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""

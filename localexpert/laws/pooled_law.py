@@ -147,21 +147,24 @@ class PooledLaw(ScannedLaw):
     def _levels(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return CDF and survival function."""
         own = self._own_scores(y)
-        if self.scores is not None:
-            return self.scores.levels(own)
         # At the cut-off, up to rounding, all members say 0 or 1.
         sure = np.abs(own) >= FURTHEST - 1e-9
         own = np.where(sure, np.copysign(np.inf, own), own)
+        if self.scores is not None:
+            return self.scores.levels(own)
         return ndtr(own), ndtr(-own)
 
     def cdf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
-            return np.minimum(self._sum([law.cdf(y) for law in self.members]), 1.0)
+            below = self._sum([law.cdf(y) for law in self.members])
+            # Weights may sum to a little less or more than 1.
+            return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
         return self._levels(y)[0]
 
     def sf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
-            return np.minimum(self._sum([law.sf(y) for law in self.members]), 1.0)
+            above = self._sum([law.sf(y) for law in self.members])
+            return np.where(y <= self.support[0], 1.0, np.minimum(above, 1.0))
         return self._levels(y)[1]
 
     def logpdf(self, y: Float64Array) -> Float64Array:
@@ -192,9 +195,12 @@ class PooledLaw(ScannedLaw):
         start = np.clip(self._sum(list(each)), low, high)
         # Levels 0 and 1 have their answer; any bracket will do there.
         inner = np.isfinite(low) & np.isfinite(high)
-        place = [np.where(inner, x, 0.0) for x in (goal, low, high, start)]
-        columns = np.tile(np.arange(goal.shape[1]), (len(self), 1))
-        found = _Search(self, np.arange(len(self)), columns, *place, inner).solve()
+        aim, a, b, y = (np.where(inner, x, 0.0) for x in (goal, low, high, start))
+        rows, columns = (
+            np.arange(len(self)),
+            np.tile(np.arange(y.shape[1]), (len(y), 1)),
+        )
+        found = _Search(self, rows, columns, aim, a, b, y, inner).solve()
         return np.where(inner, found, np.where(goal < 0.0, low, high))
 
     def crps(self, y: Float64Array) -> Float64Array:
@@ -250,9 +256,16 @@ class PooledLaw(ScannedLaw):
         worst = self._sum(np.where(strange, each, 0.0))
         return np.where(strange.any(axis=0), worst, out)
 
+    def kinks(self) -> Float64Array:
+        each = [law.kinks() for law in self.members]
+        if self.scores is not None:
+            bends, _ = self.scores.forward(self.scores.kinks(len(self)))
+            each.append(self.ppf_scores(bends))
+        return np.hstack(each)
+
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
-        mesh = Mesh.of(self.members, fine=True)
+        mesh = Mesh.of(self.members, kinks=self.kinks())
         log_density = self.logpdf(mesh.y)
         masses = mesh.masses(np.exp(log_density), self._levels)
         return np.stack([mesh.y, masses, log_density, self.cdf(mesh.y)])
@@ -298,13 +311,13 @@ class _Search(NamedTuple):
 
     def left(self) -> _Search:
         """Return the search for what is open, in rows as short as they can be."""
-        rows = self.open.any(axis=1)
+        rows = np.asarray(self.open.any(axis=1))
         width = self.open.sum(axis=1).max(initial=0)
         if rows.all() and width == self.y.shape[1]:
             return self
         order = np.argsort(~self.open[rows], axis=1, kind="stable")[:, :width]
         law = self.law if rows.all() else self.law.take(rows)
-        parts = (np.take_along_axis(part[rows], order, 1) for part in self[2:])
+        parts: list[Any] = [np.take_along_axis(x[rows], order, 1) for x in self[2:]]
         return _Search(law, self.rows[rows], *parts)
 
     def step(self, *, halve: bool) -> _Search:

@@ -44,8 +44,8 @@ class Mesh(NamedTuple):
         laws: Sequence[Law],
         *,
         cuts: Float64Array | None = None,
+        kinks: Float64Array | None = None,
         far: bool = False,
-        fine: bool = False,
     ) -> Mesh:
         """Return the mesh between the quantiles of laws of n rows each.
 
@@ -57,15 +57,20 @@ class Mesh(NamedTuple):
         laws : sequence of laws
         cuts : ndarray of shape (n, c), optional
             Further borders.
+        kinks : ndarray of shape (n, d), optional
+            Where densities have kinks, which border panels within the mesh. It is a
+            fine one then: all quantiles of the laws border panels, not every so many.
         far : bool
-        fine : bool
-            Whether all quantiles of the laws border panels, not every so many.
 
         Returns
         -------
         Mesh
         """
-        found = [] if len(laws) == 0 else [_thinned(laws, fine=fine)]
+        found = []
+        if len(laws) > 0:
+            found.append(_thinned(laws, fine=kinks is not None))
+        if kinks is not None:
+            found.append(np.clip(kinks, found[0][:, :1], found[0][:, -1:]))
         found += [] if cuts is None else [cuts]
         inner = np.sort(np.hstack(found), axis=1)
         parts = [_nodes_between(inner)]

@@ -19,6 +19,7 @@ from localexpert import (
     pit_test,
     threshold_weighted_crps,
 )
+from localexpert.laws.pooled_law import PooledLaw
 
 
 @pytest.fixture
@@ -118,6 +119,29 @@ def test_threshold_weights_pick_a_region(forecasts):
         for weight in (lambda z: z > 1.0, lambda z: z <= 1.0)
     ]
     assert sum(parts) == pytest.approx(whole)
+
+
+def test_threshold_weights_of_many_pooled_rows(rng, monkeypatch):
+    n = 2500
+    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
+    one, center = np.ones((n, 1)), rng.normal(size=n)
+    pair = [
+        SplineLaw(shift * center, np.ones(n), [0.0], 0 * one, one, base)
+        for shift in (-1.0, 1.0)
+    ]
+    dist = PredictiveDistribution(PooledLaw(pair, [0.5, 0.5]))
+    y = dist.rvs(1, rng)[0]
+    most, real = [], PooledLaw._sum
+    monkeypatch.setattr(
+        PooledLaw, "_sum", lambda law, each: most.append(len(law)) or real(law, each)
+    )
+    whole = threshold_weighted_crps(y, dist, weight=np.ones_like)
+    # Rows in memory at a time, and steps of the search for the ends of the grid.
+    assert sum(one == 2048 for one in most) < 20
+    assert len(most) < 100
+    assert whole == pytest.approx(crps_score(y, dist), rel=1e-3)
+    with pytest.raises(ValueError, match="`n_points` must be at least 1, got 0"):
+        threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=0)
 
 
 def test_a_normal_forecast_scores_as_the_closed_form(rng):

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, xlogy
 
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -294,6 +294,44 @@ class TestObject:
             PooledLaw([DiscreteLaw([0.0], [[1.0]])], [1.0])
         with pytest.raises(ValueError, match="`kind`"):
             pool_laws(laws, WEIGHTS, "geometric")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scores", [None, WIDER], ids=["plain", "mapped"])
+def test_entropies_are_integrals(kind, scores):
+    law = PooledLaw([kinked_law(seed) for seed in (1, 2)], [0.5, 0.5], kind, scores)
+    y, dy = dense(law, law.kinks())
+    density = law.pdf(y)
+    want = -(xlogy(density, density) * dy).sum(axis=1)
+    assert_allclose(law.entropy(), want, atol=1e-4)
+    assert_allclose((dy * density).sum(axis=1), 1.0, atol=1e-5)
+
+
+def kinked_law(seed, n=6):
+    """Rows whose curves are steep here and flat there."""
+    rng = np.random.default_rng(seed)
+    base = BaseCDF.fit(rng.gamma(2.0, size=1500))
+    knots = np.linspace(-2.5, 2.5, 7)
+    chords = 0.4 + rng.gamma(4.0, 0.25, (n, 6))
+    values = np.hstack([np.zeros((n, 1)), np.cumsum(chords * np.diff(knots), axis=1)])
+    slopes = np.column_stack([chords[:, :1], chords])
+    slopes[:, 1:-1] = 2.0 / (1.0 / chords[:, 1:] + 1.0 / chords[:, :-1])
+    values -= values.mean(axis=1, keepdims=True)
+    frame = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    return SplineLaw(*frame, knots, values, slopes, base)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scores", [None, WIDER], ids=["plain", "mapped"])
+def test_nothing_lies_beyond_infinity(laws, kind, scores):
+    ends = np.tile([-np.inf, np.inf], (6, 1))
+    # Shares of a sum that is a little less than 1.
+    law = PooledLaw(laws, np.full(3, (1.0 - 1e-15) / 3.0), kind, scores)
+    assert_array_equal(law.cdf(ends), ends > 0.0)
+    assert_array_equal(law.sf(ends), ends < 0.0)
+    mixed = MixedLaw([0.1, 0.3], np.full((6, 2), [0.1, 0.2]), law, [1.0, 1.0])
+    assert_array_equal(mixed.cdf(ends), ends > 0.0)
+    assert_array_equal(mixed.sf(ends), ends < 0.0)
 
 
 def straight_law(center, scale, n=3):
