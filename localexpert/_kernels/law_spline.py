@@ -163,7 +163,7 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
             t, rate = level_at(curve, r)
             z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
             density = log_normal_pdf(z) - rows.log_mass[i] - math.log(rows.scale[i])
-            density += safe_log(slope) + safe_log(rate)
+            density = density + safe_log(slope) + safe_log(rate)
             out[i, j] = max(density, _LEAST) if slope > 0.0 else density
     return out
 
