@@ -136,7 +136,8 @@ class MixedLaw(Law):
         n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
         smooth = self.rest[:, None] * self.continuous.sf(y)
         above = np.minimum(pick_counts(above, n_above) + smooth, 1.0)
-        return np.where(y < self.support[0], 1.0, above)
+        below_all = (y < self.support[0]) | (y == -np.inf)
+        return np.where(below_all, 1.0, above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""
@@ -212,7 +213,7 @@ class MixedLaw(Law):
     def entropy(self) -> Float64Array:
         w = self.rest
         # -E log f(Y) part by part; the continuous part has the density rest * f.
-        terms = xlogy(self.masses, self.masses / self.widths)
+        terms = xlogy(self.masses, self.masses) - self.masses * np.log(self.widths)
         total = w * self.continuous.entropy() - xlogy(w, w)
         return np.asarray(total - terms.sum(axis=1))
 

@@ -329,7 +329,8 @@ def test_nothing_lies_beyond_infinity(laws, kind, scores):
     law = PooledLaw(laws, np.full(3, (1.0 - 1e-15) / 3.0), kind, scores)
     assert_array_equal(law.cdf(ends), ends > 0.0)
     assert_array_equal(law.sf(ends), ends < 0.0)
-    mixed = MixedLaw([0.1, 0.3], np.full((6, 2), [0.1, 0.2]), law, [1.0, 1.0])
+    masses = np.random.default_rng(0).dirichlet(np.ones(8), 6)[:, :7]
+    mixed = MixedLaw(np.arange(7.0), masses, law, np.ones(7))
     assert_array_equal(mixed.cdf(ends), ends > 0.0)
     assert_array_equal(mixed.sf(ends), ends < 0.0)
 
