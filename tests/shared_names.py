@@ -295,6 +295,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.law": {
         "Law",
         "central_moments_about",
+        "draw_shares",
         "freeze_fields",
         "golden_section",
         "log_or_minus_inf",

@@ -155,7 +155,9 @@ class DiscreteLaw(Law):
 
     def entropy(self) -> Float64Array:
         # Of the density probability / width, not of probabilities; 0 log 0 is 0.
-        terms = xlogy(self.probabilities, self.probabilities / self.widths)
+        # And a density may underflow where log p - log width does not.
+        p = self.probabilities
+        terms = xlogy(p, p) - p * np.log(self.widths)
         return cast(Float64Array, -terms.sum(axis=1))
 
     def mode(self) -> Float64Array:

@@ -123,7 +123,8 @@ class MixedLaw(Law):
 
     def cdf(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "right"))
-        return atoms + self.rest[:, None] * self.continuous.cdf(y)
+        below = atoms + self.rest[:, None] * self.continuous.cdf(y)
+        return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
         atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "left"))
@@ -134,7 +135,9 @@ class MixedLaw(Law):
         above = np.cumsum(self.masses[:, ::-1], axis=1)
         n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
         smooth = self.rest[:, None] * self.continuous.sf(y)
-        return pick_counts(above, n_above) + smooth
+        above = np.minimum(pick_counts(above, n_above) + smooth, 1.0)
+        below_all = (y < self.support[0]) | (y == -np.inf)
+        return np.where(below_all, 1.0, above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""
@@ -197,7 +200,9 @@ class MixedLaw(Law):
         # E(Y - mean)^k is that of the atoms and of the continuous part, each about
         # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T
-        smooth = central_moments_about((c2, c3, c4), inner[:, 0] - mean)
+        # About an infinite mean no moment is defined.
+        shift = np.where(np.isfinite(mean), inner[:, 0], np.nan) - mean
+        smooth = central_moments_about((c2, c3, c4), shift)
         away = self.atoms - mean[:, None]
         parts = [
             (self.masses * away**k).sum(axis=1) + w * part
@@ -208,7 +213,7 @@ class MixedLaw(Law):
     def entropy(self) -> Float64Array:
         w = self.rest
         # -E log f(Y) part by part; the continuous part has the density rest * f.
-        terms = xlogy(self.masses, self.masses / self.widths)
+        terms = xlogy(self.masses, self.masses) - self.masses * np.log(self.widths)
         total = w * self.continuous.entropy() - xlogy(w, w)
         return np.asarray(total - terms.sum(axis=1))
 

@@ -15,6 +15,7 @@ from localexpert._validation import check_integer, check_number, check_same_leng
 from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows
 from localexpert.laws import Law
+from localexpert.laws.law import draw_shares
 from localexpert.laws.score_map import ProbitMap
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.pit import PitRecalibration, pit_scores
@@ -140,8 +141,7 @@ class ConformalRecalibration(Recalibration):
         total = float(weight.sum()) + 1.0
         n_pieces = int(np.ceil(total / self._gap(total)))
         ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
-        rng = np.random.default_rng(self.random_state)
-        share = rng.uniform(size=(len(target), 1))
+        share = draw_shares(self.random_state, (len(target), 1))
         scores = np.clip(pit_scores(law, target, share)[:, 0], -_FURTHEST, _FURTHEST)
         order = np.argsort(scores, kind="stable")
         upto = np.cumsum(weight[order])
