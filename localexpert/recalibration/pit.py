@@ -114,7 +114,7 @@ class PitRecalibration(Recalibration):
         )
         n = len(target)
         if folds is None:
-            folds = make_folds(n, random_state=self.random_state)
+            folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
         scores = _spread_scores(law, target, weight.sum())
         cells = PitCells.of(scores, weight, number, len(folds))
