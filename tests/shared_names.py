@@ -255,7 +255,11 @@ SHARED: dict[str, set[str]] = {
     "localexpert.experts.task_record": {"TaskRecord"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
-    "localexpert.experts.thresholds": {"threshold_widths"},
+    "localexpert.experts.thresholds": {
+        "cuts_between",
+        "lattice_step",
+        "threshold_widths",
+    },
     "localexpert.explain.coalitions": {
         "AllCoalitions",
         "Coalitions",
@@ -278,6 +282,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.mixed": {"MixedForecaster"},
     "localexpert.forecasters.plan": {"Forecaster", "Plan"},
     "localexpert.forecasters.settings": {"Settings"},
+    "localexpert.forecasters.support": {"Support"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.discrete": {"densest_values"},
@@ -296,6 +301,12 @@ SHARED: dict[str, set[str]] = {
         "golden_section",
         "log_or_minus_inf",
         "pick_counts",
+    },
+    "localexpert.laws.near_values": {
+        "merge_near_values",
+        "near_runs",
+        "nearest_places",
+        "reach_of_values",
     },
     "localexpert.laws.quantile_mesh": {
         "Mesh",
