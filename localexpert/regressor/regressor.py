@@ -101,9 +101,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     Notes
     -----
-    A target of few distinct values, all repeated (`is_discrete`), is discrete: its
-    forecasts are probabilities per value. A value that holds 2 % of the rows has a
-    probability of its own beside a smooth rest. See `Plan`.
+    A target of few distinct values, most of them repeated (`is_discrete`), is discrete:
+    its forecasts are probabilities per value. A value that holds 2 % of the weight has
+    a probability of its own beside a smooth rest. See `Plan`.
 
     References
     ----------
