@@ -32,14 +32,11 @@ class Support:
     -----
     That no row has fallen between two neighbouring values, or beyond the last one, is
     little evidence where these are rare: the probability of all that was never met is
-    about the share of the rows whose value was met once (Good 1953). With care, for
-    scales do end, a value of weight w < 20 gives
-
-        1 / ((w + 1) max(w, 1))
-
-    times its own probability to either side on which nothing was met, which is
-    1 / (w + 1) of a row in the mean over rows, and more in rows that expect such
-    values. There the k-th value away gets a part in proportion to 1 / (k (k + 1)).
+    about the share of the rows whose value was met once (Good 1953). So half a row is
+    added to either side of a value, of weight w < 20, on which nothing was met: of
+    what is said of the value, 1 / (2 max(w, 1)) times as much goes there, which is more
+    in rows that expect such values. The k-th value away gets a part of it in
+    proportion to 1 / (k (k + 1)).
 
     Values that lie between those met are only added to a lattice with few gaps (counts,
     grades, prices in steps); elsewhere the histogram's cells leave nothing out. Beyond
@@ -86,7 +83,7 @@ class Support:
         Support
         """
         rare = (weight < _WELL_KNOWN) & (len(met) >= _FEWEST_VALUES)
-        odds = np.where(rare, 1.0 / ((weight + 1.0) * np.maximum(weight, 1.0)), 0.0)
+        odds = np.where(rare, 0.5 / np.maximum(weight, 1.0), 0.0)
         values, rows = [], []
         # A gap lies before each value, and one after the last.
         for number, gap in enumerate(_gaps(met, bounds)):

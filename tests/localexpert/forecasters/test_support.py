@@ -34,9 +34,9 @@ def test_counts_have_gaps_and_go_on_upwards():
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     # What is well known keeps all that is said of it.
     np.testing.assert_array_equal(shares[:2, :2], np.eye(2))
-    # 2 was met 9 times, and 3 beside it never: odds 1 / (10 * 9).
-    assert shares[2, 3] / shares[2, 2] == pytest.approx(1.0 / 90.0)
-    # 4 was met once: odds 1 / 2 on either side; further away there is less.
+    # 2 was met 9 times, and 3 beside it never: half a row in 9.
+    assert shares[2, 3] / shares[2, 2] == pytest.approx(0.5 / 9.0)
+    # 4 was met once: half a row on either side; further away there is less.
     assert shares[3, 3] / shares[3, 4] == pytest.approx(0.5)
     assert shares[3, 5:].sum() / shares[3, 4] == pytest.approx(0.5)
     assert (np.diff(shares[3, 5:]) < 0.0).all()
