@@ -258,7 +258,11 @@ SHARED: dict[str, set[str]] = {
     "localexpert.experts.task_record": {"TaskRecord"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
-    "localexpert.experts.thresholds": {"threshold_widths"},
+    "localexpert.experts.thresholds": {
+        "cuts_between",
+        "lattice_step",
+        "threshold_widths",
+    },
     "localexpert.explain.coalitions": {
         "AllCoalitions",
         "Coalitions",
@@ -281,6 +285,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.mixed": {"MixedForecaster"},
     "localexpert.forecasters.plan": {"Forecaster", "Plan"},
     "localexpert.forecasters.settings": {"Settings"},
+    "localexpert.forecasters.support": {"Support"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.discrete": {"densest_values"},
@@ -300,6 +305,12 @@ SHARED: dict[str, set[str]] = {
         "golden_section",
         "log_or_minus_inf",
         "pick_counts",
+    },
+    "localexpert.laws.near_values": {
+        "merge_near_values",
+        "near_runs",
+        "nearest_places",
+        "reach_of_values",
     },
     "localexpert.laws.quantile_mesh": {
         "Mesh",

@@ -216,7 +216,13 @@ class DistributionEnsemble(DistributionRegressor):
             check_same_length(len(y), "`y`", len(np.asarray(groups)), "groups")
             parts = np.asarray(groups)[rows]
         laws = [member.oof_distribution_.law for member in fitted.values()]
-        folds = make_folds(len(target), "auto", groups=parts, random_state=seed)
+        folds = make_folds(
+            len(target),
+            "auto",
+            groups=parts,
+            random_state=seed,
+            sample_weight=weight,
+        )
         matrices = crps_matrices(laws, target)
         pools = {}
         for kind in self._kinds(laws):

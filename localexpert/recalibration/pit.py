@@ -111,7 +111,7 @@ class PitRecalibration(Recalibration):
         )
         n = len(target)
         if folds is None:
-            folds = make_folds(n, random_state=self.random_state)
+            folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
         ends = pit_scores(law, target, np.array([[0.0, 1.0]]))
         # No further than what so many rows can tell.

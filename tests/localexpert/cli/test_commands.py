@@ -107,7 +107,8 @@ class TestFit:
         words = ["--target", "y", "--decimal", ",", "--fast", "--quiet"]
         out = tmp_path / "m.zip"
         assert run("fit", path, *words, "--out", out) == (0, "", [])
-        assert load(out).climatology.values.tolist() == [0.25, 1.25, 2.25, 3.25, 4.25]
+        values = load(out).climatology.values[:5]  # those that were met
+        assert values.tolist() == [0.25, 1.25, 2.25, 3.25, 4.25]
         # Later files are read as the training file was.
         code, text, _ = run("evaluate", out, path, "--json")
         assert (code, json.loads(text)["rows"]) == (0, 60)
