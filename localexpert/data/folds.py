@@ -67,9 +67,7 @@ def make_folds(
     [0, 1, 2, 3, 4, 5]
     """
     n = check_integer(n, "n", 2)
-    if groups is not None:
-        groups = np.asarray(groups)
-        check_same_length(n, "the data", len(groups), "groups")
+    groups = check_groups(groups, n)
     if isinstance(cv, str) and cv != "auto":
         msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
         raise ValueError(msg)
@@ -79,6 +77,28 @@ def make_folds(
     folds = _read_folds(n, cv, y, groups)
     check_folds(folds, n, "cv")
     return folds
+
+
+def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Return the groups of `n` rows: a vector without gaps, of values with an order."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        msg = f"`groups` must have shape (n,), got shape {labels.shape}."
+        raise ValueError(msg)
+    check_same_length(n, "the data", len(labels), "groups")
+    if labels.dtype.kind == "O":
+        try:
+            sorted(set(labels.tolist()))
+        except TypeError as error:
+            msg = f"`groups` must hold values of one kind, without gaps, got {error}."
+            raise TypeError(msg) from error
+    gaps = labels[labels != labels]  # noqa: PLR0124 - NaN and NaT are told by this
+    if len(gaps):
+        msg = f"`groups` must have no gaps, got {gaps[0]}."
+        raise ValueError(msg)
+    return labels
 
 
 def _deal_rows(

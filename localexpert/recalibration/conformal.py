@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_number, check_same_length
+from localexpert._validation import check_integer, check_number
 from localexpert.curves.chords import harmonic_slopes
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.laws import Law
 from localexpert.laws.law import draw_shares
 from localexpert.laws.score_map import ProbitMap
@@ -215,9 +215,9 @@ def split_calibration_rows(
     n = check_integer(n, "n", 1)
     wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
     labels: NDArray[np.intp] = np.arange(n)
-    if groups is not None:
-        check_same_length(n, "the data", len(np.asarray(groups)), "groups")
-        labels = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    parts = check_groups(groups, n)
+    if parts is not None:
+        labels = np.unique(parts, return_inverse=True)[1].ravel()
     order = np.random.default_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     # The first groups that hold enough rows together, all if they do not.

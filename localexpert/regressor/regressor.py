@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_weights
-from localexpert.data.folds import Rows, make_folds
+from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -196,6 +196,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         n = len(target)
         weight = check_weights(sample_weight, n)
         target = merge_near_values(target, weight)
+        groups = check_groups(groups, n)
         settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
@@ -231,7 +232,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         rows = self.fitted_rows_
         table = Table.of(X if len(rows) == len(y) else take_rows(X, rows))
         self.reader_ = table.reader
-        parts = None if groups is None else np.asarray(groups)[rows]
+        parts = None if groups is None else groups[rows]
         folds = make_folds(len(rows), self.cv, y[rows], parts, seed, weight[rows])
         return Sample(table, y[rows], weight[rows], folds)
 

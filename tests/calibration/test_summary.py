@@ -5,9 +5,12 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calibration import ScoreSummary
+
+MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
 
 
 def assert_same(a, b, rtol=0.0):
@@ -84,8 +87,16 @@ class TestFromScores:
             (([0.1, 0.2], [0, np.nan]), ValueError, "`y` must be finite"),
             (([[0.1, 0.2]], [0, 1]), ValueError, r"shape \(n,\) or \(n, 1\)"),
             ((["a", "b"], [0, 1]), TypeError, "`scores` must be numeric"),
-            ((np.array([0, "b"], object), [0, 1]), TypeError, "got dtype object"),
+            ((np.array([0, "b"], object), [0, 1]), TypeError, "got 'b' at position 1"),
             (([0.1, None], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            (([0.1, pd.NA], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            ((MASKED, [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            ((np.array(["0", "1"], object), [0, 1]), TypeError, "got '0' at position"),
+            ((np.array([b"0", 1], object), [0, 1]), TypeError, "got b'0' at position"),
+            (([10**400, 1], [0, 1]), ValueError, "`scores` must be numeric: int too"),
+            (([[1], [2, 3]], [0, 1]), ValueError, "`scores` must be numeric: setting"),
+            (({"a": 1}, [0, 1]), TypeError, "`scores` must be numeric, got {'a': 1}"),
+            (([0.1, 0.2], np.array(["0", "1"], object)), TypeError, "`y` must be num"),
             (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
             (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),
             (([0.1, 0.2], [0, 1], [1]), ValueError, "`sample_weight` must be as long"),

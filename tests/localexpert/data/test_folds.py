@@ -146,3 +146,22 @@ def test_wrong_arguments_are_refused():
         make_folds(4, 2, groups=[0, 0, 1])
     with pytest.raises(TypeError, match=r"splitter or folds, got 2\.5"):
         make_folds(4, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        ([0, 0, 1], ValueError, "must be as long as the data, got 3 and 4 values"),
+        (np.arange(5), ValueError, "must be as long as the data, got 5 and 4 values"),
+        (np.zeros((4, 2)), ValueError, r"must have shape \(n,\), got shape \(4, 2\)"),
+        (3, ValueError, r"must have shape \(n,\), got shape \(\)"),
+        ([0.0, np.nan, 1.0, 1.0], ValueError, "must have no gaps, got nan"),
+        (np.array(["2020", "NaT"] * 2, "M8[D]"), ValueError, "no gaps, got NaT"),
+        (["a", None, "b", "b"], TypeError, "values of one kind, without gaps"),
+        (np.array([1, "a", 1, "a"], object), TypeError, "values of one kind"),
+        (np.array([{}, {}, {}, {}]), TypeError, "one kind.*unhashable"),
+    ],
+)
+def test_wrong_groups_are_named(groups, error, message):
+    with pytest.raises(error, match=f"`groups` .*{message}"):
+        make_folds(4, 2, groups=groups)
