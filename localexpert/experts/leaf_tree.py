@@ -78,12 +78,29 @@ class LeafTree:
         leaf = tree.leaf[~inner]
         if (
             len({part.shape for part in (tree.cut, tree.missing_left, tree.leaf)}) > 1
+            or tree.cdf.ndim != 2
             or (leaf < 0).any()
+            or (tree.leaf[inner] >= 0).any()
             or (leaf >= len(tree.cdf)).any()
         ):
             msg = "it holds a tree whose leaves are none."
             raise StorageError(msg)
         return state
+
+    def check_fit(self, n_features: int, n_thresholds: int) -> None:
+        """Refuse a tree that asks for other features, or answers for other thresholds.
+
+        Parameters
+        ----------
+        n_features, n_thresholds : int
+        """
+        most = self.feature.max()
+        if most >= n_features or self.cdf.shape[1] != n_thresholds:
+            msg = (
+                f"it holds a tree of feature {most} and {self.cdf.shape[1]} thresholds "
+                f"for {n_features} features and {n_thresholds} thresholds."
+            )
+            raise StorageError(msg)
 
     def add(
         self,

@@ -400,7 +400,7 @@ def test_nodes_that_stand_for_many_others_are_refused(sound, target):
     root = list_node(json_node("1", 1), number=100)
     for number in range(101, 140):
         root = list_node(root, {"__id__": number - 1}, number=number)
-    assert_refused(root, r"stands for 1\.\d+e\+12 nodes", sound, target)
+    assert_refused(root, r"bytes of memory \(1\.\d+e\+12 nodes\)", sound, target)
 
 
 def test_what_is_no_model_is_not_loaded(sound, target):
