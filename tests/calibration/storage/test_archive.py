@@ -121,7 +121,9 @@ def test_a_bomb_is_not_unpacked(packed, path):
     members = take_apart(path)
     put_together(path, {**members, "999.bin": bytes(2**28)}, packed=packed)
     assert path.stat().st_size < 2**20
-    with pytest.raises(StorageError, match=r"more than (\d+ bytes of memory|any sound file)"):
+    with pytest.raises(
+        StorageError, match=r"more than (\d+ bytes of memory|any sound file)"
+    ):
         load(path)
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import io
-import json
 import re
 import sys
 import zipfile
@@ -28,6 +27,14 @@ from tests.calibration.storage.archives import (
     put_together,
     take_apart,
     with_description,
+)
+from tests.calibration.storage.forged import (
+    dict_node,
+    json_node,
+    list_node,
+    node,
+    stand_in,
+    tuple_node,
 )
 
 RUN = []
@@ -195,29 +202,6 @@ def test_protocols_of_skops_whose_nodes_are_others(protocol, sound, target):
         load(target)
 
 
-def node(loader, name, number=1, **content):
-    """A node as skops writes it."""
-    module, _, own = name.rpartition(".")
-    names = {"__loader__": loader, "__module__": module, "__class__": own}
-    return {**names, "__id__": number, **content}
-
-
-def json_node(text, number):
-    return node("JsonNode", "builtins.str", number, content=text)
-
-
-def tuple_node(*items, number=90):
-    return node("TupleNode", "builtins.tuple", number, content=list(items))
-
-
-def list_node(*items, number=80):
-    return node("ListNode", "builtins.list", number, content=list(items))
-
-
-def dict_node(key_type, number=70, **items):
-    return node("DictNode", "builtins.dict", number, key_types=key_type, content=items)
-
-
 def assert_refused(root, complaint, sound, target, extra=None):
     """Load a file whose model has a node in it, or is one."""
     inside = node(
@@ -328,13 +312,6 @@ def test_nodes_that_call_are_refused(loader, name, content, sound, target):
     evil = node(loader, name, content=content, attrs=tuple_node(number=95))
     assert_refused(evil, f"{name}.* not trusted", sound, target)
     assert RUN == []
-
-
-def stand_in(kind, *parts):
-    """A call of a stand-in."""
-    content = tuple_node(json_node(json.dumps(kind), 91), *parts)
-    name = "calibration.storage.stand_ins.StandIn"
-    return node("ConstructorFromReduceNode", name, 1, content=content)
 
 
 @pytest.mark.parametrize(
