@@ -90,8 +90,8 @@ def _check_vectors(state: dict[str, Any], kind: str) -> None:
 
 def _check_columns(rows: Any, state: dict[str, Any]) -> None:
     """Distances are taken over as many columns as there are asked about."""
-    if rows.shape[1] != state["n_features_in_"]:
-        refuse(f"it holds rows of {rows.shape[1]} columns where others are asked for.")
+    if not len(rows) or rows.shape[1] != state["n_features_in_"]:
+        refuse(f"it holds rows of shape {rows.shape} where others are asked for.")
 
 
 def _check_classes(labels: Any, classes: Any) -> None:

@@ -202,8 +202,10 @@ def _repeat_node(members, rng):
 
 def _swap_members(members, rng):
     """Exchange two members."""
-    one, other = (_pick(rng, [name for name in members if name != SCHEMA]),) * 2
-    other = _pick(rng, [name for name in members if name != SCHEMA])
+    names = [name for name in members if name != SCHEMA]
+    one, other = _pick(rng, names), _pick(rng, names)
+    if one is None:
+        return members
     return {**members, one: members[other], other: members[one]}
 
 
