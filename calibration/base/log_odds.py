@@ -32,6 +32,8 @@ _LARGEST = 1e60
 # Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
 # estimate alone, strong enough to keep it finite where a threshold separates classes.
 WEAK_RIDGE = 1e-3
+# Rows that a sum of losses tells from one more.
+_MOST_UNITS = 1e9
 # A fit is started from a condensed summary where that saves passes over the data.
 _START_CELLS = 1024
 
@@ -242,12 +244,28 @@ def unpenalised_loss(
     return logistic_objective(problem, theta)
 
 
+def limit_units(problem: LogisticProblem) -> LogisticProblem:
+    """Return a problem of the same solution whose weights do not add up to too much.
+
+    Steps are judged by the last digits of sums, which of very many rows are noise.
+    """
+    share = _MOST_UNITS / (problem.weight0.sum() + problem.weight1.sum())
+    if share >= 1.0:
+        return problem
+    return problem._replace(
+        weight0=share * problem.weight0,
+        weight1=share * problem.weight1,
+        penalty=share * problem.penalty,
+    )
+
+
 def solve_logistic(problem: LogisticProblem) -> Float64Array:
     """Return the minimiser of the penalised logistic loss, from a warm start.
 
     The start is the solution on runs of cells summed together, which is close to
     the full one where there are many cells, and costs next to nothing.
     """
+    problem = limit_units(problem)
     design, weight0, weight1 = problem[:3]
     m = design.shape[1]
     start = np.zeros(len(design))

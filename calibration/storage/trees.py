@@ -27,9 +27,9 @@ def check_tables(holder: Any) -> None:
         _check_features(state["tree_"].n_features, holder)
     elif "_predictors" in state:
         _check_predictors(holder)
-    elif hasattr(holder, "estimator_params"):
+    elif "estimators_" in state:
         # Ensembles check the table themselves, and then ask trees without checks.
-        members = np.array(state.get("estimators_", ()), dtype=object)
+        members = np.array(state["estimators_"], dtype=object)
         for member in members.ravel():
             if "tree_" in getattr(member, "__dict__", {}):
                 _check_features(member.tree_.n_features, holder)

@@ -13,6 +13,9 @@ from calibration.typing import Float64Array
 from localexpert._kernels.leaf_trees import add_leaves
 from localexpert.data.folds import Rows
 
+# Of the fields below.
+_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "f4"]
+
 
 @dataclass(frozen=True, eq=False)
 class LeafTree:
@@ -73,6 +76,10 @@ class LeafTree:
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse a tree that a file made up: kernels follow it without checks."""
         tree = cls(**state)
+        # Kernels would be compiled anew for others.
+        if [part.dtype.str[1:] for part in state.values()] != _DTYPES:
+            msg = f"it holds a tree of other types than {_DTYPES}."
+            raise StorageError(msg)
         inner = tree.left >= 0
         check_nodes(np.stack([tree.left, tree.right]), tree.feature, inner)
         leaf = tree.leaf[~inner]
