@@ -87,6 +87,7 @@ SHARED: dict[str, set[str]] = {
         "read_schema",
         "share_nodes",
         "walk_nodes",
+        "weigh_nodes",
     },
     "calibration.storage.registry": {"Registry", "name_of"},
     "calibration.storage.saved": {"Saved"},
