@@ -20,9 +20,6 @@ from calibration.typing import Float64Array
 
 Scale: TypeAlias = Literal["probability", "logit", "real"]
 
-# Differences of scores are finite, and sums of some thousands of them.
-_LARGEST = 1e304
-
 SCALES: tuple[str, ...] = ("probability", "logit", "real")
 
 
@@ -103,13 +100,7 @@ class SummaryEstimator(ScaledEstimator):
             msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
             raise TypeError(msg)
         self._check_parameters()
-        low, high = float(summary.scores[0]), float(summary.scores[-1])
-        self._check_range(low, high)
-        if max(-low, high) > _LARGEST:
-            msg = (
-                f"`scores` must lie within {_LARGEST:g} of 0, got {low:g} to {high:g}."
-            )
-            raise ValueError(msg)
+        self._check_range(summary.scores[0], summary.scores[-1])
         # Nothing of an earlier fit may pass for a part of this one.
         forget_fit(self)
         self._learn(summary)
