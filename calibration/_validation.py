@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 
+_MOST_WEIGHT = 2.0**53
+# Below it floats lose digits.
+_LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
 # What a cell of an array of objects may be: Decimal is no Real to Python.
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _GAPS = ("NoneType", "NAType", "NaTType")
@@ -111,7 +114,10 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
-    """Return non-negative weights, not all zero, of length `n`; ones if None."""
+    """Return non-negative weights, not all zero, of length `n`; ones if None.
+
+    Their sum is at most 2^53: beyond it floats do not tell a row more from none.
+    """
     if sample_weight is None:
         return np.ones(n)
     weights = check_vector(sample_weight, "sample_weight")
@@ -125,6 +131,21 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         raise ValueError(msg)
     if weights.max() == 0.0:
         msg = "`sample_weight` must not be zero everywhere, got only zeros."
+        raise ValueError(msg)
+    if weights.max() < _LEAST_WEIGHT:
+        msg = (
+            f"`sample_weight` must reach {_LEAST_WEIGHT:.3g} somewhere, "
+            f"got at most {weights.max():g}; multiply all by a constant."
+        )
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > _MOST_WEIGHT:
+        place = int(np.argmax(weights))
+        msg = (
+            f"`sample_weight` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
+            f"got {weights[place]:g} at position {place}; divide all by a constant."
+        )
         raise ValueError(msg)
     return weights
 

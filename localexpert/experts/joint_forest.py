@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
@@ -131,6 +133,14 @@ class JointForest(Experts):
         self.out_of_bag = out_of_bag
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse trees that a file made up and that are of another table."""
+        for tree in state.get("trees_", ()):
+            n_columns = state["reader_"].columns.n_columns
+            tree.check_fit(n_columns, len(state["thresholds_"]))
+        return state
 
     def _check_parameters(self) -> None:
         if self.n_estimators != "auto":

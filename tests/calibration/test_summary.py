@@ -163,6 +163,35 @@ class TestMerge:
         with pytest.raises(ValueError, match="`other` must leave some weight"):
             small - small
 
+    @pytest.mark.parametrize(
+        ("scores", "y", "weight"),
+        [
+            # A score that is not there, however light beside the others.
+            ([0.3], [1], [1e-3]),
+            ([0.05], [1], None),
+            ([0.95], [1], None),
+            # The other class, in a cell that is there.
+            ([0.1], [1], [1e-3]),
+        ],
+    )
+    def test_subtracting_what_is_not_contained_is_refused(self, scores, y, weight):
+        rows = [0.1, 0.2, 0.9], [0, 1, 0], [1e13, 5.0, 1e13]
+        part = ScoreSummary.from_scores(scores, y, weight)
+        with pytest.raises(ValueError, match="`other` must be a part"):
+            ScoreSummary.from_scores(*rows) - part
+        if not 0.1 <= scores[0] <= 0.9:  # not in a wide cell either
+            with pytest.raises(ValueError, match="`other` must be a part"):
+                ScoreSummary.from_scores(*rows, max_cells=2) - part
+
+    def test_a_light_cell_is_left_beside_heavy_ones(self):
+        whole = ScoreSummary.from_scores([0.1, 0.2], [0, 1], [1e15, 1.0])
+        part = ScoreSummary.from_scores([0.1], [0], [1e15])
+        np.testing.assert_array_equal((whole - part).weight1, [1.0])
+
+    def test_fields_of_different_shapes_are_refused(self):
+        with pytest.raises(ValueError, match=r"must have one shape, got \(1,\)"):
+            ScoreSummary(np.zeros(2), np.ones(2), np.ones(1))
+
 
 class TestSplit:
     @pytest.mark.parametrize("max_cells", [None, 32])
