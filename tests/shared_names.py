@@ -192,6 +192,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.data.dense_inputs": {"DenseInputs"},
     "localexpert.data.folds": {"check_folds", "number_folds"},
+    "localexpert.data.ordinary": {"ordinary_range", "warn_of_far"},
     "localexpert.data.remedies": {"suggest_pipeline"},
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},

@@ -58,8 +58,8 @@ ARROWS: dict[str, str] = {
     "localexpert._kernels": "numba calibration._kernels",
     "localexpert._validation": "calibration._kernels calibration._validation",
     # What a user gives, and what a forecast is.
-    "localexpert.data": f"sklearn {_GROUND}",
-    "localexpert.curves": f"scipy {_GROUND}",
+    "localexpert.data": f"sklearn calibration {_GROUND}",
+    "localexpert.curves": f"scipy {_GROUND} localexpert.data",
     "localexpert.laws": f"scipy {_GROUND} localexpert.curves",
     "localexpert.distribution": f"{_GROUND} localexpert.laws",
     "localexpert.metrics": ("scipy calibration._validation localexpert.distribution"),

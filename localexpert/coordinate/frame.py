@@ -61,7 +61,10 @@ class Frame:
 
     def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
-        y, w = sample.y, sample.weight
+        # By squares one value far out would outweigh all rows together; where it lies
+        # in the coordinate the thresholds and tails are told.
+        tame = sample.tame()
+        y, w = tame.y, tame.weight
         seed, jobs = self.random_state, self.n_jobs
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
@@ -74,7 +77,7 @@ class Frame:
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
             with progress.stage("centre"):
-                self.centre_.fit(sample)
+                self.centre_.fit(tame)
             centers = self.centre_.oof_
             known["center"] = centers, scales
             # New rows get the mean of the folds' models, whose squared error is less by
@@ -85,7 +88,7 @@ class Frame:
         if self.kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
-                self.scale_.fit(replace(sample, y=y - centers))
+                self.scale_.fit(replace(tame, y=y - centers))
             known["standardize"] = centers, self.scale_.oof_
         self.kind_, self.losses_ = self.kind, {}
         if self.kind == "auto":
@@ -95,7 +98,7 @@ class Frame:
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
         self.oof_center_, self.oof_scale_ = known[self.kind_]
-        self.oof_coordinate_ = (y - self.oof_center_) / self.oof_scale_
+        self.oof_coordinate_ = (sample.y - self.oof_center_) / self.oof_scale_
         return self
 
     def locate(self, table: Table) -> tuple[Float64Array, Float64Array]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
+from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
 
 
@@ -47,6 +48,10 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def tame(self) -> Sample:
+        """Return the rows for what is learned by squares: no target is far out."""
+        return replace(self, y=np.clip(self.y, *ordinary_range(self.y, self.weight)))
 
     def take(self, rows: Rows) -> Sample:
         """Return some rows, renumbered; folds that hold none of them are dropped."""

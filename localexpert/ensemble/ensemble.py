@@ -18,6 +18,7 @@ from localexpert._validation import (
     check_weights,
 )
 from localexpert.data.folds import Rows, make_folds
+from localexpert.data.ordinary import ordinary_range
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import common_rows, named_members, seeded_clones
@@ -209,8 +210,9 @@ class DistributionEnsemble(DistributionRegressor):
     ) -> Self:
         """Weight fitted members by what they said out of fold."""
         rows = common_rows(fitted, y)
-        target = y[rows]
         weight = check_weights(sample_weight, len(y))[rows]
+        # A score that grows with the distance would be that of the farthest row alone.
+        target = np.clip(y[rows], *ordinary_range(y[rows], weight))
         parts = None
         if groups is not None:
             check_same_length(len(y), "`y`", len(np.asarray(groups)), "groups")

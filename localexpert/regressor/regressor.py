@@ -14,6 +14,7 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_weights
 from localexpert.data.folds import Rows, make_folds
+from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -198,6 +199,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
         verbose = check_integer(self.verbose, "verbose", 0)
+        warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_, aside = np.arange(n), np.arange(0)
         with show_progress(verbose, type(self).__name__):
@@ -265,7 +267,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         features = self.meta_features_.of(PredictiveDistribution(law))
         with current_progress().stage("stacker"):
             stacker.fit(
-                features, sample, n_jobs=settings.n_jobs, random_state=settings.seed
+                features,
+                sample.tame(),
+                n_jobs=settings.n_jobs,
+                random_state=settings.seed,
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
