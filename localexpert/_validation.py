@@ -31,12 +31,18 @@ __all__ = [
     "check_levels",
     "check_number",
     "check_probability_rows",
+    "check_row_weights",
     "check_same_length",
+    "check_target_size",
     "check_targets",
     "check_vector",
     "check_weights",
 ]
 
+# Squares of squares of targets, of which moments are made, must be numbers.
+_LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
+# Weights are summed: one below the last digits of the others would be lost.
+_MOST_RATIO, _MOST_ROWS = 1e13, 1e15
 # Rounding that a sum of probabilities may carry.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
@@ -94,6 +100,44 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
         msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
         raise ValueError(msg)
     return low, high
+
+
+def check_target_size(y: Float64Array) -> None:
+    """Refuse targets whose moments are no numbers."""
+    most = int(np.argmax(np.abs(y)))
+    if abs(y[most]) > _LARGEST_TARGET:
+        msg = (
+            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {y[most]:g} at position "
+            f"{most}: leave the row out if that stands for a missing value, or else "
+            "take another unit."
+        )
+        raise ValueError(msg)
+    if 0.0 < np.ptp(y) < _LEAST_RANGE:
+        msg = (
+            f"`y` must differ by at least {_LEAST_RANGE:g}, got values from "
+            f"{y.min():g} to {y.max():g}: take another unit."
+        )
+        raise ValueError(msg)
+
+
+def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+    """Return weights that count rows, as `check_weights`, and can be summed."""
+    weights = check_weights(sample_weight, n)
+    least, most = weights[weights > 0.0].min(), weights.max()
+    if least < most / _MOST_RATIO:
+        msg = (
+            f"`sample_weight` must not differ by more than a factor of "
+            f"{_MOST_RATIO:g}, got {least:g} and {most:g}: rows that hardly count "
+            "have weight 0."
+        )
+        raise ValueError(msg)
+    if most > _MOST_ROWS / n or most < 1.0 / _MOST_ROWS:
+        msg = (
+            f"`sample_weight` must count rows, up to {_MOST_ROWS:g} of them in all, "
+            f"got weights up to {most:g}: divide by their mean."
+        )
+        raise ValueError(msg)
+    return weights
 
 
 def check_levels(levels: ArrayLike, name: str) -> Float64Array:

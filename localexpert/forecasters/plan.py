@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -22,6 +23,8 @@ from localexpert.laws.law import Law
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
+# The marginal of a coordinate is told to this share of its size, or better.
+_LEAST_SPAN = 1e-10
 
 
 class Forecaster(Protocol):
@@ -78,6 +81,7 @@ class Plan:
         _check_held(settings, held)
         if placed and is_discrete(held):
             return cls("discrete", DiscreteForecaster(_experts(settings, n)))
+        _check_told_apart(held, sample.weight[present])
         smooth = ContinuousForecaster(
             frame=settings.make_frame(),
             thresholds=settings.thresholds,
@@ -101,6 +105,18 @@ class Plan:
 
 def _experts(settings: Settings, n: int) -> CalibratedExperts:
     return CalibratedExperts(settings.members(n), settings.make_calibration())
+
+
+def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
+    """Refuse a smooth target of which floats tell little but where it lies."""
+    near = np.clip(y, *ordinary_range(y, weight))
+    size = float(np.abs(near).max())
+    if np.ptp(near) < _LEAST_SPAN * size:
+        msg = (
+            f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
+            f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
+        )
+        raise ValueError(msg)
 
 
 def _check_held(settings: Settings, y: Float64Array) -> None:

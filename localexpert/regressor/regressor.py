@@ -12,7 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_weights
+from localexpert._validation import (
+    check_integer,
+    check_row_weights,
+    check_target_size,
+)
 from localexpert.data.folds import Rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
@@ -194,7 +198,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """
         given, target = self._check_data(X, y)
         n = len(target)
-        weight = check_weights(sample_weight, n)
+        check_target_size(target)
+        weight = check_row_weights(sample_weight, n)
         settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
