@@ -3,6 +3,7 @@
 A message names the parameter in backticks, the rule, and the value got.
 """
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     check_choice,
+    check_flag,
     check_in_unit,
     check_integer,
     check_level,
+    check_n_jobs,
     check_number,
     check_same_length,
     check_vector,
@@ -24,11 +27,13 @@ __all__ = [
     "check_array",
     "check_bounds",
     "check_choice",
+    "check_flag",
     "check_in_unit",
     "check_increasing",
     "check_integer",
     "check_level",
     "check_levels",
+    "check_n_jobs",
     "check_number",
     "check_probability_rows",
     "check_row_weights",
@@ -86,16 +91,16 @@ def check_increasing(values: Float64Array, name: str) -> None:
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return (low, high) with low < high; None or an infinity is no bound."""
-    try:
-        low, high = bounds
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
-    except (TypeError, ValueError) as error:
+    pair = list(bounds) if isinstance(bounds, list | tuple | np.ndarray) else []
+    numbers = [b is None or (isinstance(b, Real) and not _is_flag(b)) for b in pair]
+    if len(pair) != 2 or not all(numbers):
         msg = (
             "`bounds` must be a pair of numbers (low, high), either None where there "
             f"is no bound, got {bounds!r}."
         )
-        raise ValueError(msg) from error
+        raise ValueError(msg)
+    low = -np.inf if pair[0] is None else float(pair[0])
+    high = np.inf if pair[1] is None else float(pair[1])
     if not low < high:
         msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
         raise ValueError(msg)
@@ -138,6 +143,11 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         )
         raise ValueError(msg)
     return weights
+
+
+def _is_flag(value: Any) -> bool:
+    """Say whether a value is a truth value, which Python takes for a number."""
+    return isinstance(value, bool | np.bool_)
 
 
 def check_levels(levels: ArrayLike, name: str) -> Float64Array:

@@ -201,6 +201,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.ensemble.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
+        "check_members",
         "common_rows",
         "named_members",
         "seeded_clones",

@@ -70,7 +70,7 @@ def ordinary_range(
     few = beyond <= max(most_share * total, total / len(y))
     logs = np.log(steps)
     jumps = np.diff(logs)
-    for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))):
+    for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
         n_below = max(_LEAST_BELOW, (j + 1) // _TENTH)
         below = logs[max(j + 1 - n_below, 0) : j + 1]
         if n_below <= j + 1 and jumps[j] > _LEAST_EXCESSES * (below - below[0]).mean():

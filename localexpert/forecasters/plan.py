@@ -78,7 +78,6 @@ class Plan:
         held = sample.y[present]
         n = len(held)
         placed = settings.places_thresholds
-        _check_held(settings, held)
         if placed and is_discrete(held):
             return cls("discrete", DiscreteForecaster(_experts(settings, n)))
         _check_told_apart(held, sample.weight[present])
@@ -115,17 +114,5 @@ def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
         msg = (
             f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
             f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
-        )
-        raise ValueError(msg)
-
-
-def _check_held(settings: Settings, y: Float64Array) -> None:
-    """Refuse bounds that do not hold every target."""
-    low, high = settings.bounds
-    outside = y[(y < low) | (y > high)]
-    if len(outside):
-        msg = (
-            f"`bounds` must hold every y, got ({low:g}, {high:g}) and "
-            f"y = {outside[0]:g}."
         )
         raise ValueError(msg)

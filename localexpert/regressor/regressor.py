@@ -37,6 +37,9 @@ from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
 
+# What forests take.
+_LARGEST_SEED = 2**32 - 1
+
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
@@ -200,15 +203,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         n = len(target)
         check_target_size(target)
         weight = check_row_weights(sample_weight, n)
-        settings = self._check_settings(groups)
-        stacker = make_stacker(self.stacker)
-        recalibration = make_recalibration(self.recalibrate, settings.seed)
-        verbose = check_integer(self.verbose, "verbose", 0)
+        settings, stacker, recalibration = self._check_parameters(
+            target[weight > 0.0], groups
+        )
         warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_, aside = np.arange(n), np.arange(0)
-        with show_progress(verbose, type(self).__name__):
+        with show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
+                make_folds(n, self.cv, target, groups, settings.seed)
                 return self._fit_constant(given, target, weight)
             if recalibration is not None and recalibration.holds_out:
                 self.fitted_rows_, aside = set_aside(
@@ -240,15 +243,23 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         folds = make_folds(len(rows), self.cv, y[rows], parts, seed)
         return Sample(table, y[rows], weight[rows], folds)
 
-    def _check_settings(self, groups: Any) -> Settings:
+    def _check_parameters(
+        self, y: Float64Array, groups: Any
+    ) -> tuple[Settings, Stacker | None, Recalibration | None]:
         """Return the parameters as the stages read them, with one seed for all."""
+        check_integer(self.verbose, "verbose", 0)
         seed = self.random_state
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
         # Rows of the user's own folds may depend on each other within a fold.
         own_folds = groups is not None or not isinstance(self.cv, str | Integral)
         seed = check_integer(seed, "random_state", 0)
-        return Settings.check(self, out_of_bag=not own_folds, seed=seed)
+        if seed > _LARGEST_SEED:
+            msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
+            raise ValueError(msg)
+        settings = Settings.check(self, y, out_of_bag=not own_folds, seed=seed)
+        recalibration = make_recalibration(self.recalibrate, seed)
+        return settings, make_stacker(self.stacker), recalibration
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Law:
         """Fit every stage of the road, and return what it says out of fold."""
