@@ -92,7 +92,7 @@ class CentreStack:
         self.origin_, self.unit_ = 0.0, 1.0
         if isinstance(self.regressors, str):
             # Regressors of the user's see y as it is: they may know what to expect.
-            self.origin_, self.unit_ = _single_precision(sample.y)
+            self.origin_, self.unit_ = single_precision(sample.y)
         sample = replace(sample, y=(sample.y - self.origin_) / self.unit_)
         table, y, w = sample.table, sample.y, sample.weight
         self.report_: dict[str, dict[str, float]] = {}
@@ -242,7 +242,7 @@ class CentreStack:
         return self.origin_ + self.unit_ * joined
 
 
-def _single_precision(y: Float64Array) -> tuple[float, float]:
+def single_precision(y: Float64Array) -> tuple[float, float]:
     """Return the origin and the unit in which float32, as most families use, tells y.
 
     They are 0 and 1 unless a target is far from 0 for its range, or that is extreme.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.centre import CentreStack
+from localexpert.coordinate.centre import CentreStack, single_precision
 from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -39,6 +39,8 @@ class Frame:
         The kind taken.
     losses_ : dict of str to float
         By kind, the CRPS that "auto" compared; empty for a given kind.
+    origin_, unit_ : float
+        Experts are told the centre as (m(x) - origin) / unit.
     shrinkage_ : float
         Factor of the scale of new rows, whose centre is the mean of all folds' models
         and so misses by less than the out-of-fold centre of one of them.
@@ -66,6 +68,7 @@ class Frame:
         tame = sample.tame()
         y, w = tame.y, tame.weight
         seed, jobs = self.random_state, self.n_jobs
+        self.origin_, self.unit_ = single_precision(y)
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
         # Each kind is the one before with a stage more, so all of them cost one fit.
@@ -124,6 +127,7 @@ class Frame:
     ) -> Table:
         if self.kind_ is None:
             return table
+        center = (center - self.origin_) / self.unit_
         columns = {"center(x)": center, "log scale(x)": log_scale}
         return table.with_columns(**columns)
 

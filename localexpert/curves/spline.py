@@ -73,8 +73,8 @@ class ProbitSpline:
     Parameters
     ----------
     smoothing : float
-        Weight of the curvature; 0 interpolates, inf fits a straight line, with no
-        other shape in the tails (but at least the slope that keeps moments finite).
+        Weight of the curvature; 0 interpolates, inf fits a straight line between the
+        outer thresholds.
 
     Notes
     -----
@@ -128,8 +128,7 @@ class ProbitSpline:
         weights = probit_precision(t)
         z = ndtri(increase_probabilities(probabilities, n))
         z = z @ smoother_matrix(t, weights, self.smoothing).T
-        straight = bool(np.isinf(self.smoothing))
-        return _finish(z, t, weights, least_slopes, straight=straight)
+        return _finish(z, t, weights, least_slopes)
 
 
 @dataclass(frozen=True)
@@ -330,19 +329,13 @@ def _finish(
     t: Float64Array,
     weights: Float64Array,
     least_slopes: tuple[float, float],
-    *,
-    straight: bool = False,
 ) -> Curves:
     """Make z increase, lead over to the tails, and set slopes that keep the order."""
     z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
-    if straight:
-        rise = (z[:, -1] - z[:, 0]) / (t[-1] - t[0]) if len(t) > 1 else np.ones(len(z))
-        low, high = np.maximum(rise, least_slopes[0]), np.maximum(rise, least_slopes[1])
-    else:
-        z, t = extend_tails(z, t)
-        low = np.maximum(_tail_slope(z, t), least_slopes[0])
-        # The upper end is the lower one of the mirrored curve.
-        high = np.maximum(_tail_slope(-z[:, ::-1], -t[::-1]), least_slopes[1])
+    z, t = extend_tails(z, t)
+    low = np.maximum(_tail_slope(z, t), least_slopes[0])
+    # The upper end is the lower one of the mirrored curve.
+    high = np.maximum(_tail_slope(-z[:, ::-1], -t[::-1]), least_slopes[1])
     knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])
     values = np.column_stack(
         [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]

@@ -65,6 +65,7 @@ class ProbabilityModel(NamedTuple):
             if ((p >= -_ROUNDING) & (p <= 1.0 + _ROUNDING)).all():
                 return np.clip(p, 0.0, 1.0)
             msg = f"values from {p.min():g} to {p.max():g}"
+            msg = "NaN" if np.isnan(p).any() else msg
         name = type(self.estimator).__name__
         msg = f"{name} must predict probabilities in [0, 1] of two classes, got {msg}"
         raise ValueError(msg)
