@@ -11,10 +11,13 @@ from calibration.typing import Float64Array
 
 # Values are far out where the distance to the median grows at once by this factor...
 _LEAST_JUMP = 50.0
-# ...whose logarithm is so many times the mean log excess of those below it: of values
-# with a power law as their tail one jump in e^15 is so long, whatever the power.
-_LEAST_EXCESSES = 15.0
-# That mean is taken over the upper tenth of those below, and over so many at least.
+# ...and so far that of values with a power law as their tail, whatever the power, one
+# sample in so many has such a jump.
+_SAMPLES = 1e6
+# Of so few rows that nothing is known of their tail: the logarithm of the factor.
+_SURE = 60.0
+# The power is that of the upper tenth of the distances below, or of so many of them
+# as are no more than half.
 _TENTH, _LEAST_BELOW = 10, 20
 # Values that hold more than this share of the weight are a part of the target.
 _MOST_SHARE = 0.02
@@ -42,10 +45,13 @@ def ordinary_range(
     Notes
     -----
     With d the distances to the median in increasing order, the values from d_(j + 1)
-    on are far out if log(d_(j + 1) / d_j) is at least log(50) and 15 times Hill's
-    estimate (1975) of the tail's index from the distances up to d_j. The spacings of
-    the logarithms of a Pareto tail are exponential with at most that index as their
-    mean, so heavy tails have such a jump once in a million samples.
+    on are far out if the jump J = log(d_(j + 1) / d_j) is at least log(50), and
+
+        (1 + J / (k H))^(-k) < 1e-6,
+
+    H the mean of log(d_i / d_(j - k)) for i = j - k + 1, ..., j, Hill's estimate (1975).
+    Logarithms of a Pareto tail have exponential spacings, the last the longest: the
+    left side is the chance that this one is so long for its scale, which is about H.
 
     Examples
     --------
@@ -71,9 +77,12 @@ def ordinary_range(
     logs = np.log(steps)
     jumps = np.diff(logs)
     for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
-        n_below = max(_LEAST_BELOW, (j + 1) // _TENTH)
-        below = logs[max(j + 1 - n_below, 0) : j + 1]
-        if n_below <= j + 1 and jumps[j] > _LEAST_EXCESSES * (below - below[0]).mean():
+        k = min(max(_LEAST_BELOW, j // _TENTH), j // 2)
+        excesses = logs[j - k + 1 : j + 1] - logs[j - k]
+        # Solved for J. Few equal distances have no scale; many are one of their own.
+        longest = k * (_SAMPLES ** (1.0 / k) - 1.0) * excesses.mean() if k else 0.0
+        known = longest > 0.0 or k >= _LEAST_BELOW
+        if (known and jumps[j] > longest) or jumps[j] > _SURE:
             held = y[distance <= steps[j]]
             return float(held.min()), float(held.max())
     return -np.inf, np.inf

@@ -51,7 +51,12 @@ class Sample:
 
     def tame(self) -> Sample:
         """Return the rows for what is learned by squares: no target is far out."""
-        return replace(self, y=np.clip(self.y, *ordinary_range(self.y, self.weight)))
+        low, high = ordinary_range(self.y, self.weight)
+        if not self.weight.all():
+            # What has no weight may be anything, and zero times that no number.
+            held = self.y[self.weight > 0.0]
+            low, high = max(low, held.min()), min(high, held.max())
+        return replace(self, y=np.clip(self.y, low, high))
 
     def take(self, rows: Rows) -> Sample:
         """Return some rows, renumbered; folds that hold none of them are dropped."""

@@ -139,6 +139,23 @@ def test_the_range_is_that_of_rows_with_a_weight(rng):
     assert ordinary_range(y, weight) == EVERYTHING
 
 
+def test_of_few_rows_only_the_farthest_are_sure(rng):
+    y = np.append(rng.normal(size=5), 9.97e36)
+    assert ordinary_range(y, np.ones(6)) == (y[:5].min(), y[:5].max())
+    assert ordinary_range(np.append(y[:5], 1e6), np.ones(6)) == EVERYTHING
+
+
+def test_rows_without_a_weight_may_be_anything(rng):
+    X, y = rng.uniform(size=(200, 2)), rng.normal(size=200)
+    weight = np.where(np.arange(200) < 5, 0.0, 1.0)
+    forecasts = []
+    for fill in (0.0, 1e60):
+        y[:5] = fill
+        model = LocalExpertRegressor(strategy="joint", **SMALL).fit(X, y, weight)
+        forecasts.append(model.predict_dist(X).median())
+    np.testing.assert_array_equal(*forecasts)
+
+
 def test_fill_values_are_pointed_out(rng):
     y, weight = rng.normal(size=400), np.ones(400)
     with warnings.catch_warnings():
