@@ -49,7 +49,7 @@ def ordinary_range(
 
         (1 + J / (k H))^(-k) < 1e-6,
 
-    H the mean of log(d_i / d_(j - k)) for i = j - k + 1, ..., j, Hill's estimate (1975).
+    H the mean of log(d_i / d_(j - k)), i = j - k + 1, ..., j: Hill's estimate (1975).
     Logarithms of a Pareto tail have exponential spacings, the last the longest: the
     left side is the chance that this one is so long for its scale, which is about H.
 
