@@ -204,6 +204,18 @@ def check_integer(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def check_n_jobs(value: Any) -> None:
+    """Refuse what is no number of jobs: None, or an integer that is not 0."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        msg = f"`n_jobs` must be an integer or None, got {value!r}."
+        raise TypeError(msg)
+    if value == 0:
+        msg = "`n_jobs` must not be 0, got 0."
+        raise ValueError(msg)
+
+
 def check_flag(value: Any, name: str, wanted: str = "True or False") -> None:
     """Refuse a value that is no truth value."""
     if not isinstance(value, bool | np.bool_):

@@ -3,6 +3,8 @@
 A message names the parameter in backticks, the rule, and the value got.
 """
 
+import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from numpy.typing import ArrayLike
 from calibration._validation import (
     as_numbers,
     check_choice,
+    check_flag,
     check_in_unit,
     check_integer,
     check_level,
+    check_n_jobs,
     check_number,
     check_same_length,
     check_vector,
@@ -21,6 +25,7 @@ from calibration._validation import (
     find_no_number,
     is_gap,
 )
+from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 __all__ = [
@@ -28,14 +33,18 @@ __all__ = [
     "check_array",
     "check_bounds",
     "check_choice",
+    "check_flag",
     "check_in_unit",
     "check_increasing",
     "check_integer",
     "check_level",
     "check_levels",
+    "check_n_jobs",
     "check_number",
     "check_probability_rows",
+    "check_row_weights",
     "check_same_length",
+    "check_target_size",
     "check_targets",
     "check_vector",
     "check_weights",
@@ -43,6 +52,10 @@ __all__ = [
     "is_gap",
 ]
 
+# Squares of squares of targets, of which moments are made, must be numbers.
+_LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
+# Weights are summed: one below the last digits of the others would be lost.
+_MOST_RATIO, _MOST_ROWS, _LEAST_ROWS = 1e13, 1e15, 2.0
 # Rounding that a sum of probabilities may carry.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
@@ -86,20 +99,69 @@ def check_increasing(values: Float64Array, name: str) -> None:
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return (low, high) with low < high; None or an infinity is no bound."""
-    try:
-        low, high = bounds
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
-    except (TypeError, ValueError) as error:
+    pair = list(bounds) if isinstance(bounds, list | tuple | np.ndarray) else []
+    numbers = [b is None or (isinstance(b, Real) and not _is_flag(b)) for b in pair]
+    if len(pair) != 2 or not all(numbers):
         msg = (
             "`bounds` must be a pair of numbers (low, high), either None where there "
             f"is no bound, got {bounds!r}."
         )
-        raise ValueError(msg) from error
+        raise ValueError(msg)
+    low = -np.inf if pair[0] is None else float(pair[0])
+    high = np.inf if pair[1] is None else float(pair[1])
     if not low < high:
         msg = f"`bounds` must be (low, high) with low < high, got {bounds!r}."
         raise ValueError(msg)
     return low, high
+
+
+def check_target_size(y: Float64Array) -> None:
+    """Refuse targets whose moments are no numbers."""
+    most = int(np.argmax(np.abs(y)))
+    if abs(y[most]) > _LARGEST_TARGET:
+        msg = (
+            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {y[most]:g} at position "
+            f"{most}: leave the row out if that stands for a missing value, or else "
+            "take another unit."
+        )
+        raise ValueError(msg)
+    if 0.0 < np.ptp(y) < _LEAST_RANGE:
+        msg = (
+            f"`y` must differ by at least {_LEAST_RANGE:g}, got values from "
+            f"{y.min():g} to {y.max():g}: take another unit."
+        )
+        raise ValueError(msg)
+
+
+def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+    """Return weights that count rows, as `check_weights`, and can be summed."""
+    weights = check_weights(sample_weight, n)
+    least, most = weights[weights > 0.0].min(), weights.max()
+    if least < most / _MOST_RATIO:
+        msg = (
+            f"`sample_weight` must not differ by more than a factor of "
+            f"{_MOST_RATIO:g}, got {least:g} and {most:g}: rows that hardly count "
+            "have weight 0."
+        )
+        raise ValueError(msg)
+    if most > _MOST_ROWS / n or most < 1.0 / _MOST_ROWS:
+        msg = (
+            f"`sample_weight` must count rows, up to {_MOST_ROWS:g} of them in all, "
+            f"got weights up to {most:g}: divide by their mean."
+        )
+        raise ValueError(msg)
+    if weights.sum() < _LEAST_ROWS:
+        msg = (
+            f"`sample_weight` counts rows, and its sum is {weights.sum():g}: forecasts "
+            "are as vague as after so few. Divide by the mean to count each row as one."
+        )
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    return weights
+
+
+def _is_flag(value: Any) -> bool:
+    """Say whether a value is a truth value, which Python takes for a number."""
+    return isinstance(value, bool | np.bool_)
 
 
 def check_levels(levels: ArrayLike, name: str) -> Float64Array:

@@ -56,10 +56,10 @@ ARROWS: dict[str, str] = {
     "calibration": "calibration.*",
     # localexpert: of the core it sees public names only; its kernels share kernels.
     "localexpert._kernels": "numba calibration._kernels",
-    "localexpert._validation": "calibration._kernels calibration._validation",
+    "localexpert._validation": f"calibration._kernels {_CHECKS}",
     # What a user gives, and what a forecast is.
-    "localexpert.data": f"sklearn {_GROUND}",
-    "localexpert.curves": f"scipy {_GROUND}",
+    "localexpert.data": f"sklearn calibration {_GROUND}",
+    "localexpert.curves": f"scipy {_GROUND} localexpert.data",
     "localexpert.laws": f"scipy {_GROUND} localexpert.curves",
     "localexpert.distribution": f"{_GROUND} localexpert.laws",
     "localexpert.metrics": ("scipy calibration._validation localexpert.distribution"),

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calibration._validation import check_flag, check_weights
+from calibration._validation import check_flag, check_n_jobs, check_weights
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.folds import (
     Fold,
@@ -189,6 +189,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         self
         """
         check_flag(self.ensemble, "ensemble")
+        check_n_jobs(self.n_jobs)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         calibrator = self._resolve_calibrator(response)
@@ -293,7 +294,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         calibrator = self.calibrator
         if calibrator is None:
             calibrator = LogisticCalibrator()
-        elif calibrator == "auto":
+        elif isinstance(calibrator, str) and calibrator == "auto":
             calibrator = AutoCalibrator()
         if not isinstance(calibrator, ScoreCalibrator):
             msg = (

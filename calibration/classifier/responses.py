@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from calibration._validation import (
     as_numbers,
     check_choice,
+    check_in_unit,
     check_vector,
     find_no_number,
     is_gap,
@@ -32,7 +33,7 @@ def choose_response(estimator: Any, response: Any) -> Response:
     """Return the method to ask: the one named, or with "auto" the first there is."""
     check_choice(response, "response", ("auto", *RESPONSES))
     found: list[Response] = [name for name in RESPONSES if hasattr(estimator, name)]
-    if not hasattr(estimator, "fit") or not found:
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not found:
         msg = (
             "`estimator` must be a classifier with `fit` and `predict_proba` or "
             f"`decision_function`, got {estimator!r}."
@@ -73,17 +74,18 @@ def read_scores(
     output = np.asarray(getattr(estimator, response)(X))
     # Of most classifiers `classes_` is sorted, as `classes` is; not of all.
     flipped = getattr(estimator, "classes_", classes)[0] == classes[1]
+    name = f"scores of {type(estimator).__name__}"
     if response == "decision_function":
-        return check_vector(-output if flipped else output, "scores")
+        return check_vector(-output if flipped else output, name)
     if output.ndim != 2 or output.shape[1] != 2:
         msg = (
             "`estimator` must return probabilities of shape (n, 2), "
             f"got shape {output.shape} from {type(estimator).__name__}."
         )
         raise ValueError(msg)
-    scores = check_vector(output[:, 0 if flipped else 1], "scores")
+    scores = check_vector(output[:, 0 if flipped else 1], name)
     if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
-        return scores
+        check_in_unit(float(scores.min()), float(scores.max()), name)
     return np.clip(scores, 0.0, 1.0)
 
 

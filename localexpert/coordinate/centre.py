@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,10 @@ _LEAST_WEIGHT = 0.05
 _LEAST_GAIN = 0.001
 # ...on a fold of so many rows; fewer cannot tell, and are soon fitted.
 _ROWS_TO_SCREEN = 1000
+
+# A target this many times farther from 0 than it is wide is measured from its end,
+# and one of less range than this, or of more than its inverse, in a unit of its own.
+_MOST_OFFSET, _LEAST_SPAN = 1e4, 1e-25
 
 # Families of which the better on one fold is taken.
 _FORESTS: dict[str, Any] = {
@@ -56,6 +61,8 @@ class CentreStack:
     ----------
     oof_ : ndarray of shape (n,)
         Out-of-fold centre of every training row.
+    origin_, unit_ : float
+        The families of "stack" learn (y - origin) / unit.
     weights_ : dict of str to float
         Non-negative; they sum to 1.
     ambiguity_ : float
@@ -82,6 +89,11 @@ class CentreStack:
 
     def fit(self, sample: Sample) -> CentreStack:
         """Screen, fit and weight the families."""
+        self.origin_, self.unit_ = 0.0, 1.0
+        if isinstance(self.regressors, str):
+            # Regressors of the user's see y as it is: they may know what to expect.
+            self.origin_, self.unit_ = single_precision(sample.y)
+        sample = replace(sample, y=(sample.y - self.origin_) / self.unit_)
         table, y, w = sample.table, sample.y, sample.weight
         self.report_: dict[str, dict[str, float]] = {}
         groups = [
@@ -103,6 +115,8 @@ class CentreStack:
         answers = {n: f.oof_ for n, f in self.fitted_.items()}
         self.weights_ = blend_weights(answers, y, w, least=_LEAST_WEIGHT)
         self.oof_ = self._join(answers)
+        for figures in self.report_.values():
+            figures["rmse"] *= self.unit_
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
@@ -230,7 +244,20 @@ class CentreStack:
         joined = np.zeros(1)
         for name, weight in self.weights_.items():
             joined = joined + weight * answers[name]
-        return joined
+        return self.origin_ + self.unit_ * joined
+
+
+def single_precision(y: Float64Array) -> tuple[float, float]:
+    """Return the origin and the unit in which float32, as most families use, tells y.
+
+    They are 0 and 1 unless a target is far from 0 for its range, or that is extreme.
+    """
+    low, high = float(y.min()), float(y.max())
+    span = (high - low) or 1.0
+    origin = low if max(-low, high) > _MOST_OFFSET * span else 0.0
+    # A power of 2: dividing by it rounds nothing.
+    unit = 1.0 if _LEAST_SPAN < span < 1.0 / _LEAST_SPAN else 2.0 ** np.frexp(span)[1]
+    return origin, float(unit)
 
 
 def _time(function: Callable[..., Result], *arguments: Any) -> tuple[Result, float]:

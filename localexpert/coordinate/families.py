@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibration import CalibrationWarning
@@ -30,6 +30,14 @@ _MANY_ROWS = 10_000
 # More columns than these, and than rows, take fewer steps by smaller trees: each node
 # looks at all columns, and errors on rows not seen were the same.
 _MANY_COLUMNS = 1_000
+
+
+def predicts_numbers(learner: Any) -> bool:
+    """Say whether something can be cloned, fitted and asked, and is no classifier."""
+    able = all(hasattr(learner, name) for name in ("fit", "predict", "get_params"))
+    if isinstance(learner, type) or not able:
+        return False
+    return not (hasattr(learner, "__sklearn_tags__") and is_classifier(learner))
 
 
 class Trial(NamedTuple):
@@ -194,7 +202,7 @@ class Fitted(Family):
         model = clone(self.regressor)
         try:
             fit_weighted(model, take_rows(X, train), y[train], w[train])
-            return Trial(model, model.predict(take_rows(X, test)))
+            return Trial(model, ask(model, take_rows(X, test)))
         except Exception as error:
             msg = (
                 f"`{self.parameter}`: {type(model).__name__} failed: {error}"
@@ -229,4 +237,16 @@ class Fitted(Family):
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
         pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return np.array(pool(delayed(model.predict)(X) for model in self.models_))
+        return np.array(pool(delayed(ask)(model, X) for model in self.models_))
+
+
+def ask(model: Any, X: Any) -> Float64Array:
+    """Return a model's predictions; refuse what are not so many numbers."""
+    answers = np.asarray(model.predict(X), dtype=np.float64)
+    if answers.shape != (len(X),) or not np.isfinite(answers).all():
+        wrong = f"shape {answers.shape} for {len(X)} rows"
+        if answers.shape == (len(X),):
+            wrong = "NaN or infinity"
+        msg = f"{type(model).__name__} must predict a number for every row, got {wrong}"
+        raise ValueError(msg)
+    return answers

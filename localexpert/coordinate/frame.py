@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.centre import CentreStack
+from localexpert.coordinate.centre import CentreStack, single_precision
 from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -39,6 +39,8 @@ class Frame:
         The kind taken.
     losses_ : dict of str to float
         By kind, the CRPS that "auto" compared; empty for a given kind.
+    origin_, unit_ : float
+        Experts are told the centre as (m(x) - origin) / unit.
     shrinkage_ : float
         Factor of the scale of new rows, whose centre is the mean of all folds' models
         and so misses by less than the out-of-fold centre of one of them.
@@ -61,8 +63,12 @@ class Frame:
 
     def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
-        y, w = sample.y, sample.weight
+        # By squares one value far out would outweigh all rows together; where it lies
+        # in the coordinate the thresholds and tails are told.
+        tame = sample.tame()
+        y, w = tame.y, tame.weight
         seed, jobs = self.random_state, self.n_jobs
+        self.origin_, self.unit_ = single_precision(y)
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
         # Each kind is the one before with a stage more, so all of them cost one fit.
@@ -74,7 +80,7 @@ class Frame:
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
             with progress.stage("centre"):
-                self.centre_.fit(sample)
+                self.centre_.fit(tame)
             centers = self.centre_.oof_
             known["center"] = centers, scales
             # New rows get the mean of the folds' models, whose squared error is less by
@@ -85,7 +91,7 @@ class Frame:
         if self.kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
-                self.scale_.fit(replace(sample, y=y - centers))
+                self.scale_.fit(replace(tame, y=y - centers))
             known["standardize"] = centers, self.scale_.oof_
         self.kind_, self.losses_ = self.kind, {}
         if self.kind == "auto":
@@ -95,7 +101,7 @@ class Frame:
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
         self.oof_center_, self.oof_scale_ = known[self.kind_]
-        self.oof_coordinate_ = (y - self.oof_center_) / self.oof_scale_
+        self.oof_coordinate_ = (sample.y - self.oof_center_) / self.oof_scale_
         return self
 
     def locate(self, table: Table) -> tuple[Float64Array, Float64Array]:
@@ -121,6 +127,7 @@ class Frame:
     ) -> Table:
         if self.kind_ is None:
             return table
+        center = (center - self.origin_) / self.unit_
         columns = {"center(x)": center, "log scale(x)": log_scale}
         return table.with_columns(**columns)
 

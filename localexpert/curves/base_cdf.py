@@ -16,6 +16,7 @@ from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert._validation import check_array, check_increasing, check_number
 from localexpert.curves.chords import STEEPEST, steepest_slopes
 from localexpert.curves.marginal import distinct_values, fit_tail, smooth_quantiles
+from localexpert.data.ordinary import ordinary_range
 
 # Levels of the curve between the tails, equally spaced in probit.
 _N_LEVELS = 41
@@ -156,7 +157,9 @@ class BaseCDF:
         max_shape = check_number(max_shape, "max_shape", 0.0, 1.0)
         values, weight = distinct_values(r, sample_weight)
         levels = -ndtri(tail_share) * np.linspace(-1.0, 1.0, _N_LEVELS)
-        points, rates = smooth_quantiles(values, weight, levels)
+        # The tails alone are told how far out the farthest values are.
+        near = np.clip(values, *ordinary_range(values, weight))
+        points, rates = smooth_quantiles(near, weight, levels)
         slopes = np.minimum(1.0 / rates, steepest_slopes(points, levels))
         hazard = normal_hazard(float(levels[-1]))
         lower, upper = values < points[0], values > points[-1]

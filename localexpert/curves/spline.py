@@ -27,6 +27,8 @@ LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.5, 4.0
 OUTER_SHARES = (0.02, 0.1, 0.35)
 # The first and last piece of the curve, in probits, where the slope changes over.
 TAIL_STEP = 0.5
+# Above this weight of the curvature a straight line and the rest are solved apart.
+_STIFF = 1e3
 # Weights of the curvature that are compared at a time.
 _GCV_POINTS = 25
 
@@ -71,7 +73,8 @@ class ProbitSpline:
     Parameters
     ----------
     smoothing : float
-        Weight of the curvature; 0 interpolates, inf fits a straight line.
+        Weight of the curvature; 0 interpolates, inf fits a straight line between the
+        outer thresholds.
 
     Notes
     -----
@@ -251,15 +254,16 @@ def smoother_matrix(
     """Return S with S z the values at t of the natural smoothing spline of z.
 
     S = (W + smoothing K)^-1 W with K = Q R^-1 Q' (Green & Silverman 1994, eq. 2.4).
-    An infinite smoothing gives weighted linear regression.
     """
     k = len(t)
     if smoothing == 0.0 or k < 3:
         return np.eye(k)
-    if np.isinf(smoothing):
-        line = np.column_stack([np.ones(k), t])
-        gram = line.T @ (weights[:, None] * line)
-        return np.asarray(line @ np.linalg.solve(gram, line.T * weights))
+    if smoothing > _STIFF:
+        # The curvature would drown W. By their eq. 2.6 only the part that bends is
+        # solved for; at infinity what stays is weighted linear regression.
+        q, r = _bends(t)
+        bent = np.linalg.solve(r / smoothing + q.T @ (q / weights[:, None]), q.T)
+        return np.asarray(np.eye(k) - q / weights[:, None] @ bent)
     system = np.diag(weights) + smoothing * curvature_matrix(t)
     return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
 
@@ -305,14 +309,19 @@ def _gcv(
 
 def curvature_matrix(t: Float64Array) -> Float64Array:
     """Return K with z'Kz = int g''^2 for the natural spline g through z at t."""
+    q, r = _bends(t)
+    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
+
+
+def _bends(t: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return Q and R with K = Q R^-1 Q'."""
     h = np.diff(t)
     # Green & Silverman (1994), eqs. 2.1 and 2.2: Q' takes second differences of z per
     # step, R holds the integrals of products of the hats that g'' is made of.
     chords = np.diff(np.eye(len(t)), axis=0) / h[:, None]
     q = np.ascontiguousarray(np.diff(chords, axis=0).T)
     beside = np.diag(h[1:-1] / 6.0, 1)
-    r = np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
-    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
+    return q, np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
 
 
 def _finish(

@@ -192,7 +192,12 @@ def _read_folds(
     folds = []
     for pair in pairs:
         # Indexing reads masks and row numbers of any sign; an empty list is of floats.
-        parts = [np.asarray(part) for part in pair]
+        try:
+            train, test = (np.asarray(part) for part in pair)
+        except (TypeError, ValueError) as error:
+            msg = f"`cv` must yield pairs of row numbers, got {pair!r}."
+            raise TypeError(msg) from error
+        parts = train, test
         train, test = (
             np.sort(every[part if part.size else part.astype(np.intp)])
             for part in parts

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
+from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
 
 
@@ -47,6 +48,15 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def tame(self) -> Sample:
+        """Return the rows for what is learned by squares: no target is far out."""
+        low, high = ordinary_range(self.y, self.weight)
+        if not self.weight.all():
+            # What has no weight may be anything, and zero times that no number.
+            held = self.y[self.weight > 0.0]
+            low, high = max(low, held.min()), min(high, held.max())
+        return replace(self, y=np.clip(self.y, low, high))
 
     def take(self, rows: Rows) -> Sample:
         """Return some rows, renumbered; folds that hold none of them are dropped."""

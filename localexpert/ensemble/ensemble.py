@@ -13,13 +13,20 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_integer,
+    check_n_jobs,
     check_vector,
     check_weights,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.ordinary import ordinary_range
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble.learned import LearnedPool
-from localexpert.ensemble.members import common_rows, named_members, seeded_clones
+from localexpert.ensemble.members import (
+    check_members,
+    common_rows,
+    named_members,
+    seeded_clones,
+)
 from localexpert.ensemble.weights import crps_matrices
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, can_pool_scores
@@ -153,10 +160,10 @@ class DistributionEnsemble(DistributionRegressor):
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, n)
         seed = self._check_parameters()
+        members = seeded_clones(named_members(self.members), seed, self.n_jobs)
+        check_members(members, target, sample_weight, groups)
         fitted = {}
-        for name, member in seeded_clones(
-            named_members(self.members), seed, self.n_jobs
-        ):
+        for name, member in members:
             fitted[name] = member.fit(table, target, sample_weight, groups)
         return self._learn(fitted, target, sample_weight, groups, seed)
 
@@ -208,8 +215,9 @@ class DistributionEnsemble(DistributionRegressor):
     ) -> Self:
         """Weight fitted members by what they said out of fold."""
         rows = common_rows(fitted, y)
-        target = y[rows]
         weight = check_weights(sample_weight, len(y))[rows]
+        # A score that grows with the distance would be that of the farthest row alone.
+        target = np.clip(y[rows], *ordinary_range(y[rows], weight))
         parts = check_groups(groups, len(y))
         if parts is not None:
             parts = parts[rows]
@@ -268,6 +276,7 @@ class DistributionEnsemble(DistributionRegressor):
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
         seed = check_integer(seed, "random_state", 0)
+        check_n_jobs(self.n_jobs)
         check_choice(self.pool, "pool", ("auto", "linear", "probit"))
         recalibration = make_recalibration(self.recalibrate, seed)
         if recalibration is not None and recalibration.holds_out:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
@@ -95,6 +96,31 @@ def seeded_clones(
                 own.set_params(**{key: value})
         out.append((name, own))
     return out
+
+
+def check_members(
+    members: list[tuple[str, Any]],
+    y: Float64Array,
+    sample_weight: Float64Array | None,
+    groups: ArrayLike | None,
+) -> None:
+    """Refuse parameters of any member before the first is fitted.
+
+    Parameters
+    ----------
+    members : list of (name, regressor)
+    y : ndarray of shape (n,)
+    sample_weight : ndarray of shape (n,), optional
+    groups : array-like of shape (n,), optional
+    """
+    held = y if sample_weight is None else y[sample_weight > 0.0]
+    for name, member in members:
+        if isinstance(member, LocalExpertRegressor):
+            try:
+                member._check_parameters(held, groups)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"This is the member {name!r}.")
+                raise
 
 
 def common_rows(fitted: Mapping[str, Any], y: Float64Array) -> Rows:

@@ -6,6 +6,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from calibration.typing import Float64Array
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.tasks import Tasks
+
+_ROUNDING = 1e-6
 
 
 class Experts(BaseEstimator, metaclass=ABCMeta):
@@ -73,7 +76,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
             delattr(self, name)
         self.reader_ = tasks.table.reader
         self.thresholds_ = tasks.thresholds
-        self.oof_probabilities_ = self._fit(tasks)
+        self.oof_probabilities_ = self._check_answers(self._fit(tasks), tasks.n)
         return self
 
     def predict(self, X: Any) -> Float64Array:
@@ -90,11 +93,27 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
             The mean over the models of the folds, or what the refit says.
         """
         check_is_fitted(self)
-        return self._predict(self._read(X))
+        table = self._read(X)
+        return self._check_answers(self._predict(table), len(table))
 
     def _read(self, X: Any) -> Table:
         """Return new rows, of a stage that has read them or of a user."""
         return X if isinstance(X, Table) else self.reader_.read(X)
+
+    def _check_answers(self, p: Float64Array, n: int) -> Float64Array:
+        """Refuse what a strategy may not say, for nothing after it would notice."""
+        if np.shape(p) != (n, len(self.thresholds_)):
+            wrong = f"shape {np.shape(p)} for {n} rows"
+        # Sums of probabilities leave [0, 1] by rounding, of float32 by this much.
+        elif ((p >= -_ROUNDING) & (p <= 1.0 + _ROUNDING)).all():
+            return p
+        else:
+            wrong = f"values from {np.min(p):g} to {np.max(p):g}"
+        msg = (
+            f"{type(self).__name__} must say a probability in [0, 1] for every row and "
+            f"threshold, got {wrong}."
+        )
+        raise ValueError(msg)
 
     @abstractmethod
     def _check_parameters(self) -> None:

@@ -158,8 +158,11 @@ class ExpertCalibration(BaseEstimator):
     def _kinds(self) -> dict[str, ScoreCalibrator]:
         """Return the candidates by name; the first is doing nothing, if any is."""
         bagged = BaggedIsotonicCalibrator(50, random_state=self.random_state)
+        check_calibrator(self.calibrator)
         if self.calibrator is None:
             return {"identity": IdentityCalibrator()}
+        if isinstance(self.calibrator, ScoreCalibrator):
+            return {type(self.calibrator).__name__: self.calibrator}
         if self.calibrator == "auto":
             return {
                 "identity": IdentityCalibrator(),
@@ -168,16 +171,21 @@ class ExpertCalibration(BaseEstimator):
             }
         if self.calibrator == "isotonic":
             return {"isotonic": IsotonicCalibrator()}
-        if self.calibrator == "bagged_isotonic":
-            return {"bagged_isotonic": bagged.set_params(n_bags=500)}
-        if not isinstance(self.calibrator, ScoreCalibrator):
-            names = ", ".join(repr(name) for name in NAMED)
-            msg = (
-                f"`calibrator` must be None, one of {names} or a ScoreCalibrator, "
-                f"got {self.calibrator!r}."
-            )
-            raise ValueError(msg)
-        return {type(self.calibrator).__name__: self.calibrator}
+        return {"bagged_isotonic": bagged.set_params(n_bags=500)}
+
+
+def check_calibrator(calibrator: Any) -> None:
+    """Refuse what cannot calibrate the probabilities of a threshold."""
+    named = isinstance(calibrator, str) and calibrator in NAMED
+    if isinstance(calibrator, ScoreCalibrator):
+        calibrator._check_parameters()
+    elif calibrator is not None and not named:
+        names = ", ".join(repr(name) for name in NAMED)
+        msg = (
+            f"`calibrator` must be None, one of {names} or a ScoreCalibrator, "
+            f"got {calibrator!r}."
+        )
+        raise ValueError(msg)
 
 
 def _fold_summaries(

@@ -28,6 +28,10 @@ _GREEDY = ("catboost", "lightgbm", "xgboost")
 _THREAD_PARAMETERS = ("n_jobs", "nthread", "thread_count")
 
 
+# Sums of probabilities leave [0, 1] by rounding, of float32 by this much at most.
+_ROUNDING = 1e-6
+
+
 class Model(Protocol):
     """A fitted expert of one threshold."""
 
@@ -52,9 +56,19 @@ class ProbabilityModel(NamedTuple):
 
     def predict(self, X: Any) -> Float64Array:
         """Return the probability of class 1, shape (n,)."""
-        place = list(self.estimator.classes_).index(True)
+        classes = list(self.estimator.classes_)
         answer = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-        return np.clip(answer[:, place], 0.0, 1.0)
+        if len(classes) != 2 or answer.shape != (X.shape[0], 2):
+            msg = f"shape {answer.shape} for {X.shape[0]} rows and classes {classes}"
+        else:
+            p = answer[:, classes.index(True)]
+            if ((p >= -_ROUNDING) & (p <= 1.0 + _ROUNDING)).all():
+                return np.clip(p, 0.0, 1.0)
+            msg = f"values from {p.min():g} to {p.max():g}"
+            msg = "NaN" if np.isnan(p).any() else msg
+        name = type(self.estimator).__name__
+        msg = f"{name} must predict probabilities in [0, 1] of two classes, got {msg}"
+        raise ValueError(msg)
 
 
 class DecisionModel(NamedTuple):
@@ -72,8 +86,21 @@ class DecisionModel(NamedTuple):
 
     def predict(self, X: Any) -> Float64Array:
         """Return the probability of class 1, shape (n,)."""
-        decision = np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+        decision = _decide(self.estimator, X)
         return expit(self.offset + (decision - self.mean) / self.spread)
+
+
+def _decide(classifier: Any, X: Any) -> Float64Array:
+    """Return decisions; refuse what are not so many numbers."""
+    decision = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    if decision.shape != (X.shape[0],) or not np.isfinite(decision).all():
+        wrong = f"shape {decision.shape} for {X.shape[0]} rows"
+        if decision.shape == (X.shape[0],):
+            wrong = "NaN or infinity"
+        name = type(classifier).__name__
+        msg = f"{name} must decide on every row by a number, got {wrong}"
+        raise ValueError(msg)
+    return decision
 
 
 class _Failure(NamedTuple):
@@ -193,9 +220,6 @@ def _attempt(
         probabilities = np.empty(0)
         if len(test):
             probabilities = model.predict(take_rows(tasks.table.given, test))
-        if not np.isfinite(probabilities).all():
-            msg = f"{type(classifier).__name__} predicts NaN or infinity"
-            raise ValueError(msg)
     except Exception as error:
         return _Failure(error, clone(classifier))
     return model, probabilities
@@ -214,7 +238,7 @@ def _fit_one(
     classifier.fit(X, labels, **options)
     if hasattr(classifier, "predict_proba"):
         return ProbabilityModel(classifier)
-    decision = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    decision = _decide(classifier, X)
     mean, spread = float(decision.mean()), float(decision.std())
     # Equal decisions differ by rounding, which must not be blown up.
     if spread <= 1e-9 * abs(mean):

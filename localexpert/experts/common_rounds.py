@@ -83,7 +83,7 @@ class BrierSum:
 
     def __init__(self, tasks: Tasks, rows: Rows):
         self.labels = tasks.r[rows][:, None] <= tasks.thresholds
-        self.widths = threshold_widths(tasks.thresholds)
+        self.widths = threshold_widths(tasks.thresholds, tasks.r, tasks.weights)
         # Where no row has a weight the fold has none in the mean either.
         weights = tasks.weights[rows]
         self.weights = weights / max(weights.sum(), np.finfo(float).tiny)

@@ -87,6 +87,7 @@ class JointXGBoost(Experts):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
+        _load_xgboost()
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         check_integer(self.max_depth, "max_depth", 1)
         check_number(self.min_child_weight, "min_child_weight", 0.0)

@@ -71,7 +71,8 @@ class PooledExperts:
         # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
         # In units of y: `importance` carries the coordinate of the frame back.
         below = sample.y[:, None] <= thresholds
-        cost = np.outer(sample.weight * importance, threshold_widths(thresholds))
+        widths = threshold_widths(thresholds, sample.y, sample.weight)
+        cost = np.outer(sample.weight * importance, widths)
         answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
         self.losses_ = {
             name: float((cost * (p - below) ** 2).sum() / sample.weight.sum())

@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_vector,
     check_weights,
 )
+from localexpert.data.ordinary import ordinary_range
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
@@ -25,6 +26,8 @@ _TAIL_LEVELS = np.array([0.005, 0.01, 0.02])
 _LEAST_TAIL_WEIGHT = 10.0
 # Shares of the weight beyond which a value is an outlier to evenly spaced thresholds.
 _BUFFER = np.array([0.01, 0.99])
+# Values that are far out count as this share of the others' range beyond it.
+_MARGIN = 0.05
 # A value repeated by accident of rounding is no atom: least weight that makes one.
 _LEAST_ATOM_WEIGHT = 5.0
 # Up to so many values need few rows each to make a target discrete.
@@ -102,6 +105,7 @@ def place_thresholds(
     if not isinstance(method, str):
         return _check_numbers(check_vector(method, "method"), values)
     check_choice(method, "method", ("quantile", "uniform"))
+    values = _draw_near(values)
     n_thresholds = check_integer(n_thresholds, "n_thresholds", 1)
     if method == "uniform":
         low, high = _nearest_values(values, _BUFFER)
@@ -230,12 +234,17 @@ def cuts_between(values: Float64Array) -> Float64Array:
     return cuts
 
 
-def threshold_widths(thresholds: Float64Array) -> Float64Array:
+def threshold_widths(
+    thresholds: Float64Array, r: Float64Array, weight: Float64Array
+) -> Float64Array:
     """Return the width that each threshold stands for in a sum over them, shape (N,).
 
     Half of the way to either neighbour; an end stands for as much outside as inside.
+    The way to values of `r` that are far out does not count.
     """
-    return np.gradient(thresholds) if len(thresholds) > 1 else np.ones(1)
+    if len(thresholds) == 1:
+        return np.ones(1)
+    return np.gradient(np.clip(thresholds, *ordinary_range(r, weight)))
 
 
 def _summarise(
@@ -248,6 +257,22 @@ def _summarise(
     weight = np.bincount(place, weights).astype(np.float64)
     cumulative = np.cumsum(weight)
     return _Values(distinct, weight, cumulative / cumulative[-1])
+
+
+def _draw_near(values: _Values) -> _Values:
+    """Return the values with those that are far out as one, beside the others.
+
+    A cut in the middle of the way to them would stand for nothing, in no man's land.
+    """
+    shares = np.diff(values.cumulative, prepend=0.0)
+    low, high = ordinary_range(values.distinct, shares)
+    if np.isinf(high):
+        return values
+    margin = _MARGIN * (high - low)
+    near = np.clip(values.distinct, low - margin, high + margin)
+    last = np.flatnonzero(np.diff(near, append=np.inf))
+    weight = np.diff(np.cumsum(values.weight)[last], prepend=0.0)
+    return _Values(near[last], weight, values.cumulative[last])
 
 
 def _nearest_values(values: _Values, levels: Float64Array) -> Float64Array:

@@ -78,7 +78,7 @@ class ContinuousForecaster:
         self.base_ = BaseCDF.fit(r, sample.weight)
         self.n_ = float(sample.weight.sum())
         with progress.stage("spline"):
-            self._choose_builder(sample.y, sample.weight)
+            self._choose_builder(sample.tame().y, sample.weight)
         self.oof_law_ = self._law(
             self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
         )

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -22,6 +23,8 @@ from localexpert.laws.law import Law
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
+# The marginal of a coordinate is told to this share of its size, or better.
+_LEAST_SPAN = 1e-10
 
 
 class Forecaster(Protocol):
@@ -76,13 +79,13 @@ class Plan:
         held, weight = sample.y[present], sample.weight[present]
         n = len(held)
         placed = settings.places_thresholds
-        _check_held(settings, held)
         atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
         rest = np.unique(held[~np.isin(held, atoms)])
         few = len(atoms) > 0 and len(rest) < _LEAST_REST
         if few or (placed and is_discrete(held, sample_weight=weight)):
             choice = DiscreteForecaster(_experts(settings, n), settings.bounds)
             return cls("discrete", choice)
+        _check_told_apart(held, weight)
         smooth = ContinuousForecaster(
             frame=settings.make_frame(),
             thresholds=settings.thresholds,
@@ -107,13 +110,13 @@ def _experts(settings: Settings, n: int) -> CalibratedExperts:
     return CalibratedExperts(settings.members(n), settings.make_calibration())
 
 
-def _check_held(settings: Settings, y: Float64Array) -> None:
-    """Refuse bounds that do not hold every target."""
-    low, high = settings.bounds
-    outside = y[(y < low) | (y > high)]
-    if len(outside):
+def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
+    """Refuse a smooth target of which floats tell little but where it lies."""
+    near = np.clip(y, *ordinary_range(y, weight))
+    size = float(np.abs(near).max())
+    if np.ptp(near) < _LEAST_SPAN * size:
         msg = (
-            f"`bounds` must hold every y, got ({low:g}, {high:g}) and "
-            f"y = {outside[0]:g}."
+            f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
+            f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
         )
         raise ValueError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,9 +15,11 @@ from localexpert._validation import (
     check_choice,
     check_increasing,
     check_integer,
+    check_n_jobs,
     check_vector,
 )
 from localexpert.coordinate import Frame
+from localexpert.coordinate.families import predicts_numbers
 from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
 from localexpert.experts import (
     Experts,
@@ -24,7 +27,7 @@ from localexpert.experts import (
     JointForest,
     SharedBoosting,
 )
-from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
 
 FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
@@ -76,9 +79,13 @@ class Settings:
     seed: int
 
     @classmethod
-    def check(cls, model: Any, *, out_of_bag: bool, seed: int) -> Settings:
-        """Read the parameters of a regressor, and refuse what cannot be fitted."""
+    def check(
+        cls, model: Any, y: Float64Array, *, out_of_bag: bool, seed: int
+    ) -> Settings:
+        """Read the parameters of a regressor, and refuse what cannot be fitted to y."""
         thresholds = _check_thresholds(model.thresholds)
+        check_calibrator(model.calibrator)
+        check_n_jobs(model.n_jobs)
         return cls(
             expert=model.expert,
             thresholds=thresholds,
@@ -88,11 +95,7 @@ class Settings:
             strategy=_check_strategy(model.strategy, model.expert),
             calibrator=model.calibrator,
             smoothing=_check_smoothing(model.smoothing),
-            bounds=(
-                (-np.inf, np.inf)
-                if model.bounds is None
-                else check_bounds(model.bounds)
-            ),
+            bounds=_check_bounds(model.bounds, y),
             out_of_bag=out_of_bag,
             n_jobs=model.n_jobs,
             seed=seed,
@@ -148,17 +151,20 @@ def _check_thresholds(thresholds: Any) -> str | Float64Array:
         check_choice(thresholds, "thresholds", ("quantile", "uniform"))
         return thresholds
     numbers = check_vector(thresholds, "thresholds")
+    if np.asarray(thresholds).dtype.kind == "b":
+        msg = f"`thresholds` must be numbers, got {thresholds!r}."
+        raise TypeError(msg)
     check_increasing(numbers, "thresholds")
     return numbers
 
 
 def _check_frame(kind: Any, *, named: bool) -> FrameKind:
     """Return the kind of frame; thresholds given as numbers are in units of y."""
-    if kind is not None and kind not in _FRAMES:
+    if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
         msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
         raise ValueError(msg)
     if named:
-        return kind  # type: ignore[no-any-return]
+        return kind  # type: ignore[return-value]
     if kind not in (None, "auto"):
         msg = (
             "`frame` must be None where `thresholds` are given in units of y, "
@@ -174,8 +180,7 @@ def _check_center(center: Any) -> Any:
         return center
     given = center if isinstance(center, list | tuple) and center else [center]
     for one in given:
-        fits = hasattr(one, "fit") and hasattr(one, "predict")
-        if isinstance(one, str | type) or not fits:
+        if not predicts_numbers(one):
             msg = (
                 '`center` must be "stack", a regressor or a list of them, '
                 f"got {one!r}; without a centre take frame=None."
@@ -189,6 +194,7 @@ def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
     if expert is not None:
         check_classifier(expert, "expert")
     if isinstance(strategy, Experts):
+        strategy._check_parameters()
         return strategy
     check_choice(strategy, "strategy", _STRATEGIES)
     if expert is None or strategy == "independent":
@@ -202,10 +208,29 @@ def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
     raise ValueError(msg)
 
 
+def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
+    """Return least and greatest possible y, which hold all of them."""
+    if bounds is None:
+        return -np.inf, np.inf
+    low, high = check_bounds(bounds)
+    outside = y[(y < low) | (y > high)]
+    if len(outside):
+        msg = (
+            f"`bounds` must hold every y, got ({low:g}, {high:g}) and "
+            f"y = {outside[0]:g}."
+        )
+        raise ValueError(msg)
+    return low, high
+
+
 def _check_smoothing(smoothing: Any) -> float | str:
     if isinstance(smoothing, str):
         check_choice(smoothing, "smoothing", ("auto", "pchip", "smoothing_spline"))
-    elif isinstance(smoothing, bool) or not smoothing >= 0.0:
+    elif (
+        isinstance(smoothing, bool)
+        or not isinstance(smoothing, Real)
+        or not float(smoothing) >= 0.0
+    ):
         msg = (
             '`smoothing` must be "auto", "pchip", "smoothing_spline" or a number of '
             f"at least 0, got {smoothing!r}."

@@ -51,6 +51,9 @@ class Recalibration(ABC):
         self
         """
 
+    def _check_parameters(self) -> None:  # noqa: B027
+        """Refuse invalid constructor arguments, before anything is fitted."""
+
     @abstractmethod
     def choices(self) -> dict[str, Any]:
         """Return what was chosen.

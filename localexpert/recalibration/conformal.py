@@ -129,6 +129,7 @@ class ConformalRecalibration(Recalibration):
         self
         """
         del folds
+        self._check_parameters()
         target, weight = check_rows(law, y, sample_weight)
         # Weights count rows, but a row of weight 30 is still one order statistic.
         n_held = min(float((weight > 0.0).sum()), float(weight.sum()))
@@ -162,16 +163,19 @@ class ConformalRecalibration(Recalibration):
         """
         return {"kind": "conformal", "bound": self.bound_}
 
+    def _check_parameters(self) -> None:
+        if not isinstance(self.largest_gap, str):
+            check_integer(self.largest_gap, "largest_gap", 1)
+        elif self.largest_gap != "auto":
+            msg = (
+                f'`largest_gap` must be "auto" or an integer, got {self.largest_gap!r}.'
+            )
+            raise ValueError(msg)
+
     def _gap(self, total: float) -> int:
         if isinstance(self.largest_gap, str):
-            if self.largest_gap != "auto":
-                msg = (
-                    '`largest_gap` must be "auto" or an integer, '
-                    f"got {self.largest_gap!r}."
-                )
-                raise ValueError(msg)
             return int(np.ceil(np.sqrt(total)))
-        gap = check_integer(self.largest_gap, "largest_gap", 1)
+        gap = self.largest_gap
         if 2 * gap > total:
             msg = (
                 "`largest_gap` must be at most half the number of calibration rows "
@@ -256,10 +260,12 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
     if recalibrate is None:
         return None
     if isinstance(recalibrate, Recalibration):
+        recalibrate._check_parameters()
         return deepcopy(recalibrate)
-    if recalibrate == "pit":
+    named = recalibrate if isinstance(recalibrate, str) else ""
+    if named == "pit":
         return PitRecalibration(random_state=seed)
-    if recalibrate == "conformal":
+    if named == "conformal":
         return ConformalRecalibration(random_state=seed)
     msg = (
         '`recalibrate` must be None, "pit", "conformal" or a Recalibration, '

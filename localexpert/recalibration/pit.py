@@ -105,10 +105,8 @@ class PitRecalibration(Recalibration):
         self
         """
         target, weight = check_rows(law, y, sample_weight)
-        pulls = sorted(
-            (check_number(s, "strengths", 0.0, np.inf) for s in self.strengths),
-            reverse=True,
-        )
+        self._check_parameters()
+        pulls = sorted(self.strengths, reverse=True)
         n = len(target)
         if folds is None:
             folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
@@ -121,6 +119,10 @@ class PitRecalibration(Recalibration):
         self.map_ = fit_curve(cells.total(), self.strength_)
         self.oof_map_ = ProbitMap.by_row(maps, number)
         return self
+
+    def _check_parameters(self) -> None:
+        for strength in self.strengths:
+            check_number(strength, "strengths", 0.0, np.inf)
 
     def choices(self) -> dict[str, Any]:
         """Return the strength, and what the others scored.

@@ -12,8 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_weights
+from localexpert._validation import (
+    check_integer,
+    check_row_weights,
+    check_target_size,
+)
 from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -32,6 +37,9 @@ from localexpert.regressor.base import DistributionRegressor
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
+
+# What forests take.
+_LARGEST_SEED = 2**32 - 1
 
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
@@ -194,17 +202,19 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """
         given, target = self._check_data(X, y)
         n = len(target)
-        weight = check_weights(sample_weight, n)
+        check_target_size(target)
+        weight = check_row_weights(sample_weight, n)
         target = merge_near_values(target, weight)
         groups = check_groups(groups, n)
-        settings = self._check_settings(groups)
-        stacker = make_stacker(self.stacker)
-        recalibration = make_recalibration(self.recalibrate, settings.seed)
-        verbose = check_integer(self.verbose, "verbose", 0)
+        settings, stacker, recalibration = self._check_parameters(
+            target[weight > 0.0], groups
+        )
+        warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_, aside = np.arange(n), np.arange(0)
-        with show_progress(verbose, type(self).__name__):
+        with show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
+                make_folds(n, self.cv, target, groups, settings.seed)
                 return self._fit_constant(given, target, weight)
             if recalibration is not None and recalibration.holds_out:
                 self.fitted_rows_, aside = set_aside(
@@ -236,15 +246,23 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         folds = make_folds(len(rows), self.cv, y[rows], parts, seed, weight[rows])
         return Sample(table, y[rows], weight[rows], folds)
 
-    def _check_settings(self, groups: Any) -> Settings:
+    def _check_parameters(
+        self, y: Float64Array, groups: Any
+    ) -> tuple[Settings, Stacker | None, Recalibration | None]:
         """Return the parameters as the stages read them, with one seed for all."""
+        check_integer(self.verbose, "verbose", 0)
         seed = self.random_state
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
         # Rows of the user's own folds may depend on each other within a fold.
         own_folds = groups is not None or not isinstance(self.cv, str | Integral)
         seed = check_integer(seed, "random_state", 0)
-        return Settings.check(self, out_of_bag=not own_folds, seed=seed)
+        if seed > _LARGEST_SEED:
+            msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
+            raise ValueError(msg)
+        settings = Settings.check(self, y, out_of_bag=not own_folds, seed=seed)
+        recalibration = make_recalibration(self.recalibrate, seed)
+        return settings, make_stacker(self.stacker), recalibration
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Law:
         """Fit every stage of the road, and return what it says out of fold."""
@@ -268,7 +286,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         features = self.meta_features_.of(PredictiveDistribution(law))
         with current_progress().stage("stacker"):
             stacker.fit(
-                features, sample, n_jobs=settings.n_jobs, random_state=settings.seed
+                features,
+                sample.tame(),
+                n_jobs=settings.n_jobs,
+                random_state=settings.seed,
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import Fitted
+from localexpert._validation import check_flag
+from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -137,8 +138,7 @@ class Stacker(BaseEstimator):
         inputs = self._inputs(features, table)
         if isinstance(self.estimator_, Corrections):
             return self.estimator_.predict(features, inputs)
-        answer = self.estimator_.predict(inputs)
-        return np.asarray(answer, dtype=np.float64)
+        return ask(self.estimator_, inputs)
 
     def _inputs(self, features: Float64Array, table: Table) -> Float64Array:
         """Return what the meta-regressor reads: the features, and rows if asked for."""
@@ -162,15 +162,14 @@ def make_stacker(given: Any) -> Stacker | None:
         return None
     stacker = clone(given) if isinstance(given, Stacker) else Stacker(given)
     inner = stacker.estimator
+    check_flag(stacker.passthrough, "passthrough")
     if isinstance(inner, str) and inner == "auto":
         return stacker
     rule = '`stacker` must be "auto", a regressor, a Stacker or None'
     if isinstance(inner, str):
         msg = f"{rule}, got {inner!r}."
         raise ValueError(msg)
-    if isinstance(inner, type) or not (
-        hasattr(inner, "fit") and hasattr(inner, "predict")
-    ):
+    if not predicts_numbers(inner):
         msg = f"{rule}, got {inner!r}."
         raise TypeError(msg)
     return stacker

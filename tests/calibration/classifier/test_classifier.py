@@ -290,7 +290,8 @@ def test_probabilities_beyond_0_and_1_by_rounding_only_are_clipped(data):
     base = Constant(np.float32([-1e-7, 1.0000001]))
     model = CalibratedClassifier(base, IdentityCalibrator()).fit(X, y)
     assert model.predict_proba(X[:1]).tolist() == [[0.0, 1.0]]
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.1"):
+    wrong = r"`scores of Constant` must lie in \[0, 1\], got 1.1"
+    with pytest.raises(ValueError, match=wrong):
         model.set_params(estimator=Constant([-0.1, 1.1])).fit(X, y)
 
 
@@ -752,8 +753,21 @@ def test_no_warning_on_ordinary_data(data):
         (
             {"estimator": Constant([0.0, np.nan])},
             ValueError,
-            "`scores` must be finite, got nan",
+            "`scores of Constant` must be finite, got nan",
         ),
+        (
+            {"estimator": GaussianNB},
+            TypeError,
+            "`estimator` must be a classifier.*got <class",
+        ),
+        (
+            {"calibrator": np.array([1.0, 2.0])},
+            TypeError,
+            r"`calibrator` must be a ScoreCalibrator.*got array",
+        ),
+        ({"n_jobs": 0}, ValueError, "`n_jobs` must not be 0, got 0"),
+        ({"n_jobs": "2"}, TypeError, "`n_jobs` must be an integer or None, got '2'"),
+        ({"n_jobs": True}, TypeError, "`n_jobs` must be an integer or None, got True"),
     ],
 )
 def test_parameters_refused(data, params, error, match):

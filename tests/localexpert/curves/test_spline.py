@@ -105,8 +105,22 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(builder, p_fi
 
 def test_infinite_smoothing_is_the_limit():
     weights = probit_precision(T)
-    limit = smoother_matrix(T, weights, 1e9)
-    np.testing.assert_allclose(smoother_matrix(T, weights, np.inf), limit, atol=1e-4)
+    line = np.column_stack([np.ones(len(T)), T])
+    limit = (
+        line
+        @ np.linalg.lstsq(np.sqrt(weights)[:, None] * line, np.diag(weights**0.5))[0]
+    )
+    for smoothing in (1e10, 1e16, 1e300, np.inf):
+        smoother = smoother_matrix(T, weights, smoothing)
+        np.testing.assert_allclose(smoother, limit, atol=1e-8)
+
+
+def test_heavy_smoothing_is_that_of_the_textbook():
+    weights = probit_precision(T)
+    system = np.diag(weights) + 1e4 * curvature_matrix(T)
+    expected = np.linalg.solve(system, np.diag(weights))
+    ours = smoother_matrix(T, weights, 1e4)
+    np.testing.assert_allclose(ours, expected, atol=1e-8)
 
 
 def test_smoothing_takes_noise_off(rng):

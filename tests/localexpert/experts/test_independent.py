@@ -236,8 +236,50 @@ def test_failures_of_boosters_and_later_folds_are_named(problem):
 
 
 def test_nan_probabilities_are_refused(problem):
-    with pytest.raises(RuntimeError, match="fold 0 failed: Moody predicts NaN"):
+    with pytest.raises(RuntimeError, match=r"fold 0 failed: Moody must .* got NaN"):
         IndependentExperts(Moody(nan=True)).fit(*problem)
+
+
+class Astray(ClassifierMixin, BaseEstimator):
+    """Answers that are no probabilities of two classes, or no decisions."""
+
+    def __init__(self, answer=None, decides=None):
+        self.answer = answer
+        self.decides = decides
+
+    def fit(self, _X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def __getattr__(self, name):
+        given = {"predict_proba": "answer", "decision_function": "decides"}
+        value = self.__dict__.get(given.get(name, ""))
+        if value is None:
+            raise AttributeError(name)
+        return lambda X: np.tile(value, (len(X), 1)[: 1 + np.ndim(value)])
+
+
+@pytest.mark.parametrize(
+    ("classifier", "wrong"),
+    [
+        (Astray(answer=[-0.5, 1.5]), r"in \[0, 1\] .* got values from 1.5 to 1.5"),
+        (Astray(answer=[1.2, -0.2]), "got values from -0.2 to -0.2"),
+        (Astray(answer=[0.2, 0.3, 0.5]), r"got shape \(67, 3\) for 67 rows"),
+        (Astray(decides=[0.5, 0.5]), r"by a number, got shape \(133, 2\)"),
+        (Astray(decides=np.inf), "by a number, got NaN or infinity"),
+    ],
+)
+def test_answers_that_are_no_probabilities_are_refused(problem, classifier, wrong):
+    with pytest.raises(RuntimeError, match=f"in fold 0 failed: Astray must .*{wrong}"):
+        IndependentExperts(classifier).fit(*problem)
+
+
+def test_new_rows_are_answered_in_probabilities_too(problem):
+    model = IndependentExperts(Astray(answer=[0.4, 0.6])).fit(*problem)
+    for fitted in model.models_[0]:
+        fitted.estimator.answer = [-1.0, 2.0]
+    with pytest.raises(ValueError, match=r"Astray must .* got values from 2 to 2"):
+        model.predict(problem[0])
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,30 @@ def test_find_atoms(rng):
 
 
 def test_widths_are_half_of_the_way_to_either_neighbour():
-    assert threshold_widths(np.array([0.0, 1.0, 3.0])).tolist() == [1.0, 1.5, 2.0]
-    assert threshold_widths(np.array([5.0])).tolist() == [1.0]
-    assert threshold_widths(np.array([0.0, 2.0])) == pytest.approx([2.0, 2.0])
+    r, weight = np.linspace(-1.0, 6.0, 100), np.ones(100)
+    for cuts, widths in (
+        ([0.0, 1.0, 3.0], [1.0, 1.5, 2.0]),
+        ([5.0], [1.0]),
+        ([0.0, 2.0], [2.0, 2.0]),
+    ):
+        assert threshold_widths(np.array(cuts), r, weight).tolist() == widths
+
+
+def test_the_way_to_values_far_out_has_no_width():
+    r = np.append(np.arange(100.0), 1e12)
+    cuts = np.array([49.5, 97.5, 0.5e12])
+    assert threshold_widths(cuts, r, np.ones(101)).tolist() == [48.0, 24.75, 1.5]
+
+
+@pytest.mark.parametrize("method", ["quantile", "uniform"])
+@pytest.mark.parametrize("fill", [9.97e36, -999999.0])
+def test_values_far_out_draw_no_threshold_to_them(rng, method, fill):
+    r = rng.normal(size=1000)
+    r[:15] = fill
+    cuts = place_thresholds(r, 199, method)
+    rest = r[15:]
+    assert rest.min() - 1.0 < cuts[0] < cuts[-1] < rest.max() + 1.0
+    # Whether a value is far out is still asked, by the cut between.
+    if method == "quantile":
+        far = r <= cuts[0] if fill < 0.0 else r > cuts[-1]
+        assert far.sum() == 15

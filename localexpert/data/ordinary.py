@@ -1,0 +1,111 @@
+"""The ordinary range of a target: what lies far outside must not steer a fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from calibration import CalibrationWarning
+from calibration.typing import Float64Array
+
+# Values are far out where the distance to the median grows at once by this factor...
+_LEAST_JUMP = 50.0
+# ...and so far that of values with a power law as their tail, whatever the power, one
+# sample in so many has such a jump.
+_SAMPLES = 1e6
+# Of so few rows that nothing is known of their tail: the logarithm of the factor.
+_SURE = 60.0
+# The power is that of the upper tenth of the distances below, or of so many of them
+# as are no more than half.
+_TENTH, _LEAST_BELOW = 10, 20
+# Values that hold more than this share of the weight are a part of the target.
+_MOST_SHARE = 0.02
+# One value in more rows than that, up to this share, may be a code for missing ones.
+_MOST_CODES = 0.4
+
+
+def ordinary_range(
+    y: Float64Array, weight: Float64Array, most_share: float = _MOST_SHARE
+) -> tuple[float, float]:
+    """Return the least and the greatest value that are not far out.
+
+    Parameters
+    ----------
+    y, weight : ndarrays of shape (n,)
+        Rows of weight zero are absent.
+    most_share : float
+        Far values hold no more of the weight than this, or than a row on average.
+
+    Returns
+    -------
+    (float, float)
+        Infinite on both sides where nothing is far out, as of nearly all targets.
+
+    Notes
+    -----
+    With d the distances to the median in increasing order, the values from d_(j + 1)
+    on are far out if the jump J = log(d_(j + 1) / d_j) is at least log(50), and
+
+        (1 + J / (k H))^(-k) < 1e-6,
+
+    H the mean of log(d_i / d_(j - k)), i = j - k + 1, ..., j: Hill's estimate (1975).
+    Logarithms of a Pareto tail have exponential spacings, the last the longest: the
+    left side is the chance that this one is so long for its scale, which is about H.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.ordinary import ordinary_range
+    >>> y = np.append(np.linspace(0.0, 1.0, 100), 1e20)
+    >>> ordinary_range(y, np.ones(101))
+    (0.0, 1.0)
+    """
+    present = weight > 0.0
+    y, weight = y[present], weight[present]
+    order = np.argsort(y, kind="stable")
+    upto = np.cumsum(weight[order])
+    total = upto[-1]
+    # Halved, for the distance of two finite numbers may be infinite.
+    distance = np.abs(0.5 * y - 0.5 * y[order][np.searchsorted(upto, 0.5 * total)])
+    order = np.argsort(distance, kind="stable")
+    beyond = total - np.cumsum(weight[order])
+    # Values at the median itself say nothing of a spread.
+    apart = distance[order] > 0.0
+    steps, beyond = distance[order][apart], beyond[apart]
+    few = beyond <= max(most_share * total, total / len(y))
+    logs = np.log(steps)
+    jumps = np.diff(logs)
+    for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
+        k = min(max(_LEAST_BELOW, j // _TENTH), j // 2)
+        excesses = logs[j - k + 1 : j + 1] - logs[j - k]
+        # Solved for J. Few equal distances have no scale; many are one of their own.
+        longest = k * (_SAMPLES ** (1.0 / k) - 1.0) * excesses.mean() if k else 0.0
+        known = longest > 0.0 or k >= _LEAST_BELOW
+        if (known and jumps[j] > longest) or jumps[j] > _SURE:
+            held = y[distance <= steps[j]]
+            return float(held.min()), float(held.max())
+    return -np.inf, np.inf
+
+
+def warn_of_far(y: Float64Array, weight: Float64Array) -> None:
+    """Name the values that are far out: most often they stand for missing ones."""
+    low, high = ordinary_range(y, weight)
+    rule = "how far out they are has no say in the fit, only that they are."
+    if np.isinf(high):
+        # So many rows are a part of the target, but they may still be a code.
+        low, high = ordinary_range(y, weight, _MOST_CODES)
+        rule = "they are forecast like any other value."
+    values, counts = np.unique(
+        y[(weight > 0.0) & ((y < low) | (y > high))], return_counts=True
+    )
+    n_far = counts.sum()
+    is_code = len(values) == 1 and values[0] != 0.0
+    if n_far == 0 or not (is_code or n_far <= max(_MOST_SHARE * len(y), 1.0)):
+        return
+    msg = (
+        f"`y` is far from all its other values, {low:g} to {high:g}, in {n_far} of "
+        f"{len(y)} rows, most often {values[np.argmax(counts)]:g} ({counts.max()}). "
+        f"Leave these rows out if they stand for missing values; {rule}"
+    )
+    warnings.warn(msg, CalibrationWarning, stacklevel=3)

@@ -1,0 +1,173 @@
+"""The ordinary range: what is far out, what is not, and fits that do not hear of it."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeCV
+
+from calibration import CalibrationWarning
+from localexpert import DistributionEnsemble, LocalExpertRegressor
+from localexpert.data.ordinary import ordinary_range, warn_of_far
+
+SMALL = {"n_thresholds": 9, "cv": 3, "random_state": 0}
+KINDS = {
+    "default": {},
+    "no frame": {"frame": None},
+    "shared": {"strategy": "shared", "frame": "center", "stacker": "auto"},
+    "joint": {"strategy": "joint", "center": RidgeCV(), "recalibrate": "pit"},
+    "independent": {"expert": LogisticRegression(), "frame": "standardize"},
+    "uniform": {"strategy": "joint", "thresholds": "uniform", "frame": None},
+    "many": {"strategy": "shared", "n_thresholds": 99, "frame": None},
+}
+EVERYTHING = -np.inf, np.inf
+
+
+def draw(n, seed):
+    """Rows of a bent, noisy function."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 3))
+    return X, 4.0 * X[:, 0] + np.sin(6.0 * X[:, 1]) + 0.4 * rng.normal(size=n)
+
+
+@cache
+def median_error(kind, fill=0.0, n_far=0, weighted=False):
+    """The median absolute error of medians, learned with some rows far out."""
+    X, y = draw(400, 0)
+    y[np.arange(n_far) * 80 + 7] = fill
+    weight = 1.0 + np.arange(400) % 3 if weighted else None
+    model = LocalExpertRegressor(**{**SMALL, **KINDS[kind]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        model.fit(X, y, weight)
+    X_test, y_test = draw(600, 1)
+    dist = model.predict_dist(X_test)
+    means = np.median(np.abs(model.predict(X_test) - y_test))
+    return np.median(np.abs(dist.median() - y_test)), means
+
+
+@pytest.mark.parametrize(
+    ("kind", "fill", "n_far", "weighted"),
+    [
+        ("default", 9.97e36, 1, False),
+        ("default", -1e12, 4, True),
+        ("no frame", 1e12, 1, False),
+        ("no frame", -9.97e36, 3, True),
+        ("shared", -99999.0, 3, False),
+        ("joint", 1e12, 4, False),
+        ("independent", 9.97e36, 1, False),
+        ("uniform", 1e12, 4, False),
+        ("many", -9.97e36, 4, False),
+    ],
+)
+def test_no_forecast_hears_of_rows_far_out(kind, fill, n_far, weighted):
+    without = median_error(kind, weighted=weighted)
+    found = median_error(kind, fill, n_far, weighted)
+    for ours, expected in zip(found, without, strict=True):
+        assert ours < 1.12 * expected
+
+
+def test_no_pool_hears_of_them_either():
+    X, y = draw(300, 0)
+    X_test, y_test = draw(300, 1)
+    losses = []
+    for fill in (None, 9.97e36):
+        if fill is not None:
+            y[5] = fill
+        members = [
+            (name, LocalExpertRegressor(frame=None, strategy=name, **SMALL))
+            for name in ("shared", "joint")
+        ]
+        model = DistributionEnsemble(members, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            model.fit(X, y)
+        losses.append(model.predict_dist(X_test).crps(y_test).mean())
+        assert all(loss < 1.0 for loss in model.losses_.values())
+    assert losses[1] < 1.05 * losses[0]
+
+
+def test_rows_far_out_keep_their_share(rng):
+    X, y = rng.uniform(size=(1000, 1)), rng.normal(size=1000)
+    y[:15] = 1e12
+    model = LocalExpertRegressor(frame=None, n_thresholds=99, cv=2, random_state=0)
+    with pytest.warns(CalibrationWarning, match=r"15 of 1000 rows, .* 1e\+12 \(15\)"):
+        model.fit(X, y)
+    above = model.predict_dist(X).sf(np.full(1000, y[15:].max())).mean()
+    assert 0.007 < above < 0.03
+
+
+@pytest.mark.parametrize("n", [100, 3000])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: np.exp(2.0 * rng.normal(size=n)),
+        lambda rng, n: np.exp(4.0 * rng.normal(size=n)),
+        lambda rng, n: rng.standard_cauchy(n),
+        lambda rng, n: rng.pareto(1.0, size=n),
+        lambda rng, n: rng.pareto(0.3, size=n),
+        lambda rng, n: rng.negative_binomial(0.2, 0.01, size=n).astype(float),
+        lambda rng, n: np.where(rng.uniform(size=n) < 0.9, 0.0, rng.pareto(1, n)),
+        lambda rng, n: rng.normal(size=n) * np.where(np.arange(n) % 99, 1.0, 30.0),
+        lambda _rng, n: np.ones(n),
+    ],
+)
+def test_heavy_tails_are_ordinary(rng, sample, n):
+    for _ in range(100):
+        assert ordinary_range(sample(rng, n), np.ones(n)) == EVERYTHING
+
+
+def test_what_is_far_depends_on_the_tail(rng):
+    weight = np.ones(801)
+    for y in (rng.normal(size=800), np.exp(2.0 * rng.normal(size=800))):
+        expected = y.min(), y.max()
+        for fill in (1e12, -9.97e36):
+            assert ordinary_range(np.append(y, fill), weight) == expected
+    y = np.append(np.exp(2.0 * rng.normal(size=800)), -9999.0)
+    assert ordinary_range(y, weight) == EVERYTHING
+
+
+def test_the_range_is_that_of_rows_with_a_weight(rng):
+    y, weight = np.append(rng.normal(size=200), [1e9, 1e9]), np.ones(202)
+    assert ordinary_range(y, weight) == (y[:200].min(), y[:200].max())
+    weight[200:] = 0.0
+    assert ordinary_range(y, weight) == EVERYTHING
+    # Too many of them for an accident.
+    weight[200:] = 5.0
+    assert ordinary_range(y, weight) == EVERYTHING
+
+
+def test_of_few_rows_only_the_farthest_are_sure(rng):
+    y = np.append(rng.normal(size=5), 9.97e36)
+    assert ordinary_range(y, np.ones(6)) == (y[:5].min(), y[:5].max())
+    assert ordinary_range(np.append(y[:5], 1e6), np.ones(6)) == EVERYTHING
+
+
+def test_rows_without_a_weight_may_be_anything(rng):
+    X, y = rng.uniform(size=(200, 2)), rng.normal(size=200)
+    weight = np.where(np.arange(200) < 5, 0.0, 1.0)
+    forecasts = []
+    for fill in (0.0, 1e60):
+        y[:5] = fill
+        model = LocalExpertRegressor(strategy="joint", **SMALL).fit(X, y, weight)
+        forecasts.append(model.predict_dist(X).median())
+    np.testing.assert_array_equal(*forecasts)
+
+
+def test_fill_values_are_pointed_out(rng):
+    y, weight = rng.normal(size=400), np.ones(400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_far(y, weight)
+    y[0] = -9999.0
+    with pytest.warns(CalibrationWarning, match=r"1 of 400 rows, most often -9999 \(1"):
+        warn_of_far(y, weight)
+    y[:40] = -9999.0
+    with pytest.warns(CalibrationWarning, match="40 of 400 .* like any other value"):
+        warn_of_far(y, weight)
+    # A zero beside large values is a value: nothing was claimed, or nothing sold.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_far(np.where(y == -9999.0, 0.0, 1e4 + y), weight)

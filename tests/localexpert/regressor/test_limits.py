@@ -1,0 +1,116 @@
+"""Targets and weights at the limits of floats, and centres that say nothing."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+
+from calibration import CalibrationWarning
+from localexpert import LocalExpertRegressor
+from localexpert.stacking.stacker import Stacker
+
+QUICK = {"strategy": "joint", "n_thresholds": 7, "cv": 2, "random_state": 0}
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(size=(300, 2))
+    return X, np.sin(9.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
+
+
+@pytest.mark.parametrize(
+    ("shift", "unit"), [(1e9, 1.0), (-1e5, 2e-5), (0.0, 1e60), (0.0, 1e-60)]
+)
+def test_origin_and_unit_of_a_target_do_not_matter(data, shift, unit):
+    X, y = data
+    X_new, y_new = X[200:], y[200:]
+    plain = LocalExpertRegressor(frame="center", **QUICK).fit(X[:200], y[:200])
+    moved = LocalExpertRegressor(frame="center", **QUICK)
+    moved.fit(X[:200], shift + unit * y[:200])
+    errors = [
+        np.abs(plain.predict(X_new) - y_new).mean(),
+        np.abs((moved.predict(X_new) - shift) / unit - y_new).mean(),
+    ]
+    assert errors[1] < 1.05 * errors[0]
+    figures = [model.report_.choices["frame"]["families"] for model in (plain, moved)]
+    rmse = [family["boosting"]["rmse"] for family in figures]
+    assert rmse[1] / unit == pytest.approx(rmse[0], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("shift", "unit", "wrong"),
+    [
+        (0.0, 1e160, r"lie within \+-1e\+70, got -?1.\d*e\+160 at position"),
+        (0.0, 1e-160, "differ by at least 1e-70, .*: take another unit"),
+        (0.0, 5e-322, "differ by at least 1e-70, .*: take another unit"),
+        (1e9, 1e-4, "differ by more than 1e-10 of its size, .*: subtract one"),
+    ],
+)
+def test_targets_that_floats_cannot_tell_are_refused(data, shift, unit, wrong):
+    X, y = data
+    with pytest.raises(ValueError, match=f"^`y` must {wrong}"):
+        LocalExpertRegressor(frame=None, **QUICK).fit(X, shift + unit * y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "wrong"),
+    [
+        (np.where(np.arange(300) % 2, 1.0, 1e-14), "not differ by more than .* 1e-14"),
+        (np.geomspace(1e-30, 1.0, 300), "not differ by more than a factor of 1e"),
+        (np.full(300, 1e20), r"count rows, up to 1e\+15"),
+        (np.full(300, 1e-300), "count rows, .* divide by their mean"),
+    ],
+)
+def test_weights_that_cannot_be_summed_are_refused(data, weight, wrong):
+    with pytest.raises(ValueError, match=f"^`sample_weight` must {wrong}"):
+        LocalExpertRegressor(frame=None, **QUICK).fit(*data, weight)
+
+
+def test_weights_that_are_shares_of_a_whole_are_pointed_out(data):
+    model = LocalExpertRegressor(frame=None, **QUICK)
+    with pytest.warns(CalibrationWarning, match="`sample_weight` counts rows, and its"):
+        model.fit(*data, np.full(300, 1.0 / 300.0))
+
+
+class Silent(RegressorMixin, BaseEstimator):
+    """Predicts NaN, infinity, or a table."""
+
+    def __init__(self, answer=np.nan):
+        self.answer = answer
+
+    def fit(self, _X, _y):
+        return self
+
+    def predict(self, X):
+        return np.tile(self.answer, (len(X), 1)[: 1 + np.ndim(self.answer)])
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        (np.nan, "NaN or infinity"),
+        (np.inf, "NaN or infinity"),
+        ([1.0, 2.0], r"shape \(150, 2\) for 150 rows"),
+    ],
+)
+@pytest.mark.parametrize("parameter", ["center", "stacker"])
+def test_regressors_without_an_answer_are_named(data, parameter, answer, wrong):
+    given = {"center": LinearRegression(), parameter: Silent(answer)}
+    with pytest.raises(
+        RuntimeError, match=f"^`{parameter}`: Silent failed: .*, got {wrong}"
+    ):
+        LocalExpertRegressor(**given, **QUICK).fit(*data)
+
+
+@pytest.mark.parametrize("parameter", ["center", "stacker"])
+def test_new_rows_need_an_answer_too(data, parameter):
+    given = {"center": LinearRegression(), parameter: Silent(0.5)}
+    model = LocalExpertRegressor(frame="center", **{**QUICK, **given}).fit(*data)
+    if parameter == "center":
+        family = model.forecaster_.frame.centre_.fitted_["Silent_0"]
+        family.models_[0].answer = np.nan
+    else:
+        assert isinstance(model.stacker_, Stacker)
+        model.stacker_.estimator_.answer = np.nan
+    with pytest.raises(ValueError, match=r"Silent must predict .* got NaN"):
+        model.predict(data[0])
