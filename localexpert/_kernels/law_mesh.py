@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
@@ -71,7 +71,7 @@ def cut_panels(
     return out[: place + 1], marks[:place]
 
 
-@njit
+@inner
 def _panels_with(
     curve: BaseCurve,
     rows: SplineRows,
@@ -84,7 +84,7 @@ def _panels_with(
 
     And at the scores in `kinks`, unless the panel they are in is narrow.
     """
-    borders, which = row_panels(curve, rows, panels, i, 4)
+    borders, which = row_panels(curve, rows, panels, i, 4.0)
     t = np.empty(len(cuts) + len(kinks))
     m = len(cuts)
     # What is integrated may jump there; the rules are for smooth functions only.
@@ -212,7 +212,9 @@ def mesh_moments(
     n, m = y.shape
     out = np.empty((n, 4))
     for i in range(n):
-        lower, upper = tail_index(curve, rows, i, 0), tail_index(curve, rows, i, 1)
+        slopes = rows.slopes[i]
+        lower = tail_index(curve.shapes[0], slopes[0], rows.low[i])
+        upper = tail_index(curve.shapes[1], slopes[-1], rows.high[i])
         order = finite_order(lower, upper)
         sums = np.zeros(5)
         for q in range(m):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
@@ -17,7 +17,6 @@ from localexpert._kernels.law_panels import (
     T,
     Z,
     fill_nodes,
-    row_nodes,
     row_panels,
 )
 from localexpert._kernels.law_spline import SplineRows, log_density_at
@@ -28,58 +27,49 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _GOLDEN_STEPS = 45
 
 
-@njit
-def tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
-    """Return the order up to which moments of one tail of row i are finite."""
-    end = rows.low[i] if side == 0 else rows.high[i]
-    if abs(end) < math.inf or not curve.shapes[side] > 0.0:
+@inner
+def tail_index(shape: float, slope: float, end: float) -> float:
+    """Return the order up to which moments of one tail of a row are finite.
+
+    The tail has the base's shape and the row's slope, and the support this end.
+    """
+    if abs(end) < math.inf or not shape > 0.0:
         return math.inf
-    slope = rows.slopes[i, 0 if side == 0 else len(rows.knots) - 1]
     # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
     # factor.
-    return float(FINITE * slope * slope / curve.shapes[side])
+    return FINITE * slope * slope / shape
 
 
-@njit
-def _row_moments(
-    curve: BaseCurve,
-    rows: SplineRows,
-    panels: Panels,
-    i: int,
-    order: int,
-    out: Float64Array,
-) -> None:
-    """Fill out (4,) with the mean of row i and its second to fourth central moment.
+@inner
+def _sum_powers(
+    at: Float64Array, origin: float, log_mass: float, order: int
+) -> tuple[float, float, float, float]:
+    """Return the first four moments about `origin`, of a law of scale 1.
 
     Those beyond `order` are not computed: the sums would overflow.
     """
-    middle = min(max(0.0, rows.low[i]), rows.high[i])
-    t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
-    # Moments about the median lose no digits to a far origin.
-    origin = point_at(curve, t)[0]
-    at = row_nodes(curve, rows, panels, i, order)
-    log_mass = rows.log_mass[i]
-    sums = np.zeros(5)
+    s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for q in range(at.shape[1]):
         mass = math.exp(log_normal_pdf(at[Z, q]) - log_mass) * at[DZ, q]
         x = at[R, q] - origin
-        sums[0] += mass
-        for power in range(1, order + 1):
+        s0 += mass
+        if order > 0:
             mass *= x
-            sums[power] += mass
+            s1 += mass
+        if order > 1:
+            mass *= x
+            s2 += mass
+        if order > 2:
+            mass *= x
+            s3 += mass
+        if order > 3:
+            mass *= x
+            s4 += mass
     # The weights add up to 1 but for the error of the rules, which cancels so.
-    sums /= sums[0]
-    # From moments about the origin to central ones.
-    m1, m2, m3, m4 = sums[1], sums[2], sums[3], sums[4]
-    scale = rows.scale[i]
-    square = scale * scale
-    out[0] = rows.center[i] + scale * (origin + m1)
-    out[1] = square * (m2 - m1 * m1)
-    out[2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
-    out[3] = square * square * (m4 - m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1)))
+    return s1 / s0, s2 / s0, s3 / s0, s4 / s0
 
 
-@njit
+@inner
 def finite_order(lower: float, upper: float) -> int:
     """Return the order, 4 at most, of the last finite moment of a row."""
     order = 0
@@ -88,7 +78,7 @@ def finite_order(lower: float, upper: float) -> int:
     return order
 
 
-@njit
+@inner
 def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
     """Say of a row's moments (4,) which do not exist, from its tail indices.
 
@@ -116,10 +106,25 @@ def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     n = len(rows.center)
     out = np.empty((n, 4))
     for i in range(n):
-        lower = tail_index(curve, rows, i, 0)
-        upper = tail_index(curve, rows, i, 1)
+        slopes, low, high = rows.slopes[i], rows.low[i], rows.high[i]
+        lower = tail_index(curve.shapes[0], slopes[0], low)
+        upper = tail_index(curve.shapes[1], slopes[-1], high)
         order = finite_order(lower, upper)
-        _row_moments(curve, rows, panels, i, order, out[i])
+        middle = min(max(0.0, low), high)
+        t = curve_inverse(rows.knots, rows.values[i], slopes, middle)
+        # Moments about the median lose no digits to a far origin.
+        origin = point_at(curve, t)[0]
+        borders, which = row_panels(curve, rows, panels, i, float(order))
+        at = fill_nodes(curve, rows, panels, i, borders, which)
+        m1, m2, m3, m4 = _sum_powers(at, origin, rows.log_mass[i], order)
+        # From moments about the origin to central ones.
+        scale = rows.scale[i]
+        square = scale * scale
+        out[i, 0] = rows.center[i] + scale * (origin + m1)
+        out[i, 1] = square * (m2 - m1 * m1)
+        out[i, 2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
+        m4 -= m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1))
+        out[i, 3] = square * square * m4
         mark_infinite(lower, upper, out[i])
     return out
 
@@ -135,11 +140,12 @@ def spline_nodes(
     n = len(rows.center)
     most = 0
     for i in range(n):
-        most = max(most, len(row_panels(curve, rows, panels, i, 4)[1]))
+        most = max(most, len(row_panels(curve, rows, panels, i, 4.0)[1]))
     y = np.empty((n, most * len(panels.nodes)))
     weights = np.zeros(y.shape)
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 4)
+        borders, which = row_panels(curve, rows, panels, i, 4.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         y[i] = rows.center[i] + rows.scale[i] * at[R, -1]
         total = 0.0
         for q in range(at.shape[1]):
@@ -162,10 +168,11 @@ def spline_scan(
     n = len(rows.center)
     most = 0
     for i in range(n):
-        most = max(most, len(row_panels(curve, rows, panels, i, 1)[1]))
+        most = max(most, len(row_panels(curve, rows, panels, i, 1.0)[1]))
     out = np.empty((3, n, most * len(panels.nodes)))
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
         m = at.shape[1]
         for k in range(out.shape[2]):
@@ -184,7 +191,8 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     n = len(rows.center)
     out = np.zeros(n)
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         log_mass, scale = rows.log_mass[i], rows.scale[i]
         for q in range(at.shape[1]):
             log_phi = log_normal_pdf(at[Z, q]) - log_mass
@@ -196,7 +204,7 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     return out
 
 
-@njit
+@inner
 def _golden_maximum(
     curve: BaseCurve, rows: SplineRows, i: int, low: float, high: float
 ) -> float:
@@ -222,7 +230,7 @@ def spline_mode(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Ar
     n = len(rows.center)
     out = np.empty(n)
     for i in range(n):
-        borders, which = row_panels(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         path = at[T]
         best, k = -math.inf, 0

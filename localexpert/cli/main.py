@@ -10,9 +10,10 @@ from contextlib import ExitStack, redirect_stderr
 from typing import Any
 
 from calibration import __version__
-from localexpert.cli import calibrate, evaluate, fit, predict, report
+from calibration._kernels._jit import telling
+from localexpert.cli import calibrate, evaluate, fit, predict, report, warm
 from localexpert.cli.command import HelpFormatter, Parser
-from localexpert.cli.console import UserError, complain, warn
+from localexpert.cli.console import UserError, complain, note, warn
 
 _MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
@@ -76,7 +77,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for module in (fit, predict, evaluate, report, calibrate):
+    for module in (fit, predict, evaluate, report, calibrate, warm):
         module.COMMAND.add_to(commands)
     return parser
 
@@ -93,6 +94,7 @@ def _run(options: Any) -> int:
             # Errors are raised past it.
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
+        stack.enter_context(telling(note))
         options.run(options)
         sys.stdout.flush()
     return 0

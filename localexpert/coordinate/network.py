@@ -1,5 +1,6 @@
 """Training of a small neural network by Adam."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ def train_network(
     # What overflows ends in parameters that are not finite, without a word.
     with np.errstate(all="ignore"):
         for one_pass in order:
-            for start, stop in zip(ends[:-1], ends[1:], strict=True):
+            for start, stop in pairwise(ends):
                 rows = one_pass[start:stop]
                 _fill_gradient(net, parts, X[rows], y[rows], w[rows])
                 step += 1
