@@ -94,7 +94,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.storage.upgrades": {"complete_state"},
     "calibration.storage.whole_file": {"replacing_file", "writable_file"},
     "calibration.summary": {"group_means"},
-    "localexpert.cli.calibrate": {"run"},
+    "localexpert.cli.calibrate": {"METHODS", "run"},
     "localexpert.cli.cells": {
         "Dialect",
         "Distinct",
@@ -149,6 +149,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.report": {"run"},
     "localexpert.cli.schema": {"Schema"},
     "localexpert.cli.targets": {"with_targets"},
+    "localexpert.cli.warm": {"run"},
     "localexpert.coordinate.additive": {"AdditiveRidge"},
     "localexpert.coordinate.centre": {"CentreStack"},
     "localexpert.coordinate.families": {"BoostedTrees", "Family", "Fitted", "Trial"},
