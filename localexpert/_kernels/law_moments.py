@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from calibration._kernels._jit import inner, njit
-from calibration.typing import Float64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
 from localexpert._kernels.law_panels import (
@@ -27,17 +27,48 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _GOLDEN_STEPS = 45
 
 
-@inner
-def tail_index(shape: float, slope: float, end: float) -> float:
-    """Return the order up to which moments of one tail of a row are finite.
+def tail_indices(curve: BaseCurve, rows: SplineRows) -> tuple[Float64Array, ...]:
+    """Return the orders up to which moments of the lower and upper tails are finite.
 
-    The tail has the base's shape and the row's slope, and the support this end.
+    Shapes (n,) both.
     """
-    if abs(end) < math.inf or not shape > 0.0:
-        return math.inf
-    # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
-    # factor.
-    return FINITE * slope * slope / shape
+    indices = []
+    for side, end in ((0, rows.low), (-1, rows.high)):
+        slope, shape = rows.slopes[:, side], curve.shapes[side]
+        # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
+        # factor.
+        with np.errstate(over="ignore"):
+            index = FINITE * slope * slope / shape if shape > 0.0 else math.inf
+        indices.append(np.where(np.isinf(end), index, math.inf))
+    return tuple(indices)
+
+
+def finite_orders(lower: Float64Array, upper: Float64Array) -> Int64Array:
+    """Return the order, 4 at most, of the last finite moment of every row."""
+    least = np.minimum(lower, upper)
+    return np.asarray((np.arange(1, 5) < least[:, None]).sum(axis=1), dtype=np.int64)
+
+
+def mark_infinite(
+    lower: Float64Array, upper: Float64Array, moments: Float64Array
+) -> Float64Array:
+    """Say of moments (n, 4) which do not exist, from the tails' indices; in place.
+
+    They are inf (the mean with the sign of its tail) or nan.
+    """
+    orders = finite_orders(lower, upper)
+    if (orders == 4).all():
+        return moments
+    # inf - inf is nan; with one heavy tail the mean goes where that tail points.
+    mean = np.where(lower < upper, -math.inf, math.inf)
+    mean[np.maximum(lower, upper) <= 1.0] = math.nan
+    moments[:, 0] = np.where(orders < 1, mean, moments[:, 0])
+    moments[orders < 2, 1] = math.nan
+    moments[orders == 1, 1] = math.inf
+    moments[orders < 3, 2] = math.nan
+    moments[orders < 4, 3] = math.nan
+    moments[(orders > 1) & (orders < 4), 3] = math.inf
+    return moments
 
 
 @inner
@@ -69,49 +100,27 @@ def _sum_powers(
     return s1 / s0, s2 / s0, s3 / s0, s4 / s0
 
 
-@inner
-def finite_order(lower: float, upper: float) -> int:
-    """Return the order, 4 at most, of the last finite moment of a row."""
-    order = 0
-    while order < 4 and order + 1 < min(lower, upper):
-        order += 1
-    return order
-
-
-@inner
-def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
-    """Say of a row's moments (4,) which do not exist, from its tail indices.
-
-    They are inf (the mean with the sign of its tail) or nan.
-    """
-    order = finite_order(lower, upper)
-    if order < 1:
-        # inf - inf is nan; with one heavy tail the mean goes where that tail points.
-        both = max(lower, upper) <= 1.0
-        out[0] = math.nan if both else math.copysign(math.inf, lower - upper)
-    if order < 2:
-        out[1] = math.inf if order == 1 else math.nan
-    if order < 3:
-        out[2] = math.nan
-    if order < 4:
-        out[3] = math.inf if order > 1 else math.nan
-
-
-@njit
 def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
     """Return mean and second to fourth central moment of the rows, shape (n, 4).
 
     A moment that does not exist is inf or nan.
     """
+    lower, upper = tail_indices(curve, rows)
+    found = _spline_moments(curve, rows, panels, finite_orders(lower, upper))
+    return mark_infinite(lower, upper, found)
+
+
+@njit
+def _spline_moments(
+    curve: BaseCurve, rows: SplineRows, panels: Panels, orders: Int64Array
+) -> Float64Array:
+    """Return the moments up to the order of each row; the others mean nothing."""
     n = len(rows.center)
     out = np.empty((n, 4))
     for i in range(n):
-        slopes, low, high = rows.slopes[i], rows.low[i], rows.high[i]
-        lower = tail_index(curve.shapes[0], slopes[0], low)
-        upper = tail_index(curve.shapes[1], slopes[-1], high)
-        order = finite_order(lower, upper)
-        middle = min(max(0.0, low), high)
-        t = curve_inverse(rows.knots, rows.values[i], slopes, middle)
+        order = orders[i]
+        middle = min(max(0.0, rows.low[i]), rows.high[i])
+        t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
         # Moments about the median lose no digits to a far origin.
         origin = point_at(curve, t)[0]
         borders, which = row_panels(curve, rows, panels, i, float(order))
@@ -125,7 +134,6 @@ def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
         out[i, 2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
         m4 -= m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1))
         out[i, 3] = square * square * m4
-        mark_infinite(lower, upper, out[i])
     return out
 
 

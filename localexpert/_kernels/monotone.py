@@ -25,7 +25,8 @@ def increase_rows(
         Least step from one column to the next.
     """
     n, k = values.shape
-    floor = np.zeros(k)
+    floor = np.empty(k)
+    floor[0] = 0.0
     for j in range(1, k):
         floor[j] = floor[j - 1] + rises[j - 1]
     out = np.empty((n, k))

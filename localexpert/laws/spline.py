@@ -106,7 +106,11 @@ class SplineLaw(Law):
         rows = SplineRows(*curves, center, center, center, np.array(bounds))
         for array in rows:
             array.setflags(write=False)
-        low, high, log_mass = truncate(self.base.curve, rows)
+        # What is not truncated needs nothing compiled for it.
+        low, high = (np.full(len(center), end) for end in bounds)
+        log_mass = np.zeros(len(center))
+        if np.isfinite(bounds).any():
+            low, high, log_mass = truncate(self.base.curve, rows)
         rows = rows._replace(low=low, high=high, log_mass=log_mass)
         if not np.isfinite(log_mass).all():
             i = int(np.argmin(np.isfinite(log_mass)))
