@@ -94,7 +94,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.storage.upgrades": {"complete_state"},
     "calibration.storage.whole_file": {"replacing_file", "writable_file"},
     "calibration.summary": {"group_means"},
-    "localexpert.cli.calibrate": {"METHODS", "run"},
+    "localexpert.cli.calibrate": {"run"},
     "localexpert.cli.cells": {
         "Dialect",
         "Distinct",

@@ -22,7 +22,7 @@ from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_num
 from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
 from localexpert.cli.raw_table import RawTable
 
-METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
+_METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "auto": calibration.AutoCalibrator,
     "abb": calibration.ABBCalibrator,
     "bagged_isotonic": calibration.BaggedIsotonicCalibrator,
@@ -49,7 +49,7 @@ scores of other rows are calibrated; without it those of the same rows, each by 
 calibrator fitted on other rows (out of fold), so that they may be judged fairly.
 The output is the table with one column more, {_NAME!r}.
 
-methods: {textwrap.fill(", ".join(METHODS), 78, subsequent_indent="  ")}
+methods: {textwrap.fill(", ".join(_METHODS), 78, subsequent_indent="  ")}
 
 examples:
   localexpert calibrate scores.csv --score s --label y --out calibrated.csv
@@ -121,7 +121,7 @@ def _greater(classes: list[str]) -> str:
 
 
 def _make_calibrator(options: Any) -> ScoreCalibrator:
-    calibrator = METHODS[options.method](scale=options.scale)
+    calibrator = _METHODS[options.method](scale=options.scale)
     if "random_state" in calibrator.get_params():
         calibrator.set_params(random_state=options.random_state)
     return calibrator
@@ -175,7 +175,7 @@ COMMAND = Command(
         (
             "--method",
             "see below (default: auto, which tries several and may do nothing)",
-            {"choices": tuple(METHODS), "default": "auto", "metavar": "METHOD"},
+            {"choices": tuple(_METHODS), "default": "auto", "metavar": "METHOD"},
         ),
         (
             "--scale",

@@ -16,7 +16,6 @@ import calibration._kernels
 import localexpert._kernels
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
-from localexpert.cli.calibrate import METHODS
 from localexpert.cli.command import Command
 from localexpert.cli.console import count, note, refuse
 from localexpert.ensemble import DistributionEnsemble
@@ -102,8 +101,9 @@ def _warm_up() -> None:
     members = [(name, LocalExpertRegressor(random_state=0)) for name in "ab"]
     _ask(DistributionEnsemble(members).fit(X, smooth), X, smooth)
     labels = smooth > 1.0
-    for method in METHODS.values():
-        method().fit(X[:, 0], labels).predict(X[:, 0])
+    for name in calibration.__all__:
+        if name.endswith("Calibrator") and name != "ScoreCalibrator":
+            getattr(calibration, name)().fit(X[:, 0], labels).predict(X[:, 0])
 
 
 def _ask(model: Any, X: Float64Array, y: Float64Array) -> None:
@@ -117,6 +117,8 @@ def _ask(model: Any, X: Float64Array, y: Float64Array) -> None:
     for summarise in (dist.mean, dist.std, dist.skew, dist.mode, dist.entropy):
         summarise()
     dist.hdi(0.8)
+    dist.hdi_regions(0.8)
+    dist.expect(np.square)
     dist.rvs(2, random_state=0)
 
 
