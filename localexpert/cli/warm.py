@@ -35,6 +35,8 @@ example, in a Dockerfile:
 """
 _ROWS = 120
 _LEVELS = (0.1, 0.5, 0.9)
+# A protocol, and two that are fitted to more than scores and labels.
+_OTHERS = {"ScoreCalibrator", "ACPCalibrator", "SBACalibrator"}
 # Settings beside the default, and the target that they are for.
 _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("smooth", {}),
@@ -102,7 +104,7 @@ def _warm_up() -> None:
     _ask(DistributionEnsemble(members).fit(X, smooth), X, smooth)
     labels = smooth > 1.0
     for name in calibration.__all__:
-        if name.endswith("Calibrator") and name != "ScoreCalibrator":
+        if name.endswith("Calibrator") and name not in _OTHERS:
             getattr(calibration, name)().fit(X[:, 0], labels).predict(X[:, 0])
 
 
