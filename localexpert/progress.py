@@ -14,6 +14,8 @@ from typing import Any, TextIO, TypeVar
 
 from sklearn.utils.parallel import Parallel
 
+from calibration._kernels._jit import telling
+
 _COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]"
 _UNCOUNTED = "{desc} [{elapsed}]"
 # A log gets a line for a stage and for the stages right inside it, not for deeper ones.
@@ -39,6 +41,9 @@ class SilentProgress:
 
     def reach(self, done: int, total: int) -> None:
         """Say how much of the open stage is done; the total may change."""
+
+    def say(self, text: str) -> None:
+        """Show a line of its own."""
 
     def close(self, word: str) -> None:
         """Show a last word and how long everything took."""
@@ -102,6 +107,10 @@ class Progress(SilentProgress):
         else:
             self.bar.update(done - self.bar.n)
 
+    def say(self, text: str) -> None:
+        """Show a line above the bar."""
+        self.bar.write(f"{self._open[0].name}: {text}", file=self.stream)
+
     def close(self, word: str) -> None:
         """Show a last word and how long everything took."""
         whole = self._open[0]
@@ -159,7 +168,8 @@ def show_progress(verbose: bool | int, title: str) -> Iterator[SilentProgress]:
     token = _CURRENT.set(progress)
     word = "stopped"
     try:
-        yield progress
+        with telling(progress.say) if is_shown else nullcontext():
+            yield progress
         word = "done"
     finally:
         _CURRENT.reset(token)

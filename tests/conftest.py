@@ -44,6 +44,14 @@ def frozen() -> Callable[[ArrayLike], NDArray[np.generic]]:
     return freeze
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _compile_silently() -> None:
+    """Let no test see whether kernels had been compiled before."""
+    from calibration._kernels import _jit
+
+    _jit._FIRST.is_told = True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, pytest.TestReport]:
     """Call a skipped test a failure in the legs that are there to run it."""

@@ -157,6 +157,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.report": {"run"},
     "localexpert.cli.schema": {"Schema"},
     "localexpert.cli.targets": {"with_targets"},
+    "localexpert.cli.warm": {"run"},
     "localexpert.coordinate.additive": {"AdditiveRidge"},
     "localexpert.coordinate.centre": {"CentreStack", "single_precision"},
     "localexpert.coordinate.families": {
@@ -170,6 +171,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.fold_boosters": {"BoostedFold", "FoldBoosters"},
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
+    "localexpert.coordinate.network": {"train_network"},
     "localexpert.coordinate.scale": {"ScaleModel"},
     "localexpert.coordinate.small_nets": {
         "SmallNets",

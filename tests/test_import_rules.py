@@ -65,7 +65,7 @@ ARROWS: dict[str, str] = {
     "localexpert.metrics": ("scipy calibration._validation localexpert.distribution"),
     "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.laws",
     # How one is learned: stages that know nothing of each other...
-    "localexpert.progress": "sklearn tqdm",
+    "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (
         f"scipy sklearn lightgbm threadpoolctl calibration {_GROUND} localexpert.data "
         "localexpert.progress"
@@ -120,7 +120,8 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
-        "sklearn calibration calibration.storage localexpert.distribution "
+        "sklearn calibration calibration._kernels calibration.storage "
+        "localexpert._kernels localexpert.distribution localexpert.ensemble "
         "localexpert.metrics localexpert.regressor localexpert.reporting "
         "localexpert.storage"
     ),

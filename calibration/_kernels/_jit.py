@@ -1,25 +1,88 @@
 """The one place that knows how kernels are compiled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
+_PACKAGES = ("calibration.", "localexpert.")
+_CACHED = "loops are being compiled, which takes a while and happens once"
+_UNCACHED = (
+    "loops are being compiled, and in every process anew, since no folder to keep "
+    "them in can be written: set NUMBA_CACHE_DIR to one that can, and fill it by "
+    "`localexpert warm`"
+)
 
-def njit(function: Kernel) -> Kernel:
+
+def njit(function: Kernel, **options: Any) -> Kernel:
     """Compile `function` for the machine at its first call and cache it, if it can be.
 
     `nogil` lets thread pools run kernels side by side; `error_model="numpy"` makes
     a division by zero an inf or nan, as in numpy, instead of an exception.
     """
     # No fastmath: sums keep their order, so a result has the same bits on every machine
-    # and in the leg that runs kernels as plain Python.
-    compile_lazily = partial(numba.njit, nogil=True, error_model="numpy")
+    # and in the leg that runs kernels as plain Python. No entrance for C, which nobody
+    # uses and which takes time to compile.
+    compile_lazily = partial(
+        numba.njit, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options
+    )
     try:
         return cast(Kernel, compile_lazily(cache=True)(function))
     except RuntimeError:
         # No folder that could hold a cache can be written, as in many containers.
         return cast(Kernel, compile_lazily()(function))
+
+
+def inner(function: Kernel) -> Kernel:
+    """Compile `function` as `njit` does, for other kernels alone.
+
+    It cannot be called from Python. The entrance that this takes is a quarter of what
+    there is to compile, and more where arguments are tuples of arrays.
+    """
+    return njit(function, no_cpython_wrapper=True)
+
+
+def can_be_kept() -> bool:
+    """Say whether there is a folder in which compiled kernels can be kept."""
+    try:
+        numba.njit(cache=True)(can_be_kept)
+    except RuntimeError:
+        return False
+    return True
+
+
+class _FirstCompilation(event.Listener):
+    """Tells of the first kernel that this process compiles, if anyone wants to know."""
+
+    def __init__(self) -> None:
+        self.tellers: list[Callable[[str], None]] = []
+        self.is_told = False
+
+    def on_start(self, started: Any) -> None:
+        """Tell, where a kernel of ours is not found in the cache."""
+        module = started.data["dispatcher"].py_func.__module__
+        if self.tellers and not self.is_told and module.startswith(_PACKAGES):
+            self.is_told = True
+            self.tellers[-1](_CACHED if can_be_kept() else _UNCACHED)
+
+    def on_end(self, ended: Any) -> None:
+        """Nothing is to be told."""
+
+
+_FIRST = _FirstCompilation()
+
+
+@contextmanager
+def telling(tell: Callable[[str], None]) -> Iterator[None]:
+    """Call `tell` when kernels are about to be compiled inside, once in a process."""
+    _FIRST.tellers.append(tell)
+    try:
+        with event.install_listener("numba:compile", _FIRST):
+            yield
+    finally:
+        _FIRST.tellers.remove(tell)

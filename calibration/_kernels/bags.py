@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.hashing import mix64, next_key, normal, uniform
 from calibration._kernels.pav import pool_adjacent_violators
 from calibration.typing import Float64Array, Int64Array, UInt64Array
@@ -82,7 +82,7 @@ def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64A
     return counts
 
 
-@njit
+@inner
 def _add_fit(
     counts: Float64Array, low: Float64Array, high: Float64Array, jumps: Float64Array
 ) -> None:
@@ -90,11 +90,16 @@ def _add_fit(
 
     A group that the bag misses takes the value of the nearest group that it holds.
     """
-    drawn = np.flatnonzero(counts[0::2] + counts[1::2] > 0.0)
+    n_groups, m = len(counts) // 2, 0
+    drawn = np.empty(n_groups, dtype=np.int64)
+    weight0, weight1 = np.empty(n_groups), np.empty(n_groups)
     # PAV takes no cells without weight; those that the bag missed are filled in below.
-    starts, block0, block1 = pool_adjacent_violators(
-        counts[0::2][drawn], counts[1::2][drawn]
-    )
+    for group in range(n_groups):
+        if counts[2 * group] + counts[2 * group + 1] > 0.0:
+            drawn[m] = group
+            weight0[m], weight1[m] = counts[2 * group], counts[2 * group + 1]
+            m += 1
+    starts, block0, block1 = pool_adjacent_violators(weight0[:m], weight1[:m])
     before = 0.0
     for k in range(len(starts)):
         value = block1[k] / (block0[k] + block1[k])
@@ -136,12 +141,15 @@ def sum_of_bags(
     seeds : ndarray of shape (n_bags,)
         One seed per bag, so that bags may be shared out in any way.
     """
-    slots = np.empty(2 * len(weight0))
+    n_slots = 2 * len(weight0)
+    slots, cumulative = np.empty(n_slots), np.empty(n_slots)
+    total = 0.0
     # Class 0 of a group and class 1 of it are neighbours: one draw finds both.
-    slots[0::2] = weight0
-    slots[1::2] = weight1
-    cumulative = np.cumsum(slots)
-    total = cumulative[-1]
+    for slot in range(n_slots):
+        group = slot // 2
+        slots[slot] = weight0[group] if slot % 2 == 0 else weight1[group]
+        total += slots[slot]
+        cumulative[slot] = total
     guide = _guide(cumulative)
     jumps = np.zeros(len(weight0))
     for seed in seeds:
@@ -152,4 +160,6 @@ def sum_of_bags(
         else:
             counts = _draw_rows(cumulative, guide, n_draws, mix64(seed))
         _add_fit(counts, low, high, jumps)
-    return np.cumsum(jumps)
+    for group in range(1, len(jumps)):
+        jumps[group] += jumps[group - 1]
+    return jumps

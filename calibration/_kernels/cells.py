@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.hashing import mix64, next_key, normal
 from calibration.typing import Float64Array, Int64Array, UInt64Array
 
@@ -138,12 +138,12 @@ def fold_share(
     return share
 
 
-@njit
+@inner
 def _draw_fold(key: np.uint64, n_folds: int) -> int:
     return int((mix64(key) >> np.uint64(11)) % np.uint64(n_folds))
 
 
-@njit
+@inner
 def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> float:
     """One fold's count of a multinomial draw, by conditional rounded normals."""
     left, count = units, 0.0
@@ -168,7 +168,9 @@ def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     A cell goes to group floor(n_groups * mid / total), mid being the cumulative
     weight up to the middle of the cell, so that ties are never split.
     """
-    total = weight.sum()
+    total = 0.0
+    for mass in weight:
+        total += mass
     starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
     before, count, last = 0.0, 0, -1
     for i in range(len(weight)):

@@ -2,18 +2,22 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 
-@njit
+@inner
 def _buckets(knots: Float64Array, n_buckets: int, inverse_width: float) -> Int64Array:
     """Number of knots that lie in buckets before each one, shape (n_buckets + 1,)."""
     first = np.zeros(n_buckets + 1, dtype=np.int64)
+    if n_buckets == 0:
+        return first
     for knot in knots:
         bucket = min(int((knot - knots[0]) * inverse_width), n_buckets - 1)
         first[bucket + 1] += 1
-    return np.cumsum(first)
+    for bucket in range(n_buckets):
+        first[bucket + 1] += first[bucket]
+    return first
 
 
 @njit
@@ -32,7 +36,8 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     # A table costs O(k); it does not pay for fewer points than knots, and there is none
     # where the knots' range overflows or vanishes.
     direct = not (0.0 < inverse_width < np.inf) or n < k
-    first = np.array([0, k]) if direct else _buckets(knots, n_buckets, inverse_width)
+    n_buckets = 0 if direct else n_buckets
+    first = _buckets(knots, n_buckets, inverse_width)
     for i in range(n):
         point = points[i]
         if point < knots[0]:

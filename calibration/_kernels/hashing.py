@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 
 # The golden ratio times 2^64, odd: its multiples pass through all 64-bit numbers. The
 # other two are the multipliers of variant 13 of Stafford's mixers.
@@ -30,7 +30,7 @@ def next_key(key: np.uint64) -> np.uint64:
     return key + _GOLDEN
 
 
-@njit
+@inner
 def uniform(key: np.uint64) -> float:
     """Uniform number in (0, 1) from the key of a stream."""
     # 53 bits, all that a float holds; the half keeps 0 and 1 out, where the logarithm
@@ -38,7 +38,7 @@ def uniform(key: np.uint64) -> float:
     return (float(mix64(key) >> _S11) + 0.5) * 2.0**-53
 
 
-@njit
+@inner
 def normal(key: np.uint64) -> float:
     """Standard normal number from the key of a stream (Box & Muller 1958)."""
     radius = math.sqrt(-2.0 * math.log(uniform(next_key(key))))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 
 
@@ -41,7 +41,7 @@ def bin_rows(
     return nodes[:k].copy(), mass[:k].copy()
 
 
-@njit
+@inner
 def _sum_at(
     node: float,
     start: int,
@@ -114,7 +114,7 @@ def own_terms(
     return out
 
 
-@njit
+@inner
 def _entry(table: Float64Array, distance: float) -> float:
     """Return the kernel at a signed distance in steps."""
     distance = abs(distance)

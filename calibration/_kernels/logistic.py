@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
@@ -52,7 +52,7 @@ def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
     return total
 
 
-@njit
+@inner
 def _derivatives(
     problem: LogisticProblem, theta: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
@@ -86,6 +86,26 @@ def _derivatives(
     return gradient, hessian
 
 
+@inner
+def _solve(matrix: Float64Array, vector: Float64Array) -> None:
+    """Solve a positive definite system by elimination: `vector` becomes the solution.
+
+    Written out, since LAPACK takes two seconds to be compiled in, and no row needs to
+    be exchanged. `matrix` is used up.
+    """
+    p = len(vector)
+    for j in range(p):
+        for i in range(j + 1, p):
+            factor = matrix[i, j] / matrix[j, j]
+            for k in range(j + 1, p):
+                matrix[i, k] -= factor * matrix[j, k]
+            vector[i] -= factor * vector[j]
+    for j in range(p - 1, -1, -1):
+        for k in range(j + 1, p):
+            vector[j] -= matrix[j, k] * vector[k]
+        vector[j] /= matrix[j, j]
+
+
 @njit
 def fit_logistic(
     problem: LogisticProblem, start: Float64Array
@@ -102,26 +122,34 @@ def fit_logistic(
     theta : ndarray of shape (n_coefficients,)
     converged : bool
     """
-    theta = start.copy()
+    p = len(start)
+    theta, step, trial = np.empty(p), np.empty(p), np.empty(p)
+    for j in range(p):
+        theta[j] = start[j]
     for _ in range(_MAX_STEPS):
         gradient, hessian = _derivatives(problem, theta)
         # A tiny ridge keeps the solve defined where probabilities saturate.
-        for j in range(len(theta)):
+        for j in range(p):
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
-        step = np.linalg.solve(hessian, gradient)
-        decrement = np.dot(gradient, step)
+            step[j] = gradient[j]
+        _solve(hessian, step)
+        decrement = 0.0
+        for j in range(p):
+            decrement += gradient[j] * step[j]
         # Written so that nan is caught too.
         if not decrement < np.inf:
             return theta, False
         if decrement < _SURE_DECREMENT:
-            theta = theta - step
+            for j in range(p):
+                theta[j] -= step[j]
             if decrement < _LAST_DECREMENT:
                 return theta, True
             continue
         value = logistic_objective(problem, theta)
         scale = 1.0
         for _ in range(_MAX_HALVINGS):
-            trial = theta - scale * step
+            for j in range(p):
+                trial[j] = theta[j] - scale * step[j]
             trial_value = logistic_objective(problem, trial)
             # Armijo's condition with the usual constant: almost any descent will do, as
             # Newton steps end up whole.
@@ -130,5 +158,6 @@ def fit_logistic(
             scale *= 0.5
         else:
             return theta, False
-        theta = trial
+        for j in range(p):
+            theta[j] = trial[j]
     return theta, False

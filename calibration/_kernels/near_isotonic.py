@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.heap import pop_least, push
 from calibration._kernels.merge_tree import MergeTree
 from calibration.typing import Float64Array, Int64Array
@@ -143,7 +143,7 @@ def largest_violation(
     return worst
 
 
-@njit
+@inner
 def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]:
     """The front at penalty 0, every leaf a block, and a tree with room for merges."""
     k = len(ones)
@@ -180,7 +180,7 @@ def _start(ones: Float64Array, weight: Float64Array) -> tuple[_Front, MergeTree]
     return front, tree
 
 
-@njit
+@inner
 def _finish(front: _Front, tree: MergeTree) -> MergeTree:
     """The tree without the room that no merge took, and with its roots."""
     k, n_nodes, n_roots = len(front.first), front.sizes[1], front.sizes[2]
@@ -202,7 +202,7 @@ def _finish(front: _Front, tree: MergeTree) -> MergeTree:
     )
 
 
-@njit
+@inner
 def _schedule(front: _Front, tree: MergeTree, b: int, now: float) -> None:
     """Put the meeting of the blocks at boundary b, if there will be one, on the heap.
 
@@ -227,7 +227,7 @@ def _schedule(front: _Front, tree: MergeTree, b: int, now: float) -> None:
         front.sizes[0] += 1
 
 
-@njit
+@inner
 def _take_met(front: _Front, met: Int64Array, end: float) -> int:
     """Move the boundaries that vanish by `end` from the heap to `met`; their number."""
     count = 0
@@ -242,7 +242,7 @@ def _take_met(front: _Front, met: Int64Array, end: float) -> int:
     return count
 
 
-@njit
+@inner
 def _merge_met(
     front: _Front, tree: MergeTree, met: Int64Array, step: int, now: float
 ) -> None:
@@ -261,7 +261,7 @@ def _merge_met(
             _schedule(front, tree, front.last[f] + 1, now)
 
 
-@njit
+@inner
 def _merge(front: _Front, tree: MergeTree, b: int, step: int) -> int:
     """Make one node of the blocks at boundary b; its first leaf."""
     f, i = int(front.first[b - 1]), front.last[b]
@@ -280,14 +280,14 @@ def _merge(front: _Front, tree: MergeTree, b: int, step: int) -> int:
     return f
 
 
-@njit
+@inner
 def _drop_top(front: _Front) -> None:
     """Remove the least entry of the heap."""
     pop_least(front.keys, front.items, front.sizes[0])
     front.sizes[0] -= 1
 
 
-@njit
+@inner
 def _settle_top(front: _Front) -> None:
     """Clear the heap's top of entries that are out of date."""
     while front.sizes[0] > 0 and front.meets[front.items[0]] != front.keys[0]:

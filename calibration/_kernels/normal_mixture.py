@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.digamma import digamma
 from calibration.typing import Float64Array
 
@@ -56,7 +56,7 @@ def update_components(
     return out[:, order]
 
 
-@njit
+@inner
 def stick_logs(counts: Float64Array, concentration: float) -> Float64Array:
     """Return E log of the components' weights, shape (T,)."""
     out = np.empty(len(counts))

@@ -42,7 +42,6 @@ def pool_adjacent_violators(
     return starts[:k].copy(), block0[:k].copy(), block1[:k].copy()
 
 
-@njit
 def always_pooled(weight0: Float64Array, weight1: Float64Array) -> Int64Array:
     """First cell of each run that every reweighting pools into one block.
 

@@ -7,7 +7,7 @@ never split; for integer weights no comparison is rounded.
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.bin_evidence import bin_rate, log_bin_evidence
 from calibration.typing import Float64Array, Int64Array
 
@@ -57,7 +57,7 @@ def _find_cell(sum0: Float64Array, sum1: Float64Array, rows: float, guess: int) 
     return low
 
 
-@njit
+@inner
 def _bin_rows(sum0: Float64Array, sum1: Float64Array, n_bins: int) -> float:
     """Rows that all bins but the last are to hold."""
     return float(np.floor((sum0[-1] + sum1[-1]) / n_bins))
@@ -178,7 +178,7 @@ def average_quantile_bins(
     return _sum_jumps(cells[:count], jumps[:count])
 
 
-@njit
+@inner
 def _sum_jumps(
     cells: Int64Array, jumps: Float64Array
 ) -> tuple[Int64Array, Float64Array, Float64Array]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.trend_pieces import fit_affine
 from calibration.typing import Float64Array, Int64Array
 
@@ -120,7 +120,7 @@ def price_cells(
     return n_new, worst, slack
 
 
-@njit
+@inner
 def _running_sums(
     residual: Float64Array, weight: Float64Array
 ) -> tuple[Float64Array, float]:
@@ -136,7 +136,7 @@ def _running_sums(
     return running, 0.5 * total * total / size
 
 
-@njit
+@inner
 def _price_sloped(
     cells: _Cells, piece: _Piece, v: float, limit: float
 ) -> tuple[int, float, float]:
@@ -172,7 +172,7 @@ def _price_sloped(
     return found, top, abs(u - piece.end)
 
 
-@njit
+@inner
 def _price_flat(
     cells: _Cells, piece: _Piece, penalties: _Penalties
 ) -> tuple[int, float, float]:
@@ -220,7 +220,7 @@ def _price_flat(
     return found, top, max(low - piece.end, piece.end - high, 0.0)
 
 
-@njit
+@inner
 def _follow(
     running: Float64Array, v: float, cell: int, last: int, direction: float
 ) -> int:
@@ -230,7 +230,7 @@ def _follow(
     return cell
 
 
-@njit
+@inner
 def _slope_part(
     marks: Float64Array, gaps: Int64Array, first: int, last: int, state: int
 ) -> None:

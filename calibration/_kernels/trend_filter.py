@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.trend_dual import price_cells
 from calibration._kernels.trend_pieces import (
     fill_pieces,
@@ -98,7 +98,7 @@ def trend_filter_path(
     return values, marks, freedom, gaps
 
 
-@njit
+@inner
 def _affine_start(data: _Data, fall: float) -> _State:
     """Affine least squares, flat instead of falling if decreases cost.
 
@@ -114,7 +114,7 @@ def _affine_start(data: _Data, fall: float) -> _State:
     return _State(p, np.zeros(len(x)), states)
 
 
-@njit
+@inner
 def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
     """Solve for one penalty from the state at hand, in place; freedom and gap."""
     x, weight, target = data
@@ -149,7 +149,7 @@ def _solve(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, f
     return freedom, gap / (objective + 2.3e-16 * total)
 
 
-@njit
+@inner
 def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int, float]:
     """Go to the best function with the kinks at hand, dropping those that vanish.
 
@@ -185,7 +185,7 @@ def _descend(data: _Data, bend: float, fall: float, state: _State) -> tuple[int,
     return freedom, penalty
 
 
-@njit
+@inner
 def _line_of(x: Float64Array, state: _State) -> Line:
     """The function by its knots: the cells with a kink and the two ends."""
     p, signs, states = state

@@ -7,7 +7,7 @@ not suffer from cells that nearly coincide: every hat function is 1 at a cell.
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 # Values are about 1; smaller differences of them are rounding.
@@ -77,7 +77,7 @@ def fit_pieces(
     return values
 
 
-@njit
+@inner
 def _solve_tridiagonal(
     diagonal: Float64Array, above: Float64Array, right: Float64Array
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 
@@ -28,7 +28,7 @@ class Goal(NamedTuple):
     kinks: Float64Array
 
 
-@njit
+@inner
 def _share(here: float, goal: float, sign: float) -> float:
     """Share of the way from `here` to `goal` at which the sign is lost; 2 if never."""
     # Linear on the way from here to there, so a sign that both ends have is kept.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_inverse, find_segment, piece_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard, upper_point
@@ -35,7 +35,7 @@ class BaseCurve(NamedTuple):
     log_shares: Float64Array
 
 
-@njit
+@inner
 def cumulative_hazard(x: float, scale: float, shape: float) -> float:
     """Return H(x)."""
     v = x / scale
@@ -45,7 +45,7 @@ def cumulative_hazard(x: float, scale: float, shape: float) -> float:
     return v * (1.0 - 0.5 * shape * v)
 
 
-@njit
+@inner
 def hazard(x: float, scale: float, shape: float) -> float:
     """Return H'(x)."""
     if shape > 0.0:
@@ -53,7 +53,7 @@ def hazard(x: float, scale: float, shape: float) -> float:
     return (1.0 - shape * x / scale) / scale
 
 
-@njit
+@inner
 def hazard_inverse(h: float, scale: float, shape: float) -> float:
     """Return x with H(x) = h."""
     if shape > 0.0:
@@ -62,7 +62,7 @@ def hazard_inverse(h: float, scale: float, shape: float) -> float:
     return scale * 2.0 * h / (1.0 + math.sqrt(1.0 - 2.0 * shape * h))
 
 
-@njit
+@inner
 def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
     """Return t(r) and its derivative."""
     last = len(curve.points) - 1
@@ -90,7 +90,7 @@ def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
     return (-t if side == 0 else t), slope
 
 
-@njit
+@inner
 def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
     """Return r(t), the inverse of t(r), and its derivative."""
     last = len(curve.levels) - 1

@@ -8,7 +8,7 @@ numbers are fixed and they are written out, which saves a quarter of the time.
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner
 from calibration._kernels.hashing import mix64, next_key
 from calibration.typing import Float64Array, Int64Array
 
@@ -23,7 +23,7 @@ N_BUCKETS = N_CUTS + 2
 _S33, _B31 = np.uint64(33), 31
 
 
-@njit
+@inner
 def draw_below(bound: int, key: np.uint64) -> int:
     """Draw one of 0, ..., bound - 1, for bounds far below 2^31."""
     # 31 random bits times a bound below 2^31 fit into 64: no division, and a bias of
@@ -31,7 +31,7 @@ def draw_below(bound: int, key: np.uint64) -> int:
     return (int(mix64(key) >> _S33) * bound) >> _B31
 
 
-@njit
+@inner
 def read_codes(
     codes: NDArray[np.uint8], rows: NDArray[np.uint32], found: NDArray[np.uint8]
 ) -> tuple[int, int, bool]:
@@ -51,7 +51,7 @@ def read_codes(
     return least, greatest, missing
 
 
-@njit
+@inner
 def draw_cuts(least: int, greatest: int, cuts: Int64Array, key: np.uint64) -> np.uint64:
     """Draw a cut from each eighth of the codes; return the key of the last draw.
 
@@ -72,7 +72,7 @@ def draw_cuts(least: int, greatest: int, cuts: Int64Array, key: np.uint64) -> np
     return key
 
 
-@njit
+@inner
 def fill_buckets(
     found: NDArray[np.uint8],
     moments: Float64Array,
@@ -83,7 +83,9 @@ def fill_buckets(
 
     `found` (m,) holds the codes of the first rows of `moments`; `buckets` (10, 6).
     """
-    buckets[:] = 0.0
+    for bucket in range(N_BUCKETS):
+        for k in range(N_SUMS):
+            buckets[bucket, k] = 0.0
     cut0, cut1, cut2, cut3 = cuts[0], cuts[1], cuts[2], cuts[3]
     cut4, cut5, cut6, cut7 = cuts[4], cuts[5], cuts[6], cuts[7]
     for i in range(len(found)):
@@ -96,9 +98,9 @@ def fill_buckets(
             buckets[bucket, k] += moments[i, k]
 
 
-@njit
+@inner
 def best_cut(
-    buckets: Float64Array, total: Float64Array, min_leaf: int, missing_left: bool
+    buckets: Float64Array, total: Float64Array, min_leaf: int, share: float
 ) -> tuple[float, int, bool]:
     """Find the cut with the purest sides.
 
@@ -109,8 +111,8 @@ def best_cut(
         Their sum.
     min_leaf : int
         Least number of rows on a side, at least 1.
-    missing_left : bool
-        Whether missing values go left.
+    share : float
+        1.0 if missing values go left, else 0.0.
 
     Returns
     -------
@@ -124,7 +126,6 @@ def best_cut(
         Whether more rows go left than right.
     """
     best, best_t, most_left = -np.inf, -1, False
-    share = 1.0 if missing_left else 0.0
     # Missing values are counted in from the start, or never.
     gaps = buckets[N_CUTS + 1]
     w, n, s0 = share * gaps[0], share * gaps[1], share * gaps[2]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration._kernels.hashing import next_key
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.forest_split import (
@@ -19,6 +19,9 @@ from localexpert._kernels.forest_split import (
     fill_buckets,
     read_codes,
 )
+
+# Rows of the table of nodes that `_grow` fills.
+_FEATURE, _LAST_LEFT, _GAPS_LEFT, _LEFT, _RIGHT = range(5)
 
 
 class Nodes(NamedTuple):
@@ -36,7 +39,7 @@ class Nodes(NamedTuple):
     leaf_of: NDArray[np.int32]
 
 
-@njit
+@inner
 def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
     """Put rows in random order, in place; return the key of the last draw.
 
@@ -50,7 +53,7 @@ def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
     return key
 
 
-@njit
+@inner
 def partition_rows(
     codes: NDArray[np.uint8],
     rows: NDArray[np.uint32],
@@ -71,16 +74,18 @@ def partition_rows(
     return front
 
 
-@njit
+@inner
 def sum_moments(
     rows: NDArray[np.uint32],
     places: Int64Array,
     weights: Float64Array,
     targets: Float64Array,
     moments: Float64Array,
-) -> Float64Array:
-    """Write the moments of some rows to the first of `moments`; return their sum."""
-    total = np.zeros(N_SUMS)
+    total: Float64Array,
+) -> None:
+    """Write the moments of some rows to `moments`, and their sum to `total`."""
+    for k in range(N_SUMS):
+        total[k] = 0.0
     for i in range(len(rows)):
         weight = weights[rows[i]]
         moments[i, 0] = weight
@@ -89,10 +94,9 @@ def sum_moments(
             moments[i, k] = weight * targets[places[rows[i]], k - 2]
         for k in range(N_SUMS):
             total[k] += moments[i, k]
-    return total
 
 
-@njit
+@inner
 def find_split(
     codes: NDArray[np.uint8],
     places: Int64Array,
@@ -140,7 +144,8 @@ def find_split(
     """
     n_features = len(order)
     found = found[: len(rows)]
-    total = sum_moments(rows, places, weights, targets, moments)
+    total = np.empty(N_SUMS)
+    sum_moments(rows, places, weights, targets, moments, total)
     cuts = np.empty(N_CUTS + 1, dtype=np.int64)
     # The last "cut" parts numbers from missing values.
     cuts[N_CUTS] = MISSING - 1
@@ -159,12 +164,12 @@ def find_split(
             continue
         key = draw_cuts(least, greatest, cuts, key)
         fill_buckets(found, moments, cuts, buckets)
-        purity, cut, gaps_left = best_cut(buckets, total, min_leaf, False)
+        purity, cut, gaps_left = best_cut(buckets, total, min_leaf, 0.0)
         if missing:
             # Missing values are tried on both sides (Chen & Guestrin 2016, algorithm
             # 3); a tie sends them right.
             gaps_left = False
-            other, other_cut, _ = best_cut(buckets, total, min_leaf, True)
+            other, other_cut, _ = best_cut(buckets, total, min_leaf, 1.0)
             if other > purity:
                 purity, cut, gaps_left = other, other_cut, True
         if purity > best:
@@ -173,7 +178,7 @@ def find_split(
     return feature, last_left, missing_left, key
 
 
-@njit
+@inner
 def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
     """Say whether rows differ in their place."""
     first = places[rows[0]]
@@ -185,6 +190,68 @@ def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
 
 
 @njit
+def _grow(
+    codes: NDArray[np.uint8],
+    places: Int64Array,
+    weights: Float64Array,
+    targets: Float64Array,
+    n_tried: int,
+    n_searched: int,
+    min_leaf: int,
+    key: np.uint64,
+    rows: NDArray[np.uint32],
+    order: Int64Array,
+    moments: Float64Array,
+    found: NDArray[np.uint8],
+    waiting: Int64Array,
+    nodes: NDArray[np.int32],
+    leaf_of: NDArray[np.int32],
+) -> int:
+    """Fill `nodes` and `leaf_of`; return the number of nodes. See `grow_tree`."""
+    key = shuffle(rows, key)
+    # Nodes that wait, and the runs of rows that they hold.
+    waiting[0, 0], waiting[0, 1], waiting[0, 2] = 0, 0, len(rows)
+    n_waiting, n_nodes = 1, 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        node = waiting[n_waiting, 0]
+        start, stop = waiting[n_waiting, 1], waiting[n_waiting, 2]
+        mine = rows[start:stop]
+        j, cut, gaps_left = -1, 0, False
+        if stop - start >= 2 * min_leaf and differ(mine, places):
+            j, cut, gaps_left, key = find_split(
+                codes,
+                places,
+                weights,
+                targets,
+                mine[:n_searched],
+                order,
+                n_tried,
+                min_leaf,
+                key,
+                moments,
+                found,
+            )
+        nodes[_FEATURE, node] = j
+        if j < 0:
+            nodes[_LAST_LEFT, node], nodes[_GAPS_LEFT, node] = 0, 0
+            nodes[_LEFT, node], nodes[_RIGHT, node] = -1, -1
+            for row in mine:
+                leaf_of[row] = node
+            continue
+        nodes[_LAST_LEFT, node], nodes[_GAPS_LEFT, node] = cut, gaps_left
+        # Afterwards the rows of either side lie together: every node is a run of rows.
+        middle = start + partition_rows(codes[j], mine, cut, gaps_left)
+        nodes[_LEFT, node], nodes[_RIGHT, node] = n_nodes, n_nodes + 1
+        # Depth first: the child put down last is taken up next.
+        for child in range(2):
+            run = waiting[n_waiting + child]
+            run[0] = n_nodes + 1 - child
+            run[1], run[2] = (middle, stop) if child == 0 else (start, middle)
+        n_waiting, n_nodes = n_waiting + 2, n_nodes + 2
+    return n_nodes
+
+
 def grow_tree(
     codes: NDArray[np.uint8],
     places: Int64Array,
@@ -222,51 +289,28 @@ def grow_tree(
     n_features, n = codes.shape
     # A tree of L leaves has 2 L - 1 nodes.
     most = max(1, 2 * (n // min_leaf) - 1)
-    feature = np.full(most, -1, dtype=np.int32)
-    last_left = np.zeros(most, dtype=np.uint8)
-    missing_left = np.zeros(most, dtype=np.bool_)
-    children = np.full((2, most), -1, dtype=np.int32)
-    leaf_of = np.zeros(n, dtype=np.int32)
-    rows = np.arange(n).astype(np.uint32)
-    key = shuffle(rows, key)
-    order = np.arange(n_features)
-    moments = np.empty((min(n, n_searched), N_SUMS))
-    found = np.empty(len(moments), dtype=np.uint8)
-    # Nodes that wait, and the runs of rows that they hold.
-    waiting = np.zeros((most, 3), dtype=np.int64)
-    waiting[0, 2], n_waiting, n_nodes = n, 1, 1
-    while n_waiting > 0:
-        n_waiting -= 1
-        node, start, stop = waiting[n_waiting]
-        mine = rows[start:stop]
-        j, cut, gaps_left = -1, 0, False
-        if stop - start >= 2 * min_leaf and differ(mine, places):
-            j, cut, gaps_left, key = find_split(
-                codes,
-                places,
-                weights,
-                targets,
-                mine[:n_searched],
-                order,
-                n_tried,
-                min_leaf,
-                key,
-                moments,
-                found,
-            )
-        if j < 0:
-            leaf_of[mine] = node
-            continue
-        feature[node], last_left[node], missing_left[node] = j, cut, gaps_left
-        # Afterwards the rows of either side lie together: every node is a run of rows.
-        middle = start + partition_rows(codes[j], mine, cut, gaps_left)
-        children[0, node], children[1, node] = n_nodes, n_nodes + 1
-        # Depth first: the child put down last is taken up next.
-        waiting[n_waiting] = n_nodes + 1, middle, stop
-        waiting[n_waiting + 1] = n_nodes, start, middle
-        n_waiting, n_nodes = n_waiting + 2, n_nodes + 2
-    made = slice(n_nodes)
-    left, right = children[:, made]
+    nodes = np.empty((5, most), dtype=np.int32)
+    leaf_of = np.empty(n, dtype=np.int32)
+    size = min(n, n_searched)
+    # Memory is made here: kernels that make it take long to compile.
+    n_nodes = _grow(
+        codes,
+        places,
+        weights,
+        targets,
+        n_tried,
+        n_searched,
+        min_leaf,
+        key,
+        np.arange(n, dtype=np.uint32),
+        np.arange(n_features),
+        np.empty((size, N_SUMS)),
+        np.empty(size, dtype=np.uint8),
+        np.empty((most, 3), dtype=np.int64),
+        nodes,
+        leaf_of,
+    )
+    feature, last_left, gaps_left, left, right = nodes[:, :n_nodes].copy()
     return Nodes(
-        feature[made], last_left[made], missing_left[made], left, right, leaf_of
+        feature, last_left.astype(np.uint8), gaps_left == 1, left, right, leaf_of
     )

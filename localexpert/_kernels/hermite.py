@@ -1,12 +1,12 @@
 """Cubic Hermite pieces: one piece, and a curve with straight lines beyond its ends."""
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
 
 
-@njit
+@inner
 def find_segment(knots: Float64Array, x: float) -> int:
     """Return k with knots[k] <= x < knots[k + 1]; -1 or the last index beyond."""
     low, high = 0, len(knots)
@@ -19,7 +19,7 @@ def find_segment(knots: Float64Array, x: float) -> int:
     return low - 1
 
 
-@njit
+@inner
 def piece_at(
     rise: float, slope0: float, slope1: float, width: float, share: float
 ) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def piece_at(
     return value, slope
 
 
-@njit
+@inner
 def piece_inverse(
     rise: float, slope0: float, slope1: float, width: float, goal: float
 ) -> float:
@@ -68,7 +68,7 @@ def piece_inverse(
     return share
 
 
-@njit
+@inner
 def curve_at(
     knots: Float64Array, values: Float64Array, slopes: Float64Array, x: float
 ) -> tuple[float, float]:
@@ -90,7 +90,7 @@ def curve_at(
     return values[k] + rise, slope
 
 
-@njit
+@inner
 def curve_inverse(
     knots: Float64Array, values: Float64Array, slopes: Float64Array, y: float
 ) -> float:

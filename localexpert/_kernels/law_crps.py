@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
+from localexpert._kernels.hermite import find_segment
 from localexpert._kernels.law_panels import DR, Panels, Z, fill_nodes, row_panels
 from localexpert._kernels.law_spline import SplineRows
 from localexpert._kernels.truncation import truncated_cdf
@@ -13,7 +14,7 @@ from localexpert._kernels.truncation import truncated_cdf
 _F, _F2, _S, _S2 = range(4)
 
 
-@njit
+@inner
 def _integrate(
     at: Float64Array, low: float, high: float, log_mass: float, n_nodes: int
 ) -> Float64Array:
@@ -37,7 +38,7 @@ def _integrate(
     return out
 
 
-@njit
+@inner
 def _cumulate(parts: Float64Array) -> Float64Array:
     """Return integrals (4, m + 1): those of F up to each border, those of 1 - F from.
 
@@ -69,10 +70,11 @@ def spline_crps(
     out = np.empty((3, n, k))
     n_nodes = len(panels.nodes)
     # Both parts of a panel that is split are the row's own.
-    own = np.full(2, -1, dtype=np.int64)
+    split, own = np.empty(3), np.empty(2, dtype=np.int64)
+    own[0], own[1] = -1, -1
     for i in range(n):
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
-        borders, which = row_panels(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         sums = _cumulate(_integrate(at, low, high, log_mass, n_nodes))
         first, last = borders[0], borders[-1]
@@ -86,8 +88,8 @@ def spline_crps(
             elif t >= last:
                 f, f2, s, s2 = sums[_F, -1] + gap, sums[_F2, -1] + gap, 0.0, 0.0
             else:
-                p = np.searchsorted(borders, t, side="right") - 1
-                split = np.array([borders[p], t, borders[p + 1]])
+                p = find_segment(borders, t)
+                split[0], split[1], split[2] = borders[p], t, borders[p + 1]
                 at = fill_nodes(curve, rows, panels, i, split, own)
                 parts = _integrate(at, low, high, log_mass, n_nodes)
                 # The panels before it and its left part; its right part, those after.

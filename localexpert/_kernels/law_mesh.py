@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
-from localexpert._kernels.law_moments import finite_order, mark_infinite, tail_index
+from localexpert._kernels.law_moments import finite_orders, mark_infinite, tail_indices
 from localexpert._kernels.law_panels import DR, DZ, Panels, R, Z, fill_nodes, row_panels
 from localexpert._kernels.law_spline import SplineRows
 from localexpert._kernels.normal import (
@@ -71,7 +71,7 @@ def cut_panels(
     return out[: place + 1], marks[:place]
 
 
-@njit
+@inner
 def _panels_with(
     curve: BaseCurve,
     rows: SplineRows,
@@ -84,7 +84,7 @@ def _panels_with(
 
     And at the scores in `kinks`, unless the panel they are in is narrow.
     """
-    borders, which = row_panels(curve, rows, panels, i, 4)
+    borders, which = row_panels(curve, rows, panels, i, 4.0)
     t = np.empty(len(cuts) + len(kinks))
     m = len(cuts)
     # What is integrated may jump there; the rules are for smooth functions only.
@@ -193,7 +193,6 @@ def mesh_crps(
     return out
 
 
-@njit
 def mesh_moments(
     curve: BaseCurve,
     rows: SplineRows,
@@ -209,11 +208,26 @@ def mesh_moments(
     integral of k (y - c)^(k - 1) (1 - F) above c minus that of the same with F below.
     The tails must be those of the law, up to a factor.
     """
+    lower, upper = tail_indices(curve, rows)
+    orders = finite_orders(lower, upper)
+    found = _mesh_moments(y, dy, below, above, origin, orders)
+    return mark_infinite(lower, upper, found)
+
+
+@njit
+def _mesh_moments(
+    y: Float64Array,
+    dy: Float64Array,
+    below: Float64Array,
+    above: Float64Array,
+    origin: Float64Array,
+    orders: Int64Array,
+) -> Float64Array:
+    """Return the moments up to the order of each row; the others mean nothing."""
     n, m = y.shape
     out = np.empty((n, 4))
     for i in range(n):
-        lower, upper = tail_index(curve, rows, i, 0), tail_index(curve, rows, i, 1)
-        order = finite_order(lower, upper)
+        order = orders[i]
         sums = np.zeros(5)
         for q in range(m):
             x = y[i, q] - origin[i]
@@ -227,5 +241,4 @@ def mesh_moments(
         out[i, 1] = m2 - m1 * m1
         out[i, 2] = m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1)
         out[i, 3] = m4 - m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1))
-        mark_infinite(lower, upper, out[i])
     return out

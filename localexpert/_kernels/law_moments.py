@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
-from calibration.typing import Float64Array
+from calibration._kernels._jit import inner, njit
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
 from localexpert._kernels.law_panels import (
@@ -17,7 +17,6 @@ from localexpert._kernels.law_panels import (
     T,
     Z,
     fill_nodes,
-    row_nodes,
     row_panels,
 )
 from localexpert._kernels.law_spline import SplineRows, log_density_at
@@ -28,99 +27,113 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _GOLDEN_STEPS = 45
 
 
-@njit
-def tail_index(curve: BaseCurve, rows: SplineRows, i: int, side: int) -> float:
-    """Return the order up to which moments of one tail of row i are finite."""
-    end = rows.low[i] if side == 0 else rows.high[i]
-    if abs(end) < math.inf or not curve.shapes[side] > 0.0:
-        return math.inf
-    slope = rows.slopes[i, 0 if side == 0 else len(rows.knots) - 1]
-    # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
-    # factor.
-    return float(FINITE * slope * slope / curve.shapes[side])
+def tail_indices(curve: BaseCurve, rows: SplineRows) -> tuple[Float64Array, ...]:
+    """Return the orders up to which moments of the lower and upper tails are finite.
 
-
-@njit
-def _row_moments(
-    curve: BaseCurve,
-    rows: SplineRows,
-    panels: Panels,
-    i: int,
-    order: int,
-    out: Float64Array,
-) -> None:
-    """Fill out (4,) with the mean of row i and its second to fourth central moment.
-
-    Those beyond `order` are not computed: the sums would overflow.
+    Shapes (n,) both.
     """
-    middle = min(max(0.0, rows.low[i]), rows.high[i])
-    t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
-    # Moments about the median lose no digits to a far origin.
-    origin = point_at(curve, t)[0]
-    at = row_nodes(curve, rows, panels, i, order)
-    log_mass = rows.log_mass[i]
-    sums = np.zeros(5)
-    for q in range(at.shape[1]):
-        mass = math.exp(log_normal_pdf(at[Z, q]) - log_mass) * at[DZ, q]
-        x = at[R, q] - origin
-        sums[0] += mass
-        for power in range(1, order + 1):
-            mass *= x
-            sums[power] += mass
-    # The weights add up to 1 but for the error of the rules, which cancels so.
-    sums /= sums[0]
-    # From moments about the origin to central ones.
-    m1, m2, m3, m4 = sums[1], sums[2], sums[3], sums[4]
-    scale = rows.scale[i]
-    square = scale * scale
-    out[0] = rows.center[i] + scale * (origin + m1)
-    out[1] = square * (m2 - m1 * m1)
-    out[2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
-    out[3] = square * square * (m4 - m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1)))
+    indices = []
+    for side, end in ((0, rows.low), (-1, rows.high)):
+        slope, shape = rows.slopes[:, side], curve.shapes[side]
+        # The tail of Y: P(Y > y) falls as y^(-slope^2 / shape) up to a slowly varying
+        # factor.
+        with np.errstate(over="ignore"):
+            index = FINITE * slope * slope / shape if shape > 0.0 else math.inf
+        indices.append(np.where(np.isinf(end), index, math.inf))
+    return tuple(indices)
 
 
-@njit
-def finite_order(lower: float, upper: float) -> int:
-    """Return the order, 4 at most, of the last finite moment of a row."""
-    order = 0
-    while order < 4 and order + 1 < min(lower, upper):
-        order += 1
-    return order
+def finite_orders(lower: Float64Array, upper: Float64Array) -> Int64Array:
+    """Return the order, 4 at most, of the last finite moment of every row."""
+    least = np.minimum(lower, upper)
+    return np.asarray((np.arange(1, 5) < least[:, None]).sum(axis=1), dtype=np.int64)
 
 
-@njit
-def mark_infinite(lower: float, upper: float, out: Float64Array) -> None:
-    """Say of a row's moments (4,) which do not exist, from its tail indices.
+def mark_infinite(
+    lower: Float64Array, upper: Float64Array, moments: Float64Array
+) -> Float64Array:
+    """Say of moments (n, 4) which do not exist, from the tails' indices; in place.
 
     They are inf (the mean with the sign of its tail) or nan.
     """
-    order = finite_order(lower, upper)
-    if order < 1:
-        # inf - inf is nan; with one heavy tail the mean goes where that tail points.
-        both = max(lower, upper) <= 1.0
-        out[0] = math.nan if both else math.copysign(math.inf, lower - upper)
-    if order < 2:
-        out[1] = math.inf if order == 1 else math.nan
-    if order < 3:
-        out[2] = math.nan
-    if order < 4:
-        out[3] = math.inf if order > 1 else math.nan
+    orders = finite_orders(lower, upper)
+    if (orders == 4).all():
+        return moments
+    # inf - inf is nan; with one heavy tail the mean goes where that tail points.
+    mean = np.where(lower < upper, -math.inf, math.inf)
+    mean[np.maximum(lower, upper) <= 1.0] = math.nan
+    moments[:, 0] = np.where(orders < 1, mean, moments[:, 0])
+    moments[orders < 2, 1] = math.nan
+    moments[orders == 1, 1] = math.inf
+    moments[orders < 3, 2] = math.nan
+    moments[orders < 4, 3] = math.nan
+    moments[(orders > 1) & (orders < 4), 3] = math.inf
+    return moments
 
 
-@njit
+@inner
+def _sum_powers(
+    at: Float64Array, origin: float, log_mass: float, order: int
+) -> tuple[float, float, float, float]:
+    """Return the first four moments about `origin`, of a law of scale 1.
+
+    Those beyond `order` are not computed: the sums would overflow.
+    """
+    s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for q in range(at.shape[1]):
+        mass = math.exp(log_normal_pdf(at[Z, q]) - log_mass) * at[DZ, q]
+        x = at[R, q] - origin
+        s0 += mass
+        if order > 0:
+            mass *= x
+            s1 += mass
+        if order > 1:
+            mass *= x
+            s2 += mass
+        if order > 2:
+            mass *= x
+            s3 += mass
+        if order > 3:
+            mass *= x
+            s4 += mass
+    # The weights add up to 1 but for the error of the rules, which cancels so.
+    return s1 / s0, s2 / s0, s3 / s0, s4 / s0
+
+
 def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Array:
     """Return mean and second to fourth central moment of the rows, shape (n, 4).
 
     A moment that does not exist is inf or nan.
     """
+    lower, upper = tail_indices(curve, rows)
+    found = _spline_moments(curve, rows, panels, finite_orders(lower, upper))
+    return mark_infinite(lower, upper, found)
+
+
+@njit
+def _spline_moments(
+    curve: BaseCurve, rows: SplineRows, panels: Panels, orders: Int64Array
+) -> Float64Array:
+    """Return the moments up to the order of each row; the others mean nothing."""
     n = len(rows.center)
     out = np.empty((n, 4))
     for i in range(n):
-        lower = tail_index(curve, rows, i, 0)
-        upper = tail_index(curve, rows, i, 1)
-        order = finite_order(lower, upper)
-        _row_moments(curve, rows, panels, i, order, out[i])
-        mark_infinite(lower, upper, out[i])
+        order = orders[i]
+        middle = min(max(0.0, rows.low[i]), rows.high[i])
+        t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
+        # Moments about the median lose no digits to a far origin.
+        origin = point_at(curve, t)[0]
+        borders, which = row_panels(curve, rows, panels, i, float(order))
+        at = fill_nodes(curve, rows, panels, i, borders, which)
+        m1, m2, m3, m4 = _sum_powers(at, origin, rows.log_mass[i], order)
+        # From moments about the origin to central ones.
+        scale = rows.scale[i]
+        square = scale * scale
+        out[i, 0] = rows.center[i] + scale * (origin + m1)
+        out[i, 1] = square * (m2 - m1 * m1)
+        out[i, 2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
+        m4 -= m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1))
+        out[i, 3] = square * square * m4
     return out
 
 
@@ -135,11 +148,12 @@ def spline_nodes(
     n = len(rows.center)
     most = 0
     for i in range(n):
-        most = max(most, len(row_panels(curve, rows, panels, i, 4)[1]))
+        most = max(most, len(row_panels(curve, rows, panels, i, 4.0)[1]))
     y = np.empty((n, most * len(panels.nodes)))
     weights = np.zeros(y.shape)
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 4)
+        borders, which = row_panels(curve, rows, panels, i, 4.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         y[i] = rows.center[i] + rows.scale[i] * at[R, -1]
         total = 0.0
         for q in range(at.shape[1]):
@@ -162,10 +176,11 @@ def spline_scan(
     n = len(rows.center)
     most = 0
     for i in range(n):
-        most = max(most, len(row_panels(curve, rows, panels, i, 1)[1]))
+        most = max(most, len(row_panels(curve, rows, panels, i, 1.0)[1]))
     out = np.empty((3, n, most * len(panels.nodes)))
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
         m = at.shape[1]
         for k in range(out.shape[2]):
@@ -184,7 +199,8 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     n = len(rows.center)
     out = np.zeros(n)
     for i in range(n):
-        at = row_nodes(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
+        at = fill_nodes(curve, rows, panels, i, borders, which)
         log_mass, scale = rows.log_mass[i], rows.scale[i]
         for q in range(at.shape[1]):
             log_phi = log_normal_pdf(at[Z, q]) - log_mass
@@ -196,7 +212,7 @@ def spline_entropy(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     return out
 
 
-@njit
+@inner
 def _golden_maximum(
     curve: BaseCurve, rows: SplineRows, i: int, low: float, high: float
 ) -> float:
@@ -222,7 +238,7 @@ def spline_mode(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float64Ar
     n = len(rows.center)
     out = np.empty(n)
     for i in range(n):
-        borders, which = row_panels(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         path = at[T]
         best, k = -math.inf, 0

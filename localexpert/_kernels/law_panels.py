@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse, find_segment
@@ -46,54 +46,56 @@ class Panels(NamedTuple):
     weights: Float64Array
 
 
-@njit
-def reach(curve: BaseCurve, rows: SplineRows, i: int, order: int, side: int) -> float:
-    """Return how far out in z row i is integrated on one side (0 lower, 1 upper).
+@inner
+def reach(
+    shape: float, slope: float, center: float, start: float, order: float
+) -> float:
+    """Return how far out in z a row is integrated on one side, read as an upper one.
 
     Where z = b (t - c) and the base tail has a shape, |r|^order grows as
     exp(order shape t^2 / 2), so the integrand falls as exp(-(1 - kappa) (z - peak)^2
-    / 2) with kappa = order shape / b^2 and peak = kappa b c / (1 - kappa).
+    / 2) with kappa = order shape / b^2 and peak = kappa b c / (1 - kappa). `slope` is
+    b, `center` is b c. A support that starts at a > 0 decays from there on, as
+    exp((a^2 - z^2) / 2).
     """
-    end = 0 if side == 0 else len(rows.knots) - 1
-    sign = -1.0 if side == 0 else 1.0
-    slope = rows.slopes[i, end]
-    kappa = order * max(curve.shapes[side], 0.0) / (slope * slope)
+    kappa = order * max(shape, 0.0) / (slope * slope)
     room = 1.0 - min(kappa, FINITE)
-    center = sign * (slope * rows.knots[end] - rows.values[i, end])
     width = math.sqrt(_DECAY / room) + max(kappa * center / room, 0.0)
-    # A support that starts at a decays from there on, as exp((a^2 - z^2) / 2).
-    # 0 unless all of the support lies on this side of the centre.
-    start = max(-rows.high[i] if side == 0 else rows.low[i], 0.0)
     return math.sqrt(start * start + min(width, _FURTHEST) ** 2)
 
 
-@njit
-def step_from(rows: SplineRows, i: int, z: float) -> float:
-    """Return how much z may move in a panel that starts at z."""
-    start = max(rows.low[i], -rows.high[i])
+@inner
+def step_from(start: float, z: float) -> float:
+    """Return how much z may move in a panel that starts at z, the support at start."""
     if start > _FAR:
         # Beyond a the density falls as exp(-a (z - a)): it is gone after a few 1 / a.
-        return float(2.0 / start)
+        return 2.0 / start
     return max(1.0, 0.2 * abs(z))
 
 
-@njit
+@inner
 def row_panels(
-    curve: BaseCurve, rows: SplineRows, panels: Panels, i: int, order: int
+    curve: BaseCurve, rows: SplineRows, panels: Panels, i: int, order: float
 ) -> tuple[Float64Array, Int64Array]:
     """Return the borders in t (m + 1,) of row i's panels and which are shared (m,).
 
-    A panel of the row's own is marked -1.
+    A panel of the row's own is marked -1. They are for moments up to `order`, which is
+    no integer: numba compiles a kernel for each integer that it is called with.
     """
     knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
-    first = max(rows.low[i], -reach(curve, rows, i, order, 0))
-    last = min(rows.high[i], reach(curve, rows, i, order, 1))
+    low, high, end = rows.low[i], rows.high[i], len(knots) - 1
+    lower = values[0] - slopes[0] * knots[0]
+    upper = slopes[end] * knots[end] - values[end]
+    # Starts are 0 unless all of the support lies on that side of the centre.
+    first = -reach(curve.shapes[0], slopes[0], lower, max(-high, 0.0), order)
+    last = reach(curve.shapes[1], slopes[end], upper, max(low, 0.0), order)
+    first, last, start = max(low, first), min(high, last), max(low, -high)
     t, z = curve_inverse(knots, values, slopes, first), first
     t_end = curve_inverse(knots, values, slopes, last)
     n_shared = len(panels.borders) - 1
     borders = np.empty(n_shared + _MOST_CUTS)
-    which = np.full(n_shared + _MOST_CUTS, -1, dtype=np.int64)
-    p = np.searchsorted(panels.borders, t, side="right")
+    which = np.empty(n_shared + _MOST_CUTS, dtype=np.int64)
+    p = find_segment(panels.borders, t) + 1
     borders[0] = t
     m = 0
     while t < t_end:
@@ -102,8 +104,8 @@ def row_panels(
             z_stop = curve_at(knots, values, slopes, stop)[0]
         else:
             stop, z_stop = t_end, last
-        step = step_from(rows, i, z)
-        cut = stop
+        step = step_from(start, z)
+        cut, which[m] = stop, -1
         # A rest of less than half a step is not worth a panel of its own.
         if z_stop - z > 1.5 * step and m < len(borders) - n_shared - 2 + p:
             cut = curve_inverse(knots, values, slopes, z + step)
@@ -131,7 +133,7 @@ class _Cubic(NamedTuple):
     c3: float
 
 
-@njit
+@inner
 def _piece_of(
     knots: Float64Array, values: Float64Array, slopes: Float64Array, t: float
 ) -> _Cubic:
@@ -147,29 +149,20 @@ def _piece_of(
     return _Cubic(origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap))
 
 
-@njit
-def _shared_nodes(panels: Panels, p: int, width: float, out: Float64Array) -> None:
-    """Fill out (5, q) with what all rows have in common on shared panel p.
-
-    The row for dz gets the weights of dt, as in `_own_nodes`.
-    """
-    for q in range(len(panels.nodes)):
-        out[T, q], out[R, q] = panels.t[p, q], panels.r[p, q]
-        out[DR, q], out[DZ, q] = panels.rates[p, q], panels.weights[q] * width
-
-
-@njit
+@inner
 def _own_nodes(
     curve: BaseCurve,
     panels: Panels,
     left: float,
     right: float,
     first: float,
+    place: int,
     out: Float64Array,
 ) -> float:
-    """Fill out (5, q) with t, r, and the weights of dr and dt on a row's own panel.
+    """Fill in t, r, and the weights of dr and dt at the nodes of a row's own panel.
 
-    `first` is r at its left end; returned is r at its right end. Between the ends of
+    They are the columns of `out` from `place` on. `first` is r at the panel's left
+    end; returned is r at its right end. Between the ends of
     the base curve's points, where t(r) is quicker to compute than r(t), the nodes are
     those of a rule in r.
     """
@@ -184,21 +177,13 @@ def _own_nodes(
             t, dt = left + panels.nodes[q] * (right - left), right - left
             r, rate = point_at(curve, t)
             dr = dt * rate
-        out[T, q], out[R, q] = t, r
-        out[DR, q], out[DZ, q] = panels.weights[q] * dr, panels.weights[q] * dt
+        out[T, place + q], out[R, place + q] = t, r
+        out[DR, place + q] = panels.weights[q] * dr
+        out[DZ, place + q] = panels.weights[q] * dt
     return last
 
 
-@njit
-def _map_nodes(piece: _Cubic, out: Float64Array) -> None:
-    """Fill in z = g(t), and turn the weights of dt into those of dz = g'(t) dt."""
-    for q in range(out.shape[1]):
-        x = out[T, q] - piece.origin
-        out[Z, q] = piece.z0 + x * (piece.c1 + x * (piece.c2 + x * piece.c3))
-        out[DZ, q] *= piece.c1 + x * (2.0 * piece.c2 + 3.0 * x * piece.c3)
-
-
-@njit
+@inner
 def fill_nodes(
     curve: BaseCurve,
     rows: SplineRows,
@@ -218,25 +203,24 @@ def fill_nodes(
     # what costs most here, and neighbours have a border in common.
     reached = math.nan
     for j in range(len(which)):
-        left, right = borders[j], borders[j + 1]
-        here = out[:, j * n_nodes : (j + 1) * n_nodes]
-        if which[j] >= 0:
+        left, right, p = borders[j], borders[j + 1], which[j]
+        place = j * n_nodes
+        if p >= 0:
             reached = math.nan
-            _shared_nodes(panels, which[j], right - left, here)
+            for q in range(n_nodes):
+                out[T, place + q], out[R, place + q] = panels.t[p, q], panels.r[p, q]
+                out[DR, place + q] = panels.rates[p, q]
+                out[DZ, place + q] = panels.weights[q] * (right - left)
         else:
             if math.isnan(reached):
                 reached = point_at(curve, left)[0]
-            reached = _own_nodes(curve, panels, left, right, reached, here)
+            reached = _own_nodes(curve, panels, left, right, reached, place, out)
         # At a border the piece could be either neighbour's; in the middle it is one.
         middle = left + 0.5 * (right - left)
-        _map_nodes(_piece_of(knots, values, slopes, middle), here)
+        piece = _piece_of(knots, values, slopes, middle)
+        for q in range(place, place + n_nodes):
+            # z = g(t), and the weights of dt become those of dz = g'(t) dt.
+            x = out[T, q] - piece.origin
+            out[Z, q] = piece.z0 + x * (piece.c1 + x * (piece.c2 + x * piece.c3))
+            out[DZ, q] *= piece.c1 + x * (2.0 * piece.c2 + 3.0 * x * piece.c3)
     return out
-
-
-@njit
-def row_nodes(
-    curve: BaseCurve, rows: SplineRows, panels: Panels, i: int, order: int
-) -> Float64Array:
-    """Return `fill_nodes` of all panels of row i."""
-    borders, which = row_panels(curve, rows, panels, i, order)
-    return fill_nodes(curve, rows, panels, i, borders, which)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse
@@ -41,7 +41,7 @@ class SplineRows(NamedTuple):
     bounds: Float64Array
 
 
-@njit
+@inner
 def score_at(curve: BaseCurve, rows: SplineRows, i: int, y: float) -> float:
     """Return z = g(t(r)) of y in row i, before truncation."""
     t = level_at(curve, (y - rows.center[i]) / rows.scale[i])[0]
@@ -67,13 +67,13 @@ def truncate(
     return low, high, log_mass
 
 
-@njit
+@inner
 def is_near(low: float, high: float) -> bool:
     """Return whether Phi(high) - Phi(low) is a small part of a tail."""
     return (high - low) * max(1.0, min(abs(low), abs(high))) < _NEAR
 
 
-@njit
+@inner
 def mass_between(
     curve: BaseCurve,
     rows: SplineRows,
@@ -111,7 +111,7 @@ def mass_between(
     return total
 
 
-@njit
+@inner
 def log_density_at(curve: BaseCurve, rows: SplineRows, i: int, t: float) -> float:
     """Return the logarithm of row i's density in y, at the y whose level is t."""
     z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)

@@ -25,8 +25,10 @@ def increase_rows(
         Least step from one column to the next.
     """
     n, k = values.shape
-    floor = np.zeros(k)
-    floor[1:] = np.cumsum(rises)
+    floor = np.empty(k)
+    floor[0] = 0.0
+    for j in range(1, k):
+        floor[j] = floor[j - 1] + rises[j - 1]
     out = np.empty((n, k))
     level, mass, start = np.empty(k), np.empty(k), np.empty(k + 1, dtype=np.int64)
     for i in range(n):

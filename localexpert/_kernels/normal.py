@@ -2,7 +2,7 @@
 
 import math
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -12,25 +12,25 @@ _FAR = 36.0
 _MAX_STEPS = 50
 
 
-@njit
+@inner
 def safe_log(x: float) -> float:
     """Return log x, -inf at 0 also where kernels run as plain Python."""
     return math.log(x) if x > 0.0 else -math.inf
 
 
-@njit
+@inner
 def normal_cdf(z: float) -> float:
     """Return Phi(z); the survival function is Phi(-z)."""
     return 0.5 * math.erfc(-z * _SQRT_HALF)
 
 
-@njit
+@inner
 def log_normal_pdf(z: float) -> float:
     """Return log phi(z)."""
     return -0.5 * z * z - _LOG_SQRT_TWO_PI
 
 
-@njit
+@inner
 def _mills_series(z: float) -> float:
     """Return z Phi(-z) / phi(z) for z >= 36 by its asymptotic series in 1 / z^2."""
     # Abramowitz & Stegun 26.2.12.
@@ -60,7 +60,7 @@ def normal_hazard(z: float) -> float:
     return z / _mills_series(z)
 
 
-@njit
+@inner
 def upper_point(log_sf: float) -> float:
     """Return z >= 0 with log Phi(-z) = log_sf, for log_sf <= log(1/2).
 
@@ -79,7 +79,7 @@ def upper_point(log_sf: float) -> float:
     return z
 
 
-@njit
+@inner
 def log_normal_between(low: float, high: float) -> float:
     """Return log(Phi(high) - Phi(low)) for low <= high, -inf where they are equal.
 
@@ -97,7 +97,7 @@ def log_normal_between(low: float, high: float) -> float:
     return upper + safe_log(-math.expm1(log_normal_cdf(low) - upper))
 
 
-@njit
+@inner
 def log_sum(a: float, b: float) -> float:
     """Return log(exp(a) + exp(b)); either may be -inf."""
     top = max(a, b)

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 
 # 40 / 2^26 is below 1e-6: the level of a log density to six decimals.
 _HALVINGS = 26
 
 
-@njit
+@inner
 def _share_above(a: float, b: float, level: float) -> float:
     """Return which share of a cell lies above the level, for a line from a to b."""
     if min(a, b) >= level:

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import (
@@ -32,7 +32,7 @@ def tail_score(score: float, log_factor: float) -> float:
     return float(upper_point(safe_log(-math.expm1(min(level, 0.0)))))
 
 
-@njit
+@inner
 def _tail_at(score: float, knot: float, value: float, side: float) -> float:
     """Return h beyond an end knot; side is -1 below, 1 above."""
     # A factor of 1: the tail is the normal one, and no digit is lost on the way.

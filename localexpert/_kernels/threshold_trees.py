@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 # What a node splits: a number whose NaN counts as 0, a number whose NaN has a way of
@@ -38,7 +38,7 @@ class TreeArrays(NamedTuple):
     leaf_value: Float64Array
 
 
-@njit
+@inner
 def goes_left(trees: TreeArrays, node: int, value: float) -> bool:
     """Say whether a value of the node's feature goes left."""
     kind = trees.kind[node]
@@ -67,7 +67,7 @@ class _Runs(NamedTuple):
     stops: Int64Array
 
 
-@njit
+@inner
 def _find_leaf(
     trees: TreeArrays, place_cut: Int64Array, x: Float64Array, runs: _Runs, top: int
 ) -> tuple[int, int, int, int]:

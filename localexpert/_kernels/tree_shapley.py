@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.threshold_trees import TreeArrays, goes_left
 
@@ -52,7 +52,7 @@ def leaf_shares(n_players: int) -> Float64Array:
     return share
 
 
-@njit
+@inner
 def _find_choice(
     chosen: Int64Array, with_x: Int64Array, length: int, player: int
 ) -> int:
@@ -63,7 +63,7 @@ def _find_choice(
     return -1
 
 
-@njit
+@inner
 def _share_leaf(
     values: Float64Array,
     chosen: Int64Array,
@@ -89,7 +89,7 @@ def _share_leaf(
             values[chosen[k]] -= part / (length - a)
 
 
-@njit
+@inner
 def _add_pair(
     values: Float64Array,
     x_left: NDArray[np.bool_],

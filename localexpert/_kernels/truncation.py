@@ -6,7 +6,7 @@ log(Phi(high) - Phi(low)). The ends may lie far out on the same side.
 
 import math
 
-from calibration._kernels._jit import njit
+from calibration._kernels._jit import inner
 from localexpert._kernels.normal import (
     log_normal_between,
     log_normal_cdf,
@@ -16,7 +16,7 @@ from localexpert._kernels.normal import (
 )
 
 
-@njit
+@inner
 def truncated_cdf(z: float, low: float, high: float, log_mass: float) -> float:
     """Return (Phi(z) - Phi(low)) / (Phi(high) - Phi(low)), clipped to [0, 1]."""
     if z <= low:
@@ -29,7 +29,7 @@ def truncated_cdf(z: float, low: float, high: float, log_mass: float) -> float:
     return min(math.exp(log_normal_between(low, z) - log_mass), 1.0)
 
 
-@njit
+@inner
 def truncated_point(score: float, low: float, high: float, log_mass: float) -> float:
     """Return the point between the ends with Phi(score) of the mass below it."""
     if log_mass == 0.0:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr
 
 from calibration import __version__
-from localexpert.cli import calibrate, evaluate, fit, predict, report
+from calibration._kernels._jit import telling
+from localexpert.cli import calibrate, evaluate, fit, predict, report, warm
 from localexpert.cli.command import HelpFormatter, Parser
-from localexpert.cli.console import UserError, complain, warn
+from localexpert.cli.console import UserError, complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
 
@@ -74,7 +75,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for module in (fit, predict, evaluate, report, calibrate):
+    for module in (fit, predict, evaluate, report, calibrate, warm):
         module.COMMAND.add_to(commands)
     return parser
 
@@ -96,5 +97,6 @@ def _run(argv: Sequence[str] | None) -> int:
             # Errors are raised past it.
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
+        stack.enter_context(telling(note))
         options.run(options)
     return 0

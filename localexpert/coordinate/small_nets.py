@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array
-from localexpert._kernels.network import train_network
+from localexpert.coordinate.network import train_network
 
 _HIDDEN = 64
 # Rows seen in training, repetitions counted, and bounds on the passes over the data.

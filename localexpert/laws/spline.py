@@ -104,7 +104,13 @@ class SplineLaw(Law):
         _check_curves(scale, knots, values, slopes)
         curves = (center, scale, knots, values, slopes)
         rows = SplineRows(*curves, center, center, center, np.array(bounds))
-        low, high, log_mass = truncate(self.base.curve, rows)
+        for array in rows:
+            array.setflags(write=False)
+        # What is not truncated needs nothing compiled for it.
+        low, high = (np.full(len(center), end) for end in bounds)
+        log_mass = np.zeros(len(center))
+        if np.isfinite(bounds).any():
+            low, high, log_mass = truncate(self.base.curve, rows)
         rows = rows._replace(low=low, high=high, log_mass=log_mass)
         if not np.isfinite(log_mass).all():
             i = int(np.argmin(np.isfinite(log_mass)))
@@ -113,7 +119,7 @@ class SplineLaw(Law):
                 f"got {bounds} and none of row {i}."
             )
             raise ValueError(msg)
-        for array in rows:
+        for array in (low, high, log_mass):
             array.setflags(write=False)
         for name in ("center", "scale", "knots", "values", "slopes"):
             object.__setattr__(self, name, getattr(rows, name))
@@ -171,9 +177,8 @@ class SplineLaw(Law):
         ends : ndarray of shape (n, 2)
             Where the mesh begins and ends.
         """
-        places = np.ascontiguousarray(cuts), np.ascontiguousarray(kinks)
         law = self.base.curve, self.rows, self.panels
-        mesh, ends = spline_mesh(*law, *places, with_density)
+        mesh, ends = spline_mesh(*law, _fix(cuts), _fix(kinks), with_density)
         return mesh, ends
 
     def take(self, rows: slice | NDArray[Any]) -> SplineLaw:
@@ -181,20 +186,17 @@ class SplineLaw(Law):
         curves = self.knots, self.values[rows], self.slopes[rows]
         return SplineLaw(*frame, *curves, self.base, self.bounds)
 
-    # Kernels are compiled for contiguous arrays; views are copied before them.
-
     def cdf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, np.ascontiguousarray(y), False)
+        return spline_cdf(self.base.curve, self.rows, _fix(y), False)
 
     def sf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, np.ascontiguousarray(y), True)
+        return spline_cdf(self.base.curve, self.rows, _fix(y), True)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
-        return spline_logpdf(self.base.curve, self.rows, np.ascontiguousarray(y))
+        return spline_logpdf(self.base.curve, self.rows, _fix(y))
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
-        asked = np.ascontiguousarray(scores)
-        return spline_quantiles(self.base.curve, self.rows, asked)
+        return spline_quantiles(self.base.curve, self.rows, _fix(scores))
 
     def crps(self, y: Float64Array) -> Float64Array:
         return np.asarray(self._integrals(y)[0])
@@ -206,7 +208,7 @@ class SplineLaw(Law):
     def _integrals(self, y: Float64Array) -> Float64Array:
         """Return CRPS and both partial means, (3, n, k)."""
         law = self.base.curve, self.rows, self.panels
-        return spline_crps(*law, np.ascontiguousarray(y))
+        return spline_crps(*law, _fix(y))
 
     def moments(self) -> Float64Array:
         return spline_moments(self.base.curve, self.rows, self.panels)
@@ -235,6 +237,13 @@ class SplineLaw(Law):
             for end, part in zip(outer, scan, strict=True)
         )
         return densest_regions(y, log_density, cdf, coverage)
+
+
+def _fix(values: Float64Array) -> Float64Array:
+    """Return values as kernels are compiled for: contiguous, not to be written to."""
+    fixed = np.ascontiguousarray(values).view()
+    fixed.setflags(write=False)
+    return fixed
 
 
 def _check_curves(

@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 import tqdm.auto
 from joblib.parallel import BACKENDS, ThreadingBackend
+from numba.core import event
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.parallel import delayed
 
 from calibration import CalibrationWarning
+from calibration._kernels import _jit
+from calibration._kernels.pav import pool_adjacent_violators
 from localexpert import LocalExpertRegressor
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.progress import SILENT, current_progress, run_jobs, show_progress
@@ -153,6 +156,13 @@ class TestBar:
         with show_progress(1, "fit"):
             pass
         assert notebook.getvalue().startswith("\rfit [00:00]\r")
+
+    def test_compilation_is_told_above_it(self, terminal, monkeypatch):
+        monkeypatch.setattr(_jit, "_FIRST", _jit._FirstCompilation())
+        data = {"dispatcher": SimpleNamespace(py_func=pool_adjacent_violators)}
+        with show_progress(1, "Fit"), event.trigger_event("numba:compile", data=data):
+            pass
+        assert "Fit: loops are being compiled" in terminal.getvalue()
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_a_failure_closes_it(self, terminal, error):

@@ -14,6 +14,15 @@ from localexpert._kernels.base_curve import (
     points_at,
 )
 from localexpert.curves.base_cdf import BaseCDF
+from tests.open_kernels import open_kernels
+
+(
+    cumulative_hazard,
+    hazard,
+    hazard_inverse,
+    level_at,
+    point_at,
+) = open_kernels(cumulative_hazard, hazard, hazard_inverse, level_at, point_at)
 
 SHAPES = [-0.5, -0.2, 0.0, 1e-12, 0.1, 0.2, 1.0]
 

@@ -18,6 +18,15 @@ from localexpert._kernels.forest_split import (
     fill_buckets,
     read_codes,
 )
+from tests.open_kernels import open_kernels
+
+(
+    best_cut,
+    draw_below,
+    draw_cuts,
+    fill_buckets,
+    read_codes,
+) = open_kernels(best_cut, draw_below, draw_cuts, fill_buckets, read_codes)
 
 
 def moments_of(weights, targets):
@@ -108,7 +117,9 @@ def test_equals_brute_force(rng, n_codes, missing, min_leaf):
         total = moments.sum(axis=0)
         np.testing.assert_allclose(buckets.sum(axis=0), total)
         for missing_left in (False, True):
-            purity, cut, most_left = best_cut(buckets, total, min_leaf, missing_left)
+            purity, cut, most_left = best_cut(
+                buckets, total, min_leaf, float(missing_left)
+            )
             error, n_left = brute_force(
                 codes, weights, targets, cuts, min_leaf, missing_left
             )
@@ -130,8 +141,8 @@ def test_missing_values_alone_may_be_split_off():
     buckets = np.empty((N_BUCKETS, N_SUMS))
     moments = moments_of(np.ones(5), targets)
     fill_buckets(codes, moments, cuts, buckets)
-    purity, cut, most_left = best_cut(buckets, moments.sum(axis=0), 2, False)
+    purity, cut, most_left = best_cut(buckets, moments.sum(axis=0), 2, 0.0)
     assert purity == pytest.approx(8.0)
     assert cuts[cut] == MISSING - 1
     assert most_left
-    assert best_cut(buckets, moments.sum(axis=0), 3, False)[0] == -np.inf
+    assert best_cut(buckets, moments.sum(axis=0), 3, 0.0)[0] == -np.inf

@@ -5,6 +5,12 @@ import pytest
 
 from localexpert._kernels.forest_split import MISSING
 from localexpert._kernels.forest_tree import grow_tree, partition_rows, shuffle
+from tests.open_kernels import open_kernels
+
+(
+    partition_rows,
+    shuffle,
+) = open_kernels(partition_rows, shuffle)
 
 
 def make_rows(rng, n, n_codes, *, missing=False, n_places=6):

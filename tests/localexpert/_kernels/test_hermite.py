@@ -12,6 +12,15 @@ from localexpert._kernels.hermite import (
     piece_at,
     piece_inverse,
 )
+from tests.open_kernels import open_kernels
+
+(
+    curve_at,
+    curve_inverse,
+    find_segment,
+    piece_at,
+    piece_inverse,
+) = open_kernels(curve_at, curve_inverse, find_segment, piece_at, piece_inverse)
 
 
 @pytest.fixture

@@ -22,6 +22,15 @@ from localexpert._kernels.law_spline import (
 )
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import SplineLaw
+from tests.open_kernels import open_kernels
+
+(
+    fill_nodes,
+    reach,
+    row_panels,
+    log_density_at,
+    score_at,
+) = open_kernels(fill_nodes, reach, row_panels, log_density_at, score_at)
 
 INF = np.inf
 KNOTS = np.array([-1.5, 0.0, 1.5])
@@ -94,6 +103,14 @@ def test_infinite_values_and_levels():
     assert (spline_logpdf(free.base.curve, free.rows, y[:, [0, 3]]) == -INF).all()
 
 
+def reach_of(curve, rows, i, order, side):
+    end, sign = (0, -1.0) if side == 0 else (-1, 1.0)
+    slope = rows.slopes[i, end]
+    center = sign * (slope * rows.knots[end] - rows.values[i, end])
+    start = max(-rows.high[i] if side == 0 else rows.low[i], 0.0)
+    return reach(curve.shapes[side], slope, center, start, float(order))
+
+
 @every_bound
 def test_panels_cover_the_support_without_a_knot_inside(bounds):
     law = make_law(bounds)
@@ -101,7 +118,7 @@ def test_panels_cover_the_support_without_a_knot_inside(bounds):
     inner = np.concatenate([KNOTS, law.base.levels])
     shared = 0
     for i in range(3):
-        borders, which = row_panels(curve, rows, panels, i, 1)
+        borders, which = row_panels(curve, rows, panels, i, 1.0)
         assert (np.diff(borders) > 0.0).all()
         inside = (inner > borders[0]) & (inner < borders[-1])
         assert np.isin(inner[inside], borders).all()
@@ -113,8 +130,8 @@ def test_panels_cover_the_support_without_a_knot_inside(bounds):
         )
         assert np.diff(z).max() <= 1.5 * np.maximum(1.0, 0.2 * np.abs(z).max()) + 1e-9
         if np.isinf(bounds).all():
-            assert z[0] == pytest.approx(-reach(curve, rows, i, 1, 0), rel=1e-6)
-            assert z[-1] == pytest.approx(reach(curve, rows, i, 1, 1), rel=1e-6)
+            assert z[0] == pytest.approx(-reach_of(curve, rows, i, 1, 0), rel=1e-6)
+            assert z[-1] == pytest.approx(reach_of(curve, rows, i, 1, 1), rel=1e-6)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         for q in range(0, at.shape[1], 7):
             y = law.center[i] + law.scale[i] * at[R, q]
@@ -127,16 +144,16 @@ def test_panels_cover_the_support_without_a_knot_inside(bounds):
 def test_reach_grows_with_order_and_offset():
     law = make_law()
     curve, rows = law.base.curve, law.rows
-    assert reach(curve, rows, 0, 1, 0) == pytest.approx(np.sqrt(72.0))
-    near, far = (reach(curve, rows, 0, order, 1) for order in (1, 4))
+    assert reach_of(curve, rows, 0, 1, 0) == pytest.approx(np.sqrt(72.0))
+    near, far = (reach_of(curve, rows, 0, order, 1) for order in (1, 4))
     assert np.sqrt(72.0) < near < far
     # Row 2 ends in a line through (1.5, 2): it lies to the left of z = t.
     center = 0.95 * 1.5 - 2.0
     kappa = 4 * 0.15 / 0.95**2
     expected = np.sqrt(72.0 / (1.0 - kappa)) + max(kappa * center / (1.0 - kappa), 0.0)
-    assert reach(curve, rows, 2, 4, 1) == pytest.approx(expected)
+    assert reach_of(curve, rows, 2, 4, 1) == pytest.approx(expected)
     steep = make_law(shapes=(0.0, 0.9))
-    assert reach(steep.base.curve, steep.rows, 0, 4, 1) == 37.0
+    assert reach_of(steep.base.curve, steep.rows, 0, 4, 1) == 37.0
 
 
 @every_bound

@@ -16,6 +16,27 @@ from localexpert._kernels.normal import (
     upper_point,
 )
 from localexpert._kernels.truncation import truncated_cdf, truncated_point
+from tests.open_kernels import open_kernels
+
+(
+    log_normal_between,
+    log_normal_pdf,
+    log_sum,
+    normal_cdf,
+    safe_log,
+    upper_point,
+    truncated_cdf,
+    truncated_point,
+) = open_kernels(
+    log_normal_between,
+    log_normal_pdf,
+    log_sum,
+    normal_cdf,
+    safe_log,
+    upper_point,
+    truncated_cdf,
+    truncated_point,
+)
 
 POINTS = np.concatenate([np.linspace(-60, 60, 241), [-1e6, -1e3, -36.0, 36.0, 1e3]])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localexpert._kernels.network import train_network
+from localexpert.coordinate.network import train_network
 
 
 def unpack(theta, p, h):

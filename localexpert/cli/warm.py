@@ -1,0 +1,133 @@
+"""`localexpert warm`: everything compiled once, for images that start often."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import calibration
+import calibration._kernels
+import localexpert._kernels
+from calibration._kernels._jit import can_be_kept
+from calibration.typing import Float64Array
+from localexpert.cli.command import Command
+from localexpert.cli.console import count, note, refuse
+from localexpert.ensemble import DistributionEnsemble
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting import report
+
+_EPILOG = """\
+Loops are compiled when they are first run, which takes some 20 seconds in a first fit,
+and kept for later processes: in the folder NUMBA_CACHE_DIR if it is set, else beside
+the package or in the user's cache. This command fits small models of every kind, so
+that all of them are compiled. Whoever runs the image must be able to write to the
+folder too: numba uses no other.
+
+example, in a Dockerfile:
+  ENV NUMBA_CACHE_DIR=/var/cache/localexpert
+  RUN localexpert warm && chmod -R a+rwX /var/cache/localexpert
+"""
+_ROWS = 120
+_LEVELS = (0.1, 0.5, 0.9)
+# A protocol, and two that are fitted to more than scores and labels.
+_OTHERS = {"ScoreCalibrator", "ACPCalibrator", "SBACalibrator"}
+# Settings beside the default, and the target that they are for.
+_MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("smooth", {}),
+    ("smooth", {"strategy": "independent", "n_thresholds": 5, "frame": None}),
+    ("smooth", {"strategy": "shared", "recalibrate": "conformal"}),
+    ("smooth", {"strategy": "joint", "stacker": "auto", "smoothing": "pchip"}),
+    ("positive", {"bounds": (0.0, None), "recalibrate": "pit"}),
+    ("atom", {}),
+    ("counts", {}),
+)
+
+
+def run(options: Any) -> None:
+    """Fit and ask models of all kinds, and say what was compiled."""
+    del options
+    if not can_be_kept():
+        refuse(
+            "there is no folder that can be written to keep compiled loops in; set "
+            "NUMBA_CACHE_DIR to one"
+        )
+    # Small samples give reason to warn, and nobody sees these models.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _warm_up()
+    kernels = list(_kernels())
+    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
+    kept = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
+    folders = sorted({kernel.stats.cache_path for kernel in kernels})
+    note(
+        f"compiled {count(compiled, 'loop')} and found {kept} compiled already, "
+        f"in {' and '.join(folders)}"
+    )
+
+
+def _kernels() -> Iterator[Any]:
+    """Yield the kernels of both packages, where they are compiled at all."""
+    for package in (calibration._kernels, localexpert._kernels):
+        for found in iter_modules(package.__path__):
+            module = import_module(f"{package.__name__}.{found.name}")
+            for thing in vars(module).values():
+                # Kernels of other files are imported by name.
+                if getattr(thing, "__module__", "") == module.__name__ and hasattr(
+                    thing, "stats"
+                ):
+                    yield thing
+
+
+def _warm_up() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(_ROWS, 3))
+    X[::9, 1] = np.nan
+    smooth = 2.0 * X[:, 0] + rng.normal(size=_ROWS)
+    targets = {
+        "smooth": smooth,
+        "positive": np.exp(smooth),
+        "atom": np.where(X[:, 2] < 0.3, 0.0, np.exp(smooth)),
+        "counts": rng.poisson(1.0 + 3.0 * X[:, 0]).astype(np.float64),
+    }
+    for name, settings in _MODELS:
+        model = LocalExpertRegressor(random_state=0, **settings).fit(X, targets[name])
+        _ask(model, X, targets[name])
+    with TemporaryDirectory() as folder:
+        report(model, X, targets[name], f"{folder}/report.html")
+    members = [(name, LocalExpertRegressor(random_state=0)) for name in "ab"]
+    _ask(DistributionEnsemble(members).fit(X, smooth), X, smooth)
+    labels = smooth > 1.0
+    for name in calibration.__all__:
+        if name.endswith("Calibrator") and name not in _OTHERS:
+            getattr(calibration, name)().fit(X[:, 0], labels).predict(X[:, 0])
+
+
+def _ask(model: Any, X: Float64Array, y: Float64Array) -> None:
+    """Ask everything that takes compiled loops to answer."""
+    model.predict(X)
+    dist = model.predict_dist(X)
+    for ask in (dist.cdf, dist.sf, dist.logpdf, dist.crps):
+        ask(y)
+    dist.quantiles(_LEVELS)
+    dist.expected_shortfall(0.9)
+    for summarise in (dist.mean, dist.std, dist.skew, dist.mode, dist.entropy):
+        summarise()
+    dist.hdi(0.8)
+    dist.hdi_regions(0.8)
+    dist.expect(np.square)
+    dist.rvs(2, random_state=0)
+
+
+COMMAND = Command(
+    run,
+    "compile everything now, for images that start often",
+    "Compile all loops and keep them for later processes.",
+    _EPILOG,
+    (),
+)

@@ -1,0 +1,81 @@
+"""`localexpert warm`, and how much there is to compile."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from numba.core import event
+
+from calibration._kernels import _jit
+from calibration._kernels.pav import pool_adjacent_violators
+from localexpert.cli import warm
+
+# Says which kernels are compiled, how often, and how much else of numba's is.
+_COUNT = """
+import collections, json, sys
+import numpy as np
+from numba.core import event
+import localexpert
+rng = np.random.default_rng(0)
+X = rng.uniform(size=(300, 4))
+y = 3.0 * X[:, 0] + (0.1 + X[:, 2]) * rng.normal(size=300)
+verb, path = sys.argv[1:]
+with event.install_recorder("numba:compile") as recorder:
+    if verb == "fit":
+        localexpert.LocalExpertRegressor(random_state=0).fit(X, y).save(path)
+    else:
+        localexpert.load(path).predict(X)
+functions = [e.data["dispatcher"].py_func for _, e in recorder.buffer if e.is_start]
+ours = [f for f in functions if "_kernels" in f.__module__]
+counts = collections.Counter(f"{f.__module__}.{f.__name__}" for f in ours)
+print(json.dumps([len(functions), counts]))
+"""
+
+
+def run_alone(cache, *argv):
+    """Run Python on its own, with its own cache of compiled loops."""
+    done = subprocess.run(
+        [sys.executable, *map(str, argv)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_little_is_compiled_for_a_fit_and_a_forecast(tmp_path):
+    # Some five kernels take a second: what creeps in here is waited for in every fresh
+    # environment. One signature each, but for searches in fixed and in new arrays.
+    for verb, most in {"fit": 115, "predict": 55}.items():
+        cache, model = tmp_path / verb, tmp_path / "model.zip"
+        total, counts = json.loads(run_alone(cache, "-c", _COUNT, verb, model))
+        assert 0 < total <= most, counts
+        twice = {name.rpartition(".")[2] for name, n in counts.items() if n > 1}
+        assert twice <= {"find_segment"}
+
+
+def test_it_says_what_was_compiled_and_where(run, monkeypatch):
+    def compile_one():
+        data = {"dispatcher": SimpleNamespace(py_func=pool_adjacent_violators)}
+        with event.trigger_event("numba:compile", data=data):
+            pass
+
+    monkeypatch.setattr(_jit, "_FIRST", _jit._FirstCompilation())
+    monkeypatch.setattr(warm, "_warm_up", compile_one)
+    code, out, lines = run("warm")
+    assert (code, out) == (0, "")
+    assert lines[0].startswith("localexpert: loops are being compiled")
+    assert "compiled already, in " in lines[1]
+
+
+def test_there_must_be_a_folder_for_it(run, monkeypatch):
+    monkeypatch.setattr(warm, "can_be_kept", lambda: False)
+    code, _, lines = run("warm")
+    assert code == 2
+    assert "set NUMBA_CACHE_DIR" in lines[0]
