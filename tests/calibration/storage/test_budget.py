@@ -276,7 +276,7 @@ def test_whatever_is_saved_is_within_the_limit(tmp_path):
 @pytest.mark.parametrize(
     "value",
     [{1, 2.5, "a"}, frozenset("abc"), range(5), {i: i for i in range(500)}],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_sets_and_ranges_come_back(value, tmp_path):
     model = PlattCalibrator()
