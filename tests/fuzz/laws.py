@@ -5,12 +5,14 @@ from functools import singledispatch
 import numpy as np
 
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.chords import chords_beside, harmonic_slopes
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.join_laws import pool_laws
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.recentred import recentre
 from localexpert.laws.score_map import ProbitMap
+from tests.fuzz.cases import pick
 
 ROWS = 2
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -20,8 +22,18 @@ SCORES = np.union1d(np.linspace(-37.0, 37.0, 75), np.linspace(-12.0, 12.0, 121))
 
 def draw_law(rng):
     """Return a law of two rows."""
-    kinds = [spline, bounded, recalibrated, pooled, mixed, discrete, moved, mapped]
-    return kinds[rng.integers(len(kinds))](rng)
+    kinds = (
+        spline,
+        jagged,
+        bounded,
+        recalibrated,
+        pooled,
+        mixed,
+        discrete,
+        moved,
+        mapped,
+    )
+    return pick(rng, *kinds)(rng)
 
 
 def draw_frame(rng):
@@ -43,32 +55,53 @@ def draw_base(rng):
     return BaseCDF.fit(samples[rng.integers(len(samples))])
 
 
-def spline(rng, bounds=(-np.inf, np.inf), frame=None, base=None):
-    """Steep, flat and shifted curves on any base."""
-    base = draw_base(rng) if base is None else base
-    center, scale = draw_frame(rng) if frame is None else frame
+def spline(rng, frame=None, base=None):
+    """Rows of curves as fits make them, in frames of any size."""
+    knots = np.linspace(*rng.uniform([-2.5, 0.5], [-0.5, 2.5]), int(rng.integers(2, 9)))
+    rises = np.diff(knots) * rng.gamma(5.0, 0.2, size=(ROWS, len(knots) - 1))
+    return make_spline(rng, knots, rises, None, frame, base)
+
+
+def jagged(rng):
+    """Steep, flat and bent curves, as no fit would make them."""
     n_knots = int(rng.integers(1, 9))
     knots = np.sort(rng.choice(np.arange(-30, 31), n_knots, replace=False)) / 10.0
     rises = np.diff(knots) * rng.gamma(0.7, size=(ROWS, n_knots - 1)) / 0.7
     rises[:, 1:-1] *= rng.uniform(size=rises[:, 1:-1].shape) > 0.2  # flat places
+    return make_spline(rng, knots, rises, rng.uniform(0.0, 2.9, size=(ROWS, n_knots)))
+
+
+def make_spline(rng, knots, rises, shares, frame=None, base=None):
+    """Return the law of curves with these rises, and slopes as shares of the chords."""
+    base = draw_base(rng) if base is None else base
+    center, scale = draw_frame(rng) if frame is None else frame
     least = 0.4 * np.diff(knots)  # room for end slopes that keep four moments finite
     rises[:, :1] = np.maximum(rises[:, :1], least[:1])
     rises[:, -1:] = np.maximum(rises[:, -1:], least[-1:])
     values = np.cumsum(np.column_stack([rng.normal(knots[0], 0.5, ROWS), rises]), 1)
-    chords = rises / np.diff(knots)
-    none = np.full((ROWS, 1), 3.0)
-    beside = np.minimum(np.hstack([none, chords]), np.hstack([chords, none]))
-    slopes = rng.uniform(0.0, 2.9, size=beside.shape) * beside
+    slopes = slopes_of(knots, values, shares)
     for end, slope in zip((0, -1), base.least_slopes(), strict=True):
         slopes[:, end] = np.clip(slopes[:, end], max(slope, 0.3), 3.0)
     centers = center + scale * rng.normal(size=ROWS)
     scales = scale * np.exp(rng.normal(size=ROWS))
-    return SplineLaw(centers, scales, knots, values, slopes, base, bounds)
+    return SplineLaw(centers, scales, knots, values, slopes, base)
+
+
+def slopes_of(knots, values, shares=None):
+    """Return slopes that keep curves increasing: mild ones, or shares of the chords."""
+    beside = chords_beside(knots, values)
+    beside = np.where(np.isfinite(beside), beside, 1.0)
+    if shares is not None:
+        return shares * beside
+    if len(knots) > 2:
+        chords = np.diff(values) / np.diff(knots)
+        beside[..., 1:-1] = harmonic_slopes(np.diff(knots), chords)
+    return beside
 
 
 def bounded(rng):
     """A spline law cut off where some of every row is left."""
-    law = spline(rng)
+    law = pick(rng, spline, jagged)(rng)
     levels = np.sort(rng.uniform(-4.0, 4.0, 2))
     ends = law.ppf_scores(np.tile(levels, (ROWS, 1)))
     low, high = ends[:, 0].max(), ends[:, 1].min()
@@ -86,23 +119,17 @@ def curve_of(law):
 
 def draw_map(rng):
     """Return a map of probabilities: one for all rows, or one for each."""
-    n_knots = int(rng.integers(1, 6))
-    shape = (n_knots,) if rng.uniform() < 0.5 else (ROWS, n_knots)
-    knots = np.sort(rng.choice(np.arange(-25, 26), n_knots, replace=False)) / 10.0
-    steps = np.diff(knots) * np.exp(rng.normal(0.0, 0.7, (*shape[:-1], n_knots - 1)))
-    start = rng.normal(knots[0], 0.5, (*shape[:-1], 1))
+    knots = np.linspace(*rng.uniform([-2.5, 0.5], [-0.5, 2.5]), int(rng.integers(2, 7)))
+    shape = (1,) if rng.uniform() < 0.5 else (ROWS, 1)
+    steps = np.diff(knots) * rng.gamma(5.0, 0.2, (*shape[:-1], len(knots) - 1))
+    start = rng.normal(knots[0], 0.5, shape)
     values = np.cumsum(np.concatenate([start, steps], axis=-1), axis=-1)
-    chords = steps / np.diff(knots)
-    none = np.full((*shape[:-1], 1), 2.0)
-    beside = np.minimum(
-        np.concatenate([none, chords], axis=-1), np.concatenate([chords, none], axis=-1)
-    )
-    return ProbitMap(knots, values, rng.uniform(0.2, 2.9, shape) * beside)
+    return ProbitMap(knots, values, slopes_of(knots, values))
 
 
 def smooth(rng):
     """Return a law without jumps."""
-    return (spline, bounded, recalibrated, pooled)[rng.integers(4)](rng)
+    return pick(rng, spline, bounded, recalibrated, pooled)(rng)
 
 
 def recalibrated(rng):
@@ -153,7 +180,7 @@ def discrete(rng):
 
 def moved(rng):
     """A law moved so that its means are others, as a stacker does."""
-    law = (spline, bounded, pooled, mixed, discrete)[rng.integers(5)](rng)
+    law = pick(rng, spline, bounded, pooled, mixed, discrete)(rng)
     centres = law.moments()[:, :2]
     centres[~np.isfinite(centres)] = 0.0
     wanted = centres[:, 0] + 0.3 * rng.normal(size=ROWS) * np.sqrt(centres[:, 1])
@@ -162,7 +189,7 @@ def moved(rng):
 
 def mapped(rng):
     """A law with jumps after a map, as a recalibration does."""
-    return recalibrate_law((mixed, discrete)[rng.integers(2)](rng), draw_map(rng))
+    return recalibrate_law(pick(rng, mixed, discrete)(rng), draw_map(rng))
 
 
 def jumps_of(law):
