@@ -67,7 +67,8 @@ def jagged(rng):
     n_knots = int(rng.integers(1, 9))
     knots = np.sort(rng.choice(np.arange(-30, 31), n_knots, replace=False)) / 10.0
     rises = np.diff(knots) * rng.gamma(0.7, size=(ROWS, n_knots - 1)) / 0.7
-    rises[:, 1:-1] *= rng.uniform(size=rises[:, 1:-1].shape) > 0.2  # flat places
+    flat = rng.uniform(size=rises[:, 1:-1].shape) < 0.2
+    rises[:, 1:-1] = np.where(flat, 1e-6, 1.0) * (rises[:, 1:-1] + 1e-6)
     return make_spline(rng, knots, rises, rng.uniform(0.0, 2.9, size=(ROWS, n_knots)))
 
 
@@ -82,8 +83,8 @@ def make_spline(rng, knots, rises, shares, frame=None, base=None):
     slopes = slopes_of(knots, values, shares)
     for end, slope in zip((0, -1), base.least_slopes(), strict=True):
         slopes[:, end] = np.clip(slopes[:, end], max(slope, 0.3), 3.0)
-    centers = center + scale * rng.normal(size=ROWS)
-    scales = scale * np.exp(rng.normal(size=ROWS))
+    centers = center + scale * rng.normal(0.0, 0.3, ROWS)
+    scales = scale * np.exp(rng.normal(0.0, 0.3, ROWS))
     return SplineLaw(centers, scales, knots, values, slopes, base)
 
 
@@ -139,11 +140,14 @@ def recalibrated(rng):
 
 
 def pooled(rng):
-    """Two or three laws near each other, joined in both ways, one without weight."""
+    """Two or three laws that err alike, joined in both ways, one without weight.
+
+    Far apart, a probit pool lies where no member does, and its sums are coarse.
+    """
     center, scale = draw_frame(rng)
     members = []
     for _ in range(int(rng.integers(2, 4))):
-        near = center + scale * rng.normal(0.0, 3.0), scale * np.exp(rng.normal())
+        near = center + scale * rng.normal(), scale * np.exp(rng.normal(0.0, 0.3))
         members.append(spline(rng, frame=near))
     weights = rng.dirichlet(np.ones(len(members)), ROWS)
     if rng.uniform() < 0.2:
@@ -250,7 +254,18 @@ class Panels:
         self.y = y.reshape(len(law), -1)
         self.dy = (0.5 * width * WEIGHTS).reshape(len(law), -1)
         self.cdf, self.sf = law.cdf(self.y), law.sf(self.y)
-        self.ends = borders[:, [0, -1]]
+        self.borders, self.ends = borders, borders[:, [0, -1]]
+
+    def beside(self, density, y):
+        """Return integrals of a density (n, m) at the nodes below and above borders y.
+
+        By panels, for nodes may be rounded to a border that is a few floats away.
+        """
+        mass = (density * self.dy).reshape(len(y), -1, len(NODES)).sum(axis=2)
+        low = self.borders[:, :-1] < y[:, None]
+        return np.where(low, mass, 0.0).sum(axis=1), np.where(low, 0.0, mass).sum(
+            axis=1
+        )
 
     def losses(self, y):
         """Return CRPS and both partial means at y (n,), integrals of the CDF alone."""

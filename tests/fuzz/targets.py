@@ -36,8 +36,10 @@ TARGETS = {
     "neighbours": lambda rng, z: rng.choice([0.3, 0.1 + 0.2, 0.6, 0.1 * 6], len(z)),
     "sums": lambda rng, z: np.cumsum(rng.choice([0.0, 0.1], len(z))),
     "an offset": lambda _, z: 1e9 + z,
-    "huge": lambda _, z: 1e120 * z,
-    "tiny": lambda _, z: 1e-120 * z,
+    "huge": lambda _, z: 1e60 * z,
+    "tiny": lambda _, z: 1e-60 * z,
+    "too huge": lambda _, z: 1e200 * z,
+    "too tiny": lambda _, z: 1e-200 * z,
     "constant": lambda _, z: np.full(len(z), 0.1),
     "nearly constant": lambda _, z: np.where(z == z.max(), 1.0, 0.1),
 }

