@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -51,7 +51,7 @@ def draw_model(rng, X, bounds):
         cv=int(rng.integers(2, 4)),
         smoothing=pick(rng, 0.1, 10.0, "pchip", "smoothing_spline", "auto"),
         recalibrate=pick(rng, None, None, "pit"),
-        stacker=pick(rng, None, None, None, LinearRegression()),
+        stacker=pick(rng, None, None, None, Ridge()),
         bounds=bounds,
         n_jobs=1,
         random_state=0,
