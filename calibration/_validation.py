@@ -4,7 +4,9 @@ A message names the parameter in backticks, the rule, and the value got.
 """
 
 import numbers
+import reprlib
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,73 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 
+_MOST_WEIGHT = 2.0**53
+# Below it floats lose digits.
+_LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
+# What a cell of an array of objects may be: Decimal is no Real to Python.
+_NUMBERS = (numbers.Real, np.bool_, Decimal)
+_GAPS = ("NoneType", "NAType", "NaTType")
+
+
+def as_numbers(values: ArrayLike, name: str) -> Float64Array:
+    """Return numbers in any container and shape as float64; what is missing is NaN.
+
+    None, pandas' NA and NaT, and masked values are missing. Texts are refused, even
+    those of digits: they may be codes, and are as a rule a mistake.
+    """
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            return _read_cells(array, name)
+    except (ValueError, OverflowError) as error:
+        msg = f"`{name}` must be numeric: {str(error).rstrip('.')}."
+        raise ValueError(msg) from error
+    if array.dtype.kind not in "biuf":
+        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
+        raise TypeError(msg)
+    return np.asarray(array, dtype=np.float64)
+
+
+def is_gap(cell: Any) -> bool:
+    """Say whether a cell stands for nothing: None, NaN, NA, NaT."""
+    is_nan = isinstance(cell, float | np.floating) and cell != cell  # noqa: PLR0124
+    return is_nan or type(cell).__name__ in _GAPS
+
+
+def find_no_number(cells: NDArray[np.object_]) -> int | None:
+    """Return the place of the first cell that is neither a number nor missing."""
+    strange = {
+        kind
+        for kind in set(map(type, cells.flat))
+        if not issubclass(kind, _NUMBERS) and kind.__name__ not in _GAPS
+    }
+    if not strange:
+        return None
+    return next(i for i, cell in enumerate(cells.flat) if type(cell) in strange)
+
+
+def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
+    """Return an array of objects, all numbers or missing, as float64."""
+    place = find_no_number(cells)
+    if place is not None:
+        indices = [int(i) for i in np.unravel_index(place, cells.shape)]
+        where = f" at position {', '.join(map(str, indices))}" if indices else ""
+        got = reprlib.repr(cells.flat[place])
+        msg = f"`{name}` must be numeric, got {got}{where}."
+        raise TypeError(msg)
+    # NA and NaT are no numbers to numpy; None is.
+    known = [np.nan if type(cell).__name__ in _GAPS else cell for cell in cells.ravel()]
+    return np.array(known, dtype=np.float64).reshape(cells.shape)
+
 
 def check_vector(values: ArrayLike, name: str) -> Float64Array:
     """Return `values` as a finite, contiguous float64 vector of shape (n,), n >= 1.
 
     A column of shape (n, 1) is accepted, as scikit-learn's users expect.
     """
-    array = np.asarray(values)
-    if array.dtype.kind not in "biufO":
-        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
-        raise TypeError(msg)
+    array = as_numbers(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -30,11 +89,7 @@ def check_vector(values: ArrayLike, name: str) -> Float64Array:
     if array.size == 0:
         msg = f"`{name}` must hold at least one value, got an empty array."
         raise ValueError(msg)
-    try:
-        vector = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be numeric, got dtype {array.dtype}: {error}."
-        raise TypeError(msg) from error
+    vector = np.ascontiguousarray(array)
     finite = np.isfinite(vector)
     if not finite.all():
         place = int(np.argmin(finite))
@@ -59,7 +114,10 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
 
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
-    """Return non-negative weights, not all zero, of length `n`; ones if None."""
+    """Return non-negative weights, not all zero, of length `n`; ones if None.
+
+    Their sum is at most 2^53: beyond it floats do not tell a row more from none.
+    """
     if sample_weight is None:
         return np.ones(n)
     weights = check_vector(sample_weight, "sample_weight")
@@ -73,6 +131,21 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         raise ValueError(msg)
     if weights.max() == 0.0:
         msg = "`sample_weight` must not be zero everywhere, got only zeros."
+        raise ValueError(msg)
+    if weights.max() < _LEAST_WEIGHT:
+        msg = (
+            f"`sample_weight` must reach {_LEAST_WEIGHT:.3g} somewhere, "
+            f"got at most {weights.max():g}; multiply all by a constant."
+        )
+        raise ValueError(msg)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > _MOST_WEIGHT:
+        place = int(np.argmax(weights))
+        msg = (
+            f"`sample_weight` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
+            f"got {weights[place]:g} at position {place}; divide all by a constant."
+        )
         raise ValueError(msg)
     return weights
 

@@ -39,7 +39,8 @@ class CalibrationMap(Saved):
     knots : ndarray of shape (k,)
         Strictly increasing scores, k >= 1.
     left, at, right : ndarrays of shape (k,)
-        Limit from below, value, and limit from above at each knot.
+        Limit from below, value, and limit from above at each knot: numbers, which of
+        steps may be infinite (log-likelihood ratios are).
     kind : {"step", "linear"}
         What lies between knots.
     weight0, weight1 : ndarrays of shape (k,), optional
@@ -84,6 +85,24 @@ class CalibrationMap(Saved):
         if not (np.diff(self.knots) > 0.0).all():
             msg = "`knots` must increase strictly, got a tie or a decrease."
             raise ValueError(msg)
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Refuse what is no number, or no weight."""
+        # Of steps, log-likelihood ratios may be infinite; a line to them is none.
+        check_vector(self.knots, "knots")
+        for name in ("left", "at", "right"):
+            array = getattr(self, name)
+            bad = np.isnan(array) if self.kind == "step" else ~np.isfinite(array)
+            if bad.any():
+                k = int(np.argmax(bad))
+                msg = f"`{name}` must hold numbers, got {array[k]} at knot {k}."
+                raise ValueError(msg)
+        for name in ("weight0", "weight1"):
+            array = getattr(self, name)
+            if array is not None and not (array >= 0.0).all():
+                msg = f"`{name}` must not be negative, got {array.min():g}."
+                raise ValueError(msg)
 
     @classmethod
     def step(

@@ -84,6 +84,9 @@ class ScoreSummary:
 
     def __post_init__(self) -> None:
         for array in (self.scores, self.weight0, self.weight1):
+            if array.shape != self.scores.shape or array.ndim != 1:
+                msg = f"`scores` and weights must have one shape, got {array.shape}."
+                raise ValueError(msg)
             array.setflags(write=False)
         if np.isnan(self.lowest) and len(self.scores):
             object.__setattr__(self, "lowest", float(self.scores[0]))
@@ -218,18 +221,25 @@ class ScoreSummary:
         level = _least(self.level, other.level)
         a = self._at_level(level, self.lowest, self.highest)
         b = other._at_level(level, self.lowest, self.highest)
-        scores, weight0, weight1 = merge_cells(*a, *b, -1.0)
-        tolerance = _ROUNDING * max(self.weight0.max(), self.weight1.max())
-        if min(weight0.min(), weight1.min()) < -tolerance:
+        scores = a[0]
+        # Cells are known by their score; each must be there.
+        place = np.minimum(np.searchsorted(scores, b[0]), len(scores) - 1)
+        inside = self.lowest <= other.lowest and other.highest <= self.highest
+        contained = inside and bool((scores[place] == b[0]).all())
+        weights = []
+        for held, taken in zip(a[1:], b[1:], strict=True):
+            weight = held.copy()
+            weight[place] -= taken
+            contained &= bool((weight >= -_ROUNDING * held).all())
+            # What rounding leaves of a weight taken away is none.
+            weights.append(np.where(weight > _ROUNDING * held, weight, 0.0))
+        if not contained:
             msg = (
                 "`other` must be a part of the summary that it is subtracted from, "
                 "got a cell that holds more weight."
             )
             raise ValueError(msg)
-        # What rounding leaves of a weight taken away is none.
-        weight0 = np.where(weight0 > tolerance, weight0, 0.0)
-        weight1 = np.where(weight1 > tolerance, weight1, 0.0)
-        left = self._with_cells(scores, weight0, weight1, level)
+        left = self._with_cells(scores, weights[0], weights[1], level)
         if left is None:
             msg = "`other` must leave some weight, got the whole summary."
             raise ValueError(msg)

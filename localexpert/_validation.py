@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration._validation import (
+    as_numbers,
     check_choice,
     check_in_unit,
     check_integer,
@@ -17,10 +18,13 @@ from calibration._validation import (
     check_same_length,
     check_vector,
     check_weights,
+    find_no_number,
+    is_gap,
 )
 from calibration.typing import Float64Array
 
 __all__ = [
+    "as_numbers",
     "check_array",
     "check_bounds",
     "check_choice",
@@ -35,6 +39,8 @@ __all__ = [
     "check_targets",
     "check_vector",
     "check_weights",
+    "find_no_number",
+    "is_gap",
 ]
 
 # Rounding that a sum of probabilities may carry.
@@ -46,7 +52,7 @@ def check_array(
     values: ArrayLike, name: str, shape: tuple[int | None, ...]
 ) -> Float64Array:
     """Return finite, contiguous float64 values of a shape; None: any length."""
-    array = _as_numbers(values, name)
+    array = np.array(as_numbers(values, name), order="C")
     fits = array.ndim == len(shape) and all(
         want is None or got == want
         for got, want in zip(array.shape, shape, strict=True)
@@ -110,7 +116,7 @@ def check_targets(
 
     With `finite=False` minus and plus infinity are let pass.
     """
-    array = _as_numbers(values, name)
+    array = np.array(as_numbers(values, name), order="C")
     if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
         rule = "be finite" if finite else "not be NaN"
         wrong = array[~np.isfinite(array)] if finite else array[np.isnan(array)]
@@ -147,16 +153,3 @@ def check_probability_rows(
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)
     return np.ascontiguousarray(rows / scale[:, None])
-
-
-def _as_numbers(values: ArrayLike, name: str) -> Float64Array:
-    """Return values as contiguous float64 of any shape."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biufO":
-        msg = f"`{name}` must be numeric, got dtype {array.dtype}."
-        raise TypeError(msg)
-    try:
-        return np.array(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        msg = f"`{name}` must be numeric, got dtype {array.dtype}: {error}."
-        raise TypeError(msg) from error

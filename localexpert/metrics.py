@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._validation import check_level, check_weights
+from calibration._validation import check_integer, check_level, check_weights
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+
+# Rows whose thresholds are in memory at a time.
+_CHUNK = 2048
 
 
 class DistributionPredictor(Protocol):
@@ -201,14 +204,25 @@ def interval_coverage(
     return _mean(((low <= y) & (y <= high)).astype(np.float64), weight)
 
 
-def pit_test(y_true: ArrayLike, dist: PredictiveDistribution) -> tuple[float, float]:
+def pit_test(
+    y_true: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    random_state: int | np.random.Generator = 0,
+) -> tuple[float, float]:
     """Return the Kolmogorov-Smirnov test of uniform PIT values.
+
+    Where an outcome has probability of its own its PIT value is drawn from the jump
+    of the CDF, which makes the test exact for forecasts of any kind: true ones have
+    uniform PIT values, and wrong ones keep what tells them apart.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
     dist : PredictiveDistribution
         Of n rows.
+    random_state : int or Generator
+        Seed or source of the draws.
 
     Returns
     -------
@@ -225,7 +239,7 @@ def pit_test(y_true: ArrayLike, dist: PredictiveDistribution) -> tuple[float, fl
     0.5
     """
     y, _ = _check(y_true, dist, None)
-    result = kstest(dist.pit(y), "uniform")
+    result = kstest(dist.pit(y, random_state), "uniform")
     return float(result.statistic), float(result.pvalue)
 
 
@@ -274,11 +288,16 @@ def threshold_weighted_crps(
     y, rows = _check(y_true, dist, sample_weight)
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
-    step = (high - low) / n_points
+    step = (high - low) / check_integer(n_points, "n_points", 1)
     # The middles of the steps: F jumps at outcomes, where an end would be ambiguous.
     z = low + step * (np.arange(n_points) + 0.5)
-    gap = dist.cdf_at(z) - (y[:, None] <= z)
-    return _mean((gap**2 * np.asarray(weight(z), dtype=np.float64)).sum(1) * step, rows)
+    held = step * np.asarray(weight(z), dtype=np.float64)
+    losses = np.empty(len(y))
+    for start in range(0, len(y), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        gap = dist[part].cdf_at(z) - (y[part, None] <= z)
+        losses[part] = (gap**2 * held).sum(axis=1)
+    return _mean(losses, rows)
 
 
 class DistributionScorer:

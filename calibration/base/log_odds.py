@@ -26,9 +26,14 @@ _RESOLUTION = 2.0**-53
 # Near 0 floats resolve far more. Log-odds beyond this keep their order, not their size.
 _STRAIGHT = 53.0 * np.log(2.0)
 _LEAST = float(np.finfo(np.float64).tiny)
+# Scores that are no probabilities may be of this size: their fourth powers are finite
+# and, of those that differ by its inverse, none vanishes.
+_LARGEST = 1e60
 # Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
 # estimate alone, strong enough to keep it finite where a threshold separates classes.
 WEAK_RIDGE = 1e-3
+# Rows that a sum of losses tells from one more.
+_MOST_UNITS = 1e9
 # A fit is started from a condensed summary where that saves passes over the data.
 _START_CELLS = 1024
 
@@ -41,7 +46,7 @@ class LogOddsScale:
     [lower, upper] so that 0 and 1 have finite log-odds. Log-odds below those of
     2^-53, the least that 1 - s resolves too, enter as that bound minus
     log(1 + excess): they keep their order and lose their leverage. On the other two
-    scales x = s.
+    scales x = s, clipped to [-1e60, 1e60].
 
     Parameters
     ----------
@@ -82,7 +87,7 @@ class LogOddsScale:
     def __call__(self, scores: Float64Array) -> Float64Array:
         """Return x of each score, shape (n,)."""
         if self.scale != "probability":
-            return scores
+            return np.clip(scores, -_LARGEST, _LARGEST)
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
         # Only downwards: 1 - s resolves no more than 2^-53, so x never lies above
         # -_STRAIGHT's mirror image.
@@ -138,6 +143,8 @@ class LogOddsCalibrator(ScoreCalibrator):
         return CalibrationMap.linear(knots, self.predict(knots))
 
     def _fit(self, summary: ScoreSummary) -> None:
+        if self.scale != "probability":
+            _check_size(float(summary.scores[0]), float(summary.scores[-1]))
         self._remember(summary, None)
         self._fit_formula(summary, self.scale_(summary.scores))
 
@@ -165,6 +172,17 @@ class LogOddsCalibrator(ScoreCalibrator):
     @abstractmethod
     def _log_odds(self, x: Float64Array) -> Float64Array:
         """Return the formula's value at `x`."""
+
+
+def _check_size(low: float, high: float) -> None:
+    """Refuse scores whose squares overflow, or whose variance vanishes."""
+    if max(-low, high) > _LARGEST or high - low < 1.0 / _LARGEST:
+        msg = (
+            f"`scores` must lie in [{-_LARGEST:g}, {_LARGEST:g}] and be spread by at "
+            f"least {1.0 / _LARGEST:g}, got them from {low:g} to {high:g}; "
+            "multiply them by a constant."
+        )
+        raise ValueError(msg)
 
 
 def fit_coefficients(
@@ -226,12 +244,28 @@ def unpenalised_loss(
     return logistic_objective(problem, theta)
 
 
+def limit_units(problem: LogisticProblem) -> LogisticProblem:
+    """Return a problem of the same solution whose weights do not add up to too much.
+
+    Steps are judged by the last digits of sums, which of very many rows are noise.
+    """
+    share = _MOST_UNITS / (problem.weight0.sum() + problem.weight1.sum())
+    if share >= 1.0:
+        return problem
+    return problem._replace(
+        weight0=share * problem.weight0,
+        weight1=share * problem.weight1,
+        penalty=share * problem.penalty,
+    )
+
+
 def solve_logistic(problem: LogisticProblem) -> Float64Array:
     """Return the minimiser of the penalised logistic loss, from a warm start.
 
     The start is the solution on runs of cells summed together, which is close to
     the full one where there are many cells, and costs next to nothing.
     """
+    problem = limit_units(problem)
     design, weight0, weight1 = problem[:3]
     m = design.shape[1]
     start = np.zeros(len(design))

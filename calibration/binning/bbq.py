@@ -27,6 +27,8 @@ from calibration.typing import Float64Array, Int64Array
 
 # A bin needs room for as many rows on average.
 _LEAST_ROWS = 5
+# Bins that are tried of more than 1e8 rows: time is the square of their number.
+_MOST_BINS = 5000
 
 
 class BBQCalibrator(AveragedBinsCalibrator):
@@ -40,7 +42,7 @@ class BBQCalibrator(AveragedBinsCalibrator):
         middle is no probability, the base rate); "k2" is uniform.
     spread : float
         C: numbers of bins from n^(1/3) / C to C n^(1/3) are tried, but at least 1
-        and at most n / 5, rounded outwards.
+        and at most n / 5 and 5000, rounded outwards.
     elbow : float
         The alpha of the elbow rule that drops improbable binnings.
     scale : {"probability", "logit", "real"}
@@ -134,7 +136,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
         """Return the numbers of bins to try."""
         # n^(1/3) bins: the rate at which the bias and the noise of a histogram balance.
         root = float(np.cbrt(n))
-        most = max(1, min(math.ceil(n / _LEAST_ROWS), math.ceil(root * self.spread)))
+        wanted = math.ceil(min(root * self.spread, _MOST_BINS))
+        most = max(1, min(math.ceil(n / _LEAST_ROWS), wanted))
         least = min(max(1, math.floor(root / self.spread)), most)
         return np.arange(least, most + 1)
 

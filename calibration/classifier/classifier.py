@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
-from sklearn.utils import Tags, column_or_1d, get_tags, indexable
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -35,6 +35,7 @@ from calibration.classifier.responses import (
     check_known_classes,
     check_two_classes,
     choose_response,
+    read_labels,
     read_scores,
 )
 from calibration.exceptions import CalibrationWarning
@@ -192,7 +193,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         response = choose_response(estimator, self.response)
         calibrator = self._resolve_calibrator(response)
         X, y = indexable(X, y)
-        labels = column_or_1d(y, warn=True)
+        labels = read_labels(y)
         weights = check_weights(sample_weight, len(labels))
         forget_fit(self)
         routed = None if sample_weight is None else weights

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from calibration._validation import check_choice, check_vector
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_vector,
+    find_no_number,
+    is_gap,
+)
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.typing import Float64Array
 
@@ -79,6 +85,28 @@ def read_scores(
     if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
         return scores
     return np.clip(scores, 0.0, 1.0)
+
+
+def read_labels(y: ArrayLike) -> NDArray[Any]:
+    """Return labels as a vector without gaps, objects that are numbers as numbers."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in "OMm":
+        return labels
+    cells = labels.tolist()
+    gaps = [i for i, cell in enumerate(cells) if is_gap(cell)]
+    if gaps:
+        msg = f"`y` must have no gaps, got {labels[gaps[0]]} at position {gaps[0]}."
+        raise ValueError(msg)
+    try:
+        sorted(set(cells))
+    except TypeError as error:
+        msg = f"`y` must hold labels of one kind, got {error}."
+        raise TypeError(msg) from error
+    if labels.dtype.kind == "O" and find_no_number(labels) is None:
+        # scikit-learn knows no objects but texts.
+        numbers = np.array(cells)
+        labels = as_numbers(labels, "y") if numbers.dtype.kind == "O" else numbers
+    return labels
 
 
 def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:

@@ -12,7 +12,12 @@ from calibration._kernels.cells import collapse_ties
 from calibration._kernels.logistic import LogisticProblem, fit_logistic
 from calibration._validation import check_integer, check_number
 from calibration.base.calibrators import Scale
-from calibration.base.log_odds import WEAK_RIDGE, LogOddsCalibrator, unpenalised_loss
+from calibration.base.log_odds import (
+    WEAK_RIDGE,
+    LogOddsCalibrator,
+    limit_units,
+    unpenalised_loss,
+)
 from calibration.base.rank_folds import deal_by_rank
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -220,7 +225,7 @@ class _Likelihood:
         theta[: len(start.theta)] = start.theta
         design = self._design(cells.scores, knots)
         problem = LogisticProblem(design, cells.weight0, cells.weight1, penalty, prior)
-        return _Line(knots, fit_logistic(problem, theta)[0])
+        return _Line(knots, fit_logistic(limit_units(problem), theta)[0])
 
     def value(self, cells: ScoreSummary, line: _Line) -> float:
         """Return the log-likelihood of a line, without penalty."""

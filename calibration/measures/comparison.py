@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calibration._validation import check_choice, check_level
+from calibration._validation import as_numbers, check_choice, check_level
 from calibration.measures.rank_tests import (
     friedman,
     holm,
@@ -237,21 +237,13 @@ def compare_methods(
 
 def _check_losses(losses: ArrayLike) -> Float64Array:
     """Return losses as a float64 matrix without nan."""
-    array = np.asarray(losses)
-    if array.dtype.kind not in "biufO":
-        msg = f"`losses` must be numeric, got dtype {array.dtype}."
-        raise TypeError(msg)
-    if array.ndim != 2 or min(array.shape) < 2:
+    table = as_numbers(losses, "losses")
+    if table.ndim != 2 or min(table.shape) < 2:
         msg = (
             "`losses` must have shape (n_sets, n_methods) with at least 2 of each, "
-            f"got shape {array.shape}."
+            f"got shape {table.shape}."
         )
         raise ValueError(msg)
-    try:
-        table = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"`losses` must be numeric, got {error}."
-        raise TypeError(msg) from error
     wrong = np.argwhere(np.isnan(table) | (table == -np.inf))
     if len(wrong):
         row, column = wrong[0]

@@ -126,6 +126,14 @@ class CenteredIsotonicCalibrator(MapCalibrator):
         # Deviations from a score of the block lose no digits to a far origin.
         origin = summary.scores[first]
         sizes = np.diff(first, append=summary.n_cells)
-        spread = summary.weight * (summary.scores - np.repeat(origin, sizes))
-        centers = origin + np.add.reduceat(spread, first) / weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = summary.weight * (summary.scores - np.repeat(origin, sizes))
+            centers = origin + np.add.reduceat(spread, first) / weight
+        if not np.isfinite(centers).all():
+            low, high = summary.scores[[0, -1]]
+            msg = (
+                "`scores` must have means that are finite, "
+                f"got them from {low:g} to {high:g}."
+            )
+            raise ValueError(msg)
         self.map_ = CalibrationMap.linear(centers, weight1 / weight)

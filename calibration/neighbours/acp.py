@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration._kernels.evaluate import count_below
+from calibration._validation import as_numbers
 from calibration.base.calibrators import Scale, SummaryEstimator
 from calibration.exceptions import CalibrationWarning
 from calibration.neighbours.side_information import SideInformationCalibrator
@@ -130,7 +131,7 @@ def _check_intervals(
     intervals: ArrayLike, scores: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Return the ends of intervals that contain their scores, each of shape (n,)."""
-    array = np.asarray(intervals, dtype=np.float64)
+    array = as_numbers(intervals, "intervals")
     if array.shape != (len(scores), 2):
         msg = (
             f"`intervals` must have shape ({len(scores)}, 2), one row per score, "

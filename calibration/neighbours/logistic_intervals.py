@@ -11,7 +11,12 @@ from scipy.special import expit, ndtri
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_choice, check_level, check_weights
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_level,
+    check_weights,
+)
 from calibration.typing import Float64Array
 
 
@@ -140,7 +145,7 @@ def _pseudo_inverse(hessian: Float64Array) -> Float64Array:
 
 def _design(model: LogisticRegression, X: ArrayLike, name: str) -> Float64Array:
     """Return rows with the intercept's column in front, shape (n, n_features + 1)."""
-    table = np.asarray(X, dtype=np.float64)
+    table = as_numbers(X, name)
     n_features = model.coef_.shape[1]
     if table.ndim != 2 or table.shape[1] != n_features or not len(table):
         msg = (

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.neighbors import NearestNeighbors
 
 from calibration._validation import (
+    as_numbers,
     check_integer,
     check_labels,
     check_number,
@@ -240,11 +241,7 @@ class SBACalibrator(SideInformationCalibrator):
 
 def _check_table(X: ArrayLike, n: int) -> Float64Array:
     """Return features as a finite float64 array of shape (n, n_features)."""
-    try:
-        table = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"`X` must be numeric: {error}."
-        raise TypeError(msg) from error
+    table = as_numbers(X, "X")
     if table.ndim != 2:
         msg = f"`X` must have shape (n, n_features), got shape {table.shape}."
         raise ValueError(msg)

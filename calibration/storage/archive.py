@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from calibration.storage.budget import Budget, default_limit
 from calibration.storage.errors import refuse, refusing
 from calibration.storage.whole_file import replacing_file
 
@@ -22,16 +23,12 @@ _FORMAT = b"calibration/model"
 # What files written before version 0.1 of the package hold besides a manifest.
 _OLD_MEMBER = "description.json"
 _NAME = re.compile(r"schema\.json|[0-9a-f-]+\.(npy|bin)")
-# A sound file unpacks to no more than some bytes and this many times its own. Zeros
-# pack better: where they would exceed that, they are not packed.
-_MOST_RATIO = 64
-_FREE_BYTES = 2**26
 # Of deflate; beyond it time doubles and 4 % are gained.
 _EFFORT = 4
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_archive(path: Path, members: dict[str, bytes]) -> None:
+def write_archive(path: Path, members: dict[str, bytes], cost: int) -> None:
     """Write the members of what skops has written to a file, all of it or nothing.
 
     They are packed as a whole, for many of them are small and resemble each other.
@@ -41,14 +38,17 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
     path : Path
         Replaced if it is there.
     members : dict of str to bytes
+    cost : int
+        Bytes of memory that reading them takes.
     """
     data = pack_members(members)
     packing = zipfile.ZIP_DEFLATED
-    if len(data) > _FREE_BYTES:
+    # Zeros pack so well that the file would be taken for a bomb.
+    if cost > default_limit(0):
         packed = len(zlib.compress(data, _EFFORT))
-        if len(data) > _FREE_BYTES + _MOST_RATIO * packed:
+        if cost > default_limit(packed):
             packing = zipfile.ZIP_STORED
-    with replacing_file(path) as temporary, temporary.open("xb") as file:
+    with replacing_file(path) as temporary, temporary.open("wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr(zipfile.ZipInfo(MEMBER, _EPOCH), data, packing, _EFFORT)
             archive.comment = b"%s %d" % (_FORMAT, FORMAT_VERSION)
@@ -56,16 +56,22 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
         os.fsync(file.fileno())
 
 
-def read_archive(path: Path) -> dict[str, bytes]:
+def read_archive(
+    path: Path, max_memory: float | None
+) -> tuple[dict[str, bytes], Budget]:
     """Return the members of what skops has written; nothing is unpacked to disk.
 
     Parameters
     ----------
     path : Path
+    max_memory : float or None
+        Most bytes that reading may take; None: by the size of the file.
 
     Returns
     -------
-    dict of str to bytes
+    members : dict of str to bytes
+    budget : Budget
+        What is left to make a model of them.
 
     Raises
     ------
@@ -74,19 +80,22 @@ def read_archive(path: Path) -> dict[str, bytes]:
     """
     # One read: what is checked is what is used, whatever happens to the file.
     data = path.read_bytes()
+    budget = Budget(default_limit(len(data)) if max_memory is None else max_memory)
+    budget.spend_members(data)
     if not zipfile.is_zipfile(io.BytesIO(data)):
         refuse(_describe_foreign(data))
     # Of bytes that are no zip anything may come.
     with refusing("the file is damaged or truncated ({error}).", Exception):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_format(archive)
-            packed = _read_members(archive, _FREE_BYTES + _MOST_RATIO * len(data))
-        inner = packed[MEMBER]
+            budget.spend_unpacking(archive.getinfo(MEMBER).file_size)
+            inner = _read_members(archive, None)[MEMBER]
+        budget.spend_members(inner)
         with zipfile.ZipFile(io.BytesIO(inner)) as archive:
             for name in archive.namelist():
                 if not _NAME.fullmatch(name):
                     refuse(f"it holds a member with the foreign name {name[:80]!r}.")
-            return _read_members(archive, len(inner))
+            return _read_members(archive, len(inner)), budget
 
 
 def pack_members(members: dict[str, bytes]) -> bytes:
@@ -126,11 +135,11 @@ def _check_format(archive: zipfile.ZipFile) -> None:
         )
 
 
-def _read_members(archive: zipfile.ZipFile, most: int) -> dict[str, bytes]:
+def _read_members(archive: zipfile.ZipFile, most: int | None) -> dict[str, bytes]:
     """Return all members, none packed or hidden by ways that we do not write."""
     listed = archive.infolist()
     size = sum(info.file_size for info in listed)
-    if size > most:
+    if most is not None and size > most:
         refuse(f"it says it unpacks to {size} bytes, more than any sound file.")
     members: dict[str, bytes] = {}
     for info in listed:

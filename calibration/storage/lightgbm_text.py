@@ -21,6 +21,7 @@ _NUMBER = r"-?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)"
 _NUMBERS = re.compile(rf"({_NUMBER}( +{_NUMBER})*)?")
 _KEY = re.compile(r"[a-z_0-9]+")
 _PARAMETER = re.compile(r"\[[a-z_0-9]+: [^\]]*\]")
+_CLASSES = re.compile(r"num_class:(\S*)")
 _MOST_CLASSES = 10_000
 _MOST_INTEGER = 2**31
 _MOST_WORD = 2**32
@@ -126,6 +127,9 @@ def _check_text(text: str) -> None:
     sizes = header.integers("tree_sizes").tolist()
     _require(1 <= n_classes <= _MOST_CLASSES, "its number of classes")
     _require(n_each == n_classes and len(sizes) % n_each == 0, "its number of trees")
+    # Answers are written to as many places as the objective says.
+    claimed = _CLASSES.findall(header.lines.get("objective", ""))
+    _require({*claimed} <= {str(n_classes)}, "the classes of its objective")
     for name in ("feature_names", "feature_infos"):
         _require(len(header.lines[name].split(" ")) == n_features, f"its {name}")
     trees, _, tail = rest.partition(_END)

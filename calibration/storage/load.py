@@ -9,7 +9,12 @@ from typing import Any
 from calibration.storage.model import load_model
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str | type] = (),
+    max_memory: float | None = None,
+) -> Any:
     """Return the calibrator or classifier that its method `save` wrote to a file.
 
     Parameters
@@ -20,6 +25,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         Types that the file may hold besides ours and those of scikit-learn, LightGBM
         and XGBoost: a classifier of your own, for instance. The error for one that is
         missing names it.
+    max_memory : float, optional
+        Most bytes of memory that reading may take, about. Default 256 MB and 100 times
+        the size of the file.
 
     Returns
     -------
@@ -30,7 +38,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     ------
     StorageError
         If the file is no saved model, is damaged, truncated, of a newer format, or
-        holds types that are not trusted.
+        holds types that are not trusted, or takes more memory than it may.
 
     Notes
     -----
@@ -38,9 +46,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     in JSON, and arrays in numpy's own format. Every name in the description is held
     against a list before anything is imported, nodes that skops would call are
     refused, and so are tables of trees that lead nowhere. Nothing in the file is run,
-    nothing is unpickled, and it is unpacked in memory only, to at most 64 MB and 64
-    times its size. Its checksums tell damage, not forgery: numbers that someone has
-    made up give forecasts that are made up, and may stop the program.
+    nothing is unpickled, and it is unpacked in memory only: what it takes is counted
+    before it is taken. Its checksums tell damage, not forgery: numbers that someone has
+    made up give forecasts that are made up.
 
     Examples
     --------
@@ -55,4 +63,4 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     >>> bool((again.predict([0.5]) == model.predict([0.5])).all())
     True
     """
-    return load_model(path, trusted=trusted)
+    return load_model(path, trusted=trusted, max_memory=max_memory)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import numbers
 import os
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -10,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from calibration.storage.archive import pack_members, read_archive, write_archive
+from calibration.storage.budget import Budget
 from calibration.storage.errors import StorageError, errors_of, refuse, refusing
+from calibration.storage.native import check_native
 from calibration.storage.nodes import SCHEMA, share_nodes
 from calibration.storage.registry import Registry, name_of
 from calibration.storage.schema import Schema, find_loaded
@@ -48,7 +52,7 @@ def save_model(
     twins = Twins(registry)
     try:
         twin = twins.make(model, "model")
-        members = _write(twin, registry)
+        members, cost = _write(twin, registry)
     except RecursionError as error:
         msg = "`model` is nested too deeply, or holds itself."
         raise StorageError(msg) from error
@@ -57,13 +61,14 @@ def save_model(
             _blame(leaf, place, registry)
         msg = f"`model` cannot be saved ({error})."
         raise StorageError(msg) from error
-    write_archive(Path(path), members)
+    write_archive(Path(path), members, cost)
 
 
 def load_model(
     path: str | os.PathLike[str],
     *,
     trusted: Iterable[str | type] = (),
+    max_memory: float | None = None,
     packages: Sequence[str] = ("calibration",),
 ) -> Any:
     """Return the model in a file.
@@ -76,6 +81,9 @@ def load_model(
     path : path-like
     trusted : sequence of str or type
         Further types that the file may hold, such as those of a library of your own.
+    max_memory : float, optional
+        Most bytes that reading may take, about. Default 256 MB and 100 times the size
+        of the file.
     packages : sequence of str
         Whose classes the file may name.
 
@@ -87,32 +95,40 @@ def load_model(
     ------
     StorageError
         If the file is no saved model, damaged, or of a newer format, or holds types
-        that are not trusted.
+        that are not trusted, or takes more memory than it may.
     """
     if isinstance(trusted, str | type):
         msg = f"`trusted` must be a list of names or types, got {trusted!r}."
         raise TypeError(msg)
     known = [one if isinstance(one, str) else name_of(one) for one in trusted]
+    if max_memory is not None and not isinstance(max_memory, numbers.Real):
+        msg = f"`max_memory` must be a number of bytes or None, got {max_memory!r}."
+        raise TypeError(msg)
     with errors_of(Path(path)):
-        members = read_archive(Path(path))
+        members, budget = read_archive(Path(path), max_memory)
         # A description that is not ours may go wrong in any way.
         with refusing("its description makes no sense ({kind}: {error}).", Exception):
-            return _read(members, known, Registry(packages))
+            return _read(members, known, Registry(packages), budget)
 
 
-def _write(twin: Any, registry: Registry) -> dict[str, bytes]:
-    """Return the members of a file, if all that it names can be found again."""
+def _write(twin: Any, registry: Registry) -> tuple[dict[str, bytes], int]:
+    """Return the members of a file, if all that it names can be found again.
+
+    And the bytes of memory that reading them takes.
+    """
     from skops import io as skops
 
     with zipfile.ZipFile(io.BytesIO(skops.dumps(twin))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     members = share_nodes(members)
-    schema = Schema(members, registry)
+    budget = Budget(math.inf)
+    budget.spend_unpacking(sum(map(len, members.values())))
+    schema = Schema(members, registry, budget)
     for name in sorted(schema.refused()):
         if find_loaded(*name.rsplit(".", 1)) is None:
             refuse(f"it holds {name}, which cannot be found by its name")
     schema.check()
-    return members
+    return members, budget.spent
 
 
 def _blame(leaf: Any, place: str, registry: Registry) -> None:
@@ -124,10 +140,12 @@ def _blame(leaf: Any, place: str, registry: Registry) -> None:
         raise StorageError(msg) from error
 
 
-def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> Any:
+def _read(
+    members: dict[str, bytes], trusted: list[str], registry: Registry, budget: Budget
+) -> Any:
     from skops import io as skops
 
-    schema = Schema(members, registry)
+    schema = Schema(members, registry, budget)
     names = schema.refused()
     loader, *root = (schema.root[f"__{part}__"] for part in _PARTS)
     if registry.find(*root) is None or loader == "TypeNode":
@@ -151,7 +169,12 @@ def _read(members: dict[str, bytes], trusted: list[str], registry: Registry) -> 
     model = skops.loads(data, trusted=[*schema.names, *trusted])
     for value in walk_objects(model):
         check_tables(value)
+        check_native(value)
         if type(value) in registry:
             state = complete_state(type(value), vars(value))
             object.__setattr__(value, "__dict__", state)
+            # What checks its fields when it is made checks them here.
+            parameters = getattr(type(value), "__dataclass_params__", None)
+            if parameters is not None and parameters.frozen:
+                getattr(value, "__post_init__", lambda: None)()
     return model

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from calibration.storage.budget import Budget
 from calibration.storage.errors import refuse, refusing
 
 SCHEMA = "schema.json"
@@ -16,12 +19,18 @@ _PROTOCOL = 2
 _ORDER = {"key_types": 0, "content": 1}
 
 
-def read_schema(members: dict[str, bytes]) -> dict[str, Any]:
+# Nodes whose same bytes are kept once: more, and a small file would make much.
+_MOST_SHARES = 16
+
+
+def read_schema(members: dict[str, bytes], budget: Budget) -> dict[str, Any]:
     """Return the description among the members of a file.
 
     Parameters
     ----------
     members : dict of str to bytes
+    budget : Budget
+        Of the memory that it takes.
 
     Returns
     -------
@@ -29,6 +38,7 @@ def read_schema(members: dict[str, bytes]) -> dict[str, Any]:
     """
     if SCHEMA not in members:
         refuse(f"the member {SCHEMA!r} is missing.")
+    budget.spend_text(members[SCHEMA])
     message = "its description is no sound JSON ({error})."
     with refusing(message, ValueError, RecursionError):
         root = json.loads(members[SCHEMA].decode("ascii"))
@@ -61,30 +71,41 @@ def walk_nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting.extend(reversed(value))
 
 
-def count_expanded(value: Any, known: dict[int, int]) -> int:
+def weigh_nodes(
+    value: Any, sizes: Mapping[Any, int], known: dict[Any, tuple[int, int]]
+) -> tuple[int, int]:
     """Return how many nodes there were if each stood wherever its number stands.
 
     Parameters
     ----------
     value : object
         A node, or a part of one.
-    known : dict of int to int
-        By number, what is counted so far.
+    sizes : mapping of int to int
+        Bytes of the members of nodes, by number.
+    known : dict of int to tuple
+        By number, what is found so far.
 
     Returns
     -------
-    int
+    n_nodes, n_bytes : int
+        Of nodes and of their members.
     """
-    if isinstance(value, list):
-        return sum(count_expanded(item, known) for item in value)
-    if not isinstance(value, dict):
-        return 0
-    number: Any = value.get("__id__")
-    if value.keys() == {"__id__"}:
-        return known.get(number, 1)
-    parts = sorted(value, key=lambda name: _ORDER.get(name, 2))
-    known[number] = 1 + sum(count_expanded(value[name], known) for name in parts)
-    return known[number]
+    if isinstance(value, dict):
+        number: Any = value.get("__id__")
+        if value.keys() == {"__id__"}:
+            return known.get(number, (1, 0))
+        parts = [value[part] for part in sorted(value, key=lambda p: _ORDER.get(p, 2))]
+        n_nodes, n_bytes = 1, sizes.get(number, 0)
+    elif isinstance(value, list):
+        number, parts, n_nodes, n_bytes = None, value, 0, 0
+    else:
+        return 0, 0
+    for part in parts:
+        more_nodes, more_bytes = weigh_nodes(part, sizes, known)
+        n_nodes, n_bytes = n_nodes + more_nodes, n_bytes + more_bytes
+    if number is not None:
+        known[number] = n_nodes, n_bytes
+    return n_nodes, n_bytes
 
 
 def share_nodes(members: dict[str, bytes]) -> dict[str, bytes]:
@@ -101,10 +122,11 @@ def share_nodes(members: dict[str, bytes]) -> dict[str, bytes]:
     -------
     dict of str to bytes
     """
-    root = read_schema(members)
+    root = read_schema(members, Budget(math.inf))
     numbers: dict[int, int] = {}
     # The same bytes are kept once, whatever they are the bytes of.
-    files: dict[bytes, str] = {}
+    files: dict[tuple[bytes, int], str] = {}
+    uses: Counter[bytes] = Counter()
     for node in walk_nodes(root):
         place = node.get("__id__")
         if type(place) is not int:
@@ -114,6 +136,8 @@ def share_nodes(members: dict[str, bytes]) -> dict[str, bytes]:
         node["__id__"] = number = numbers.setdefault(place, len(numbers) + 1)
         if "file" in node:
             name = f"{number}.{node['file'].rpartition('.')[2]}"
-            node["file"] = files.setdefault(members[node["file"]], name)
+            data = members[node["file"]]
+            node["file"] = files.setdefault((data, uses[data] // _MOST_SHARES), name)
+            uses[data] += 1
     text = json.dumps(root, separators=(",", ":")).encode("ascii")
-    return {SCHEMA: text, **{name: data for data, name in files.items()}}
+    return {SCHEMA: text, **{name: data for (data, _), name in files.items()}}

@@ -16,12 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from calibration.storage.budget import Budget
 from calibration.storage.errors import refuse, refusing
-from calibration.storage.nodes import count_expanded, read_schema, walk_nodes
+from calibration.storage.nodes import read_schema, walk_nodes, weigh_nodes
 from calibration.storage.registry import Registry
 
-# skops looks at a node wherever its number stands; large models have 100 000.
-_MOST_NODES = 10**7
+# Of what is found by its hash, which for other keys than texts can be forged so that
+# the time taken is the square of this. We write larger ones as stand-ins.
+_MOST_KEYS = 100
+# Of a type of arrays. Empty arrays, whose bytes tell nothing, stand for it.
+_MOST_ITEM = 2**12
+# Nodes that make a value of copies of the arrays below them.
+_COPYING = (
+    "ConstructorFromReduceNode",
+    "LossNode",
+    "MaskedArrayNode",
+    "RandomGeneratorNode",
+    "RandomStateNode",
+)
 # Bases of scikit-learn's objects that hold numbers and parameters: no other class of
 # it is trusted, for some do things when they are made.
 _BASES = (
@@ -69,9 +81,8 @@ _NODES = {
         "xgboost.sklearn.XGBRegressor"
     ),
     "ConstructorFromReduceNode": (
-        "builtins.frozenset builtins.range datetime.date datetime.datetime "
-        "datetime.time datetime.timedelta datetime.timezone decimal.Decimal "
-        "fractions.Fraction zoneinfo.ZoneInfo"
+        "datetime.date datetime.datetime datetime.time datetime.timedelta "
+        "datetime.timezone decimal.Decimal zoneinfo.ZoneInfo"
     ),
 }
 
@@ -85,12 +96,15 @@ class Schema:
         Of the file.
     registry : Registry
         Of our own classes. Those that have moved get their new names.
+    budget : Budget
+        Of the memory that reading them takes.
     """
 
-    def __init__(self, members: dict[str, bytes], registry: Registry):
+    def __init__(self, members: dict[str, bytes], registry: Registry, budget: Budget):
         self.members = members
         self.registry = registry
-        self.root = read_schema(members)
+        self.budget = budget
+        self.root = read_schema(members, budget)
         #: All names in it.
         self.names: set[str] = set()
         self._nodes: dict[Any, dict[str, Any]] = {}
@@ -113,15 +127,38 @@ class Schema:
 
     def check(self) -> None:
         """Refuse what skops or numpy would take on trust, once all names are known."""
-        if (size := count_expanded(self.root, {})) > _MOST_NODES:
-            refuse(f"its description stands for {size:.3g} nodes.")
+        self._check_memory()
         for node in self._nodes.values():
             if node["__loader__"] == "NdArrayNode" and node["type"] == "numpy":
-                _check_array(_member(self.members, node["file"]))
+                _check_array(self._member(node))
             elif node["__loader__"] == "DictNode":
                 self._check_keys(node)
+            elif node["__loader__"] == "SetNode" and len(node["content"]) > _MOST_KEYS:
+                refuse(f"a set has more than {_MOST_KEYS} items.")
             elif node["__loader__"] == "RandomGeneratorNode":
                 self._check_seeds(node)
+
+    def _check_memory(self) -> None:
+        """Spend what the nodes take, and what is made of them."""
+        sizes = {n: len(self._member(x)) for n, x in self._nodes.items() if "file" in x}
+        weights: dict[Any, tuple[int, int]] = {}
+        n_visits, _ = weigh_nodes(self.root, sizes, weights)
+        self.budget.spend_nodes(len(self._nodes), n_visits)
+        for number, node in self._nodes.items():
+            loader = node["__loader__"]
+            if loader in _COPYING:
+                self.budget.spend_copies(weights[number][1])
+            elif loader in ("BytesNode", "BytearrayNode"):
+                self.budget.spend_bytes(sizes[number])
+            elif number in sizes:
+                self.budget.spend_array(sizes[number])
+            elif loader == "NdArrayNode" and len(node["shape"]["content"]) != 1:
+                refuse("it holds a table of objects.")
+
+    def _member(self, node: dict[str, Any]) -> bytes:
+        if node["file"] not in self.members:
+            refuse(f"the member {node['file']!r:.80} is missing.")
+        return self.members[node["file"]]
 
     def text(self) -> bytes:
         """Return the description with classes of ours where they are now."""
@@ -140,12 +177,16 @@ class Schema:
 
     def _check_keys(self, node: dict[str, Any]) -> None:
         """Refuse types of keys that are none: skops calls them."""
+        n_others = 0
         for key in self._nodes[node["key_types"]["__id__"]]["content"]:
             kind = self._nodes[key["__id__"]]
+            n_others += kind["__class__"] != "str"
             module, name = kind["__module__"], kind["__class__"]
             known = f"{module}.{name}" in _KEYS.split() or _is_number(module, name)
             if kind["__loader__"] != "TypeNode" or not known:
                 refuse(f"its description has keys of the type {module}.{name}.")
+        if n_others > _MOST_KEYS:
+            refuse(f"a dict has more than {_MOST_KEYS} keys that are no texts.")
 
     def _check_seeds(self, node: dict[str, Any]) -> None:
         """Refuse large pools: they are memory, and mixing takes the square of them."""
@@ -203,12 +244,6 @@ def _is_of_sklearn(module: str, cls: Any) -> bool:
     return ours and issubclass(cls, known)
 
 
-def _member(members: dict[str, bytes], name: Any) -> bytes:
-    if name not in members:
-        refuse(f"the member {name!r:.80} is missing.")
-    return members[name]
-
-
 def _check_array(data: bytes) -> None:
     """Refuse an array whose header does not fit the bytes after it."""
     buffer = io.BytesIO(data)
@@ -219,5 +254,6 @@ def _check_array(data: bytes) -> None:
         shape, _, dtype = read[version](buffer)
     count, n_bytes = math.prod(shape), len(data) - buffer.tell()
     odd = any(type(length) is not int or length < 0 for length in shape)
-    if dtype.hasobject or odd or count * dtype.itemsize != n_bytes or count > n_bytes:
+    odd |= dtype.hasobject or (dtype.itemsize > _MOST_ITEM and not count)
+    if odd or count * dtype.itemsize != n_bytes or count > n_bytes:
         refuse(f"an array of shape {shape} and dtype {dtype} has {n_bytes} bytes.")

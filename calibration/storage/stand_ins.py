@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from collections import OrderedDict
 from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from numbers import Rational
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.storage.errors import refuse, refusing
+from calibration.storage.hashes import check_hashes
 from calibration.storage.lightgbm_text import check_booster_text
 from calibration.storage.trees import check_nodes
 
@@ -26,6 +30,8 @@ _INDICES = {
     "IntervalIndex",
     "CategoricalIndex",
 }
+# Of numbers that a range stands for: something may make them all.
+_MOST_IN_RANGE = 10**6
 
 
 class StandIn:
@@ -81,6 +87,12 @@ def take_parts(value: Any) -> tuple[Any, ...] | None:
         return "complex", value.real, value.imag
     if type(value) is _TREE:
         return "tree", *value.__reduce__()[1], value.__getstate__()
+    if isinstance(value, range):
+        parts = value.start, value.stop, value.step
+        _make_range(*parts)
+        return "range", *parts
+    if isinstance(value, Fraction):
+        return "fraction", value.numerator, value.denominator
     cls = type(value)
     library = cls.__module__.partition(".")[0]
     if library == "pandas":
@@ -129,10 +141,18 @@ def _make_pandas(name: str, *parts: Any) -> Any:
         import pandas as pd
     if name == "Timestamp":
         instant, zone = parts
+        _check_zone(zone)
         stamp = pd.Timestamp(instant)
         return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
     if name == "dtype":
+        _check_zone(*parts)
         return pd.api.types.pandas_dtype(*parts)
+    if name == "DatetimeTZDtype":
+        _check_zone(parts[1])
+    if name == "RangeIndex":
+        _make_range(*parts[:3])
+    if name == "Index":
+        _check_values(parts[0], parts[1])
     makers = (
         pd.Timedelta,
         pd.Interval,
@@ -144,12 +164,45 @@ def _make_pandas(name: str, *parts: Any) -> Any:
     return {maker.__name__: maker for maker in makers}[name](*parts)
 
 
+def _check_zone(text: Any) -> None:
+    """Refuse zones, and types with one, that pandas would read from any file."""
+    if "dateutil" in str(text):
+        refuse(f"it holds a time zone of dateutil: {text!r:.80}.")
+
+
+def _check_values(values: Any, dtype: Any) -> None:
+    """Refuse an index of what would be counted out, or made longer by its type."""
+    known = isinstance(values, list | np.ndarray) or type(values).__name__ in _INDICES
+    if not known or (isinstance(dtype, np.dtype) and dtype.kind in "SUV"):
+        refuse(f"it holds an index of {type(values).__name__} as {dtype!r:.80}.")
+    if getattr(values, "dtype", None) in (None, np.dtype(object)):
+        check_hashes(values)
+
+
+def _make_set(kind: type, values: list[Any]) -> Any:
+    check_hashes(values)
+    return kind(values)
+
+
+def _make_range(start: int, stop: int, step: int) -> range:
+    out = range(start, stop, step)
+    if len(out) > _MOST_IN_RANGE:
+        refuse(f"it holds a range of more than {_MOST_IN_RANGE} numbers.")
+    return out
+
+
+def _make_fraction(above: Rational, below: Rational) -> Fraction:
+    # Not of a text, whose exponent may be of any size.
+    return Fraction(above, below)
+
+
 def _make_frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
 
 
 def _make_dict(ordered: bool, pairs: list[list[Any]]) -> dict[Any, Any]:
+    check_hashes(key for key, _ in pairs)
     return OrderedDict(pairs) if ordered else dict(pairs)
 
 
@@ -184,6 +237,10 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "shaped": lambda items, shape: items.reshape(shape),
     "frozen": _make_frozen,
     "complex": complex,
+    "set": partial(_make_set, set),
+    "frozenset": partial(_make_set, frozenset),
+    "range": _make_range,
+    "fraction": _make_fraction,
     "pairs": _make_dict,
     "tree": _make_tree,
     "lightgbm": _make_booster,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.storage.errors import refuse
+from calibration.storage.hashes import check_hashes
+
+_ATOMS = (type(None), type, str, bytes, int, float)
 
 
 def check_tables(holder: Any) -> None:
@@ -19,20 +22,40 @@ def check_tables(holder: Any) -> None:
     holder : object
         As skops has read it.
     """
-    state = vars(holder)
+    state = getattr(holder, "__dict__", {})
     if "tree_" in state:
         _check_features(state["tree_"].n_features, holder)
     elif "_predictors" in state:
-        for predictor in np.ravel(np.array(state["_predictors"], dtype=object)):
-            nodes = predictor.nodes
-            children = np.stack([nodes["left"], nodes["right"]]).astype(np.int64)
-            inner = nodes["is_leaf"] == 0
-            check_nodes(children, nodes["feature_idx"], inner, holder.n_features_in_)
-    elif hasattr(holder, "estimator_params"):
+        _check_predictors(holder)
+    elif "estimators_" in state:
         # Ensembles check the table themselves, and then ask trees without checks.
-        for member in np.ravel(np.array(state.get("estimators_", ()), dtype=object)):
+        members = np.array(state["estimators_"], dtype=object)
+        for member in members.ravel():
             if "tree_" in getattr(member, "__dict__", {}):
                 _check_features(member.tree_.n_features, holder)
+        # Boosting adds up a column of trees in each column of a table.
+        n_columns = state.get("n_trees_per_iteration_", 0)
+        if n_columns and members.size and members.shape[1:] != (n_columns,):
+            refuse(f"it holds trees of the shape {members.shape} for {n_columns} sums.")
+
+
+def _check_predictors(holder: Any) -> None:
+    """Trees of histograms: categories go left whose bits are set."""
+    known = holder._bin_mapper.is_categorical_
+    for predictor in np.ravel(np.array(holder._predictors, dtype=object)):
+        nodes = predictor.nodes
+        children = np.stack([nodes["left"], nodes["right"]]).astype(np.int64)
+        inner = nodes["is_leaf"] == 0
+        check_nodes(children, nodes["feature_idx"], inner, holder.n_features_in_)
+        split = nodes[inner & (nodes["is_categorical"] != 0)]
+        n_sets = min(
+            len(predictor.raw_left_cat_bitsets), len(predictor.binned_left_cat_bitsets)
+        )
+        if (
+            not known[split["feature_idx"]].all()
+            or (split["bitset_idx"] >= n_sets).any()
+        ):
+            refuse("it holds a tree whose categories are none.")
 
 
 def _check_features(n_features: int, holder: Any) -> None:
@@ -71,7 +94,9 @@ def check_nodes(
 
 
 def walk_objects(root: object) -> Iterator[Any]:
-    """Yield all objects with attributes inside an object, each once.
+    """Yield all that is no atom or container inside an object, each once.
+
+    What it is made of comes before it.
 
     Parameters
     ----------
@@ -82,18 +107,23 @@ def walk_objects(root: object) -> Iterator[Any]:
     object
     """
     seen: set[int] = set()
-    waiting: list[Any] = [root]
+    waiting: list[tuple[Any, bool]] = [(root, False)]
     while waiting:
-        value = waiting.pop()
-        if id(value) in seen or isinstance(value, type | str | bytes):
-            continue
-        seen.add(id(value))
-        if isinstance(value, dict):
-            waiting.extend(value.values())
-        elif isinstance(value, list | tuple | set):
-            waiting.extend(value)
-        elif isinstance(value, np.ndarray):
-            waiting.extend(value.ravel().tolist() if value.dtype == object else ())
-        elif hasattr(value, "__dict__"):
+        value, is_done = waiting.pop()
+        if is_done:
             yield value
-            waiting.extend(vars(value).values())
+        elif id(value) not in seen and not isinstance(value, _ATOMS):
+            seen.add(id(value))
+            parts: Iterable[Any] = ()
+            if isinstance(value, dict):
+                parts = value.values()
+            elif isinstance(value, list | tuple | set):
+                parts = value
+            elif isinstance(value, np.ndarray):
+                if value.dtype == object:
+                    parts = value.ravel().tolist()
+                    check_hashes(parts)
+            else:
+                waiting.append((value, True))
+                parts = getattr(value, "__dict__", {}).values()
+            waiting.extend((part, False) for part in parts)

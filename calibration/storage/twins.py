@@ -59,7 +59,9 @@ class Twins:
 
     def _make(self, value: Any, path: str) -> Any:
         kind = type(value)
-        if kind in (list, tuple, set) or (
+        if kind in (set, frozenset):
+            return stand_in(kind.__name__, self.make(list(value), path))
+        if kind in (list, tuple) or (
             kind in self.registry and hasattr(kind, "_fields")
         ):
             items = [self.make(item, f"{path}[{i}]") for i, item in enumerate(value)]

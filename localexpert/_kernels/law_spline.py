@@ -16,6 +16,12 @@ from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import log_normal_between, log_normal_pdf, safe_log
 from localexpert._kernels.truncation import truncated_cdf, truncated_point
 
+# Nearer than this to an end of the support, in hazards, differences of Phi lose digits.
+_NEAR = 0.05
+_NODES, _SHARES = np.polynomial.legendre.leggauss(6)
+_NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
+_LEAST = -np.finfo(np.float64).max
+
 
 class SplineRows(NamedTuple):
     """The rows of a law: frame (n,), curve (K,) and (n, K), and truncation (n,).
@@ -53,7 +59,56 @@ def truncate(
         low[i] = score_at(curve, rows, i, rows.bounds[0])
         high[i] = score_at(curve, rows, i, rows.bounds[1])
         log_mass[i] = log_normal_between(low[i], high[i])
+        if is_near(low[i], high[i]):
+            held = mass_between(
+                curve, rows, i, rows.bounds[0], rows.bounds[1], log_mass[i]
+            )
+            log_mass[i] += safe_log(held)
     return low, high, log_mass
+
+
+@njit
+def is_near(low: float, high: float) -> bool:
+    """Return whether Phi(high) - Phi(low) is a small part of a tail."""
+    return (high - low) * max(1.0, min(abs(low), abs(high))) < _NEAR
+
+
+@njit
+def mass_between(
+    curve: BaseCurve,
+    rows: SplineRows,
+    i: int,
+    low: float,
+    high: float,
+    log_mass: float,
+) -> float:
+    """Return P(low < Y < high) of row i for values that lie near each other.
+
+    The integral of the density, which is smooth between the knots and the points of
+    the base curve, loses no digits to a difference.
+    """
+    center, scale = rows.center[i], rows.scale[i]
+    borders = np.empty(len(rows.knots) + len(curve.points) + 2)
+    borders[0], borders[1] = low, high
+    place = 2
+    for point in curve.points:
+        borders[place] = center + scale * point
+        place += 1
+    for knot in rows.knots:
+        borders[place] = center + scale * point_at(curve, knot)[0]
+        place += 1
+    borders = np.sort(np.minimum(np.maximum(borders, low), high))
+    total = 0.0
+    for j in range(len(borders) - 1):
+        width = borders[j + 1] - borders[j]
+        if width > 0.0:
+            for q in range(len(_NODES)):
+                r = (borders[j] + _NODES[q] * width - center) / scale
+                t, rate = level_at(curve, r)
+                z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
+                density = math.exp(log_normal_pdf(z) - log_mass) * slope * rate / scale
+                total += _SHARES[q] * width * density
+    return total
 
 
 @njit
@@ -74,10 +129,17 @@ def spline_cdf(
     for i in range(n):
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
         for j in range(k):
-            z = score_at(curve, rows, i, y[i, j])
+            at = min(max(y[i, j], rows.bounds[0]), rows.bounds[1])
+            z = score_at(curve, rows, i, at)
             # 1 - F(z) is F of the mirrored law, with all its digits in the upper tail.
-            if upper:
+            if upper and is_near(z, high):
+                held = mass_between(curve, rows, i, at, rows.bounds[1], log_mass)
+                out[i, j] = min(held, 1.0)
+            elif upper:
                 out[i, j] = truncated_cdf(-z, -high, -low, log_mass)
+            elif is_near(low, z):
+                held = mass_between(curve, rows, i, rows.bounds[0], at, log_mass)
+                out[i, j] = min(held, 1.0)
             else:
                 out[i, j] = truncated_cdf(z, low, high, log_mass)
     return out
@@ -85,20 +147,24 @@ def spline_cdf(
 
 @njit
 def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float64Array:
-    """Return the log density at y (n, k); -inf outside the bounds and at infinity."""
+    """Return the log density at y (n, k); -inf outside the bounds and at infinity.
+
+    Far out, where it would overflow, it is the least float.
+    """
     n, k = y.shape
     out = np.full((n, k), -np.inf)
     for i in range(n):
         for j in range(k):
             r = (y[i, j] - rows.center[i]) / rows.scale[i]
             inside = rows.bounds[0] <= y[i, j] <= rows.bounds[1]
-            if not inside or abs(r) == math.inf:
+            if not inside or abs(y[i, j]) == math.inf:
                 continue
             # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
             t, rate = level_at(curve, r)
             z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
             density = log_normal_pdf(z) - rows.log_mass[i] - math.log(rows.scale[i])
-            out[i, j] = density + safe_log(slope) + safe_log(rate)
+            density = density + safe_log(slope) + safe_log(rate)
+            out[i, j] = max(density, _LEAST) if slope > 0.0 else density
     return out
 
 

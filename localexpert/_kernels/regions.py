@@ -25,6 +25,18 @@ def _share_above(a: float, b: float, level: float) -> float:
 
 
 @njit
+def _mass_above(a: float, b: float, level: float) -> float:
+    """Return which share of a cell's probability is where it is above the level.
+
+    The density is exponential where its logarithm is a line from a to b.
+    """
+    top, bottom = max(a, b), min(a, b)
+    if bottom >= level or top < level or bottom == -math.inf:
+        return _share_above(a, b, level)
+    return math.expm1(level - top) / math.expm1(bottom - top)
+
+
+@njit
 def density_levels(
     log_density: Float64Array, cdf: Float64Array, coverage: Float64Array
 ) -> Float64Array:
@@ -42,7 +54,7 @@ def density_levels(
             level = 0.5 * (low + high)
             held = 0.0
             for j in range(m - 1):
-                held += (cdf[i, j + 1] - cdf[i, j]) * _share_above(
+                held += (cdf[i, j + 1] - cdf[i, j]) * _mass_above(
                     log_density[i, j], log_density[i, j + 1], level
                 )
             if held >= coverage[i]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ from localexpert.cli.command import Command
 from localexpert.cli.console import count, list_names, note, refuse, refusing
 from localexpert.cli.model_files import save_object
 from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
-from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
+from localexpert.cli.output import (
+    STDOUT,
+    check_table_writable,
+    check_writable,
+    format_numbers,
+    read_out,
+    write_csv,
+)
 from localexpert.cli.raw_table import RawTable
 
 _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
@@ -61,7 +69,7 @@ examples:
 def run(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     inputs = [name for name in (options.table, options.new) if name is not None]
-    check_writable(options.out, "--out", inputs)
+    check_table_writable(options.out, inputs)
     if options.save is not None:
         check_writable(options.save, "--save", [*inputs, options.out])
     table = read_with(options, options.table)
@@ -106,7 +114,9 @@ def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
             f"label {options.label!r} of {table.path} must hold two different values, "
             f"got {len(classes)}: {list_names(classes)}"
         )
-    positive = options.positive or _greater(classes)
+    positive = options.positive
+    if positive is None:
+        positive = _greater(classes)
     if positive not in classes:
         refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
     return np.asarray(texts == positive, dtype=np.intp)
@@ -115,8 +125,8 @@ def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
 def _greater(classes: list[str]) -> str:
     """Return the greater number, or the later word."""
     try:
-        return max(classes, key=float)
-    except ValueError:
+        return max(classes, key=Decimal)
+    except InvalidOperation:
         return classes[-1]
 
 
@@ -182,7 +192,11 @@ COMMAND = Command(
             "what a score is (default: probability)",
             {"choices": _SCALES, "default": "probability"},
         ),
-        ("--out", "default: stdout", {"default": STDOUT, "metavar": "CALIBRATED.csv"}),
+        (
+            "--out",
+            "default: stdout",
+            {"default": STDOUT, "type": read_out, "metavar": "CALIBRATED.csv"},
+        ),
         (
             "--save",
             "keep it, for `calibration` in Python",

@@ -18,7 +18,7 @@ from calibration.typing import Float64Array
 from localexpert.cli.console import UserError
 
 # A column of texts (objects), or of numbers from a file that knows types (float64,
-# NaN is missing).
+# NaN is missing). Whole numbers that float64 would round are texts.
 Cells: TypeAlias = NDArray[Any]
 # Turns texts into numbers, one each; None or NaN is a word.
 Parse: TypeAlias = Callable[[list[str]], Sequence[float | None] | Float64Array]
@@ -27,6 +27,8 @@ Parse: TypeAlias = Callable[[list[str]], Sequence[float | None] | Float64Array]
 MISSING = frozenset(
     ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none", "?", "-")
 )
+# float64 holds all whole numbers up to here, and not all beyond.
+LAST_WHOLE = 2**53
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
 
@@ -108,7 +110,7 @@ class Distinct:
         """Find the different texts of a column."""
         is_text = cells.dtype == object
         codes, found = load_pandas().factorize(cells, use_na_sentinel=is_text)
-        texts, gaps = as_texts(found), dialect.gaps
+        texts, gaps = list(map(str.strip, as_texts(found))), dialect.gaps
         is_gap = np.array([text.casefold() in gaps for text in texts], dtype=bool)
         return cls(texts, is_gap, codes)
 
@@ -188,10 +190,12 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 def as_texts(cells: Cells) -> list[str]:
     """Return a column as texts: whole numbers without a decimal point, NaN as ""."""
-    return list(map(str.strip if cells.dtype == object else _format_number, cells))
+    texts: list[str] = cells.tolist()
+    return texts if cells.dtype == object else list(map(_format_number, cells))
 
 
 def _format_number(value: float) -> str:
     if math.isnan(value):
         return ""
-    return str(int(value)) if value.is_integer() else repr(float(value))
+    whole = value.is_integer() and abs(value) <= LAST_WHOLE
+    return f"{value:.0f}" if whole else repr(float(value))

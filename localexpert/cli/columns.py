@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import (
+    LAST_WHOLE,
     Cells,
     Dialect,
     Distinct,
@@ -91,6 +92,7 @@ def learn_rule(
     cells = table.columns[name]
     plain = read_plain(cells, dialect)
     if plain is not None:
+        _warn_of_rounding(name, cells, plain)
         return _number_rule(name, "number", plain)
     texts = Distinct.of(cells, dialect)
     n_held = int(np.sum(~texts.is_gap[texts.codes]))
@@ -105,6 +107,19 @@ def learn_rule(
     if not booleans.is_word.any():
         return _number_rule(name, "boolean", booleans.values)
     return _category_rule(table, name, texts.words, n_held, numbers)
+
+
+def _warn_of_rounding(name: str, cells: Cells, values: Float64Array) -> None:
+    """Say so if different whole numbers of a column become one, as long keys do."""
+    large = np.abs(values) > LAST_WHOLE
+    if cells.dtype == object and large.any():
+        texts = {text.strip() for text in cells[large]}
+        whole = sum(text.lstrip("+-").isdecimal() for text in texts)
+        if whole > len(np.unique(values[large])):
+            warn(
+                f"column {name!r} holds whole numbers beyond 2^53, of which neighbours "
+                "are taken as equal (--drop leaves the column out)"
+            )
 
 
 def _number_rule(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from localexpert.cli.console import refuse
-from localexpert.cli.options import QUIET, Option, read_delimiter
+from localexpert.cli.options import QUIET, Option, read_delimiter, read_gib
+from localexpert.cli.packed import MOST_BYTES
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -22,6 +24,11 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are those of every other mistake."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""
@@ -73,8 +80,11 @@ class Command:
         text = "what parts fields: one character, or tab (default: found out)"
         yield "--delimiter", text, {"type": read_delimiter, "metavar": "MARK"}
         text = f"decimal mark, . or , (default: {self.decimal or 'as in training'})"
-        how = {"choices": (".", ","), "default": self.decimal, "metavar": "MARK"}
-        yield "--decimal", text, how
+        marks = {"choices": (".", ","), "default": self.decimal, "metavar": "MARK"}
+        yield "--decimal", text, marks
+        text = f"GiB that packed tables may unpack to (default: {MOST_BYTES / 2**30:g})"
+        size = {"type": read_gib, "default": MOST_BYTES, "metavar": "GIB"}
+        yield "--max-unpacked", text, size
 
 
 def _add_options(parser: Any, options: Iterable[Option]) -> None:

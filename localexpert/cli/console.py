@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ def refusing(what: str, *kinds: type[Exception]) -> Iterator[None]:
     """Make errors of these kinds the user's; their reason follows what is said."""
     try:
         yield
+    except BrokenPipeError:  # no mistake, but the end of who reads the output
+        raise
     except kinds as error:
         msg = f"{what}: {getattr(error, 'strerror', None) or error}"
         raise UserError(msg) from error
@@ -65,5 +68,12 @@ def count(n: int, noun: str) -> str:
 def _print(message: str) -> None:
     # Names out of a file may hold line breaks, and what no terminal can show.
     line = " ".join(message.split())
+    if sys.stderr is None:
+        return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    line = line.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        # The results are worth more than what is said beside them.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localexpert.cli.cells import load_pandas
-from localexpert.cli.console import count, list_names, refuse, refusing, warn
+from localexpert.cli.console import count, list_names, refuse, warn
 from localexpert.cli.raw_table import RawTable
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -41,9 +39,9 @@ def parse_delimited(
     ] or [0]
     # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
     # lines and the header are read as well, so that rows are counted as `places`
-    # counts them.
+    # counts them; but a first part of blank lines alone is nothing pandas can read.
     reader = load_pandas().read_csv(
-        io.BytesIO(data),
+        io.BytesIO(data.lstrip(b"\r\n")),
         engine="c" if delimiter.isascii() else "python",
         sep=delimiter,
         header=None,
@@ -66,19 +64,13 @@ def parse_delimited(
                 yield RawTable(path, columns, held, "line", repeated, tuple(names))
 
 
-def unzip(path: str, data: bytes) -> bytes:
-    """Return what is in a gzip file."""
-    with refusing(f"{path} is a damaged gzip file", OSError, EOFError, zlib.error):
-        return gzip.decompress(data)
-
-
 def _as_utf8(path: str, data: bytes) -> bytes:
     """Return text as UTF-8, out of UTF-8, or out of UTF-16 that says so."""
     encoding = "utf-8-sig"
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     try:
-        text = data.decode(encoding)
+        text = data.decode(encoding).lstrip("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         refuse(
@@ -113,8 +105,8 @@ def _find_rows(
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the header, and the line in which each row begins.
 
-    pandas tells no lines, and fills short rows. The header and blank lines count as
-    rows of line 0.
+    pandas tells no lines, and fills short rows. The header and blank lines below it
+    count as rows of line 0.
     """
     reader = _read_rows(data, delimiter, strict=True)
     header: list[str] = []
@@ -127,7 +119,8 @@ def _find_rows(
                     f"line {line} of {path} has {count(len(row), 'field')}, "
                     f"its header has {len(header)}"
                 )
-            lines.append(line if header and row else 0)
+            if header or row:
+                lines.append(line if header and row else 0)
             header = header or row
             line = reader.line_num + 1
     except csv.Error as error:

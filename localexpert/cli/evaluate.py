@@ -80,7 +80,7 @@ def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     """Return the model, features and targets of the rows that have one."""
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
-    target = options.target or model.schema.target
+    target = model.schema.target if options.target is None else options.target
     dialect = Dialect(options.decimal, model.schema.missing)
     y: list[Float64Array] = []
     parts = read_parts_with(options, {target, *model.schema.features})

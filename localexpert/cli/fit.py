@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
@@ -128,7 +130,9 @@ def run(options: Any) -> None:
     weight = _read_weight(table, options, dialect)
     groups = None
     if options.group is not None:
-        groups = table.words(options.group, "group", dialect).astype(str)
+        # Numbered, for an array of texts is as wide as the longest of them.
+        words = table.words(options.group, "group", dialect)
+        groups = np.unique(words, return_inverse=True)[1]
     schema = Schema.learn(
         table, options.target, _kept_out(table, options), dialect, options.date_order
     )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr
-from typing import Any
 
 from calibration import __version__
 from localexpert.cli import calibrate, evaluate, fit, predict, report
 from localexpert.cli.command import HelpFormatter, Parser
 from localexpert.cli.console import UserError, complain, warn
+from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
+from localexpert.cli.output import write_out
 
-_MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+_MISTAKE, _BROKEN_PIPE = 2, 141
 
 _EPILOG = """\
 a first session:
@@ -46,21 +46,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["predict", "--no-such-option"])
     2
     """
+    clean_up_first()
     try:
-        options = make_parser().parse_args(argv)
-        return _run(options)
+        return _run(argv)
     except UserError as error:
         complain(str(error))
     except MemoryError:
         complain("not enough memory for this table; use fewer rows or columns")
     except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has gone; closing it must not complain again.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has gone
         return _BROKEN_PIPE
-    except SystemExit as end:  # --help and --version
-        return end.code if isinstance(end.code, int) else 0
+    finally:
+        leave_at_once()
     return _MISTAKE
 
 
@@ -81,8 +79,13 @@ def make_parser() -> Parser:
     return parser
 
 
-def _run(options: Any) -> int:
+def _run(argv: Sequence[str] | None) -> int:
     """Run the chosen command with warnings of all kinds as lines."""
+    try:
+        options = make_parser().parse_args(argv)
+    except SystemExit as end:  # --help and --version
+        write_out("")
+        return end.code if isinstance(end.code, int) else 0
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         # What libraries are going to change is nothing a user of files can act on.
@@ -94,5 +97,4 @@ def _run(options: Any) -> int:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
         options.run(options)
-        sys.stdout.flush()
     return 0

@@ -7,7 +7,6 @@ from typing import Any
 
 from calibration.storage import StorageError
 from localexpert.cli.console import refuse, refusing
-from localexpert.cli.output import replacing
 from localexpert.cli.read_file import read_bytes
 from localexpert.cli.schema import Schema
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -44,10 +43,10 @@ class TableModel:
 def save_object(thing: Any, path: str, option: str) -> None:
     """Write a table model or a calibrator to a file."""
     with (
-        replacing(path, option) as temporary,
+        refusing(f"cannot write {option} {path!r}", OSError),
         refusing(f"cannot save to {path!r}", StorageError),
     ):
-        save(thing, temporary)
+        save(thing, path)
 
 
 def load_table_model(path: str) -> TableModel:

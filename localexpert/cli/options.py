@@ -25,13 +25,15 @@ def show_bar(options: Any) -> int:
 
 def read_with(options: Any, path: str) -> RawTable:
     """Read a whole file as the options say."""
-    return read_table(path, options.delimiter, options.decimal)
+    how = options.delimiter, options.decimal
+    return read_table(path, *how, options.max_unpacked)
 
 
 def read_parts_with(options: Any, wanted: Collection[str]) -> Iterator[RawTable]:
     """Read columns of the table of the options part by part as they say."""
     how = options.delimiter, options.decimal
-    return read_parts(options.table, *how, wanted=wanted)
+    most = options.max_unpacked
+    return read_parts(options.table, *how, wanted=wanted, most=most)
 
 
 def make_reader(
@@ -79,6 +81,12 @@ read_finite = make_reader(float, math.isfinite, "must be a number, got {}")
 # Inside (0, 1).
 read_share = make_reader(
     read_finite, lambda p: 0.0 < p < 1.0, "must lie between 0 and 1, got {}"
+)
+# Of gibibytes, in bytes.
+read_gib = make_reader(
+    lambda text: 2.0**30 * float(text),
+    lambda most: most > 0.0,
+    "must be a number above 0, got {}",
 )
 # Of processors: positive, or -1 and below to leave some idle.
 read_jobs = make_reader(read_count(-(2**31)), bool, "must not be 0")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import stat
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -17,27 +20,47 @@ from localexpert.cli.console import count, note, refuse, refusing
 
 # The name of standard output.
 STDOUT = "-"
+_NAMES_OF_STDOUT = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-def check_writable(path: str, option: str, inputs: Sequence[str] = ()) -> None:
-    """Refuse a path that cannot be written, or that would replace what is read."""
+def read_out(text: str) -> str:
+    """Return where an option says that tables go.
+
+    The names of standard output are one: where it is a file, it may be one that is to
+    grow, and must not be replaced.
+    """
+    return STDOUT if text in _NAMES_OF_STDOUT else text
+
+
+def check_writable(path: str, option: str, others: Sequence[str] = ()) -> None:
+    """Refuse a path that cannot be written, or that is another one of the command."""
     if path == STDOUT:
         return
     with refusing(f"cannot write {option} {path!r}", OSError, ValueError):
         target = writable_file(path)
-        reads = target.exists() and any(target.samefile(name) for name in inputs)
-    if reads:
-        refuse(f"{option} {path!r} is the file that is read")
+        clash = next((name for name in others if _is_same(target, name)), None)
+    if clash is not None:
+        refuse(f"{option} {path!r} is the same file as {clash!r}")
 
 
-@contextmanager
-def replacing(path: str, option: str = "--out") -> Iterator[Path]:
-    """Yield a path beside the given one, which takes its place if all goes well."""
-    with (
-        refusing(f"cannot write {option} {path!r}", OSError),
-        replacing_file(Path(path)) as temporary,
-    ):
-        yield temporary
+def _is_same(target: Path, name: str) -> bool:
+    if target.exists() and os.path.exists(name):
+        return target.samefile(name)
+    return os.path.realpath(name) == str(target)
+
+
+def check_table_writable(path: str, others: Sequence[str]) -> None:
+    """Refuse an --out to which no table can be written: devices and pipes are good."""
+    if not _is_stream(path):
+        check_writable(path, "--out", others)
+
+
+def _is_stream(path: str) -> bool:
+    """Return whether a path is a device or pipe, which no file may replace."""
+    with suppress(OSError, ValueError):
+        mode = os.stat(path).st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
 
 
 def write_csv(path: str, columns: dict[str, Sequence[str]], noun: str) -> None:
@@ -45,23 +68,43 @@ def write_csv(path: str, columns: dict[str, Sequence[str]], noun: str) -> None:
 
     The noun says what a row is.
     """
+    text = _lay_out(columns, csv.QUOTE_MINIMAL)
+    if "\r" in text:
+        # Of line breaks only those that end a line of ours are seen as such.
+        text = _lay_out(columns, csv.QUOTE_ALL)
+    if path == STDOUT:
+        write_out(text)
+        return
+    with ExitStack() as stack:
+        stack.enter_context(refusing(f"cannot write --out {path!r}", OSError))
+        target = Path(path)
+        if not _is_stream(path):
+            target = stack.enter_context(replacing_file(target))
+        target.write_text(text, encoding="utf-8", newline="")
+    note(f"wrote {count(len(next(iter(columns.values()))), noun)} to {path}")
+
+
+def _lay_out(columns: dict[str, Sequence[str]], quoting: Literal[0, 1]) -> str:
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\n", quoting=quoting)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    if path == STDOUT:
-        write_out(buffer.getvalue())
-        return
-    with replacing(path) as temporary:
-        temporary.write_text(buffer.getvalue(), encoding="utf-8", newline="")
-    note(f"wrote {count(len(next(iter(columns.values()))), noun)} to {path}")
+    return buffer.getvalue()
 
 
 def write_out(text: str) -> None:
     """Write to standard output in UTF-8, whatever the terminal's encoding is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-    sys.stdout.flush()
+    if sys.stdout is None:
+        refuse("cannot write to standard output: it is closed")
+    with refusing("cannot write to standard output", OSError):
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+            sys.stdout.flush()
+        except OSError:
+            # What is still to be written must not fail again at the end.
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            raise
 
 
 def format_numbers(values: Float64Array) -> list[str]:

@@ -19,7 +19,13 @@ from localexpert.cli.options import (
     read_parts_with,
     read_share,
 )
-from localexpert.cli.output import STDOUT, check_writable, format_numbers, write_csv
+from localexpert.cli.output import (
+    STDOUT,
+    check_table_writable,
+    format_numbers,
+    read_out,
+    write_csv,
+)
 from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.predictive import PredictiveDistribution
 
@@ -39,13 +45,13 @@ _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 def run(options: Any) -> None:
     """Load the model, read the table, write its forecasts."""
-    check_writable(options.out, "--out", [options.model, options.table])
+    check_table_writable(options.out, [options.model, options.table])
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     kept: dict[str, list[str]] = {name: [] for name in options.keep}
     wanted = {*kept, *model.schema.features}
     tables = _keep_columns(read_parts_with(options, wanted), kept)
-    frame = model.schema.frame(tables, options.decimal)
+    frame = model.schema.frame(tables, options.decimal, known=kept)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(kept) & set(forecasts))
@@ -75,14 +81,20 @@ def _forecast_columns(
     if levels:
         quantiles = dist.quantiles(np.array(levels))
         for j, level in enumerate(levels):
-            columns[f"q{level:.10g}"] = quantiles[:, j]
+            columns[f"q{_name(level)}"] = quantiles[:, j]
     if options.interval is not None:
         ends = dist.interval(options.interval)
-        columns[f"low_{options.interval:.10g}"] = ends[:, 0]
-        columns[f"high_{options.interval:.10g}"] = ends[:, 1]
+        columns[f"low_{_name(options.interval)}"] = ends[:, 0]
+        columns[f"high_{_name(options.interval)}"] = ends[:, 1]
     for value in options.exceed:
-        columns[f"p_above_{value:.10g}"] = dist.sf(value)
+        columns[f"p_above_{_name(value)}"] = dist.sf(value)
     return {name: format_numbers(values) for name, values in columns.items()}
+
+
+def _name(value: float) -> str:
+    """Return a number as short as it can be; no two have one name."""
+    short = f"{value:.10g}"
+    return short if float(short) == value else repr(value)
 
 
 COMMAND = Command(
@@ -93,7 +105,11 @@ COMMAND = Command(
     (
         MODEL,
         ("table", "rows with the columns of the training file", {}),
-        ("--out", "default: stdout", {"default": STDOUT, "metavar": "FORECASTS.csv"}),
+        (
+            "--out",
+            "default: stdout",
+            {"default": STDOUT, "type": read_out, "metavar": "FORECASTS.csv"},
+        ),
         (
             "--quantiles",
             "levels between 0 and 1 (default, if nothing else is asked for: "

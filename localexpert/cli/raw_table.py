@@ -60,7 +60,7 @@ class RawTable:
 
     def show(self, name: str, row: int) -> str:
         """Return one cell as a text in quotes, cut if it is long."""
-        text = as_texts(self.columns[name][row : row + 1])[0]
+        text = as_texts(self.columns[name][row : row + 1])[0].strip()
         return repr(text if len(text) <= 40 else text[:37] + "...")
 
     def column(self, name: str, role: str = "column") -> Cells:

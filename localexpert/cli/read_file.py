@@ -8,18 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Cells, load_module, load_pandas
+from localexpert.cli.cells import LAST_WHOLE, Cells, load_module, load_pandas
 from localexpert.cli.console import refuse, refusing
-from localexpert.cli.delimited import parse_delimited, unzip
+from localexpert.cli.delimited import parse_delimited
+from localexpert.cli.packed import MOST_BYTES, refuse_size, unzip
 from localexpert.cli.raw_table import RawTable
 
 # Rows that are held as texts at once where the columns are known already.
 _PART = 100_000
 
 
-def read_table(path: str, delimiter: str | None = None, decimal: str = ".") -> RawTable:
+def read_table(
+    path: str,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    most: float = MOST_BYTES,
+) -> RawTable:
     """Return the whole table of a file."""
-    return next(read_parts(path, delimiter, decimal, None))
+    return next(read_parts(path, delimiter, decimal, None, most=most))
 
 
 def read_parts(
@@ -28,17 +34,19 @@ def read_parts(
     decimal: str,
     n_rows: int | None = _PART,
     wanted: Collection[str] | None = None,
+    most: float = MOST_BYTES,
 ) -> Iterator[RawTable]:
     """Yield the table of a CSV file, plain or gzipped, or of a Parquet file, in parts.
 
     A part of a CSV file has so many rows, without the blank lines among them, and of
-    columns those that are wanted, or all.
+    columns those that are wanted, or all. A packed file must not have more than `most`
+    bytes when it is unpacked.
     """
     data = read_bytes(path)
     if data[:2] == b"\x1f\x8b":
-        data = unzip(path, data)
+        data = unzip(path, data, most)
     if data[:4] == b"PAR1":
-        return iter([_read_parquet(path, data)])
+        return iter([_read_parquet(path, data, most)])
     if data[:4] == b"PK\x03\x04":
         refuse(f"{path} is a zip or Excel file; save the table as CSV or Parquet")
     return parse_delimited(path, data, delimiter, decimal, n_rows, wanted)
@@ -50,19 +58,33 @@ def read_bytes(path: str) -> bytes:
         return f.read()
 
 
-def _read_parquet(path: str, data: bytes) -> RawTable:
+def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
     pandas = load_pandas()
     need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
-    load_module("pyarrow", need)
+    pyarrow = load_module("pyarrow", need)
     # A damaged file ends in errors of many classes, some of them pyarrow's own.
     with refusing(f"{path} is a damaged Parquet file", Exception):
-        frame = pandas.read_parquet(io.BytesIO(data), engine="pyarrow")
+        file = load_module("pyarrow.parquet", need).ParquetFile(io.BytesIO(data))
+        told = file.metadata
+        groups = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
+    # A page may say in a few bytes that one value comes a thousand million times.
+    if max(sum(groups), 8 * told.num_rows * told.num_columns) > most:
+        refuse_size(path, most)
+    # With gaps among them they would be rounded.
+    whole = {
+        pyarrow.int64(): pandas.Int64Dtype(),
+        pyarrow.uint64(): pandas.UInt64Dtype(),
+    }
+    with refusing(f"{path} is a damaged Parquet file", Exception):
+        frame = file.read().to_pandas(types_mapper=whole.get)
     if not frame.shape[1] or not len(frame):
         refuse(f"{path} has no rows")
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
         refuse(f"{path} has several columns of one name")
-    columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
+    # Texts are looked at only now.
+    with refusing(f"{path} is a damaged Parquet file", Exception):
+        columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
     return RawTable(path, columns, np.arange(1, len(frame) + 1), "row")
 
 
@@ -70,10 +92,18 @@ def _read_column(column: Any) -> Cells:
     """Return numbers as numbers, anything else as the text a CSV would hold."""
     kind = getattr(column.dtype, "kind", "O")
     if kind in "iuf":
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        if kind == "f" or not (np.abs(values) >= LAST_WHOLE).any():
+            return values
     if kind == "M":
-        if getattr(column.dt, "tz", None) is not None:
-            column = column.dt.tz_convert(None)
-        column = column.dt.strftime("%Y-%m-%dT%H:%M:%S.%f")
+        return _read_moments(column)
     texts = column.astype(object)
     return np.where(column.isna(), "", texts.map(str))
+
+
+def _read_moments(column: Any) -> Cells:
+    """Return times as texts to the last digit, those of a zone in UTC with a Z."""
+    zone = "" if column.dt.tz is None else "Z"
+    moments = (column.dt.tz_convert(None) if zone else column).to_numpy()
+    texts = np.datetime_as_string(moments).astype(object) + zone
+    return np.where(column.isna(), "", texts)

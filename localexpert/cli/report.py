@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from localexpert.cli.command import Command
-from localexpert.cli.console import note, refuse
+from localexpert.cli.console import note, refuse, refusing
 from localexpert.cli.evaluate import TEST_ROWS, read_test_rows
 from localexpert.cli.options import REQUIRED, show_bar
-from localexpert.cli.output import STDOUT, check_writable, replacing
+from localexpert.cli.output import STDOUT, check_writable
 from localexpert.reporting import report
 
 _EPILOG = """\
@@ -27,8 +27,8 @@ def run(options: Any) -> None:
         refuse("--out of report must be a file")
     check_writable(options.out, "--out", [options.model, options.table])
     model, frame, y = read_test_rows(options)
-    with replacing(options.out) as temporary:
-        report(model.model, frame, y, temporary, verbose=show_bar(options))
+    with refusing(f"cannot write --out {options.out!r}", OSError):
+        report(model.model, frame, y, options.out, verbose=show_bar(options))
     note(f"wrote {options.out}")
 
 

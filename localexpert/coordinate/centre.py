@@ -62,7 +62,7 @@ class CentreStack:
         Variance of the folds' models around their mean: how much less the squared
         error of the mean is than that of the out-of-fold centre.
     dense_inputs_ : DenseInputs or None
-        How families of dense columns read rows.
+        How families of dense or narrow columns read rows.
     report_ : dict of str to dict
         Root mean squared error out of fold (on one fold if screened out), and seconds.
     """
@@ -90,8 +90,9 @@ class CentreStack:
         ]
         groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
-        wants_dense = any(f.view == "dense" for group in groups for f in group.values())
-        self.dense_inputs_ = table.dense_inputs if wants_dense else None
+        views = {family.view for group in groups for family in group.values()}
+        scaled = views & {"dense", "narrow"}
+        self.dense_inputs_ = table.dense_inputs if scaled else None
         progress = current_progress()
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
@@ -141,10 +142,12 @@ class CentreStack:
 
     def _view(self, table: Table, family: Family) -> Any:
         """Return the rows as a family reads them."""
+        if family.view in ("given", "codes"):
+            return table.codes if family.view == "codes" else table.given
+        assert self.dense_inputs_ is not None
         if family.view == "dense":
-            assert self.dense_inputs_ is not None
             return table.dense(self.dense_inputs_)
-        return table.codes if family.view == "codes" else table.given
+        return self.dense_inputs_.narrow(table.codes)
 
     def _groups(self, n: int) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
@@ -167,7 +170,9 @@ class CentreStack:
             forest = Forest(kind, **common)
             forests[name] = forest
             if not self.out_of_bag:
-                forests[name] = Fitted(forest.make(n), view="codes", n_jobs=self.n_jobs)
+                forests[name] = Fitted(
+                    forest.make(n), view=forest.view, n_jobs=self.n_jobs
+                )
         nets: dict[str, Family] = {}
         for name, decay in _DECAYS.items():
             model = SmallNets(decay, random_state=self.random_state)

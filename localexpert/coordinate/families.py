@@ -20,13 +20,16 @@ from localexpert.data.table import take_rows
 from localexpert.data.weights import fit_weighted, name_of_weights
 from localexpert.progress import run_jobs
 
-View: TypeAlias = Literal["given", "codes", "dense"]
+View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
 
 # Rounds times rows, within these bounds.
 _ROUNDS_BY_ROWS = 12_000_000
 _LEAST_ROUNDS, _MOST_ROUNDS = 300, 1200
 # Above this number of rows fewer and longer steps are taken.
 _MANY_ROWS = 10_000
+# More columns than these, and than rows, take fewer steps by smaller trees: each node
+# looks at all columns, and errors on rows not seen were the same.
+_MANY_COLUMNS = 1_000
 
 
 class Trial(NamedTuple):
@@ -44,7 +47,7 @@ class Family(metaclass=ABCMeta):
 
     Parameters
     ----------
-    view : {"given", "codes", "dense"}
+    view : {"given", "codes", "narrow", "dense"}
         Which view of a `Table` the regressor reads.
     """
 
@@ -104,7 +107,7 @@ class BoostedTrees(Family):
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Boost one fold until its loss falls no more."""
-        boosters = self._boosters(len(y))
+        boosters = self._boosters(*X.shape)
         model = boosters.boost(X, self._forward(y), fold, w)
         best = int(np.argmin(model.curve)) + 1
         answers = model.booster.predict(X[fold[1]], num_iteration=best, num_threads=1)
@@ -119,7 +122,7 @@ class BoostedTrees(Family):
         first: Trial | None = None,
     ) -> BoostedTrees:
         """Boost every fold."""
-        self.boosters_ = self._boosters(len(y))
+        self.boosters_ = self._boosters(*X.shape)
         start = None if first is None else first.model
         # exp of a mean of logs is too small (Jensen): the factor makes the out-of-fold
         # answers unbiased in least squares, sum w m (y - f m) = 0.
@@ -143,12 +146,13 @@ class BoostedTrees(Family):
             return answers
         return getattr(self, "factor_", 1.0) * np.exp(answers)
 
-    def _boosters(self, n: int) -> FoldBoosters:
+    def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
+        wide = n_columns > max(n, _MANY_COLUMNS)
         # Small steps and few rows in a leaf: the centre is judged by squared error, and
         # the folds' common number of rounds keeps it from following the noise.
         parameters = {
-            "learning_rate": 0.06 if n <= _MANY_ROWS else 0.12,
-            "num_leaves": 31,
+            "learning_rate": 0.12 if wide or n > _MANY_ROWS else 0.06,
+            "num_leaves": 8 if wide else 31,
             "min_data_in_leaf": int(np.clip(n // 50, 1, 5)),
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
@@ -165,7 +169,7 @@ class Fitted(Family):
     Parameters
     ----------
     regressor : regressor
-    view : {"given", "codes", "dense"}
+    view : {"given", "codes", "narrow", "dense"}
     n_jobs : int or None
     parameter : str
         Of the user's, that the regressor comes from: named where it fails.

@@ -33,7 +33,8 @@ class Forest(Family):
     n_jobs : int, optional
     """
 
-    view: View = "codes"
+    # The trees of scikit-learn read single precision.
+    view: View = "narrow"
 
     def __init__(self, kind: Any, *, random_state: int, n_jobs: int | None):
         self.kind = kind

@@ -17,6 +17,9 @@ _ROWS_SEEN = 100_000
 _MOST_PASSES, _PASSES, _LEAST_PASSES = 400, 20, 8
 # Beyond so many rows the passes get fewer, with the root of the number of rows.
 _MANY_ROWS = 20_000
+# Beyond so many inputs they get fewer in proportion: a step of each weight moves the
+# outputs by the more the more inputs there are, and longer training gained nothing.
+_MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
 _RATE = 0.025
 _WARM_UP = 0.2
@@ -67,7 +70,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
         inputs = np.ascontiguousarray(X, dtype=np.float32)
         target = ((y - self.mean_) / self.spread_).astype(np.float32)
         weights = w.astype(np.float32)
-        batch, n_passes = plan_training(len(y))
+        batch, n_passes = plan_training(*X.shape)
         rates = step_lengths(n_passes * max(1, len(y) // batch))
         self.nets_ = []
         for j in range(self.n_nets):
@@ -92,11 +95,12 @@ class SmallNets(RegressorMixin, BaseEstimator):
         return self.mean_ + self.spread_ * total / len(self.nets_)
 
 
-def plan_training(n: int) -> tuple[int, int]:
+def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     """Return the rows of a step and the passes over `n` rows."""
     passes = float(np.clip(_ROWS_SEEN / n, _PASSES, _MOST_PASSES))
     if n > _MANY_ROWS:
         passes = max(_PASSES * np.sqrt(_MANY_ROWS / n), _LEAST_PASSES)
+    passes = max(passes * min(1.0, _MANY_INPUTS / n_inputs), _LEAST_PASSES)
     # At least some 300 steps a pass: fewer and larger ones learn less from each row.
     batch = int(np.clip(n // 300, _LEAST_BATCH, _MOST_BATCH))
     return batch, round(passes)

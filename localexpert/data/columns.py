@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert._validation import as_numbers, find_no_number, is_gap
+
+_TEXTS = ("str", "string", "large_string", "categorical")
+# Types without kinds that are numbers too.
+_OF_POLARS = ("boolean", "null")
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,14 @@ class Columns:
             msg = f"`X` must be an array or data frame with two axes, got {got}."
             raise ValueError(msg)
         names = getattr(X, "columns", None)
+        if names is not None and not any(
+            hasattr(X, name) for name in ("iloc", "with_columns")
+        ):
+            msg = (
+                "`X` must be an array or a data frame of pandas or polars, "
+                f"got {type(X).__module__}.{type(X).__qualname__}."
+            )
+            raise TypeError(msg)
         return cls(int(shape[1]), None if names is None else tuple(names))
 
     def check(self, X: Any) -> None:
@@ -88,64 +103,119 @@ def list_columns(X: Any) -> list[Any]:
     return [X[name] for name in X.columns]
 
 
-def is_category(column: Any) -> bool:
-    """Say whether a column of a data frame holds strings, objects or categories."""
-    name = str(column.dtype).lower()
-    return name.startswith(("object", "str", "category", "categorical", "enum"))
+def list_categories(column: Any) -> list[Any] | None:
+    """Return the values of a category in order, None of a column that holds none.
 
-
-def list_categories(column: Any) -> list[Any]:
-    """Return the values of a category that are not missing, in order."""
+    Texts are categories, and whatever a categorical type holds. A column of objects
+    is one if all that is in it are texts.
+    """
+    kind = _name_type(column)
     # Types with an order of their own: pandas' category, polars' Enum.
-    if str(column.dtype).lower().startswith(("category", "enum")):
+    if kind in ("category", "enum"):
         return list(column.dtype.categories)
-    values = [value for value in list(column.unique()) if not _is_missing(value)]
-    # By their names where values of several types cannot be compared.
+    texts = kind in _TEXTS
+    if not texts and not _holds_objects(column):
+        return None
     try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=str)
+        if hasattr(column, "factorize"):
+            column = column.factorize()[1]
+        elif texts:  # polars tells no objects apart
+            column = column.unique()
+        values = {value for value in column.to_list() if not is_gap(value)}
+    except (TypeError, NotImplementedError):  # lists and the like, without a hash
+        return None
+    if not all(isinstance(value, str) for value in values):
+        return None
+    return sorted(values) if texts or values else None
 
 
-def read_categories(column: Any, codes: dict[Any, float]) -> Float64Array:
+def read_categories(column: Any, codes: dict[Any, float], name: Any) -> Float64Array:
     """Return a column of categories by their codes; what has none is missing, NaN."""
-    if not hasattr(column, "factorize"):  # polars
-        values = column.to_list()
-        return np.array([codes.get(value, np.nan) for value in values], dtype=float)
-    # Values are looked up once each, not once a row; -1 stands for a missing one.
-    places, values = column.factorize()
-    known = [codes.get(value, np.nan) for value in values]
-    found: Float64Array = np.array([*known, np.nan])[places]
-    return found
+    places: Any = slice(-1)
+    try:
+        if hasattr(column, "factorize"):
+            # Values are looked up once each, not once a row; -1 is a missing one.
+            places, column = column.factorize()
+        cells = column.to_list()
+        found = np.array([*map(codes.get, cells), None], dtype=np.float64)
+    except TypeError as error:  # lists and the like, without a hash
+        msg = f"`X` must hold categories in column {name!r}, got {error}."
+        raise TypeError(msg) from error
+    unknown = np.flatnonzero(np.isnan(found[:-1]))
+    if codes and len(unknown):
+        _check_kinds([cells[place] for place in unknown], codes, name)
+    coded: Float64Array = found[places]
+    return coded
+
+
+def _check_kinds(unknown: list[Any], codes: dict[Any, float], name: Any) -> None:
+    """Refuse values of a kind that no category is of, such as 7 where "7" is one."""
+    samples = {type(value): value for value in unknown if not is_gap(value)}
+    for cell, value in samples.items():
+        kind = _find_kind(cell)
+        if not any(_find_kind(type(code)) is kind for code in codes):
+            msg = (
+                f"`X` must hold categories as in `fit`, got {reprlib.repr(value)} in "
+                f"column {name!r}, where they were such as {next(iter(codes))!r}."
+            )
+            raise TypeError(msg)
+
+
+def _find_kind(cell: type) -> type:
+    """Return what types have in common whose values may be equal."""
+    if issubclass(cell, (Number, np.bool_)):
+        return Number
+    return str if issubclass(cell, str) else cell
 
 
 def read_numbers(column: Any, name: Any) -> Float64Array:
     """Return a column of numbers or booleans as float64, missing as NaN."""
-    # Dates would pass as counts of nanoseconds; polars has no kinds of types.
-    if getattr(column.dtype, "kind", "f") in "biuf":
-        try:
-            if hasattr(column, "isna"):
-                return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-            return np.asarray(column.to_numpy(), dtype=np.float64)
-        except (TypeError, ValueError):
-            pass
+    kind = getattr(column.dtype, "kind", None)
+    if kind is not None and kind in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if kind is None and (column.dtype.is_numeric() or _name_type(column) in _OF_POLARS):
+        return np.asarray(column.cast(float).to_numpy())
+    # Dates would pass as counts of nanoseconds.
+    got, what = f"dtype {column.dtype}", _name_type(column)
+    if _holds_objects(column):
+        cells = np.asarray(column.to_numpy(), dtype=object)
+        place = find_no_number(cells)
+        if place is None:
+            return as_numbers(cells, f"X[{name!r}]")
+        got = f"{reprlib.repr(cells[place])} (row {place})"
+        what = type(cells[place]).__name__.lower()
     msg = (
         "`X` must hold numbers, booleans or categories, "
-        f"got dtype {column.dtype} in column {name!r}{_remedy(column)}."
+        f"got {got} in column {name!r}{_remedy(what)}."
     )
     raise TypeError(msg)
 
 
-def _is_missing(value: Any) -> bool:
-    """Say whether a value of a data frame stands for nothing: None, NaN, NA, NaT."""
-    if value is None:
-        return True
-    same = value == value  # noqa: PLR0124 - NaN and NaT are told by this, NA by its type
-    return not isinstance(same, (bool, np.bool_)) or not same
+def read_array(X: Any) -> Float64Array:
+    """Return an array of numbers or booleans as float64, missing as NaN."""
+    try:
+        return np.ascontiguousarray(as_numbers(X, "X"))
+    except TypeError as error:
+        # Of strings scikit-learn's checks want to hear.
+        msg = (
+            f"{error} Make numbers of dates; the argument must be a data frame to hold "
+            "strings beside numbers."
+        )
+        raise TypeError(msg) from error
 
 
-def _remedy(column: Any) -> str:
-    """Return what to do about a column of another kind, if that is clear."""
-    if str(column.dtype).lower().startswith(("datetime", "date")):
+def _name_type(column: Any) -> str:
+    """Return what a type is called, without what is said in brackets."""
+    return re.split(r"[\[(<]", str(column.dtype).lower())[0]
+
+
+def _holds_objects(column: Any) -> bool:
+    """Say whether any Python objects may be in a column: its values must tell."""
+    return getattr(column.dtype, "kind", None) == "O" or _name_type(column) == "object"
+
+
+def _remedy(what: str) -> str:
+    """Return what to do about a column of such a type, if that is clear."""
+    if what.startswith(("date", "time", "period", "duration")):
         return "; make numbers of dates: days since one, the month, the weekday"
-    return ""
+    return "; a column is all numbers or all texts" if what == "str" else ""

@@ -14,6 +14,11 @@ from calibration.typing import Float64Array
 _MOST_INDICATORS = 32
 # Scaled values are bent towards this bound, so that no outlier wrecks a net.
 _BOUND = 3.0
+# Single precision has seven digits: it is told apart what is not so far from zero, in
+# units of its spread, and is a number at all within these bounds.
+_FAR = 1e3
+_LEAST, _MOST = 1e-30, 1e30
+_GREATEST = 3e38
 
 
 @dataclass(frozen=True)
@@ -83,3 +88,16 @@ class DenseInputs:
             codes = np.where(gaps[:, j], 0.0, encoded[:, j]).astype(np.intp)
             parts.append(np.where(gaps[:, j], 0.0, logs[codes])[:, None])
         return np.hstack(parts)
+
+    def narrow(self, encoded: Float64Array) -> Float64Array:
+        """Return encoded rows for learners that read them in single precision.
+
+        Columns that this would spoil are moved and scaled; all others stay as they are.
+        """
+        far = np.abs(self.median) > _FAR * self.scale
+        odd = (self.scale < _LEAST) | (np.isfinite(self.scale) & (self.scale > _MOST))
+        if not (far | odd).any() and not (np.abs(encoded) > _GREATEST).any():
+            return encoded
+        moved = encoded - np.where(far | odd, self.median, 0.0)
+        unit = np.where(far | odd, self.scale, 1.0)
+        return np.clip(moved / unit, -_GREATEST, _GREATEST)

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold
 
-from localexpert._validation import check_integer, check_same_length
+from calibration.typing import Float64Array
+from localexpert._validation import check_integer, check_same_length, check_weights
 
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
@@ -26,6 +26,7 @@ def make_folds(
     y: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     random_state: int | np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> list[Fold]:
     """Return folds whose test parts hold every row exactly once.
 
@@ -43,11 +44,20 @@ def make_folds(
         Rows with the same group are never parted.
     random_state : int or Generator, optional
         Shuffles the folds of an integer; splitters have their own.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative weights: the folds of "auto" or an integer are of nearly equal
+        weight. Rows of weight zero are dealt last and change nothing for the others.
 
     Returns
     -------
     list of (train, test)
         Sorted row numbers.
+
+    Notes
+    -----
+    A row is in one test part whatever its weight. Where weights differ the heaviest
+    rows are dealt first, one to each fold, and so on; the heaviest group comes first,
+    and each goes to the fold that is the lightest so far.
 
     Examples
     --------
@@ -57,28 +67,50 @@ def make_folds(
     [0, 1, 2, 3, 4, 5]
     """
     n = check_integer(n, "n", 2)
-    if groups is not None:
-        groups = np.asarray(groups)
-        check_same_length(n, "the data", len(groups), "groups")
+    groups = check_groups(groups, n)
     if isinstance(cv, str) and cv != "auto":
         msg = f'`cv` must be "auto", an integer, a splitter or folds, got {cv!r}.'
         raise ValueError(msg)
     if isinstance(cv, (str, numbers.Integral)):
-        return _deal_rows(n, cv, groups, np.random.default_rng(random_state))
+        weight = check_weights(sample_weight, n)
+        return _deal_rows(weight, cv, groups, np.random.default_rng(random_state))
     folds = _read_folds(n, cv, y, groups)
     check_folds(folds, n, "cv")
     return folds
 
 
+def check_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Return the groups of `n` rows: a vector without gaps, of values with an order."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        msg = f"`groups` must have shape (n,), got shape {labels.shape}."
+        raise ValueError(msg)
+    check_same_length(n, "the data", len(labels), "groups")
+    if labels.dtype.kind == "O":
+        try:
+            sorted(set(labels.tolist()))
+        except TypeError as error:
+            msg = f"`groups` must hold values of one kind, without gaps, got {error}."
+            raise TypeError(msg) from error
+    gaps = labels[labels != labels]  # noqa: PLR0124 - NaN and NaT are told by this
+    if len(gaps):
+        msg = f"`groups` must have no gaps, got {gaps[0]}."
+        raise ValueError(msg)
+    return labels
+
+
 def _deal_rows(
-    n: int, cv: Any, groups: NDArray[Any] | None, rng: np.random.Generator
+    weight: Float64Array, cv: Any, groups: NDArray[Any] | None, rng: np.random.Generator
 ) -> list[Fold]:
     """Return folds of equal size, of rows or of whole groups."""
-    n_parts, unit = n, "rows"
+    held, absent = np.flatnonzero(weight > 0.0), np.flatnonzero(weight == 0.0)
+    n_parts, unit = len(held), "rows"
     if groups is not None:
-        n_parts, unit = len(np.unique(groups)), "groups"
+        n_parts, unit = len(np.unique(groups[held])), "groups"
     if isinstance(cv, str):
-        wanted = next((k for most, k in _AUTO_FOLDS if n <= most), 2)
+        wanted = next((k for most, k in _AUTO_FOLDS if len(held) <= most), 2)
         n_folds = max(2, min(wanted, n_parts))
     else:
         n_folds = check_integer(cv, "cv", 2)
@@ -89,18 +121,59 @@ def _deal_rows(
         )
         raise ValueError(msg)
     if groups is None:
-        # Shuffled: tables are often sorted, and a fold of one end tells nothing of it.
-        tests = np.array_split(rng.permutation(n), n_folds)
+        dealt = np.empty(len(weight), dtype=np.intp)
+        dealt[held] = _shuffle(weight[held], n_folds, rng)
+        dealt[absent] = np.arange(len(absent)) % n_folds
     else:
-        split = GroupKFold(n_folds).split(np.zeros(n), groups=groups)
-        tests = [test for _, test in split]
-    return [_complement(test, n) for test in tests]
+        names, part = _deal_groups(weight[held], groups[held], n_folds)
+        # A group of weight zero only goes with the next one.
+        place = np.searchsorted(names, groups)
+        dealt = part[np.minimum(place, n_parts - 1)]
+    return [_complement(dealt == number) for number in range(n_folds)]
 
 
-def _complement(test: NDArray[np.integer[Any]], n: int) -> Fold:
+def _shuffle(
+    weight: Float64Array, n_folds: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return the fold of each row; the numbers of rows differ by one at most.
+
+    Shuffled, for tables are often sorted, and a fold of one end tells nothing of it.
+    """
+    order = rng.permutation(len(weight))
+    dealt = np.empty(len(weight), dtype=np.intp)
+    if weight.min() == weight.max():
+        for number, rows in enumerate(np.array_split(order, n_folds)):
+            dealt[rows] = number
+        return dealt
+    # In rounds from the heaviest row on, one to each fold.
+    order = order[np.argsort(-weight[order], kind="stable")]
+    n_rounds = -(-len(weight) // n_folds)
+    rounds = np.tile(np.arange(n_folds), (n_rounds, 1))
+    dealt[order] = rng.permuted(rounds, axis=1).ravel()[: len(weight)]
+    return dealt
+
+
+def _deal_groups(
+    weight: Float64Array, groups: NDArray[Any], n_folds: int
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the groups and their folds, as `GroupKFold` would deal copies of rows.
+
+    The heaviest group comes first, and each goes to the lightest fold so far.
+    """
+    names, place = np.unique(groups, return_inverse=True)
+    # Counted where weights are all the same, which is as good as none.
+    equal = weight.min() == weight.max()
+    sizes = np.bincount(place, None if equal else weight)
+    part = np.empty(len(names), dtype=np.intp)
+    held = np.zeros(n_folds)
+    for group in np.argsort(sizes)[::-1]:
+        part[group] = np.argmin(held)
+        held[part[group]] += sizes[group]
+    return names, part
+
+
+def _complement(inside: NDArray[np.bool_]) -> Fold:
     """Return (all other rows, test rows), sorted."""
-    inside = np.zeros(n, dtype=bool)
-    inside[test] = True
     return np.flatnonzero(~inside), np.flatnonzero(inside)
 
 

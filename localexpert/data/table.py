@@ -14,22 +14,26 @@ from calibration.typing import Float64Array
 from localexpert.data.columns import (
     Columns,
     has_columns,
-    is_category,
     list_categories,
     list_columns,
+    read_array,
     read_categories,
     read_numbers,
 )
 from localexpert.data.dense_inputs import DenseInputs
+
+# Columns that a message names.
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class TableReader:
     """How tables like the one of a fit are read: its columns and its categories.
 
-    A category is a column of a data frame that holds strings, objects or a
-    categorical type. Its values are numbered in order (those of a categorical type
-    in the type's order); a value not met in `learn` counts as missing.
+    A category is a column of a data frame that holds strings or a categorical type; a
+    column of objects is one if they are strings, and is of numbers if they are numbers.
+    The values of a category are numbered in order (those of a categorical type in the
+    type's order); a value not met in `learn` counts as missing.
 
     Parameters
     ----------
@@ -44,12 +48,12 @@ class TableReader:
     @classmethod
     def learn(cls, X: Any) -> Self:
         """Learn from an array or data frame of shape (n, p)."""
-        codes = {}
+        columns, codes = Columns.of(X), {}
         for j, column in enumerate(list_columns(X) if has_columns(X) else []):
-            if is_category(column):
-                values = list_categories(column)
+            values = list_categories(column)
+            if values is not None:
                 codes[j] = {value: float(code) for code, value in enumerate(values)}
-        return cls(Columns.of(X), codes)
+        return cls(columns, codes)
 
     @property
     def categories(self) -> list[int]:
@@ -60,6 +64,14 @@ class TableReader:
         """Return a table with these columns, ready to be viewed."""
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
+        if self.category_codes and not has_columns(given):
+            names = self.columns.names or ()
+            listed = ", ".join(repr(names[j]) for j in self.categories[:_MOST_NAMED])
+            msg = (
+                "`X` must be a data frame as in `fit`, where columns held categories "
+                f"({listed}), got {type(given).__name__}."
+            )
+            raise TypeError(msg)
         return Table(self, given.shape[0], lambda: given)
 
     def encode(self, X: Any) -> Float64Array:
@@ -68,18 +80,16 @@ class TableReader:
             encoded = np.empty(X.shape)
             for j, column in enumerate(list_columns(X)):
                 if j in self.category_codes:
-                    encoded[:, j] = read_categories(column, self.category_codes[j])
+                    codes = self.category_codes[j]
+                    encoded[:, j] = read_categories(column, codes, X.columns[j])
                 else:
                     encoded[:, j] = read_numbers(column, X.columns[j])
         else:
-            try:
-                encoded = np.ascontiguousarray(X, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                msg = f"`X` must be numeric or a data frame, got {error}."
-                raise ValueError(msg) from error
+            encoded = read_array(X)
         if np.isinf(encoded).any():
             row, column = np.argwhere(np.isinf(encoded))[0].tolist()
-            msg = f"`X` must not be infinite, got it in row {row}, column {column}."
+            name = (self.columns.names or range(encoded.shape[1]))[column]
+            msg = f"`X` must not be infinite, got it in row {row}, column {name!r}."
             raise ValueError(msg)
         return encoded
 

@@ -11,15 +11,11 @@ from numpy.typing import ArrayLike
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_in_unit,
-    check_integer,
     check_levels,
     check_targets,
     check_vector,
 )
-from localexpert.laws.law import Law
-
-# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
-_PIT_STREAM = 54_881
+from localexpert.laws.law import Law, draw_shares
 
 
 class PointwiseAnswers:
@@ -120,16 +116,13 @@ class PointwiseAnswers:
         ndarray of the broadcast shape
         """
         values = check_targets(y, "y", len(self.law))
-        if not isinstance(random_state, np.random.Generator | None):
-            seed = check_integer(random_state, "random_state", 0)
-            random_state = np.random.default_rng([seed, _PIT_STREAM])
+        share: float | Float64Array = 0.5
+        if random_state is not None:
+            share = draw_shares(random_state, values.shape)
         upto = self._at(self.law.cdf, values)
         if not self.law.has_jumps:
             return upto
         below = self._at(self.law.cdf_left, values)
-        if random_state is None:
-            return 0.5 * (below + upto)
-        share = random_state.uniform(size=upto.shape)
         return below + share * (upto - below)
 
     def crps(self, y: ArrayLike) -> Float64Array:

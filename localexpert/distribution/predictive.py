@@ -78,8 +78,12 @@ class PredictiveDistribution(PointwiseAnswers):
         return len(self.law)
 
     def __getitem__(self, rows: Any) -> PredictiveDistribution:
-        index = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
-        return PredictiveDistribution(self.law.take(index))
+        if not isinstance(rows, slice):
+            rows = np.atleast_1d(np.asarray(rows))
+            # An empty list is one of floats to NumPy.
+            if rows.size == 0 and rows.dtype.kind == "f":
+                rows = rows.astype(np.intp)
+        return PredictiveDistribution(self.law.take(rows))
 
     def __repr__(self) -> str:
         return f"PredictiveDistribution(n={len(self)}, law={type(self.law).__name__})"

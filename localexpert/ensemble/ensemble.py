@@ -13,11 +13,10 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_integer,
-    check_same_length,
     check_vector,
     check_weights,
 )
-from localexpert.data.folds import Rows, make_folds
+from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import common_rows, named_members, seeded_clones
@@ -211,12 +210,17 @@ class DistributionEnsemble(DistributionRegressor):
         rows = common_rows(fitted, y)
         target = y[rows]
         weight = check_weights(sample_weight, len(y))[rows]
-        parts = None
-        if groups is not None:
-            check_same_length(len(y), "`y`", len(np.asarray(groups)), "groups")
-            parts = np.asarray(groups)[rows]
+        parts = check_groups(groups, len(y))
+        if parts is not None:
+            parts = parts[rows]
         laws = [member.oof_distribution_.law for member in fitted.values()]
-        folds = make_folds(len(target), "auto", groups=parts, random_state=seed)
+        folds = make_folds(
+            len(target),
+            "auto",
+            groups=parts,
+            random_state=seed,
+            sample_weight=weight,
+        )
         matrices = crps_matrices(laws, target)
         pools = {}
         for kind in self._kinds(laws):

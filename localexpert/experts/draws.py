@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from calibration.typing import Float64Array
@@ -71,10 +70,10 @@ def draw_places(
     return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
 
 
-def repeat_rows(encoded: Float64Array, places: Float64Array) -> NDArray[np.float32]:
+def repeat_rows(encoded: Float64Array, places: Float64Array) -> Float64Array:
     """Return every row once per position of its own, shape (n * draws, p + 1)."""
     n, n_draws = places.shape
-    repeated = np.empty((n, n_draws, encoded.shape[1] + 1), dtype=np.float32)
+    repeated = np.empty((n, n_draws, encoded.shape[1] + 1))
     repeated[:, :, :-1] = encoded[:, None, :]
     repeated[:, :, -1] = places
     return repeated.reshape(n * n_draws, -1)

@@ -32,7 +32,7 @@ class FeatureCodes:
     cuts: Float64Array
 
     @classmethod
-    def learn(cls, X: NDArray[np.float32], rows: Rows) -> FeatureCodes:
+    def learn(cls, X: Float64Array, rows: Rows) -> FeatureCodes:
         """Bin a table of shape (n, p) by the values in some of its rows.
 
         A feature with up to 255 values gets a bin for each. Of others, bins hold
@@ -49,9 +49,9 @@ class FeatureCodes:
         return cls(codes, cuts)
 
 
-def _part_values(column: NDArray[np.float32]) -> Float64Array:
+def _part_values(column: Float64Array) -> Float64Array:
     """Return where the bins of a column end, all but the last: at most 254 numbers."""
-    numbers = column[~np.isnan(column)].astype(np.float64)
+    numbers = column[~np.isnan(column)]
     values, counts = np.unique(numbers, return_counts=True)
     middles: Float64Array = 0.5 * values[:-1] + 0.5 * values[1:]
     if len(values) <= _MOST_BINS:

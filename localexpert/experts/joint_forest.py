@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import delayed
@@ -88,7 +90,7 @@ class JointForest(Experts):
 
     Categories are ordered by their codes. Missing values go to the better side of a
     split, and where a feature had none in the node to the side with more rows. The
-    trees read features as float32 and cut them between at most 255 bins.
+    trees cut features between at most 255 bins.
 
     References
     ----------
@@ -132,6 +134,14 @@ class JointForest(Experts):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @classmethod
+    def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Refuse trees that a file made up and that are of another table."""
+        for tree in state.get("trees_", ()):
+            n_columns = state["reader_"].columns.n_columns
+            tree.check_fit(n_columns, len(state["thresholds_"]))
+        return state
+
     def _check_parameters(self) -> None:
         if self.n_estimators != "auto":
             check_integer(self.n_estimators, "n_estimators", 1)
@@ -147,7 +157,7 @@ class JointForest(Experts):
             check_integer(self.max_samples, "max_samples", 1)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        X = tasks.table.codes.astype(np.float32)
+        X = tasks.table.codes
         features = FeatureCodes.learn(X, tasks.present)
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
@@ -168,10 +178,10 @@ class JointForest(Experts):
         return _fill_unjudged(sums, counts, tasks, below)
 
     def _predict(self, table: Table) -> Float64Array:
-        X = table.codes.astype(np.float32)
+        X = table.codes
         with thread_pool(self.n_jobs) as pool:
             parts = pool(
-                delayed(_predict_mean)(self.trees_, X[rows])
+                delayed(_predict_mean)(self.trees_, X[rows].copy())
                 for rows in _chunk_rows(len(X))
             )
         return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
@@ -294,11 +304,12 @@ def _chunk_rows(n: int) -> list[slice]:
 
 def _predict_judged(
     grown: list[tuple[LeafTree, NDArray[np.uint8]]],
-    X: NDArray[np.float32],
+    X: Float64Array,
     rows: slice,
 ) -> tuple[Float64Array, Float64Array]:
     """Return sums of the answers of the trees that may speak, and their numbers."""
-    part = X[rows].astype(np.float64)
+    # Kernels are compiled for arrays that may be written to; a user's may not.
+    part = X[rows].copy()
     sums = np.zeros((len(part), grown[0][0].cdf.shape[1]))
     counts = np.zeros(len(part))
     for tree, judged in grown:
@@ -307,13 +318,12 @@ def _predict_judged(
     return sums, counts
 
 
-def _predict_mean(trees: list[LeafTree], X: NDArray[np.float32]) -> Float64Array:
+def _predict_mean(trees: list[LeafTree], X: Float64Array) -> Float64Array:
     """Return the mean answer of all trees."""
-    part = X.astype(np.float64)
-    sums = np.zeros((len(part), trees[0].cdf.shape[1]))
-    everyone = np.ones(len(part), dtype=bool)
+    sums = np.zeros((len(X), trees[0].cdf.shape[1]))
+    everyone = np.ones(len(X), dtype=bool)
     for tree in trees:
-        tree.add(part, everyone, sums, np.zeros(len(part)))
+        tree.add(X, everyone, sums, np.zeros(len(X)))
     return sums / len(trees)
 
 

@@ -13,6 +13,9 @@ from calibration.typing import Float64Array
 from localexpert._kernels.leaf_trees import add_leaves
 from localexpert.data.folds import Rows
 
+# Of the fields below.
+_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "f4"]
+
 
 @dataclass(frozen=True, eq=False)
 class LeafTree:
@@ -73,17 +76,38 @@ class LeafTree:
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse a tree that a file made up: kernels follow it without checks."""
         tree = cls(**state)
+        # Kernels would be compiled anew for others.
+        if [part.dtype.str[1:] for part in state.values()] != _DTYPES:
+            msg = f"it holds a tree of other types than {_DTYPES}."
+            raise StorageError(msg)
         inner = tree.left >= 0
         check_nodes(np.stack([tree.left, tree.right]), tree.feature, inner)
         leaf = tree.leaf[~inner]
         if (
             len({part.shape for part in (tree.cut, tree.missing_left, tree.leaf)}) > 1
+            or tree.cdf.ndim != 2
             or (leaf < 0).any()
+            or (tree.leaf[inner] >= 0).any()
             or (leaf >= len(tree.cdf)).any()
         ):
             msg = "it holds a tree whose leaves are none."
             raise StorageError(msg)
         return state
+
+    def check_fit(self, n_features: int, n_thresholds: int) -> None:
+        """Refuse a tree that asks for other features, or answers for other thresholds.
+
+        Parameters
+        ----------
+        n_features, n_thresholds : int
+        """
+        most = self.feature.max()
+        if most >= n_features or self.cdf.shape[1] != n_thresholds:
+            msg = (
+                f"it holds a tree of feature {most} and {self.cdf.shape[1]} thresholds "
+                f"for {n_features} features and {n_thresholds} thresholds."
+            )
+            raise StorageError(msg)
 
     def add(
         self,

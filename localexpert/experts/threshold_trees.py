@@ -81,6 +81,10 @@ class ThresholdTrees:
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse trees that a file made up: kernels follow them without checks."""
         trees = cls(**state)
+        # Kernels would be compiled anew for others.
+        if any(getattr(trees, name).dtype != kind for name, kind in _ARRAYS.items()):
+            msg = "it holds trees of thresholds of other types than ours."
+            raise StorageError(msg)
         n_nodes, n_leaves = len(trees.cut), len(trees.leaf_value)
         n_words = len(trees.category_words)
         # Of one length, or this is an error.

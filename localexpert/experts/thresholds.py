@@ -20,22 +20,27 @@ from localexpert._validation import (
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
-# Levels added below, and mirrored above, where enough rows lie beyond them.
+# Levels added below, and mirrored above, where enough weight lies beyond them.
 _TAIL_LEVELS = np.array([0.005, 0.01, 0.02])
-_LEAST_TAIL_ROWS = 10
+_LEAST_TAIL_WEIGHT = 10.0
 # Shares of the weight beyond which a value is an outlier to evenly spaced thresholds.
 _BUFFER = np.array([0.01, 0.99])
-# A value repeated by accident of rounding is no atom: least rows that make one.
-_LEAST_ATOM_ROWS = 5
+# A value repeated by accident of rounding is no atom: least weight that makes one.
+_LEAST_ATOM_WEIGHT = 5.0
 # Up to so many values need few rows each to make a target discrete.
 _FEW_VALUES = 50
+# Steps between values may differ by so much of a step, which is more than rounding to
+# single precision does to prices.
+_UNEVEN = 1e-3
+# A touch of slack, so that an exact share is not missed by rounding.
+_SLACK = 1.0 - 1e-9
 
 
 class _Values(NamedTuple):
-    """Distinct values, their numbers of rows, and cumulative shares of the weight."""
+    """Distinct values, their weights, and cumulative shares of the weight."""
 
     distinct: Float64Array
-    rows: Float64Array
+    weight: Float64Array
     cumulative: Float64Array
 
 
@@ -109,7 +114,9 @@ def place_thresholds(
     return _cut_at_levels(values, levels)
 
 
-def is_discrete(y: ArrayLike, max_values: int = 100) -> bool:
+def is_discrete(
+    y: ArrayLike, max_values: int = 100, sample_weight: ArrayLike | None = None
+) -> bool:
     """Say whether a target takes so few values that each is a case of its own.
 
     Parameters
@@ -117,25 +124,59 @@ def is_discrete(y: ArrayLike, max_values: int = 100) -> bool:
     y : array-like of shape (n,)
     max_values : int
         Most distinct values of a discrete target.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative numbers of repetitions.
 
     Returns
     -------
     bool
         True for at most `max_values` distinct values that are met at least twice on
         average (40 rows that all differ are few, not discrete), and 20 times if they
-        are more than 50: every value costs a task, which needs rows of its own.
+        are more than 50: every value costs a task, which needs rows of its own. And
+        the values are evenly spaced with few gaps, or half of them are met twice: 40
+        different amounts among 500 zeros are few, not discrete.
 
     Examples
     --------
     >>> from localexpert.experts.thresholds import is_discrete
     >>> is_discrete([1, 2, 2, 3, 3, 1]), is_discrete([0.3, 1.4, 0.1])
     (True, False)
+    >>> is_discrete([0.0] * 9 + [0.3, 1.4, 2.1]), is_discrete([0] * 9 + [1, 2, 3])
+    (False, True)
     """
-    vector = check_vector(y, "y")
     limit = check_integer(max_values, "max_values", 1)
-    n_distinct = len(np.unique(vector))
+    values = _summarise(y, sample_weight, "y")
+    n_distinct = len(values.distinct)
     repeats = 2 if n_distinct <= _FEW_VALUES else 20
-    return n_distinct <= limit and repeats * n_distinct <= len(vector)
+    total = float(values.weight.sum())
+    if n_distinct > limit or total < repeats * n_distinct * _SLACK:
+        return False
+    n_repeated = int((values.weight >= 2.0 * _SLACK).sum())
+    return 2 * n_repeated >= n_distinct or lattice_step(values.distinct) is not None
+
+
+def lattice_step(values: Float64Array) -> float | None:
+    """Return the step of values that are evenly spaced but for few gaps.
+
+    Parameters
+    ----------
+    values : ndarray of shape (V,)
+        Strictly increasing.
+
+    Returns
+    -------
+    float or None
+        None where steps are uneven, or where the lattice has more than thrice as many
+        points as there are values.
+    """
+    if len(values) < 2:
+        return None
+    gaps = np.diff(values)
+    steps = gaps / gaps.min()
+    whole = np.round(steps)
+    even = bool((np.abs(steps - whole) <= _UNEVEN).all())
+    filled = whole.sum() <= 3.0 * len(values)
+    return float(np.ptp(values) / whole.sum()) if even and filled else None
 
 
 def find_atoms(
@@ -149,12 +190,12 @@ def find_atoms(
     share : float
         Least share of the weight, in (0, 1].
     sample_weight : array-like of shape (n,), optional
-        Non-negative weights.
+        Non-negative numbers of repetitions.
 
     Returns
     -------
     ndarray of shape (n_atoms,)
-        Increasing; values met in fewer than 5 rows are left out.
+        Increasing; values met less than 5 times are left out.
 
     Examples
     --------
@@ -164,10 +205,29 @@ def find_atoms(
     """
     share = check_number(share, "share", 0.0, 1.0, open_low=True)
     values = _summarise(y, sample_weight, "y")
-    weight = np.diff(values.cumulative, prepend=0.0)
-    # A touch of slack, so that an exact share is not missed by rounding.
-    heavy = weight >= share * (1.0 - 1e-9)
-    return values.distinct[heavy & (values.rows >= _LEAST_ATOM_ROWS)]
+    least = max(share * float(values.weight.sum()), _LEAST_ATOM_WEIGHT)
+    return values.distinct[values.weight >= least * _SLACK]
+
+
+def cuts_between(values: Float64Array) -> Float64Array:
+    """Return the midpoints of neighbouring values, as cuts `y <= cut`, shape (V - 1,).
+
+    Parameters
+    ----------
+    values : ndarray of shape (V,)
+        Strictly increasing.
+
+    Returns
+    -------
+    ndarray of shape (V - 1,)
+        Each at least the lower value, and less than the upper one.
+    """
+    low, high = values[:-1], values[1:]
+    # Halves are added and not the sum halved: it may overflow. Of floats that are
+    # neighbours the lower one is the cut, for `y <= low` parts them as well.
+    middle = 0.5 * low + 0.5 * high
+    cuts: Float64Array = np.where((middle > low) & (middle < high), middle, low)
+    return cuts
 
 
 def threshold_widths(thresholds: Float64Array) -> Float64Array:
@@ -185,9 +245,9 @@ def _summarise(
     weights = check_weights(sample_weight, len(vector))
     vector, weights = vector[weights > 0.0], weights[weights > 0.0]
     distinct, place = np.unique(vector, return_inverse=True)
-    cumulative = np.cumsum(np.bincount(place, weights))
-    rows = np.bincount(place).astype(np.float64)
-    return _Values(distinct, rows, cumulative / cumulative[-1])
+    weight = np.bincount(place, weights).astype(np.float64)
+    cumulative = np.cumsum(weight)
+    return _Values(distinct, weight, cumulative / cumulative[-1])
 
 
 def _nearest_values(values: _Values, levels: Float64Array) -> Float64Array:
@@ -198,8 +258,8 @@ def _nearest_values(values: _Values, levels: Float64Array) -> Float64Array:
 
 
 def _tail_levels(values: _Values) -> Float64Array:
-    """Return the outer levels that leave enough rows beyond them."""
-    least = _LEAST_TAIL_ROWS / values.rows.sum()
+    """Return the outer levels that leave enough weight beyond them."""
+    least = _LEAST_TAIL_WEIGHT / values.weight.sum()
     low = _TAIL_LEVELS[least <= _TAIL_LEVELS]
     return np.concatenate([low, 1.0 - low])
 
@@ -211,11 +271,7 @@ def _cut_at_levels(values: _Values, levels: Float64Array) -> Float64Array:
     below = np.maximum(above - 1, 0)
     nearer_below = levels - shares[below] < shares[above] - levels
     gaps = np.unique(np.where(nearer_below, below, above))
-    low, high = values.distinct[gaps], values.distinct[gaps + 1]
-    # Halves are added and not the sum halved: it may overflow. Of floats that are
-    # neighbours the lower one is the cut, for `r <= low` parts them as well.
-    middle = 0.5 * low + 0.5 * high
-    cuts: Float64Array = np.where((middle > low) & (middle < high), middle, low)
+    cuts: Float64Array = cuts_between(values.distinct)[gaps]
     return cuts
 
 

@@ -142,9 +142,8 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
 
 
 def _encode(table: Table, place: float) -> Float64Array:
-    """Return rows as the trees read them: float32 numbers, and the threshold last."""
-    encoded = table.codes.astype(np.float32).astype(np.float64)
-    return np.column_stack([encoded, np.full(len(encoded), place)])
+    """Return rows as the trees read them, the threshold last."""
+    return np.column_stack([table.codes, np.full(len(table), place)])
 
 
 def _explain_trees(

@@ -13,6 +13,8 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import cuts_between
+from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw
 
 
@@ -24,9 +26,12 @@ class DiscreteForecaster:
     ----------
     experts : CalibratedExperts
         Unfitted.
+    bounds : (float, float)
+        Least and greatest value that is possible, met or not.
     """
 
     experts: CalibratedExperts
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def fit(self, sample: Sample) -> DiscreteForecaster:
         """Fit one task between each pair of neighbouring values.
@@ -40,8 +45,11 @@ class DiscreteForecaster:
         -------
         self
         """
-        self.values_ = np.unique(sample.y[sample.weight > 0.0])
-        self.thresholds_ = 0.5 * (self.values_[:-1] + self.values_[1:])
+        held = sample.weight > 0.0
+        self.values_, place = np.unique(sample.y[held], return_inverse=True)
+        weight = np.bincount(place, sample.weight[held]).astype(np.float64)
+        self.support_ = Support.of(self.values_, weight, self.bounds)
+        self.thresholds_ = cuts_between(self.values_)
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
         self.n_ = float(sample.weight.sum())
         self.oof_law_ = self._law(self.tasks_.calibrated)
@@ -87,11 +95,12 @@ class DiscreteForecaster:
         """Difference the increasing CDF; every value keeps a little probability.
 
         A value unseen near x may still come: each gets the weight of one row in
-        (n + number of values), so that no log score is infinite.
+        (n + number of values), so that no log score is infinite. What was never met at
+        all gets its part from its rare neighbours (`Support`).
         """
         cdf = increase_probabilities(p, self.n_)
         ends = np.zeros((len(p), 1)), np.ones((len(p), 1))
         masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
         share = len(self.values_) / (self.n_ + len(self.values_))
         masses = (1.0 - share) * masses + share / len(self.values_)
-        return DiscreteLaw(self.values_, masses)
+        return DiscreteLaw(self.support_.values, masses @ self.support_.shares)

@@ -64,8 +64,11 @@ class MixedForecaster:
         with progress.stage("rest"):
             self.continuous.fit(sample.take(rows))
         # An atom has no density; the log score gives its probability a cell's width.
-        low, high = np.quantile(y[rows], [0.25, 0.75])
-        spread = high - low if high > low else float(np.ptp(y[rows])) or 1.0
+        held = rows[sample.weight[rows] > 0.0]
+        low, high = np.quantile(
+            y[held], [0.25, 0.75], weights=sample.weight[held], method="inverted_cdf"
+        )
+        spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
         # Rows at an atom had no part in the smooth models: these are honest for them.
         laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))

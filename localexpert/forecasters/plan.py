@@ -54,9 +54,10 @@ class Forecaster(Protocol):
 class Plan:
     """The forecaster for a target.
 
-    Few distinct values, all repeated (`is_discrete`): probabilities per value.
-    Otherwise values that hold 2 % of the weight are atoms beside a smooth rest. A
-    given `thresholds` or a smooth target: the smooth road alone.
+    Few distinct values, most of them repeated (`is_discrete`): probabilities per
+    value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest;
+    or all is discrete, if less than 10 values are left for that. Given `thresholds` or
+    a smooth target: the smooth road alone.
 
     Parameters
     ----------
@@ -72,12 +73,16 @@ class Plan:
     def of(cls, settings: Settings, sample: Sample) -> Plan:
         """Look at the target, and choose its road."""
         present = sample.weight > 0.0
-        held = sample.y[present]
+        held, weight = sample.y[present], sample.weight[present]
         n = len(held)
         placed = settings.places_thresholds
         _check_held(settings, held)
-        if placed and is_discrete(held):
-            return cls("discrete", DiscreteForecaster(_experts(settings, n)))
+        atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
+        rest = np.unique(held[~np.isin(held, atoms)])
+        few = len(atoms) > 0 and len(rest) < _LEAST_REST
+        if few or (placed and is_discrete(held, sample_weight=weight)):
+            choice = DiscreteForecaster(_experts(settings, n), settings.bounds)
+            return cls("discrete", choice)
         smooth = ContinuousForecaster(
             frame=settings.make_frame(),
             thresholds=settings.thresholds,
@@ -87,11 +92,10 @@ class Plan:
             bounds=settings.bounds,
             random_state=settings.seed,
         )
-        atoms = find_atoms(held, sample_weight=sample.weight[present])
-        rest = np.unique(held[~np.isin(held, atoms)])
-        if not placed or len(atoms) == 0 or len(rest) < _LEAST_REST:
+        if len(atoms) == 0:
             return cls("continuous", smooth)
-        choice = DiscreteForecaster(_experts(settings, n))
+        # Numbers of atoms, not values: there are no others.
+        choice = DiscreteForecaster(_experts(settings, n), (0.0, float(len(atoms))))
         return cls("mixed", MixedForecaster(atoms, choice, smooth))
 
     def report(self, forecaster: Any) -> FitReport:

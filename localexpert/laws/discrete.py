@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_probability_rows,
 )
 from localexpert.laws.law import Law, freeze_fields, log_or_minus_inf, pick_counts
+from localexpert.laws.near_values import reach_of_values
 
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14
@@ -41,6 +42,8 @@ class DiscreteLaw(Law):
     integrates to 1, and in another unit of y it changes as a density does, so log
     scores compare with those of continuous forecasts. Beyond the cells it is 0.
 
+    A number that misses a value by rounding only (1e-12 of its size) is that value.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,6 +58,7 @@ class DiscreteLaw(Law):
     probabilities: Float64Array
     cumulative: Float64Array = field(init=False)
     widths: Float64Array = field(init=False)
+    reach: Float64Array = field(init=False)
 
     def __post_init__(self) -> None:
         values = check_array(self.values, "values", (None,))
@@ -62,13 +66,15 @@ class DiscreteLaw(Law):
         rows = check_probability_rows(self.probabilities, "probabilities", len(values))
         cumulative = np.minimum(np.cumsum(rows, axis=1), 1.0)
         cumulative[:, -1] = 1.0
-        widths = np.diff(_cell_edges(values))
+        # Of values that are neighbouring floats an edge may coincide with one.
+        widths = np.maximum(np.diff(_cell_edges(values)), np.spacing(np.abs(values)))
         freeze_fields(
             self,
             values=values,
             probabilities=rows,
             cumulative=cumulative,
             widths=widths,
+            reach=reach_of_values(values, widths),
         )
 
     @classmethod
@@ -112,16 +118,17 @@ class DiscreteLaw(Law):
         return DiscreteLaw(self.values, self.probabilities[rows])
 
     def cdf(self, y: Float64Array) -> Float64Array:
-        return pick_counts(self.cumulative, np.searchsorted(self.values, y, "right"))
+        return pick_counts(self.cumulative, self._count_upto(y))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
-        return pick_counts(self.cumulative, np.searchsorted(self.values, y, "left"))
+        place = np.searchsorted(self.values + self.reach, y, "left")
+        return pick_counts(self.cumulative, place)
 
     def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.probabilities[:, ::-1], axis=1)
         above[:, -1] = 1.0
-        n_above = len(self.values) - np.searchsorted(self.values, y, "right")
+        n_above = len(self.values) - self._count_upto(y)
         return pick_counts(np.minimum(above, 1.0), n_above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
@@ -156,7 +163,9 @@ class DiscreteLaw(Law):
 
     def entropy(self) -> Float64Array:
         # Of the density probability / width, not of probabilities; 0 log 0 is 0.
-        terms = xlogy(self.probabilities, self.probabilities / self.widths)
+        # And a density may underflow where log p - log width does not.
+        p = self.probabilities
+        terms = xlogy(p, p) - p * np.log(self.widths)
         return cast(Float64Array, -terms.sum(axis=1))
 
     def mode(self) -> Float64Array:
@@ -181,6 +190,10 @@ class DiscreteLaw(Law):
             np.column_stack([self.values[row[:-1] == 1], self.values[row[1:] == -1]])
             for row in edges
         ]
+
+    def _count_upto(self, y: Float64Array) -> NDArray[np.intp]:
+        """Return how many values are at most y, or are y but for rounding."""
+        return np.searchsorted(self.values - self.reach, y, "right")
 
     def _integrals(
         self, y: Float64Array, power: int
@@ -212,7 +225,10 @@ def _cell_edges(values: Float64Array) -> Float64Array:
     """Return the edges (V + 1,) of the values' cells."""
     if len(values) == 1:
         return np.array([values[0] - 0.5, values[0] + 0.5])
-    middles = 0.5 * values[:-1] + 0.5 * values[1:]
+    low, high = values[:-1], values[1:]
+    # An edge belongs to the upper cell, so it is no lower value, whatever is rounded.
+    middles = 0.5 * low + 0.5 * high
+    middles = np.where(middles > low, middles, high)
     first = 2.0 * values[0] - middles[0]
     return np.concatenate([[first], middles, [2.0 * values[-1] - middles[-1]]])
 

@@ -13,6 +13,7 @@ from localexpert._validation import check_choice, check_probability_rows
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.near_values import near_runs, nearest_places
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.score_map import clip_scores, scores_of
 
@@ -63,15 +64,16 @@ def pool_laws(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Law:
     if not any(law.has_jumps for law in laws):
         return PooledLaw(laws, rows, kind)
     parts = [parts_of(law) for law in laws]
+    values = jump_values(laws)
     if all(part.smooth is None for part in parts):
-        return _pool_discrete(laws, rows, kind)
+        return _pool_discrete(laws, rows, values, kind)
     if kind == "probit":
         msg = (
             '`kind` must be "linear" for laws with values of positive probability '
             'beside a smooth rest, got "probit".'
         )
         raise ValueError(msg)
-    return _pool_mixed(parts, rows)
+    return _pool_mixed(parts, rows, values)
 
 
 def can_pool_scores(laws: Sequence[Law]) -> bool:
@@ -90,7 +92,7 @@ def can_pool_scores(laws: Sequence[Law]) -> bool:
 
 
 def jump_values(laws: Sequence[Law]) -> Float64Array:
-    """Return the values to which some law gives probability, sorted.
+    """Return the values to which some law gives probability, sorted, near ones once.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def jump_values(laws: Sequence[Law]) -> Float64Array:
     ndarray of shape (A,)
     """
     values = [parts_of(law).values for law in laws if law.has_jumps]
-    return np.unique(np.concatenate([np.empty(0), *values]))
+    every = np.unique(np.concatenate([np.empty(0), *values]))
+    return every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
 
 
 def smooth_parts(laws: Sequence[Law]) -> list[Law]:
@@ -140,9 +143,8 @@ def parts_of(law: Law) -> LawParts:
 
 
 def _pool_discrete(
-    laws: Sequence[Law], weights: Float64Array, kind: PoolKind
+    laws: Sequence[Law], weights: Float64Array, values: Float64Array, kind: PoolKind
 ) -> DiscreteLaw:
-    values = jump_values(laws)
     if kind == "linear":
         parts = [parts_of(law) for law in laws]
         return DiscreteLaw(values, _mix_masses(parts, weights, values))
@@ -155,14 +157,14 @@ def _pool_discrete(
     return DiscreteLaw.of_scores(values, own)
 
 
-def _pool_mixed(parts: Sequence[LawParts], weights: Float64Array) -> MixedLaw:
+def _pool_mixed(
+    parts: Sequence[LawParts], weights: Float64Array, values: Float64Array
+) -> MixedLaw:
     """Mix masses; the smooth parts have the weights of what they hold."""
-    values = np.unique(np.concatenate([part.values for part in parts]))
     masses = _mix_masses(parts, weights, values)
     widths = np.zeros(len(values))
     for part in parts:
-        place = np.searchsorted(values, part.values)
-        widths[place] = np.maximum(widths[place], part.widths)
+        np.maximum.at(widths, nearest_places(values, part.values), part.widths)
     smooth = [part.smooth for part in parts if part.smooth is not None]
     held = [k for k, part in enumerate(parts) if part.smooth is not None]
     # P(Y <= y, Y no atom) is the sum of w_k rest_k F_k: F_k has the weight w_k rest_k.
@@ -177,8 +179,11 @@ def _pool_mixed(parts: Sequence[LawParts], weights: Float64Array) -> MixedLaw:
 def _mix_masses(
     parts: Sequence[LawParts], weights: Float64Array, values: Float64Array
 ) -> Float64Array:
-    """Return the mixed probabilities of values (A,) that hold all parts', (n, A)."""
+    """Return the mixed probabilities of values (A,) near all the parts', (n, A)."""
     masses = np.zeros((len(weights), len(values)))
     for part, w in zip(parts, weights.T, strict=True):
-        masses[:, np.searchsorted(values, part.values)] += w[:, None] * part.masses
+        for place, own in zip(
+            nearest_places(values, part.values), part.masses.T, strict=True
+        ):
+            masses[:, place] += w * own
     return masses

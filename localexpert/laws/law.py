@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
+from localexpert._validation import check_integer
 
+# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
+_PIT_STREAM = 54_881
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS = 65
 _GOLDEN_STEPS = 32
@@ -211,6 +214,15 @@ class Law(ABC):
         y, weights : ndarrays of shape (n, m)
         """
 
+    def kinks(self) -> Float64Array:
+        """Return values of y between which the density is smooth.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+        """
+        return np.empty((len(self), 0))
+
     @abstractmethod
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return the highest-density set of each row.
@@ -238,7 +250,8 @@ class Law(ABC):
         """
 
         def width(starts: Float64Array) -> Float64Array:
-            return self.ppf(np.minimum(starts + coverage, 1.0)) - self.ppf(starts)
+            ends = self.ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
+            return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
 
         # Between the quantiles at p and p + coverage, p on a grid that is dense where
         # tails may be long, and then between the neighbours of the best.
@@ -271,6 +284,20 @@ def golden_section(
     return np.asarray(0.5 * (low + high))
 
 
+def draw_shares(
+    random_state: int | np.random.Generator | None, shape: tuple[int, ...]
+) -> Float64Array:
+    """Return uniform draws: how far up in the jumps of CDFs PIT values lie.
+
+    The draws of a seed are not those of ``default_rng(seed)``, from which y itself
+    may have been drawn: PIT values of the same draws would not be uniform.
+    """
+    if not isinstance(random_state, np.random.Generator | None):
+        seed = check_integer(random_state, "random_state", 0)
+        random_state = np.random.default_rng([seed, _PIT_STREAM])
+    return np.random.default_rng(random_state).uniform(size=shape)
+
+
 def freeze_fields(owner: Any, **arrays: Float64Array) -> None:
     """Set the fields of a frozen dataclass to arrays that none can write to."""
     for name, array in arrays.items():
@@ -286,11 +313,13 @@ def central_moments_about(
     The binomial theorem, with E(X - E X) = 0, in Horner's form.
     """
     c2, c3, c4 = moments
-    return (
-        c2 + shift**2,
-        c3 + shift * (3.0 * c2 + shift**2),
-        c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
-    )
+    # 0 times an infinite moment, and infinities apart, are nan: not defined.
+    with np.errstate(invalid="ignore"):
+        return (
+            c2 + shift**2,
+            c3 + shift * (3.0 * c2 + shift**2),
+            c4 + shift * (4.0 * c3 + shift * (6.0 * c2 + shift**2)),
+        )
 
 
 def pick_counts(rows: Float64Array, count: NDArray[np.integer]) -> Float64Array:

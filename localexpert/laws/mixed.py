@@ -24,6 +24,7 @@ from localexpert.laws.law import (
     log_or_minus_inf,
     pick_counts,
 )
+from localexpert.laws.near_values import reach_of_values
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
 _SLACK = 1e-14
@@ -50,7 +51,8 @@ class MixedLaw(Law):
 
     Notes
     -----
-    In a row where an atom has no mass the density there is the continuous one.
+    In a row where an atom has no mass the density there is the continuous one. A
+    number that misses an atom by rounding only (1e-12 of its size) is that atom.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class MixedLaw(Law):
     widths: Float64Array
     cumulative: Float64Array = field(init=False)
     rest: Float64Array = field(init=False)
+    reach: Float64Array = field(init=False)
 
     def __post_init__(self) -> None:
         atoms = check_array(self.atoms, "atoms", (None,))
@@ -97,6 +100,7 @@ class MixedLaw(Law):
             widths=widths,
             cumulative=cumulative,
             rest=1.0 - cumulative[:, -1],
+            reach=reach_of_values(atoms, widths),
         )
 
     def __len__(self) -> int:
@@ -122,26 +126,30 @@ class MixedLaw(Law):
         )
 
     def cdf(self, y: Float64Array) -> Float64Array:
-        atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "right"))
-        return atoms + self.rest[:, None] * self.continuous.cdf(y)
+        atoms = pick_counts(self.cumulative, self._count_upto(y))
+        below = atoms + self.rest[:, None] * self.continuous.cdf(y)
+        return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
-        atoms = pick_counts(self.cumulative, np.searchsorted(self.atoms, y, "left"))
+        atoms = pick_counts(self.cumulative, self._count_below(y))
         return atoms + self.rest[:, None] * self.continuous.cdf(y)
 
     def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.masses[:, ::-1], axis=1)
-        n_above = len(self.atoms) - np.searchsorted(self.atoms, y, "right")
+        n_below = self._count_upto(y)
         smooth = self.rest[:, None] * self.continuous.sf(y)
-        return pick_counts(above, n_above) + smooth
+        above = pick_counts(above, len(self.atoms) - n_below) + smooth
+        above = np.minimum(above, 1.0)
+        below_all = (n_below == 0) & ((y < self.support[0]) | (y == -np.inf))
+        return np.where(below_all, 1.0, above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""
-        place = np.minimum(np.searchsorted(self.atoms, y), len(self.atoms) - 1)
+        place = np.minimum(self._count_below(y), len(self.atoms) - 1)
         mass = pick_counts(self.masses, place + 1)
         smooth = log_or_minus_inf(self.rest)[:, None] + self.continuous.logpdf(y)
-        on_atom = (self.atoms[place] == y) & (mass > 0.0)
+        on_atom = (np.abs(self.atoms[place] - y) <= self.reach[place]) & (mass > 0.0)
         return np.where(on_atom, log_or_minus_inf(mass / self.widths[place]), smooth)
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
@@ -198,7 +206,9 @@ class MixedLaw(Law):
         # E(Y - mean)^k is that of the atoms and of the continuous part, each about
         # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T
-        smooth = central_moments_about((c2, c3, c4), inner[:, 0] - mean)
+        # About an infinite mean no moment is defined.
+        shift = np.where(np.isfinite(mean), inner[:, 0], np.nan) - mean
+        smooth = central_moments_about((c2, c3, c4), shift)
         away = self.atoms - mean[:, None]
         parts = [
             (self.masses * away**k).sum(axis=1) + w * part
@@ -209,7 +219,7 @@ class MixedLaw(Law):
     def entropy(self) -> Float64Array:
         w = self.rest
         # -E log f(Y) part by part; the continuous part has the density rest * f.
-        terms = xlogy(self.masses, self.masses / self.widths)
+        terms = xlogy(self.masses, self.masses) - self.masses * np.log(self.widths)
         total = w * self.continuous.entropy() - xlogy(w, w)
         return np.asarray(total - terms.sum(axis=1))
 
@@ -261,6 +271,14 @@ class MixedLaw(Law):
             union = np.vstack([intervals, np.column_stack([outside, outside])])
             out.append(union[np.argsort(union[:, 0], kind="stable")])
         return out
+
+    def _count_upto(self, y: Float64Array) -> NDArray[np.intp]:
+        """Return how many atoms are at most y, or are y but for rounding."""
+        return np.searchsorted(self.atoms - self.reach, y, "right")
+
+    def _count_below(self, y: Float64Array) -> NDArray[np.intp]:
+        """Return how many atoms are below y by more than rounding."""
+        return np.searchsorted(self.atoms + self.reach, y, "left")
 
     def _total(self) -> Float64Array:
         """Return the probability of all atoms, shape (n, 1)."""

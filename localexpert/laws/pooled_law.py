@@ -24,8 +24,10 @@ from localexpert.laws.score_map import (
 )
 
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
-# Steps of a search for quantiles at most; Newton needs about five.
-_MOST_STEPS = 200
+# Steps of a search for quantiles: Newton needs about five, and there are 2^64 floats.
+_NEWTON_STEPS, _HALVINGS = 24, 64
+# Rounding of a score, the sum of those of all members.
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,21 +147,24 @@ class PooledLaw(ScannedLaw):
     def _levels(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return CDF and survival function."""
         own = self._own_scores(y)
-        if self.scores is not None:
-            return self.scores.levels(own)
         # At the cut-off, up to rounding, all members say 0 or 1.
         sure = np.abs(own) >= FURTHEST - 1e-9
         own = np.where(sure, np.copysign(np.inf, own), own)
+        if self.scores is not None:
+            return self.scores.levels(own)
         return ndtr(own), ndtr(-own)
 
     def cdf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
-            return np.minimum(self._sum([law.cdf(y) for law in self.members]), 1.0)
+            below = self._sum([law.cdf(y) for law in self.members])
+            # Weights may sum to a little less or more than 1.
+            return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
         return self._levels(y)[0]
 
     def sf(self, y: Float64Array) -> Float64Array:
         if self._is_sum:
-            return np.minimum(self._sum([law.sf(y) for law in self.members]), 1.0)
+            above = self._sum([law.sf(y) for law in self.members])
+            return np.where(y <= self.support[0], 1.0, np.minimum(above, 1.0))
         return self._levels(y)[1]
 
     def logpdf(self, y: Float64Array) -> Float64Array:
@@ -190,8 +195,12 @@ class PooledLaw(ScannedLaw):
         start = np.clip(self._sum(list(each)), low, high)
         # Levels 0 and 1 have their answer; any bracket will do there.
         inner = np.isfinite(low) & np.isfinite(high)
-        place = [np.where(inner, x, 0.0) for x in (goal, low, high, start)]
-        found = _Search(self, np.arange(len(self)), *place).solve()
+        aim, a, b, y = (np.where(inner, x, 0.0) for x in (goal, low, high, start))
+        rows, columns = (
+            np.arange(len(self)),
+            np.tile(np.arange(y.shape[1]), (len(y), 1)),
+        )
+        found = _Search(self, rows, columns, aim, a, b, y, inner).solve()
         return np.where(inner, found, np.where(goal < 0.0, low, high))
 
     def crps(self, y: Float64Array) -> Float64Array:
@@ -247,9 +256,16 @@ class PooledLaw(ScannedLaw):
         worst = self._sum(np.where(strange, each, 0.0))
         return np.where(strange.any(axis=0), worst, out)
 
+    def kinks(self) -> Float64Array:
+        each = [law.kinks() for law in self.members]
+        if self.scores is not None:
+            bends, _ = self.scores.forward(self.scores.kinks(len(self)))
+            each.append(self.ppf_scores(bends))
+        return np.hstack(each)
+
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
-        mesh = Mesh.of(self.members, fine=True)
+        mesh = Mesh.of(self.members, kinks=self.kinks())
         log_density = self.logpdf(mesh.y)
         masses = mesh.masses(np.exp(log_density), self._levels)
         return np.stack([mesh.y, masses, log_density, self.cdf(mesh.y)])
@@ -265,53 +281,81 @@ class PooledLaw(ScannedLaw):
 
 
 class _Search(NamedTuple):
-    """Rows of a pool whose quantiles are being solved for: Z(y) = goal.
+    """Quantiles of a pool that are being solved for: Z(y) = goal.
 
-    Z is the pool's score Phi^-1(F(y)). `rows` says where the rows stand among all;
-    `goal`, the bracket `low` and `high`, and the present guess `y` are (m, k).
+    Z is the pool's score Phi^-1(F(y)). `rows` (m,) and `columns` (m, k) say where
+    they stand among all; `goal`, the bracket `low` and `high`, and the present guess
+    `y` are (m, k). What is not `open` is found, or fills up the row of another.
     """
 
     law: PooledLaw
     rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
     goal: Float64Array
     low: Float64Array
     high: Float64Array
     y: Float64Array
+    open: NDArray[np.bool_]
 
     def solve(self) -> Float64Array:
-        """Return the roots of all rows; those that are found take no more work."""
-        out, search = self.y.copy(), self
-        for _ in range(_MOST_STEPS):
+        """Return the roots; those that are found take no more work."""
+        out, search = self.y.copy(), self.left()
+        for number in range(_NEWTON_STEPS + _HALVINGS):
             if len(search.rows) == 0:
                 break
-            search, done = search.step()
-            out[search.rows] = search.y
-            left = np.asarray(~done.all(axis=1))
-            if not left.all():
-                search = search.take(left)
+            search = search.step(halve=number >= _NEWTON_STEPS)
+            i, j = np.nonzero(search.open)
+            out[search.rows[i], search.columns[i, j]] = search.y[i, j]
+            search = search._replace(open=search.open & ~search.found()).left()
         return out
 
-    def take(self, left: NDArray[np.bool_]) -> _Search:
-        """Return the search in some of its rows."""
-        frame = self.law.take(left), self.rows[left], self.goal[left]
-        return _Search(*frame, self.low[left], self.high[left], self.y[left])
+    def left(self) -> _Search:
+        """Return the search for what is open, in rows as short as they can be."""
+        rows = np.asarray(self.open.any(axis=1))
+        width = self.open.sum(axis=1).max(initial=0)
+        if rows.all() and width == self.y.shape[1]:
+            return self
+        order = np.argsort(~self.open[rows], axis=1, kind="stable")[:, :width]
+        law = self.law if rows.all() else self.law.take(rows)
+        parts: list[Any] = [np.take_along_axis(x[rows], order, 1) for x in self[2:]]
+        return _Search(law, self.rows[rows], *parts)
 
-    def step(self) -> tuple[_Search, NDArray[np.bool_]]:
-        """Return the search after a step of Newton's, and which roots are found."""
+    def step(self, *, halve: bool) -> _Search:
+        """Return the search after a step of Newton's, or one that halves brackets."""
         own, log_density = self.law._own_density(self.y)
         miss = own - self.goal
         # Z increases, so the sign of the miss says on which side the root is.
         low = np.where(miss < 0.0, self.y, self.low)
         high = np.where(miss < 0.0, self.high, self.y)
+        middle = _middle_float(low, high) if halve else 0.5 * low + 0.5 * high
         following = self.y - _newton_steps(miss, own, log_density)
         # Where the tangent leads out of the bracket it is halved instead.
-        inside = (following >= low) & (following <= high)
-        following = np.where(inside, following, 0.5 * (low + high))
-        size = np.maximum(np.abs(self.y), high - low)
-        near = np.abs(following - self.y) <= 4e-15 * size
-        done = near | (miss == 0.0) | (high - low <= 1e-15 * np.abs(high))
-        y = np.where(miss == 0.0, self.y, following)
-        return self._replace(low=low, high=high, y=y), done
+        inside = (following >= low) & (following <= high) & (not halve)
+        # Neither y nor Z itself is known better than this.
+        exact = inside & (np.abs(following - self.y) <= np.spacing(np.abs(self.y)))
+        exact |= np.abs(miss) <= _ROUNDING * np.maximum(np.abs(self.goal), 1.0)
+        y = np.where(inside, following, np.where(exact, self.y, middle))
+        low, high = np.where(exact, y, low), np.where(exact, y, high)
+        return self._replace(low=low, high=high, y=y)
+
+    def found(self) -> NDArray[np.bool_]:
+        """Return where a bracket is a float or two wide."""
+        ulp = np.spacing(np.maximum(np.abs(self.low), np.abs(self.high)))
+        return np.asarray(self.high - self.low <= 2.0 * ulp)
+
+
+def _middle_float(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return the value that halves how many floats there are from low to high."""
+
+    def places(x: Float64Array) -> NDArray[np.int64]:
+        # The bits of positive floats increase as they do; those of negative ones fall.
+        bits = (x + 0.0).view(np.int64)
+        return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+
+    a, b = places(low), places(high)
+    middle = (a >> 1) + (b >> 1) + (a & b & 1)
+    bits = np.where(middle < 0, np.iinfo(np.int64).min - middle, middle)
+    return np.asarray(bits).view(np.float64)
 
 
 def _newton_steps(

@@ -44,8 +44,8 @@ class Mesh(NamedTuple):
         laws: Sequence[Law],
         *,
         cuts: Float64Array | None = None,
+        kinks: Float64Array | None = None,
         far: bool = False,
-        fine: bool = False,
     ) -> Mesh:
         """Return the mesh between the quantiles of laws of n rows each.
 
@@ -57,15 +57,20 @@ class Mesh(NamedTuple):
         laws : sequence of laws
         cuts : ndarray of shape (n, c), optional
             Further borders.
+        kinks : ndarray of shape (n, d), optional
+            Where densities have kinks, which border panels within the mesh. It is a
+            fine one then: all quantiles of the laws border panels, not every so many.
         far : bool
-        fine : bool
-            Whether all quantiles of the laws border panels, not every so many.
 
         Returns
         -------
         Mesh
         """
-        found = [] if len(laws) == 0 else [_thinned(laws, fine=fine)]
+        found = []
+        if len(laws) > 0:
+            found.append(_thinned(laws, fine=kinks is not None))
+        if kinks is not None:
+            found.append(np.clip(kinks, found[0][:, :1], found[0][:, -1:]))
         found += [] if cuts is None else [cuts]
         inner = np.sort(np.hstack(found), axis=1)
         parts = [_nodes_between(inner)]
@@ -102,10 +107,10 @@ class Mesh(NamedTuple):
         cdf, sf = levels(self.borders)
         upper = cdf[:, :-1] > 0.5
         whole = np.where(upper, -np.diff(sf, axis=1), np.diff(cdf, axis=1))
-        shares = (density * self.dy).reshape(n, p, -1)
+        shares = (density * self.dy).reshape(n, p, len(_NODES))
         sums = shares.sum(axis=2)
         scale = np.divide(whole, sums, out=np.zeros((n, p)), where=sums > 0.0)
-        masses = (shares * np.maximum(scale, 0.0)[:, :, None]).reshape(n, -1)
+        masses = (shares * np.maximum(scale, 0.0)[:, :, None]).reshape(self.y.shape)
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
     def partial_means(
@@ -222,8 +227,9 @@ def mix_moments(weights: Float64Array, moments: Float64Array) -> Float64Array:
     # A part without weight has no moments, even if they are infinite.
     mean, c2, c3, c4 = np.where(w[:, :, None] > 0.0, moments, 0.0).transpose(2, 0, 1)
     centre = (w * mean).sum(axis=0)
-    s = np.where(w > 0.0, mean - centre, 0.0)
-    parts = central_moments_about((c2, c3, c4), s)
+    # About an infinite mean no moment is defined.
+    s = np.where(np.isfinite(mean), mean, np.nan) - centre
+    parts = central_moments_about((c2, c3, c4), np.where(w > 0.0, s, 0.0))
     return np.column_stack([centre, *((w * part).sum(axis=0) for part in parts)])
 
 
@@ -248,8 +254,8 @@ def _nodes_between(borders: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return nodes and weights on panels (n, p), (n, 4 p) both."""
     width = np.diff(borders, axis=1)[:, :, None]
     y = borders[:, :-1, None] + width * _NODES
-    n = len(borders)
-    return y.reshape(n, -1), (width * _SHARES).reshape(n, -1)
+    shape = len(borders), width.shape[1] * len(_NODES)
+    return y.reshape(shape), (width * _SHARES).reshape(shape)
 
 
 def _geometric_nodes(away: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -30,6 +30,8 @@ from localexpert.laws.spline import SplineLaw
 
 # Values of y that are cut at at a time.
 _CUTS = 16
+# Scores at which the densities of laws with bounds are cut.
+_BESIDE_BOUNDS = np.linspace(-7.0, 7.0, 15)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,12 +129,13 @@ class RecalibratedLaw(ScannedLaw):
             out[rows] = mesh_moments(*law, mesh[0], mesh[1], *levels, middle[:, 0])
         return out
 
-    def _mesh(
-        self, cuts: Float64Array, *, with_density: bool = False
-    ) -> tuple[Float64Array, Float64Array]:
+    def kinks(self) -> Float64Array:
+        bends = self.law.ppf_scores(self.scores.kinks(len(self)))
+        return np.hstack([self.law.kinks(), bends])
+
+    def _mesh(self, cuts: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return `SplineLaw.mesh` cut at `cuts` (n, c) and where h is not smooth."""
-        kinks = self.scores.kinks(len(self))
-        return self.law.mesh(cuts, kinks, with_density=with_density)
+        return self.law.mesh(cuts, self.scores.kinks(len(self)))
 
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at nodes of a mesh, (4, n, m).
@@ -140,7 +143,12 @@ class RecalibratedLaw(ScannedLaw):
         The first and the last node are the ends of the mesh, without probability.
         """
         none = np.empty((len(self), 0))
-        (y, dy, own, log_density), ends = self._mesh(none, with_density=True)
+        kinks = self.scores.kinks(len(self))
+        if np.isfinite(self.support).any():
+            # Beside a bound scores go far on a short way, and what a map makes of them.
+            kinks = np.hstack([kinks, np.tile(_BESIDE_BOUNDS, (len(self), 1))])
+        mesh = self.law.mesh(none, kinks, with_density=True)
+        (y, dy, own, log_density), ends = mesh
         own = clip_scores(own)
         mapped, log_slopes = self.scores.forward(own)
         log_density = log_density + log_rate(own, mapped, log_slopes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.laws.law import Law
@@ -16,6 +17,10 @@ from localexpert.laws.spline import SplineLaw
 _REACH, _MOST = 4.0, 6.0
 # Steps of the search for a tilt, and the error, in deviations, at which it stops.
 _STEPS, _TOLERANCE = 60, 1e-9
+# Between these a law is as wide as its scale where its variance is infinite.
+_QUARTILES = (0.25, 0.75)
+# Every so many steps a bracket is halved, lest secants stay on one side.
+_PATIENCE = 5
 
 
 def recentre(law: Law, means: Float64Array) -> Law:
@@ -41,13 +46,18 @@ def recentre(law: Law, means: Float64Array) -> Law:
         curves = law.knots, law.values, law.slopes
         return SplineLaw(centre, law.scale, *curves, law.base, law.bounds)
 
-    def mean(shift: Float64Array) -> Float64Array:
+    def mean(rows: NDArray[np.intp], shift: Float64Array) -> Float64Array:
         # A smaller CDF is that of larger values.
-        return recalibrate_law(law, _shift_scores(-shift)).moments()[:, 0]
+        moved = recalibrate_law(law.take(rows), _shift_scores(-shift))
+        return moved.moments()[:, 0]
 
+    before = law.moments()
+    spread = np.sqrt(before[:, 1])
+    endless = np.flatnonzero(~np.isfinite(spread))
+    low, high = law.take(endless).ppf(np.tile(_QUARTILES, (len(endless), 1))).T
+    spread[endless] = high - low
     # The mean increases with the shift, so one root is all there is.
-    spread = np.sqrt(law.moments()[:, 1])
-    shift = _solve_increasing(mean, means, _TOLERANCE * spread)
+    shift = _solve_increasing(mean, means, before[:, 0], spread)
     return recalibrate_law(law, _shift_scores(-shift))
 
 
@@ -58,29 +68,34 @@ def _shift_scores(shift: Float64Array) -> ProbitMap:
 
 
 def _solve_increasing(
-    function: Callable[[Float64Array], Float64Array],
+    function: Callable[[NDArray[np.intp], Float64Array], Float64Array],
     goal: Float64Array,
-    tolerance: Float64Array,
+    at_zero: Float64Array,
+    slope: Float64Array,
 ) -> Float64Array:
     """Return x (n,) in [-6, 6] with function(x) = goal, or the nearer end.
 
-    The Illinois method on all rows at once: false position, where an end that stays
-    twice counts half.
+    Secants from 0, where value and slope (n,) are about known, and halves of the
+    bracket where they lead out of it or are slow. `function` is told the rows that
+    are asked for; those that are found take no more work.
     """
-    low, high = np.full(len(goal), -_MOST), np.full(len(goal), _MOST)
-    below, above = function(low) - goal, function(high) - goal
-    x = np.where(below > 0.0, low, high)
-    open_ = (below < 0.0) & (above > 0.0)
-    for _ in range(_STEPS):
-        if not open_.any():
+    x, gap, rate = np.zeros(len(goal)), at_zero - goal, slope.copy()
+    low, high = np.full(len(goal), -np.inf), np.full(len(goal), np.inf)
+    for number in range(_STEPS):
+        low, high = np.where(gap < 0.0, x, low), np.where(gap > 0.0, x, high)
+        left = (np.abs(gap) > _TOLERANCE * slope) & np.isfinite(gap) & (low < high)
+        rows = np.flatnonzero(left & (low < _MOST) & (high > -_MOST))
+        if len(rows) == 0:
             break
-        width = np.where(open_, above - below, 1.0)
-        x = np.where(open_, (low * above - high * below) / width, x)
-        gap = function(x) - goal
-        rises = gap < 0.0
-        # Illinois: the end that does not move is given half its weight.
-        above = np.where(rises, 0.5 * above, gap)
-        below = np.where(rises, gap, 0.5 * below)
-        low, high = np.where(rises, x, low), np.where(rises, high, x)
-        open_ &= np.abs(gap) > tolerance
+        a, b, here, miss, steep = (part[rows] for part in (low, high, x, gap, rate))
+        step = np.divide(miss, steep, out=miss * np.inf, where=steep > 0.0)
+        # An end that no value is known of is tried before the bracket is halved.
+        unknown = np.isinf(np.where(step < 0.0, b, a))
+        a, b = np.maximum(a, -_MOST), np.minimum(b, _MOST)
+        trial = np.clip(here - step, a, b)
+        patient = number % _PATIENCE < _PATIENCE - 1
+        taken = patient & (unknown | ((trial > a) & (trial < b)))
+        trial = np.where(taken, trial, 0.5 * (a + b))
+        x[rows], gap[rows] = trial, function(rows, trial) - goal[rows]
+        rate[rows] = (gap[rows] - miss) / (trial - here)
     return x

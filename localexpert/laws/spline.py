@@ -220,9 +220,21 @@ class SplineLaw(Law):
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         return spline_nodes(self.base.curve, self.rows, self.panels)
 
+    def kinks(self) -> Float64Array:
+        inner, _ = points_at(self.base.curve, self.knots)
+        inner = np.concatenate([inner, self.base.points])
+        return self.center[:, None] + self.scale[:, None] * inner
+
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         scan = spline_scan(self.base.curve, self.rows, self.panels)
-        return densest_regions(*scan, coverage)
+        # With what lies beside the outermost nodes, much where a bound cuts it off.
+        ends = self.ppf_scores(np.tile([-_OUTER, _OUTER], (len(self), 1)))
+        outer = ends, self.logpdf(ends), self.cdf(ends)
+        y, log_density, cdf = (
+            np.hstack([end[:, :1], part, end[:, 1:]])
+            for end, part in zip(outer, scan, strict=True)
+        )
+        return densest_regions(y, log_density, cdf, coverage)
 
 
 def _check_curves(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,9 +98,12 @@ class ForecastShape:
 
     def density(self, x: Float64Array) -> Float64Array:
         """Return the density without the spikes at x (g,)."""
-        # A spike is one number wide: beside it there is the density alone.
-        beside = np.where(np.isin(x, self.spikes), np.nextafter(x, np.inf), x)
-        return self.dist.pdf(beside[:, None])[:, 0]
+        law: Any = self.dist.law
+        if not len(self.spikes):
+            return self.dist.pdf(x[:, None])[:, 0]
+        # Spikes beside a density are those of a `MixedLaw`.
+        density: Float64Array = law.rest[0] * law.continuous.pdf(x[None, :])[0]
+        return density
 
     def steps(self, x: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return what to join to draw the CDF over x: twice each x where it jumps."""

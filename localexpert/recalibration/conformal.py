@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_number, check_same_length
+from localexpert._validation import check_integer, check_number
 from localexpert.curves.chords import harmonic_slopes
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.laws import Law
+from localexpert.laws.law import draw_shares
 from localexpert.laws.score_map import ProbitMap
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.pit import PitRecalibration, pit_scores
@@ -140,8 +141,7 @@ class ConformalRecalibration(Recalibration):
         total = float(weight.sum()) + 1.0
         n_pieces = int(np.ceil(total / self._gap(total)))
         ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
-        rng = np.random.default_rng(self.random_state)
-        share = rng.uniform(size=(len(target), 1))
+        share = draw_shares(self.random_state, (len(target), 1))
         scores = np.clip(pit_scores(law, target, share)[:, 0], -_FURTHEST, _FURTHEST)
         order = np.argsort(scores, kind="stable")
         upto = np.cumsum(weight[order])
@@ -215,9 +215,9 @@ def split_calibration_rows(
     n = check_integer(n, "n", 1)
     wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
     labels: NDArray[np.intp] = np.arange(n)
-    if groups is not None:
-        check_same_length(n, "the data", len(np.asarray(groups)), "groups")
-        labels = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    parts = check_groups(groups, n)
+    if parts is not None:
+        labels = np.unique(parts, return_inverse=True)[1].ravel()
     order = np.random.default_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     # The first groups that hold enough rows together, all if they do not.

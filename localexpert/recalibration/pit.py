@@ -16,9 +16,6 @@ from localexpert.laws.score_map import ProbitMap, scores_of
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.pit_curves import PitCells, fit_curve
 
-# A row at a jump of its CDF counts as this many parts, spread over the jump.
-_PARTS = 8
-
 
 class PitRecalibration(Recalibration):
     r"""A smooth map learned from out-of-fold PIT values; no guarantee.
@@ -114,10 +111,12 @@ class PitRecalibration(Recalibration):
         )
         n = len(target)
         if folds is None:
-            folds = make_folds(n, random_state=self.random_state)
+            folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
-        scores = _spread_scores(law, target, weight.sum())
-        cells = PitCells.of(scores, weight, number, len(folds))
+        ends = pit_scores(law, target, np.array([[0.0, 1.0]]))
+        # No further than what so many rows can tell.
+        furthest = -float(ndtri(0.5 / (weight.sum() + 1.0)))
+        cells = PitCells.of(ends, furthest, weight, number, len(folds))
         self.strength_, self.losses_, maps = cells.choose(pulls)
         self.map_ = fit_curve(cells.total(), self.strength_)
         self.oof_map_ = ProbitMap.by_row(maps, number)
@@ -143,11 +142,3 @@ def pit_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:
         return scores_of(upto, beyond)
     jump = np.maximum(upto - law.cdf_left(at), 0.0)
     return scores_of(upto - (1.0 - share) * jump, beyond + (1.0 - share) * jump)
-
-
-def _spread_scores(law: Law, y: Float64Array, n: float) -> Float64Array:
-    """Return scores (n, parts), spread over jumps, within what n rows can tell."""
-    n_parts = _PARTS if law.has_jumps else 1
-    share = (np.arange(n_parts) + 0.5) / n_parts
-    furthest = -ndtri(0.5 / (n + 1.0))
-    return np.clip(pit_scores(law, y, share[None, :]), -furthest, furthest)

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
+from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.laws.score_map import ProbitMap, log_rate
@@ -45,7 +46,8 @@ class PitCells:
     @classmethod
     def of(
         cls,
-        scores: Float64Array,
+        ends: Float64Array,
+        furthest: float,
         weight: Float64Array,
         fold: NDArray[np.int64],
         n_folds: int,
@@ -54,8 +56,11 @@ class PitCells:
 
         Parameters
         ----------
-        scores : ndarray of shape (n, k)
-            The weight of a row is shared evenly by its k scores.
+        ends : ndarray of shape (n, 1) or (n, 2)
+            Scores of the rows, or of both ends of their jumps, over which weight is
+            spread as the normal law is.
+        furthest : float
+            Scores beyond are taken to be there.
         weight : ndarray of shape (n,)
         fold : ndarray of shape (n,)
         n_folds : int
@@ -64,15 +69,20 @@ class PitCells:
         -------
         PitCells
         """
-        size = n_folds, len(_MIDDLES)
-        cell = np.clip(np.searchsorted(_EDGES, scores) - 1, 0, size[1] - 1)
-        place = (fold[:, None] * size[1] + cell).ravel()
-        parts = np.broadcast_to(weight[:, None] / scores.shape[1], scores.shape)
-        held, sums = (
-            np.bincount(place, values.ravel(), size[0] * size[1]).reshape(size)
-            for values in (parts, parts * scores)
+        most = min(furthest, _EDGES[-1])
+        low, high = np.clip(ends[:, [0, -1]], -most, most).T
+        first, last = (
+            np.maximum(np.searchsorted(_EDGES, end) - 1, 0) for end in (low, high)
         )
-        return cls(np.asarray(held, dtype=np.float64), np.asarray(sums))
+        sheet = _Sheet(n_folds)
+        wide = first < last
+        rows = fold[~wide], first[~wide], weight[~wide]
+        sheet.add(*rows, rows[2] * 0.5 * (low + high)[~wide])
+        if wide.any():
+            sheet.spread(
+                *(part[wide] for part in (fold, first, last, low, high, weight))
+            )
+        return cls(*sheet.parts)
 
     @property
     def scores(self) -> Float64Array:
@@ -144,6 +154,62 @@ class PitCells:
 
     def _parts(self) -> tuple[Float64Array, Float64Array]:
         return self.weight, self.sums
+
+
+class _Sheet:
+    """Sums of weight, and of weight times score, by fold and cell."""
+
+    def __init__(self, n_folds: int):
+        self.parts = np.zeros((2, n_folds, len(_MIDDLES)))
+
+    def add(
+        self,
+        fold: NDArray[np.int64],
+        cell: NDArray[np.int64],
+        weight: Float64Array,
+        sums: Float64Array,
+    ) -> None:
+        """Add what lies in one cell each, (m,) all."""
+        for part, values in zip(self.parts, (weight, sums), strict=True):
+            np.add.at(part, (fold, cell), values)
+
+    def spread(
+        self,
+        fold: NDArray[np.int64],
+        first: NDArray[np.int64],
+        last: NDArray[np.int64],
+        low: Float64Array,
+        high: Float64Array,
+        weight: Float64Array,
+    ) -> None:
+        """Add weights spread from scores in one cell to scores in a later one."""
+        density = weight / _normal_parts(low, high)[0]
+        for cell, start, end in (
+            (first, low, _EDGES[first + 1]),
+            (last, _EDGES[last], high),
+        ):
+            self.add(
+                fold, cell, *(density * part for part in _normal_parts(start, end))
+            )
+        # The cells between are covered as a whole: densities of the rows that have
+        # begun less those that have ended, without what rounding leaves.
+        begun = np.zeros(self.parts.shape[1:])
+        np.add.at(begun, (fold, first + 1), density)
+        np.add.at(begun, (fold, last), -density)
+        covered = np.maximum(np.cumsum(begun, axis=1), 0.0)
+        whole = np.stack(_normal_parts(_EDGES[:-1], _EDGES[1:]))
+        self.parts += covered * whole[:, None]
+
+
+def _normal_parts(
+    low: Float64Array, high: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the integrals of phi(z) and of z phi(z) from low to high."""
+    # From the tail that is smaller, which keeps its digits.
+    upper = low > 0.0
+    a, b = np.where(upper, -high, low), np.where(upper, -low, high)
+    density = [np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) for z in (low, high)]
+    return ndtr(b) - ndtr(a), density[0] - density[1]
 
 
 def fit_curve(cells: PitCells, strength: float) -> ProbitMap:

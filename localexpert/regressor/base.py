@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_levels
+from localexpert._validation import as_numbers, check_levels, check_same_length
+from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.storage import SavedModel
+
+_CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
 
 
 class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
@@ -78,34 +82,44 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
 
     def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
         """Return features as an array or data frame, and the target."""
-        if hasattr(X, "columns"):
+        if has_columns(X):
+            _check_names(X)
             validate_data(self, X, skip_check_array=True)
-            target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-            target = column_or_1d(target, warn=True)
-            check_consistent_length(X, target)
-            table = X
         else:
-            table, target = validate_data(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2,
-                y_numeric=True,
-            )
-        return table, np.asarray(target, dtype=np.float64)
+            X = validate_data(self, _read_cells(X), ensure_min_samples=2, **_CHECKS)
+        target = column_or_1d(as_numbers(y, "y"), warn=True)
+        check_same_length(len(X), "`X`", len(target), "y")
+        check_array(target, ensure_2d=False, ensure_min_samples=2, input_name="y")
+        return X, target
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""
-        if hasattr(X, "columns"):
+        if has_columns(X):
+            _check_names(X)
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
-        return validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-        )
+        return validate_data(self, _read_cells(X), reset=False, **_CHECKS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _check_names(X: Any) -> None:
+    """Refuse a data frame without columns, and one whose columns share a name."""
+    columns = Columns.of(X)
+    if columns.n_columns == 0:
+        msg = f"`X` must have at least one column, got shape {X.shape}."
+        raise ValueError(msg)
+    name, times = Counter(columns.names).most_common(1)[0]
+    if times > 1:
+        msg = f"`X` must have columns of different names, got {name!r} {times} times."
+        raise ValueError(msg)
+
+
+def _read_cells(X: Any) -> Any:
+    """Return an array of numbers; what scikit-learn has words for, as it is."""
+    kind = getattr(getattr(X, "dtype", None), "kind", "O")
+    plain = kind in "biufc" and not isinstance(X, np.ma.MaskedArray)
+    return X if plain else read_array(X)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_weights
-from localexpert.data.folds import Rows, make_folds
+from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -23,6 +23,7 @@ from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.plan import Forecaster, Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
+from localexpert.laws.near_values import merge_near_values
 from localexpert.laws.recentred import recentre
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
@@ -100,9 +101,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     Notes
     -----
-    A target of few distinct values, all repeated (`is_discrete`), is discrete: its
-    forecasts are probabilities per value. A value that holds 2 % of the rows has a
-    probability of its own beside a smooth rest. See `Plan`.
+    A target of few distinct values, most of them repeated (`is_discrete`), is discrete:
+    its forecasts are probabilities per value. A value that holds 2 % of the weight has
+    a probability of its own beside a smooth rest. See `Plan`.
 
     References
     ----------
@@ -194,6 +195,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         given, target = self._check_data(X, y)
         n = len(target)
         weight = check_weights(sample_weight, n)
+        target = merge_near_values(target, weight)
+        groups = check_groups(groups, n)
         settings = self._check_settings(groups)
         stacker = make_stacker(self.stacker)
         recalibration = make_recalibration(self.recalibrate, settings.seed)
@@ -229,8 +232,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         rows = self.fitted_rows_
         table = Table.of(X if len(rows) == len(y) else take_rows(X, rows))
         self.reader_ = table.reader
-        parts = None if groups is None else np.asarray(groups)[rows]
-        folds = make_folds(len(rows), self.cv, y[rows], parts, seed)
+        parts = None if groups is None else groups[rows]
+        folds = make_folds(len(rows), self.cv, y[rows], parts, seed, weight[rows])
         return Sample(table, y[rows], weight[rows], folds)
 
     def _check_settings(self, groups: Any) -> Settings:

@@ -10,7 +10,9 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.laws.near_values import merge_near_values
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Most distinct values that are kept; of more, as many quantiles.
@@ -24,7 +26,8 @@ class Climatology:
     Parameters
     ----------
     values, weights : ndarrays of shape (m,)
-        Distinct targets, increasing, and their weights.
+        Distinct targets, increasing, and their weights; values of a discrete target
+        that were not met among them, as in the model's forecasts.
     atoms, widths : ndarrays of shape (A,)
         Values with probability of their own, and the widths of their cells, shared
         with the model so that log scores compare.
@@ -47,9 +50,13 @@ class Climatology:
         report = getattr(model, "report_", None)  # a constant target has none
         target = "discrete" if report is None else report.target
         atoms = widths = np.empty(0)
+        forecaster: Any = getattr(model, "forecaster_", None)
         if target == "mixed":
-            forecaster: Any = model.forecaster_
             atoms, widths = forecaster.atoms, forecaster.widths_
+        elif report is not None and target == "discrete":
+            # Values never met have their part here too, so that log scores compare.
+            support = Support.of(values, weights, forecaster.bounds)
+            values, weights = support.values, weights @ support.shares
         if target != "discrete" and len(values) > _MOST_VALUES:
             values, weights = _thin(values, weights, atoms)
         return cls(values, weights, atoms, widths, target == "discrete")
@@ -80,7 +87,8 @@ class Climatology:
 def _count(y: Float64Array, weight: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return the distinct targets of some weight, and their weights."""
     held = weight > 0.0
-    values, place = np.unique(y[held], return_inverse=True)
+    merged = merge_near_values(y, weight)[held]
+    values, place = np.unique(merged, return_inverse=True)
     return values, np.bincount(place, weight[held]).astype(np.float64)
 
 

@@ -123,7 +123,7 @@ class Evidence:
     @cached_property
     def pit(self) -> Float64Array:
         """PIT values, drawn where forecasts jump, shape (n,)."""
-        return self.draw_pit(self.y, self.dist)
+        return self.dist.pit(self.y, self.seed)
 
     @cached_property
     def climatology(self) -> PredictiveDistribution | None:
@@ -149,10 +149,6 @@ class Evidence:
         if self.climatology is None:
             return None
         return Scores.of(self.y, self.climatology, self.coverage)
-
-    def draw_pit(self, y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
-        """Return PIT values that are uniform for a true forecast."""
-        return dist.pit(y, self.seed)
 
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
         """Count the outcomes of some rows inside their intervals."""

@@ -17,6 +17,7 @@ from localexpert.distribution.predictive import (
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
+from localexpert.laws.near_values import nearest_places, reach_of_values
 from localexpert.skpro.bases import BaseDistribution
 
 # What each kind of law answers without approximation, by skpro's names.
@@ -274,6 +275,6 @@ def _masses_at(law: Law, y: Float64Array) -> Float64Array:
     """Return P(Y = y), y and the answer (n,)."""
     parts = parts_of(law)
     values, masses = parts.values, parts.masses
-    place = np.searchsorted(values, y)
-    known = values[np.minimum(place, len(values) - 1)] == y
+    place = nearest_places(values, y)
+    known = np.abs(values[place] - y) <= reach_of_values(values, parts.widths)[place]
     return pick_counts(masses, np.where(known, place + 1, 0)[:, None])[:, 0]

@@ -9,7 +9,11 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.experts.thresholds import is_discrete, place_thresholds
+from localexpert.experts.thresholds import (
+    cuts_between,
+    is_discrete,
+    place_thresholds,
+)
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
 _MOMENTS = ("mean", "std", "skew")
@@ -44,12 +48,11 @@ class MetaFeatures:
         -------
         MetaFeatures
         """
-        held = y[weight > 0.0]
-        values = np.unique(held)
+        values = np.unique(y[weight > 0.0])
         if len(values) == 1:
             return cls(values)
-        if isinstance(thresholds, str) and is_discrete(held):
-            return cls(0.5 * (values[:-1] + values[1:]))
+        if isinstance(thresholds, str) and is_discrete(y, sample_weight=weight):
+            return cls(cuts_between(values))
         return cls(place_thresholds(y, n_thresholds, thresholds, weight))
 
     @property

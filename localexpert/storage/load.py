@@ -24,7 +24,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     save_model(model, path, packages=_PACKAGES)
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str | type] = (),
+    max_memory: float | None = None,
+) -> Any:
     """Return the regressor that its method `save` wrote to a file.
 
     Reads the files of `calibration` as well.
@@ -36,6 +41,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     trusted : sequence of str or type, optional
         Types that the file may hold besides ours and those of scikit-learn, LightGBM
         and XGBoost; see `calibration.load`, also on what a file cannot do.
+    max_memory : float, optional
+        Most bytes of memory that reading may take, about. Default 256 MB and 100 times
+        the size of the file.
 
     Returns
     -------
@@ -47,7 +55,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     ------
     StorageError
         If the file is no saved model, is damaged, truncated, of a newer format, or
-        holds types that are not trusted.
+        holds types that are not trusted, or takes more memory than it may.
 
     Examples
     --------
@@ -65,4 +73,4 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     >>> bool((again.predict(x) == model.predict(x)).all())
     True
     """
-    return load_model(path, trusted=trusted, packages=_PACKAGES)
+    return load_model(path, trusted=trusted, max_memory=max_memory, packages=_PACKAGES)

@@ -170,3 +170,24 @@ def test_bad_scores_are_named(step):
 
 def test_repr_says_what_it_is(step):
     assert repr(step) == "CalibrationMap(kind='step', n_knots=2, from 0.25 to 0.8)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"knots": [0.0, np.inf]}, "`knots` must be finite, got inf at position 1"),
+        ({"knots": [np.nan, 1.0]}, "`knots` must increase strictly"),
+        ({"left": [0.0, np.nan]}, "`left` must hold numbers, got nan at knot 1"),
+        ({"at": [np.nan, 0.0]}, "`at` must hold numbers, got nan at knot 0"),
+        ({"right": [0.0, np.inf]}, "`right` must hold numbers, got inf at knot 1"),
+        ({"weight0": [1.0, -2.0]}, "`weight0` must not be negative, got -2"),
+        ({"weight1": [1.0, np.nan]}, "`weight1` must not be negative, got nan"),
+    ],
+)
+def test_values_that_are_none_are_refused(changes, message):
+    parts = {name: [0.0, 1.0] for name in ("left", "at", "right", "weight0")}
+    with pytest.raises(ValueError, match=message):
+        CalibrationMap(**{"knots": [0.0, 1.0], "kind": "linear", **parts, **changes})
+    one = {"knots": [np.nan], "kind": "step", "left": [0], "at": [0], "right": [0]}
+    with pytest.raises(ValueError, match="`knots` must be finite, got nan"):
+        CalibrationMap(**one)

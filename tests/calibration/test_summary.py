@@ -5,9 +5,12 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calibration import ScoreSummary
+
+MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
 
 
 def assert_same(a, b, rtol=0.0):
@@ -84,8 +87,16 @@ class TestFromScores:
             (([0.1, 0.2], [0, np.nan]), ValueError, "`y` must be finite"),
             (([[0.1, 0.2]], [0, 1]), ValueError, r"shape \(n,\) or \(n, 1\)"),
             ((["a", "b"], [0, 1]), TypeError, "`scores` must be numeric"),
-            ((np.array([0, "b"], object), [0, 1]), TypeError, "got dtype object"),
+            ((np.array([0, "b"], object), [0, 1]), TypeError, "got 'b' at position 1"),
             (([0.1, None], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            (([0.1, pd.NA], [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            ((MASKED, [0, 1]), ValueError, "`scores` must be finite, got nan"),
+            ((np.array(["0", "1"], object), [0, 1]), TypeError, "got '0' at position"),
+            ((np.array([b"0", 1], object), [0, 1]), TypeError, "got b'0' at position"),
+            (([10**400, 1], [0, 1]), ValueError, "`scores` must be numeric: int too"),
+            (([[1], [2, 3]], [0, 1]), ValueError, "`scores` must be numeric: setting"),
+            (({"a": 1}, [0, 1]), TypeError, "`scores` must be numeric, got {'a': 1}"),
+            (([0.1, 0.2], np.array(["0", "1"], object)), TypeError, "`y` must be num"),
             (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
             (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),
             (([0.1, 0.2], [0, 1], [1]), ValueError, "`sample_weight` must be as long"),
@@ -151,6 +162,35 @@ class TestMerge:
             small - large
         with pytest.raises(ValueError, match="`other` must leave some weight"):
             small - small
+
+    @pytest.mark.parametrize(
+        ("scores", "y", "weight"),
+        [
+            # A score that is not there, however light beside the others.
+            ([0.3], [1], [1e-3]),
+            ([0.05], [1], None),
+            ([0.95], [1], None),
+            # The other class, in a cell that is there.
+            ([0.1], [1], [1e-3]),
+        ],
+    )
+    def test_subtracting_what_is_not_contained_is_refused(self, scores, y, weight):
+        rows = [0.1, 0.2, 0.9], [0, 1, 0], [1e13, 5.0, 1e13]
+        part = ScoreSummary.from_scores(scores, y, weight)
+        with pytest.raises(ValueError, match="`other` must be a part"):
+            ScoreSummary.from_scores(*rows) - part
+        if not 0.1 <= scores[0] <= 0.9:  # not in a wide cell either
+            with pytest.raises(ValueError, match="`other` must be a part"):
+                ScoreSummary.from_scores(*rows, max_cells=2) - part
+
+    def test_a_light_cell_is_left_beside_heavy_ones(self):
+        whole = ScoreSummary.from_scores([0.1, 0.2], [0, 1], [1e15, 1.0])
+        part = ScoreSummary.from_scores([0.1], [0], [1e15])
+        np.testing.assert_array_equal((whole - part).weight1, [1.0])
+
+    def test_fields_of_different_shapes_are_refused(self):
+        with pytest.raises(ValueError, match=r"must have one shape, got \(1,\)"):
+            ScoreSummary(np.zeros(2), np.ones(2), np.ones(1))
 
 
 class TestSplit:

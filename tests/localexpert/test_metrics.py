@@ -6,7 +6,9 @@ from scipy.stats import norm
 
 from localexpert import (
     BaseCDF,
+    DiscreteLaw,
     DistributionScorer,
+    MixedLaw,
     PredictiveDistribution,
     SplineLaw,
     crps_score,
@@ -17,6 +19,7 @@ from localexpert import (
     pit_test,
     threshold_weighted_crps,
 )
+from localexpert.laws.pooled_law import PooledLaw
 
 
 @pytest.fixture
@@ -69,6 +72,44 @@ def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
     assert pit_test(y + 0.5, dist)[1] < 1e-6
 
 
+def true_forecast(kind, rng, n=40):
+    """Forecasts of the named kind."""
+    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
+    one = np.ones((n, 1))
+    smooth = SplineLaw(rng.normal(size=n), np.ones(n), [0.0], 0 * one, one, base)
+    p = rng.uniform(0.2, 0.8, (n, 1))
+    laws = {
+        "smooth": smooth,
+        "coin": DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5)),
+        "sure": DiscreteLaw([0.0], one),
+        "counts": DiscreteLaw(np.arange(6.0), rng.dirichlet(np.ones(6), n)),
+        "mixed": MixedLaw([0.0, 1.0], np.hstack([0.5 * p, 0.3 * p]), smooth, [1, 1]),
+    }
+    return PredictiveDistribution(laws[kind])
+
+
+@pytest.mark.parametrize("kind", ["smooth", "coin", "sure", "counts", "mixed"])
+def test_pit_test_keeps_its_level(kind):
+    rng = np.random.default_rng(11)
+    dist = true_forecast(kind, rng)
+    p_values = np.array(
+        [pit_test(y, dist, random_state=k)[1] for k, y in enumerate(dist.rvs(600, rng))]
+    )
+    # Four standard errors of a share of 600.
+    assert abs(np.mean(p_values < 0.05) - 0.05) < 0.036
+    assert abs(np.mean(p_values < 0.5) - 0.5) < 0.082
+
+
+@pytest.mark.parametrize("kind", ["smooth", "coin", "counts", "mixed"])
+def test_pit_test_finds_wrong_laws_of_all_kinds(kind):
+    rng = np.random.default_rng(12)
+    dist = true_forecast(kind, rng, n=400)
+    # Outcomes of the upper two thirds of their forecasts.
+    y = dist.ppf(rng.uniform(0.33, 1.0, 400))
+    assert pit_test(y, dist)[1] < 1e-6
+    assert pit_test(y, dist) == pit_test(y, dist, random_state=0)
+
+
 def test_threshold_weights_pick_a_region(forecasts):
     dist, y, _ = forecasts
     whole = threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=4000)
@@ -78,6 +119,29 @@ def test_threshold_weights_pick_a_region(forecasts):
         for weight in (lambda z: z > 1.0, lambda z: z <= 1.0)
     ]
     assert sum(parts) == pytest.approx(whole)
+
+
+def test_threshold_weights_of_many_pooled_rows(rng, monkeypatch):
+    n = 2500
+    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
+    one, center = np.ones((n, 1)), rng.normal(size=n)
+    pair = [
+        SplineLaw(shift * center, np.ones(n), [0.0], 0 * one, one, base)
+        for shift in (-1.0, 1.0)
+    ]
+    dist = PredictiveDistribution(PooledLaw(pair, [0.5, 0.5]))
+    y = dist.rvs(1, rng)[0]
+    most, real = [], PooledLaw._sum
+    monkeypatch.setattr(
+        PooledLaw, "_sum", lambda law, each: most.append(len(law)) or real(law, each)
+    )
+    whole = threshold_weighted_crps(y, dist, weight=np.ones_like)
+    # Rows in memory at a time, and steps of the search for the ends of the grid.
+    assert sum(one == 2048 for one in most) < 20
+    assert len(most) < 100
+    assert whole == pytest.approx(crps_score(y, dist), rel=1e-3)
+    with pytest.raises(ValueError, match="`n_points` must be at least 1, got 0"):
+        threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=0)
 
 
 def test_a_normal_forecast_scores_as_the_closed_form(rng):

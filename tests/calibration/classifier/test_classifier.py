@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -327,6 +329,36 @@ def test_labels_of_pandas_types(data, dtype):
     model = CalibratedClassifier().fit(X, labels)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.score(X, labels) > 0.8
+
+
+@pytest.mark.parametrize("kind", [int, bool, float, Decimal, Fraction])
+def test_objects_that_are_numbers_are_labels(data, kind):
+    X, y = data
+    labels = np.array([kind(int(label)) for label in y], dtype=object)
+    model = CalibratedClassifier(LogisticRegression()).fit(X, labels)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.classes_.dtype.kind == {int: "i", bool: "b"}.get(kind, "f")
+    plain = CalibratedClassifier(LogisticRegression()).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "match"),
+    [
+        (["a", None, "b", "a"], ValueError, "no gaps, got None at position 1"),
+        (pd.array(["a", pd.NA, "b", "a"]), ValueError, "no gaps, got .* position 1"),
+        (np.array(["a", 1, 1, "a"], object), TypeError, "labels of one kind, got '<'"),
+        (pd.Series([[1]] * 4), TypeError, "labels of one kind, got unhashable"),
+        (
+            np.array(["2020", "2021", "NaT", "2020"], "M8[D]"),
+            ValueError,
+            "no gaps, got NaT at position 2",
+        ),
+    ],
+)
+def test_labels_with_gaps_or_of_several_kinds(data, labels, error, match):
+    with pytest.raises(error, match=f"`y` must .*{match}"):
+        CalibratedClassifier().fit(data[0][:4], labels)
 
 
 @pytest.mark.parametrize("response", ["predict_proba", "decision_function"])

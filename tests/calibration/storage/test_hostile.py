@@ -2,7 +2,6 @@
 
 import copy
 import io
-import json
 import re
 import sys
 import zipfile
@@ -28,6 +27,14 @@ from tests.calibration.storage.archives import (
     put_together,
     take_apart,
     with_description,
+)
+from tests.calibration.storage.forged import (
+    dict_node,
+    json_node,
+    list_node,
+    node,
+    stand_in,
+    tuple_node,
 )
 
 RUN = []
@@ -195,29 +202,6 @@ def test_protocols_of_skops_whose_nodes_are_others(protocol, sound, target):
         load(target)
 
 
-def node(loader, name, number=1, **content):
-    """A node as skops writes it."""
-    module, _, own = name.rpartition(".")
-    names = {"__loader__": loader, "__module__": module, "__class__": own}
-    return {**names, "__id__": number, **content}
-
-
-def json_node(text, number):
-    return node("JsonNode", "builtins.str", number, content=text)
-
-
-def tuple_node(*items, number=90):
-    return node("TupleNode", "builtins.tuple", number, content=list(items))
-
-
-def list_node(*items, number=80):
-    return node("ListNode", "builtins.list", number, content=list(items))
-
-
-def dict_node(key_type, number=70, **items):
-    return node("DictNode", "builtins.dict", number, key_types=key_type, content=items)
-
-
 def assert_refused(root, complaint, sound, target, extra=None):
     """Load a file whose model has a node in it, or is one."""
     inside = node(
@@ -330,13 +314,6 @@ def test_nodes_that_call_are_refused(loader, name, content, sound, target):
     assert RUN == []
 
 
-def stand_in(kind, *parts):
-    """A call of a stand-in."""
-    content = tuple_node(json_node(json.dumps(kind), 91), *parts)
-    name = "calibration.storage.stand_ins.StandIn"
-    return node("ConstructorFromReduceNode", name, 1, content=content)
-
-
 @pytest.mark.parametrize(
     ("root", "complaint"),
     [
@@ -400,7 +377,7 @@ def test_nodes_that_stand_for_many_others_are_refused(sound, target):
     root = list_node(json_node("1", 1), number=100)
     for number in range(101, 140):
         root = list_node(root, {"__id__": number - 1}, number=number)
-    assert_refused(root, r"stands for 1\.\d+e\+12 nodes", sound, target)
+    assert_refused(root, r"bytes of memory \(1\.\d+e\+12 nodes\)", sound, target)
 
 
 def test_what_is_no_model_is_not_loaded(sound, target):

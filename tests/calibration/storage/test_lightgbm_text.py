@@ -85,3 +85,13 @@ def test_gaps_among_trees_are_told(place, size):
     assume(trees[0] <= place and place + size <= trees[1])
     with pytest.raises(StorageError, match="not sound"):
         check_booster_text(TEXT[:place] + TEXT[place + size :])
+
+
+@pytest.mark.parametrize("claim", ["num_class:300000", "num_class:2", "num_class:"])
+def test_objectives_of_other_numbers_of_classes_are_refused(claim):
+    """LightGBM writes so many probabilities, whatever room there is."""
+    text = train(objective="multiclass", num_class=3)
+    changed = text.replace("multiclass num_class:3", f"multiclass {claim}")
+    assert changed != text
+    with pytest.raises(StorageError, match=r"not sound \(the classes of its objective"):
+        check_booster_text(changed)

@@ -4,6 +4,7 @@ import csv
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
@@ -122,6 +123,7 @@ def test_wrong_values(refused, write, rows, tmp_path, change, message):
         (["--score", "s", "--label", "z"], "has no label 'z'"),
         (["--score", "s", "--label", "id"], "must hold two different values, got 300"),
         (["--score", "s", "--label", "y", "--positive", "2"], "one of '0', '1', got"),
+        (["--score", "s", "--label", "y", "--positive", ""], "one of '0', '1', got ''"),
         (["--score", "s", "--label", "y", "--method", "best"], "invalid choice"),
         (["--score", "s", "--label", "y", "--new", "none.csv"], "cannot read 'none"),
         (["--score", "s", "--label", "y", "--save", "no/c.zip"], "cannot write --save"),
@@ -141,3 +143,24 @@ def test_a_column_of_that_name(refused, write):
     rows = [["s", "y", "calibrated"], ["0.1", "0", ""], ["0.2", "1", ""]]
     message = refused("calibrate", write(rows), "--score", "s", "--label", "y")
     assert "has a column 'calibrated' already" in message
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_keys_and_labels_of_many_digits(run, tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    big = 1234567890123456788
+    labels = np.array([big, big + 1])[np.arange(40) % 2]
+    scores = np.where(labels > big, 0.75, 0.25)
+    frame = pd.DataFrame({"s": scores, "y": labels, "key": big + np.arange(40)})
+    path = tmp_path / f"t.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    words = ["--score", "s", "--label", "y", "--method", "histogram"]
+    code, text, _ = run("calibrate", path, *words)
+    rows = list(csv.DictReader(text.splitlines()))
+    assert (code, len(rows)) == (0, 40)
+    assert [int(row["key"]) for row in rows] == frame["key"].tolist()
+    assert [int(row["y"]) for row in rows] == labels.tolist()
+    # The greater label is the positive one, by whatever digit.
+    higher = [float(row["calibrated"]) > 0.5 for row in rows]
+    assert higher == (labels > big).tolist()

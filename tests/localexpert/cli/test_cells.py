@@ -64,7 +64,12 @@ def test_booleans():
 def test_texts_of_numbers_are_what_a_csv_would_hold():
     values = np.array([3.0, 0.1, np.nan, -2.0, np.inf])
     assert as_texts(values) == ["3", "0.1", "", "-2", "inf"]
-    assert as_texts(texts(" a ", "")) == ["a", ""]
+    assert as_texts(np.array([1e22, -0.0, 2.0**53])) == [
+        "1e+22",
+        "-0",
+        "9007199254740992",
+    ]
+    assert as_texts(texts(" a ", "")) == [" a ", ""]
 
 
 def test_columns_that_only_python_reads_as_numbers():

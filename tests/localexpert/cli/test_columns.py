@@ -116,3 +116,12 @@ def test_new_cells_of_numbers_and_dates():
     np.testing.assert_array_equal(features["c.days"], [31.0, np.nan, np.nan])
     np.testing.assert_array_equal(features["c.month"], [2.0, np.nan, np.nan])
     assert read.is_word.tolist() == [False, True, False]
+
+
+def test_whole_numbers_that_are_rounded_are_told_of(capsys):
+    keys = [str(2**60 + i) for i in range(9)]
+    assert learn(["3", *keys], name="key").kind == "number"
+    assert "column 'key' holds whole numbers beyond 2^53" in capsys.readouterr().err
+    learn(["3", "1e300", "2e300", "9007199254740993", "9007199254740993"])
+    learn(np.array([1e22, 3e22]))
+    assert capsys.readouterr().err == ""

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from localexpert.cli.console import UserError
-from localexpert.cli.read_file import read_table
+from localexpert.cli.read_file import read_parts, read_table
 
 
 @pytest.fixture
@@ -48,6 +48,13 @@ def test_one_column(read):
     assert columns_of(read(b"a\n1\n\n2\n")) == {"a": ["1", "2"]}
 
 
+def test_files_that_were_marked_twice(read):
+    assert list(read("\ufeff\ufeffa,b\n1,2\n".encode("utf-8-sig")).columns) == [
+        "a",
+        "b",
+    ]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_encodings_and_gzip(read, encoding, pack):
@@ -60,6 +67,14 @@ def test_lines_count_blank_lines_and_breaks_in_quotes(read):
     assert columns_of(table) == {"a": ["x\ny", "z"], "b": ["1", "2"]}
     assert table.places.tolist() == [3, 6]
     assert table.where(1).startswith("line 6 of ")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_blank_lines_before_the_header(read, end, tmp_path):
+    read(f"{5 * end}a,b{end}1,2{end}{end}3,4{end}".encode())
+    parts = list(read_parts(str(tmp_path / "t.csv"), None, ".", 2))
+    assert [part.places.tolist() for part in parts] == [[7], [9]]
+    assert parts[1].columns["b"].tolist() == ["4"]
 
 
 def test_quotes_inside_a_field_are_letters(read):

@@ -98,6 +98,11 @@ def test_named_columns(refuse_fit, options, message):
             ["fit", "t", "--target", "y", "--out", "m", "--bounds", "5", "2"],
             "--bounds must be LOW HIGH with LOW < HIGH, got 5 2",
         ),
+        (
+            ["fit", "none", "--target", "y", "--out", "m", "--bounds", "-inf", "-1e3"],
+            "cannot read 'none': No such file",
+        ),
+        (["predict", "none", "t", "--exceed", "-1e5", "-.5"], "cannot read 'none'"),
         (["fit", "t", "--delimiter", "::"], "--delimiter: must be one character"),
         (["predict", "m", "t", "--quantiles", ".5,2"], "must lie between 0 and 1"),
         (["predict", "m", "t", "--interval", "90"], "must lie between 0 and 1"),
@@ -122,7 +127,7 @@ class TestPaths:
         [
             ("no/such/m.zip", "No such file or directory"),
             (".", "is a directory"),
-            ("table.csv", "is the file that is read"),
+            ("table.csv", "is the same file as"),
             ("table.csv/m.zip", "Not a directory"),
             ("x" * 300, "File name too long"),
         ],
@@ -150,11 +155,10 @@ class TestPaths:
         assert "is no ordinary file" in refused("fit", write(GOOD), *words)
 
     def test_a_disk_that_fills_up(self, write, refused, tmp_path, monkeypatch):
-        def fail(_, path):
-            path.write_bytes(b"half")
+        def fail(_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("localexpert.cli.model_files.save", fail)
+        monkeypatch.setattr(os, "fsync", fail)
         words = ["--target", "y", "--fast", "--out", tmp_path / "m.zip"]
         assert "No space left on device" in refused("fit", write(GOOD), *words)
         assert os.listdir(tmp_path) == ["table.csv"]
@@ -215,6 +219,10 @@ class TestModels:
         rows = [[*rows[0], "price"], [*rows[1], "NA"]]
         message = refused("evaluate", houses / "model.zip", write(rows))
         assert "has no row with a target 'price'" in message
+
+    def test_a_name_of_no_letters_is_no_default(self, houses, refused):
+        words = [houses / "model.zip", houses / "test.csv", "--target", ""]
+        assert "has no target ''" in refused("evaluate", *words)
 
     def test_keep(self, houses, refused):
         words = [houses / "model.zip", houses / "test.csv", "--keep", "name"]

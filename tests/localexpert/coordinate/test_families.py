@@ -211,10 +211,11 @@ class TestSmallNets:
 
     def test_more_rows_cost_fewer_passes(self):
         batches, passes = zip(
-            *map(plan_training, [10, 5_000, 10**5, 10**6]), strict=True
+            *(plan_training(n, 10) for n in (10, 5_000, 10**5, 10**6)), strict=True
         )
         assert passes == (400, 20, 9, 8)
         assert batches == (32, 32, 256, 256)
+        assert [plan_training(100, p)[1] for p in (300, 3000, 10**6)] == [400, 40, 8]
 
     def test_steps_rise_and_fall(self):
         rates = step_lengths(100)

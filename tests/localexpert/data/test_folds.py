@@ -52,6 +52,51 @@ def test_groups_stay_whole(rng, cv):
         assert not set(groups[train]) & set(groups[test])
 
 
+def test_folds_have_equal_weight_and_number(rng):
+    weight = rng.gamma(0.5, size=203) * (rng.uniform(size=203) < 0.9)
+    folds = make_folds(203, 5, random_state=0, sample_weight=weight)
+    check_partition(folds, 203)
+    present = [int((weight[test] > 0.0).sum()) for _, test in folds]
+    assert max(present) - min(present) <= 1
+    held = np.array([weight[test].sum() for _, test in folds])
+    # Two deals of the heaviest rows can miss each other by no more.
+    assert np.ptp(held) <= weight.max()
+    again = make_folds(203, 5, random_state=1, sample_weight=weight)
+    assert any((a[1] != b[1]).any() for a, b in zip(folds, again, strict=False))
+
+
+@pytest.mark.parametrize("n_groups", [None, 20])
+@pytest.mark.parametrize("equal", [True, False])
+def test_rows_without_weight_change_nothing(rng, n_groups, equal):
+    weight = np.full(90, 0.5) if equal else rng.uniform(1.0, 3.0, 90)
+    groups = None if n_groups is None else rng.integers(0, n_groups, 90) * 2
+    alone = make_folds(90, 4, None, groups, 0, weight)
+    more = np.concatenate([np.zeros(33), weight])
+    wide = None
+    if n_groups is not None:
+        wide = np.concatenate([rng.integers(0, 2 * n_groups + 3, 33), groups])
+    folds = make_folds(123, 4, None, wide, 0, more)
+    check_partition(folds, 123)
+    for (_, small), (train, test) in zip(alone, folds, strict=True):
+        np.testing.assert_array_equal(test[test >= 33] - 33, small)
+        if wide is not None:
+            assert not set(wide[train]) & set(wide[test])
+    if equal:
+        for (_, a), (_, b) in zip(
+            alone, make_folds(90, 4, None, groups, 0), strict=True
+        ):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_weighted_groups_are_dealt_as_their_copies(rng):
+    groups, weight = np.arange(30), rng.permutation(30) + 1
+    rows = np.repeat(groups, weight)
+    copies = GroupKFold(4).split(rows, groups=rows)
+    folds = make_folds(30, 4, groups=groups, sample_weight=weight)
+    for (_, test), (_, many) in zip(folds, copies, strict=True):
+        np.testing.assert_array_equal(test, np.unique(rows[many]))
+
+
 def test_auto_makes_no_more_folds_than_groups():
     assert len(make_folds(40, "auto", groups=np.arange(40) % 3)) == 3
 
@@ -93,9 +138,30 @@ def test_wrong_folds_are_refused(cv, message):
 def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match="`n` must be at least 2, got 1"):
         make_folds(1, 2)
+    with pytest.raises(ValueError, match="got 3 folds for 2 rows"):
+        make_folds(4, 3, sample_weight=[1, 0, 0, 1])
     with pytest.raises(ValueError, match="got 3 folds for 2 groups"):
         make_folds(4, 3, groups=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="`groups` must be as long as the data, got 3"):
         make_folds(4, 2, groups=[0, 0, 1])
     with pytest.raises(TypeError, match=r"splitter or folds, got 2\.5"):
         make_folds(4, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        ([0, 0, 1], ValueError, "must be as long as the data, got 3 and 4 values"),
+        (np.arange(5), ValueError, "must be as long as the data, got 5 and 4 values"),
+        (np.zeros((4, 2)), ValueError, r"must have shape \(n,\), got shape \(4, 2\)"),
+        (3, ValueError, r"must have shape \(n,\), got shape \(\)"),
+        ([0.0, np.nan, 1.0, 1.0], ValueError, "must have no gaps, got nan"),
+        (np.array(["2020", "NaT"] * 2, "M8[D]"), ValueError, "no gaps, got NaT"),
+        (["a", None, "b", "b"], TypeError, "values of one kind, without gaps"),
+        (np.array([1, "a", 1, "a"], object), TypeError, "values of one kind"),
+        (np.array([{}, {}, {}, {}]), TypeError, "one kind.*unhashable"),
+    ],
+)
+def test_wrong_groups_are_named(groups, error, message):
+    with pytest.raises(error, match=f"`groups` .*{message}"):
+        make_folds(4, 2, groups=groups)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from localexpert.data.table import Table, TableReader
@@ -137,18 +138,24 @@ def test_pickles_hold_rows_and_no_views(frame):
 
 
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("X", "error", "message"),
     [
         (
             np.zeros(3),
+            ValueError,
             r"must be an array or data frame with two axes, got shape \(3,\)",
         ),
-        (np.array([["a"]]), "`X` must be numeric or a data frame"),
-        (np.array([[0.0, np.inf]]), "`X` must not be infinite, got it in row 0, col"),
+        (np.array([["a"]]), TypeError, "`X` must be numeric, got dtype <U1"),
+        (
+            np.array([[0.0, np.inf]]),
+            ValueError,
+            "`X` must not be infinite, got it in row 0, column 1",
+        ),
+        (pa.table({"a": [1.0]}), TypeError, "pandas or polars, got pyarrow.lib.Table"),
     ],
 )
-def test_what_is_no_table(X, message):
-    with pytest.raises(ValueError, match=message):
+def test_what_is_no_table(X, error, message):
+    with pytest.raises(error, match=message):
         _ = Table.of(X).codes
 
 

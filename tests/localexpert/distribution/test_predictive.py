@@ -10,6 +10,10 @@ from scipy import stats
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.laws.pooled_law import PooledLaw
+from localexpert.laws.recalibrated import recalibrate_law
+from localexpert.laws.recentred import recentre
+from localexpert.laws.score_map import ProbitMap
 
 N = 5
 INF = np.inf
@@ -265,6 +269,38 @@ def test_rows_are_picked_as_from_an_array(forecast):
     assert [len(one) for one in forecast] == [1] * N
     with pytest.raises(IndexError, match="out of bounds"):
         forecast[N]
+
+
+def every_kind():
+    """Laws of all kinds by name."""
+    smooth, bounded = LAWS["spline"](), LAWS["bounded"]()
+    parts = {name: make() for name, make in LAWS.items()}
+    parts["linear"] = PooledLaw([smooth, bounded], [0.5, 0.5])
+    parts["probit"] = PooledLaw([smooth, smooth], [0.5, 0.5], "probit")
+    bent = ProbitMap([-1.0, 1.0], [-1.0, 1.2], [1.0, 1.0])
+    mapped = {
+        f"{name} mapped": recalibrate_law(law, bent) for name, law in parts.items()
+    }
+    return {**parts, **mapped}
+
+
+@pytest.mark.parametrize("name", every_kind())
+def test_no_rows_give_empty_answers(name):
+    none = PredictiveDistribution(every_kind()[name])[[]]
+    assert len(none) == len(none[[]]) == len(none[:0]) == 0
+    for method in POINTWISE:
+        assert getattr(none, method)(0.5).shape == (0,)
+        assert getattr(none, method)(np.full((3, 1), 0.5)).shape == (3, 0)
+    for method in ("mean", "var", "std", "skew", "kurtosis", "median", "mode"):
+        assert getattr(none, method)().shape == (0,)
+    assert none.entropy().shape == none.expect(np.square).shape == (0,)
+    assert none.interval().shape == none.hdi().shape == (0, 2)
+    assert none.hdi_regions() == []
+    assert none.rvs(4).shape == (4, 0)
+    assert none.quantiles([0.1, 0.9]).shape == none.cdf_at([0.0, 1.0]).shape == (0, 2)
+    assert [part.shape for part in none.partial_means(1.0)] == [(0,), (0,)]
+    assert [part.shape[0] for part in none.law.nodes()] == [0, 0]
+    assert len(recentre(none.law, np.empty(0))) == 0
 
 
 def test_immutable_pickled_shown(forecast):

@@ -158,7 +158,8 @@ class TestTargets:
         y = (3.0 * X[:, 0] + rng.uniform(size=200)).round()
         model = DistributionEnsemble(members(), random_state=0).fit(X, y)
         law = model.predict_dist(X).law
-        assert_array_equal(law.values, np.unique(y))
+        assert_array_equal(law.values[:5], np.unique(y))
+        assert law.probabilities[:, 5:].max() < 0.05  # of values never met
         assert_allclose(law.probabilities.sum(axis=1), 1.0)
 
     def test_mixed(self, rng):

@@ -7,7 +7,7 @@ from localexpert.experts.feature_codes import FeatureCodes
 
 
 def learn(column, rows=None):
-    X = np.asarray(column, dtype=np.float32)[:, None]
+    X = np.asarray(column, dtype=np.float64)[:, None]
     features = FeatureCodes.learn(X, np.arange(len(X)) if rows is None else rows)
     return features.codes[0], features.cuts[0]
 
@@ -20,7 +20,7 @@ def test_few_values_get_a_bin_each():
 
 
 def test_many_values_get_bins_of_as_many_rows(rng):
-    column = rng.lognormal(size=4000).astype(np.float32)
+    column = rng.lognormal(size=4000)
     codes, _ = learn(column)
     sizes = np.bincount(codes, minlength=256)
     assert sizes[255] == 0
@@ -29,7 +29,7 @@ def test_many_values_get_bins_of_as_many_rows(rng):
 
 
 def test_frequent_values_take_no_bins_from_the_rest(rng):
-    column = rng.normal(size=4000).astype(np.float32)
+    column = rng.normal(size=4000)
     column[:2000] = 0.0
     codes, _ = learn(column)
     assert np.unique(codes[2000:]).size > 240
@@ -38,12 +38,12 @@ def test_frequent_values_take_no_bins_from_the_rest(rng):
 
 @pytest.mark.parametrize("n_values", [2, 255, 256, 3000])
 def test_codes_are_the_number_of_cuts_below(rng, n_values):
-    column = rng.integers(0, n_values, 4000).astype(np.float32) / 7.0
+    column = rng.integers(0, n_values, 4000) / 7.0
     codes, cuts = learn(column)
     np.testing.assert_array_equal(codes, (column[:, None] > cuts).sum(axis=1))
     assert (np.diff(cuts[np.isfinite(cuts)]) > 0.0).all()
     # A cut lies midway between two values that were seen.
-    values = np.unique(column).astype(np.float64)
+    values = np.unique(column)
     assert np.isin(cuts[np.isfinite(cuts)], 0.5 * values[:-1] + 0.5 * values[1:]).all()
 
 

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localexpert.experts.thresholds import (
+    cuts_between,
     find_atoms,
     is_discrete,
+    lattice_step,
     place_thresholds,
     threshold_widths,
 )
@@ -157,6 +159,60 @@ def test_is_discrete(rng):
     assert not is_discrete(rng.integers(0, 101, 50_000))
     with pytest.raises(ValueError, match="`max_values` must be at least 1, got 0"):
         is_discrete([1.0, 1.0], 0)
+
+
+def test_values_that_are_met_once_are_few_and_not_discrete(rng):
+    claims = np.concatenate([np.zeros(500), rng.lognormal(7.0, 1.0, 40)])
+    assert not is_discrete(claims)
+    # Counts may be met once, and so may a few of many prices.
+    assert is_discrete(np.repeat([0.0, 1.0, 2.0, 3.0, 5.0], [20, 9, 1, 1, 1]))
+    prices = np.array([0.99, 1.49, 1.99, 4.99, 9.99, 24.99])
+    assert is_discrete(np.repeat(prices, [9, 5, 8, 4, 1, 1]))
+    assert not is_discrete(np.repeat(prices, [20, 5, 1, 1, 1, 1]))
+
+
+def test_weights_decide_as_repetitions_do(rng):
+    for values in (rng.integers(0, 45, 60), rng.normal(size=30), np.arange(60.0)):
+        weight = rng.integers(0, 6, len(values))
+        for power in (1, 2):
+            y = np.asarray(values, dtype=float) ** power
+            copies = np.repeat(y, weight)
+            assert is_discrete(y, sample_weight=weight) == is_discrete(copies)
+            np.testing.assert_array_equal(
+                find_atoms(y, 0.03, sample_weight=weight), find_atoms(copies, 0.03)
+            )
+    assert is_discrete(np.arange(9.0), sample_weight=np.full(9, 2.0))
+    assert not is_discrete(np.arange(9.0) ** 2, sample_weight=np.full(9, 1.9))
+    r, weight = rng.normal(size=100), np.full(100, 10.0)
+    np.testing.assert_array_equal(
+        place_thresholds(r, 5, sample_weight=weight, tails=True),
+        place_thresholds(np.repeat(r, 10), 5, tails=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([0, 1, 2, 5], 1.0),
+        ([0, 1, 2, 14], None),
+        ([0.1, 0.2, 0.1 + 0.2, 0.5], 0.1),
+        ([0.0, 1.0, 2.5], None),
+        (np.float32([19.99, 20.0, 20.01, 20.03]), 0.01),
+        ([3.0, 8.0], 5.0),
+        ([3.0], None),
+    ],
+)
+def test_lattice_step(values, step):
+    got = lattice_step(np.asarray(values, dtype=float))
+    assert got == (None if step is None else pytest.approx(step, rel=1e-4))
+
+
+def test_cuts_part_all_values(rng):
+    near = 0.3 + np.arange(9) * np.spacing(0.3)
+    for values in (near, np.sort(rng.normal(size=9)), np.array([-1.7e308, 1.7e308])):
+        cuts = cuts_between(values)
+        assert (cuts >= values[:-1]).all()
+        assert (cuts < values[1:]).all()
 
 
 def test_find_atoms(rng):

@@ -162,3 +162,10 @@ def test_rounded_sums_are_made_exact():
 def test_refusals(values, probabilities, message):
     with pytest.raises(ValueError, match=message):
         DiscreteLaw(values, probabilities)
+
+
+def test_entropy_of_probabilities_that_underflow_as_densities():
+    rare = DiscreteLaw([-1e200, 0.0, 1e200], [[1e-300, 0.5, 0.5]])
+    even = DiscreteLaw([-1e200, 0.0, 1e200], [[0.0, 0.5, 0.5]])
+    assert rare.entropy() == pytest.approx(even.entropy(), rel=1e-12)
+    assert np.isfinite(even.entropy()).all()

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, xlogy
 
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -294,3 +294,103 @@ class TestObject:
             PooledLaw([DiscreteLaw([0.0], [[1.0]])], [1.0])
         with pytest.raises(ValueError, match="`kind`"):
             pool_laws(laws, WEIGHTS, "geometric")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scores", [None, WIDER], ids=["plain", "mapped"])
+def test_entropies_are_integrals(kind, scores):
+    law = PooledLaw([kinked_law(seed) for seed in (1, 2)], [0.5, 0.5], kind, scores)
+    y, dy = dense(law, law.kinks())
+    density = law.pdf(y)
+    want = -(xlogy(density, density) * dy).sum(axis=1)
+    assert_allclose(law.entropy(), want, atol=1e-4)
+    assert_allclose((dy * density).sum(axis=1), 1.0, atol=1e-5)
+
+
+def kinked_law(seed, n=6):
+    """Rows whose curves are steep here and flat there."""
+    rng = np.random.default_rng(seed)
+    base = BaseCDF.fit(rng.gamma(2.0, size=1500))
+    knots = np.linspace(-2.5, 2.5, 7)
+    chords = 0.4 + rng.gamma(4.0, 0.25, (n, 6))
+    values = np.hstack([np.zeros((n, 1)), np.cumsum(chords * np.diff(knots), axis=1)])
+    slopes = np.column_stack([chords[:, :1], chords])
+    slopes[:, 1:-1] = 2.0 / (1.0 / chords[:, 1:] + 1.0 / chords[:, :-1])
+    values -= values.mean(axis=1, keepdims=True)
+    frame = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    return SplineLaw(*frame, knots, values, slopes, base)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scores", [None, WIDER], ids=["plain", "mapped"])
+def test_nothing_lies_beyond_infinity(laws, kind, scores):
+    ends = np.tile([-np.inf, np.inf], (6, 1))
+    # Shares of a sum that is a little less than 1.
+    law = PooledLaw(laws, np.full(3, (1.0 - 1e-15) / 3.0), kind, scores)
+    assert_array_equal(law.cdf(ends), ends > 0.0)
+    assert_array_equal(law.sf(ends), ends < 0.0)
+    masses = np.random.default_rng(0).dirichlet(np.ones(8), 6)[:, :7]
+    mixed = MixedLaw(np.arange(7.0), masses, law, np.ones(7))
+    assert_array_equal(mixed.cdf(ends), ends > 0.0)
+    assert_array_equal(mixed.sf(ends), ends < 0.0)
+
+
+def straight_law(center, scale, n=3):
+    """Rows of the base distribution itself, which is symmetric about 0."""
+    base = BaseCDF.fit(ndtri((np.arange(2000) + 0.5) / 2000))
+    one = np.ones((n, 1))
+    frame = np.full(n, center), np.full(n, scale)
+    return SplineLaw(*frame, [0.0], 0.0 * one, one, base)
+
+
+POOLS = {
+    "bent": lambda: [spline_law(1, 3), spline_law(2, 3)],
+    # Roots near 0, where floats are far finer than scores.
+    "symmetric": lambda: [straight_law(-1.0, 1.0), straight_law(1.0, 1.0)],
+    "nested": lambda: [straight_law(0.0, 1e-3), straight_law(0.0, 10.0)],
+    # A gap between, where scores stand still, and floats far coarser than scores.
+    "apart": lambda: [straight_law(-20.0, 0.1), straight_law(20.0, 0.1)],
+    "far": lambda: [straight_law(1e9, 1.0), straight_law(1e9 + 1.0, 1.0)],
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_quantiles_take_few_steps(name, kind, rng, monkeypatch):
+    law = PooledLaw(POOLS[name](), [0.4, 0.6], kind)
+    asked, real = [], PooledLaw._own_density
+
+    def counted(self, y):
+        asked.append(y.size)
+        return real(self, y)
+
+    monkeypatch.setattr(PooledLaw, "_own_density", counted)
+    q = rng.uniform(size=(3, 500))
+    y = law.ppf(q)
+    # It took 200 steps, all of them for all quantiles, while one was not found.
+    assert sum(asked) <= 25 * q.size
+    ulp = np.spacing(np.abs(y))
+    slack = 1e-13 + 4.0 * ulp * law.pdf(y)
+    assert (np.abs(law.cdf(y) - q) <= slack).all()
+    assert (law.cdf(y + 4.0 * ulp) >= q - 1e-15).all()
+    assert (law.cdf(y - 4.0 * ulp) <= q + 1e-15).all()
+    # Each is found by itself, whatever else is asked for.
+    np.testing.assert_allclose(law.ppf(q[:, 7:8]), y[:, 7:8], rtol=1e-15, atol=1e-15)
+
+
+def test_quantiles_of_tails_without_moments_are_found():
+    base = BaseCDF.fit(ndtri((np.arange(2000) + 0.5) / 2000))
+    heavy = BaseCDF(base.points, base.levels, base.slopes, (3.0, 3.0))
+    one = np.ones((2, 1))
+    members = [
+        SplineLaw([0.0, 5.0], [1.0, 2.0], [0.0], 0.0 * one, one, which)
+        for which in (base, heavy)
+    ]
+    q = np.tile([1e-12, 1e-6, 0.5, 1.0 - 1e-6, 1.0 - 1e-12], (2, 1))
+    law = PooledLaw(members, [0.5, 0.5])
+    y = law.ppf(q)
+    assert np.abs(y).max() > 1e20
+    assert_allclose(law.cdf(y[:, :3]), q[:, :3], rtol=1e-10)
+    assert_allclose(law.sf(y[:, 3:]), 1.0 - q[:, 3:], rtol=1e-10)
+    # Undefined beside an infinite one, and no warning about it.
+    assert not np.isfinite(law.moments()[:, 1]).any()

@@ -164,7 +164,7 @@ def test_density_is_that_of_the_cdf(name, map_name):
     away = np.zeros(brute.y.shape)
     if new.has_jumps:  # step off the atoms, where the density is mass / width
         at_atom = np.isin(brute.y, law.atoms)
-        away[at_atom] = 1e-9
+        away[at_atom] = 1e-6
         held = new.masses.sum(axis=1)
         atoms = np.tile(new.atoms, (len(new), 1))
         density = np.where(new.masses > 0, new.masses / new.widths, new.pdf(atoms))

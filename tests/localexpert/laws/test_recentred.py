@@ -94,3 +94,40 @@ def test_moments_after_two_maps_are_sums_over_quantiles():
     draws = both.ppf(0.5 * (nodes + 1.0) * np.ones((4, 1)))
     mean = draws @ (0.5 * weights)
     assert both.moments()[:, 0] == pytest.approx(mean, rel=1e-4)
+
+
+def test_few_evaluations_find_the_means(monkeypatch):
+    rows, law = [], spline_law("gaussian", (-1.5, 9.0))
+    real = RecalibratedLaw.moments
+
+    def counted(self):
+        rows.append(len(self))
+        return real(self)
+
+    monkeypatch.setattr(RecalibratedLaw, "moments", counted)
+    mean, variance = law.moments()[:, :2].T
+    for step in (-0.3, 0.1, 0.3):
+        rows.clear()
+        recentre(law, np.clip(mean + step * np.sqrt(variance), -1.4, 8.9))
+        assert sum(rows) <= 8 * len(law)
+
+
+def heavy_law(shape):
+    """Rows beside an atom with tails that have few moments."""
+    heavy = spline_law("gaussian", shape=shape).take([0, 0])
+    return MixedLaw([0.0], np.full((2, 1), 0.3), heavy, [1.0])
+
+
+def test_an_infinite_variance_is_no_hindrance():
+    law = heavy_law(0.75)
+    assert np.isfinite(law.moments()[:, 0]).all()
+    assert not np.isfinite(law.moments()[:, 1]).any()
+    moved = recentre(law, np.array([0.2, -0.2]))
+    assert moved.moments()[:, 0] == pytest.approx([0.2, -0.2], abs=1e-6)
+
+
+def test_a_mean_that_is_not_defined_stays_so():
+    law = heavy_law(9.0)
+    assert not np.isfinite(law.moments()[:, 0]).any()
+    moved = recentre(law, np.zeros(2))
+    assert moved.masses == pytest.approx(law.masses, abs=1e-12)

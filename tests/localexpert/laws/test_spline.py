@@ -535,3 +535,65 @@ def test_bounds_without_mass_are_refused():
     flat = [[-0.5, 0.0, 0.0, 0.5]], [[1.0, 0.0, 0.0, 1.0]]
     with pytest.raises(ValueError, match=r"`bounds` must hold some of the probability"):
         SplineLaw([0.0], [1.0], [-1.0, -0.5, 0.5, 1.0], *flat, base, (-0.2, 0.2))
+
+
+def near_law(bounds):
+    """Rows of bent curves between bounds."""
+    rng = np.random.default_rng(5)
+    base = BaseCDF.fit(rng.gamma(2.0, size=2000) - 2.0)
+    knots = np.linspace(-2.0, 2.0, 9)
+    values = 1.3 * knots + 0.1 * np.sin(3.0 * knots) * rng.normal(size=(4, 1))
+    slopes = np.full(values.shape, 1.2)
+    return SplineLaw(
+        rng.normal(size=4), np.ones(4), knots, values, slopes, base, bounds
+    )
+
+
+@pytest.mark.parametrize("end", [2.0, 0.1, 0.0, -1.0])
+@pytest.mark.parametrize("distance", 10.0 ** -np.arange(1.0, 17.0))
+def test_tails_beside_a_bound_keep_their_digits(end, distance):
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    for side in (1.0, -1.0):
+        law = near_law((-np.inf, end) if side > 0.0 else (end, np.inf))
+        y = np.full((4, 1), end - side * distance)
+        width = np.abs(end - y)
+        shares = np.linspace(0.0, 1.0, 201)
+        start = np.sort(end - side * width * shares, axis=1)
+        inner = law.kinks()
+        borders = np.hstack([start, np.clip(inner, start[:, :1], start[:, -1:])])
+        borders.sort(axis=1)
+        gaps = np.diff(borders, axis=1)[:, :, None]
+        at = (borders[:, :-1, None] + 0.5 * gaps * (1.0 + nodes)).reshape(4, -1)
+        want = (law.pdf(at) * (0.5 * gaps * weights).reshape(4, -1)).sum(axis=1)
+        got = (law.sf(y) if side > 0.0 else law.cdf(y))[:, 0]
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_a_narrow_support_holds_all_probability():
+    law = near_law((0.3, 0.3 + 1e-9))
+    y = np.tile(0.3 + np.array([-1.0, 0.0, 0.25e-9, 0.5e-9, 1e-9, 2e-9]), (4, 1))
+    cdf = law.cdf(y)
+    np.testing.assert_allclose(cdf + law.sf(y), 1.0, rtol=1e-12)
+    share = (y[0] - 0.3) / ((0.3 + 1e-9) - 0.3)
+    np.testing.assert_allclose(
+        cdf, np.tile(np.clip(share, 0.0, 1.0), (4, 1)), atol=1e-8
+    )
+
+
+def test_densities_are_finite_as_far_as_floats_go():
+    y = np.tile([-1e308, -1e200, 1e160, 1e300, 1.7e308], (4, 1))
+    for bounds in ((-np.inf, np.inf), (0.0, np.inf)):
+        inside = y >= bounds[0]
+        log_density = near_law(bounds).logpdf(y)
+        assert np.isfinite(log_density[inside]).all()
+        assert (log_density[~inside] == -np.inf).all()
+    assert (near_law((0.0, np.inf)).logpdf(np.full((4, 1), np.inf)) == -np.inf).all()
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9, 0.999])
+def test_regions_reach_a_bound_that_cuts_the_density_off(coverage):
+    law = near_law((4.0, np.inf))
+    for i, region in enumerate(law.densest_regions(np.full(4, coverage))):
+        assert region[0, 0] == 4.0
+        held = np.diff(law.take([i]).cdf(region), axis=1).sum()
+        assert held == pytest.approx(coverage, abs=0.01)

@@ -33,7 +33,8 @@ def outcomes(scores):
 
 def test_the_curve_maximises_the_penalised_likelihood(rng):
     z = 0.8 * rng.normal(size=400) + 0.2
-    cells = PitCells.of(z[:, None], np.ones(400), np.zeros(400, dtype=np.int64), 1)
+    fold = np.zeros(400, dtype=np.int64)
+    cells = PitCells.of(z[:, None], 8.0, np.ones(400), fold, 1)
     strength = 40.0
     got = fit_curve(cells, strength)
     knots = np.linspace(-2.4, 2.4, 9)
@@ -88,6 +89,42 @@ def test_nothing_is_changed_for_noise(n):
         assert unchanged[-1] == (fitted.strength_ == np.inf)
     assert np.mean(changes) > -0.005
     assert np.mean(unchanged) > 0.6
+
+
+def true_jumps(kind, n, rng):
+    """Forecasts of the named kind that are right, and outcomes of them."""
+    p = {"one": 1.0, "coin": 0.5, "rare": 0.1, "varied": rng.beta(1, 1, n)}[kind]
+    p = np.broadcast_to(p, n)
+    law = DiscreteLaw([0.0, 1.0], np.column_stack([1.0 - p, p]))
+    return law, (rng.uniform(size=n) < p).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["one", "coin", "rare", "varied"])
+@pytest.mark.parametrize("n", [500, 4000])
+def test_right_forecasts_with_jumps_are_left_alone(kind, n):
+    moved = []
+    for seed in range(8):
+        law, y = true_jumps(kind, n, np.random.default_rng([seed, n]))
+        fitted = PitRecalibration(random_state=seed).fit(law, y)
+        moved.append(fitted.strength_ < np.inf)
+    # As often as noise is taken for something where forecasts are smooth.
+    assert sum(moved) <= 2
+
+
+def test_cells_hold_jumps_spread_as_the_normal_law(rng):
+    ends = np.sort(rng.normal(size=(50, 2)), axis=1)
+    ends[:10, 0], ends[10:20, 1] = -np.inf, np.inf
+    ends[20:30, 1] = ends[20:30, 0] + 1e-9
+    weight = rng.uniform(size=50)
+    cells = PitCells.of(ends, 7.0, weight, np.arange(50) % 2, 2)
+    assert cells.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
+    levels = (np.arange(4000) + 0.5) / 4000
+    low, high = ndtr(ends).T
+    z = ndtri(low[:, None] + levels * (high - low)[:, None])
+    for power in (1, 2, 4):
+        want = weight @ (z**power).mean(axis=1)
+        got = (cells.weight * cells.scores**power).sum()
+        assert got == pytest.approx(want, rel=5e-3, abs=1e-3)
 
 
 def test_two_rows_are_enough_to_do_nothing():
@@ -243,6 +280,15 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
             assert np.isfinite(new.logpdf(y[:, None])).all()
             q = rng.uniform(size=(n, 1))
             np.testing.assert_allclose(new.cdf(new.ppf(q)), q, atol=1e-6)
+
+
+def test_draws_are_not_those_of_the_outcomes():
+    n = 999
+    y = (np.random.default_rng(4).uniform(size=n) > 0.5).astype(float)
+    law = DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5))
+    levels = np.linspace(0.05, 0.95, 19)
+    fitted = ConformalRecalibration(random_state=4).fit(law, y)
+    np.testing.assert_allclose(fitted.map_(levels), levels, atol=0.06)
 
 
 def test_seeds_repeat():

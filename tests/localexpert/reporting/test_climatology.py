@@ -33,12 +33,21 @@ def test_continuous(rng, n):
 
 
 def test_discrete_with_weights(rng):
-    sample = rng.integers(4, size=60).astype(float)
-    weight = rng.integers(3, size=60).astype(float)
-    climate = Climatology.of(model_of("discrete"), sample, weight)
+    sample = rng.integers(4, size=600).astype(float)
+    weight = rng.integers(3, size=600).astype(float)
+    model = model_of("discrete", bounds=(-np.inf, np.inf))
+    climate = Climatology.of(model, sample, weight)
     y = np.arange(4.0)
     want = sample_crps(y, np.repeat(sample, weight.astype(int)))
     assert crps_score(y, climate.dist(4)) == pytest.approx(want, abs=1e-12)
+
+
+def test_a_discrete_target_may_take_new_values():
+    sample = np.repeat([0.0, 1.0, 2.0, 4.0], [60, 30, 8, 1])
+    model = model_of("discrete", bounds=(-np.inf, 6.0))
+    dist = Climatology.of(model, sample, None).dist(3)
+    np.testing.assert_array_equal(dist.law.values, np.arange(7.0))
+    assert np.isfinite(dist.log_score([3.0, 5.0, 6.0])).all()
 
 
 @pytest.mark.parametrize("n", [600, 9000])

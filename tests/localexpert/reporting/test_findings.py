@@ -1,5 +1,7 @@
 """Words follow from tests, and tests see what is there and no more."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -18,6 +20,7 @@ from localexpert.reporting.findings import (
 )
 from localexpert.reporting.groups import Grouping
 from localexpert.reporting.limits import find_limits
+from localexpert.reporting.training import Training
 
 
 class TestCoverage:
@@ -131,6 +134,16 @@ class TestDrift:
         assert "otherwise than in training: x2 (distance" in told
         assert "x0 (" not in told
         assert measure_features(evidence)[2].distance > 0.3
+
+    def test_draws_the_samples_apart(self):
+        # One and the same outcome everywhere: a PIT value is its draw.
+        y = np.zeros(300)
+        oof = PredictiveDistribution(DiscreteLaw([0.0], np.ones((300, 1))))
+        evidence = gather(Coin(), np.zeros((300, 1)), y)
+        training = Training(y, np.ones(300), oof)
+        found = find_drift(replace(evidence, dist=oof, training=training))
+        assert "PIT values, p = 1)" not in words(found, "fine")
+        assert "PIT values, p = " in words(found, "fine")
 
     def test_of_gaps(self, case):
         _, X, y = case

@@ -1,0 +1,64 @@
+"""Ctrl-C: code 130 and silence, whenever it comes."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from localexpert.cli.interrupt import clean_up_first, leave_at_once
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+
+
+def test_while_modules_are_imported():
+    # Python tells on stderr what it has imported.
+    command = [sys.executable, "-X", "importtime", "-m", "localexpert", "--help"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not process.stderr.readline().rstrip().endswith("cli.interrupt"):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert "localexpert.cli.main" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "orig", "mine"),
+    [
+        (["/usr/bin/localexpert", "fit"], [], True),
+        (["-m", "fit"], ["python", "-m", "localexpert", "fit"], True),
+        (["-m", "fit"], ["python", "-m", "other", "fit"], False),
+        (["train.py"], ["python", "train.py"], False),
+        ([], [], False),
+    ],
+)
+def test_programs_that_import_the_package_keep_their_ways(
+    monkeypatch, words, orig, mine
+):
+    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setattr(sys, "orig_argv", orig)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    try:
+        leave_at_once()
+        changed = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        clean_up_first()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert changed == mine
+
+
+def test_who_ignores_it_goes_on_ignoring(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["localexpert"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        leave_at_once()
+        clean_up_first()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

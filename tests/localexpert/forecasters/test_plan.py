@@ -1,0 +1,151 @@
+"""Which road a target takes, and that a weight is a number of repetitions on it."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from localexpert import LocalExpertRegressor
+from tests.localexpert.regressor.test_regressor import fast
+
+THIRD = 0.1 + 0.2  # one float above .3
+
+
+def exact(**parameters):
+    """A regressor of which all stages know weights."""
+    shared = {"center": LinearRegression(), "n_thresholds": 9, "random_state": 0}
+    return LocalExpertRegressor(LogisticRegression(), **{**shared, **parameters})
+
+
+@pytest.fixture
+def targets(rng):
+    X = rng.normal(size=(240, 3))
+    f = X[:, 0] + 0.5 * X[:, 1]
+    dry = rng.uniform(size=240) < 0.35
+    return X, {
+        "discrete": rng.poisson(np.exp(0.5 + 0.4 * f)).astype(float),
+        "mixed": np.where(dry, 0.0, np.exp(f + rng.normal(size=240))),
+        "continuous": f + rng.normal(size=240),
+    }
+
+
+def folds_of(part):
+    return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(3)]
+
+
+@pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
+@pytest.mark.parametrize("frame", [None, "center"])
+def test_weights_are_repetitions(rng, targets, kind, frame):
+    X, y = targets[0], targets[1][kind]
+    weight, part = rng.integers(0, 5, 240), rng.integers(0, 3, 240)
+    rows = np.repeat(np.arange(240), weight)
+    one = exact(frame=frame, cv=folds_of(part)).fit(X, y, sample_weight=weight)
+    many = exact(frame=frame, cv=folds_of(part[rows])).fit(X[rows], y[rows])
+    for model in (one, many):
+        assert model.report_.target == kind
+    np.testing.assert_allclose(one.thresholds_, many.thresholds_, rtol=1e-9, atol=1e-9)
+    if kind == "mixed":
+        assert one.forecaster_.atoms.tolist() == many.forecaster_.atoms.tolist() == [0]
+        assert one.forecaster_.widths_ == pytest.approx(many.forecaster_.widths_)
+    grid = np.quantile(y, np.linspace(0.02, 0.98, 25))
+    first, second = (model.predict_dist(X) for model in (one, many))
+    np.testing.assert_allclose(first.cdf_at(grid), second.cdf_at(grid), atol=1e-8)
+    np.testing.assert_allclose(first.logpdf(y), second.logpdf(y), atol=1e-6)
+    oof = one.oof_distribution_[rows].cdf_at(grid)
+    np.testing.assert_allclose(oof, many.oof_distribution_.cdf_at(grid), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
+def test_few_heavy_rows_take_the_road_of_their_copies(targets, kind):
+    X, y = targets[0][:80], targets[1]["continuous"][:80]
+    if kind == "discrete":  # 50 uneven values, in fewer than twice as many rows
+        y = (np.arange(80.0) % 50) ** 2
+    if kind == "mixed":
+        y[:2] = 0.0
+    weight = np.full(80, 6)
+    rows = np.repeat(np.arange(80), weight)
+    one, many = fast().fit(X, y, sample_weight=weight), fast().fit(X[rows], y[rows])
+    assert one.report_.target == many.report_.target == kind
+
+
+@pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
+def test_rows_without_weight_are_absent(targets, kind):
+    X, y = targets[0], targets[1][kind]
+    more = np.concatenate([X[:40], X]), np.concatenate([y[:40] + 1e3, y])
+    weight = np.repeat([0.0, 1.0], [40, 240])
+    one = exact(frame="center").fit(X, y)
+    other = exact(frame="center").fit(*more, sample_weight=weight)
+    grid = np.quantile(y, np.linspace(0.02, 0.98, 25))
+    first, second = (model.predict_dist(X).cdf_at(grid) for model in (one, other))
+    np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+def test_amounts_beside_zeros_are_mixed(rng):
+    X = rng.uniform(size=(540, 3))
+    y = rng.permutation(np.concatenate([np.zeros(500), rng.lognormal(7.0, 1.0, 40)]))
+    model = fast().fit(X, y)
+    assert model.report_.target == "mixed"
+    assert np.isfinite(model.predict_dist(X[:3]).log_score(2.0 * y.max())).all()
+    # Of so few there is no smooth rest; a new amount is possible all the same.
+    y[np.flatnonzero(y)[8:]] = 0.0
+    model = fast().fit(X, y)
+    assert model.report_.target == "discrete"
+    assert np.isfinite(model.predict_dist(X[:3]).log_score(1.5 * y.max())).all()
+
+
+def test_a_count_may_exceed_all_that_were_met(rng):
+    X = rng.uniform(size=(300, 2))
+    y = rng.poisson(1.0 + 3.0 * X[:, 0]).astype(float)
+    model = fast().fit(X, y)
+    dist = model.predict_dist([[0.0, 0.5], [1.0, 0.5]])
+    beyond = dist.sf(y.max())
+    assert (beyond > 0.0).all()
+    assert beyond[1] > beyond[0]  # where greater counts are expected
+    assert (beyond < 0.01).all()
+    assert np.isfinite(dist.log_score(y.max() + 3.0)).all()
+    assert dist.law.support[0] == 0.0
+    model = fast(bounds=(0, y.max())).fit(X, y)
+    assert model.predict_dist(X[:3]).law.support[1] == y.max()
+
+
+def test_a_coin_has_two_sides(rng):
+    X = rng.uniform(size=(60, 2))
+    law = fast().fit(X, rng.integers(0, 2, 60)).predict_dist(X).law
+    assert law.values.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.2, 0.3, THIRD],
+        [0.1, 0.2, 0.3, THIRD, 0.5, np.nextafter(0.5, 1.0)],
+        [*np.cumsum(np.full(10, 0.1)), *(np.arange(1, 11) / 10)],
+    ],
+)
+def test_values_that_differ_by_rounding_are_one(rng, values):
+    X = rng.uniform(size=(300, 2))
+    y = rng.choice(values, 300)
+    model = fast(stacker="auto").fit(X, y)
+    assert model.report_.target == "discrete"
+    law = model.predict_dist(X[:5]).law
+    np.testing.assert_allclose(law.values, np.unique(np.round(values, 9)))
+    dist = model.predict_dist(X[:5])
+    np.testing.assert_allclose(dist.cdf(0.3), dist.cdf(THIRD))
+    shares = [np.mean(np.isclose(y, v)) for v in law.values]
+    np.testing.assert_allclose(law.probabilities.mean(axis=0), shares, atol=0.15)
+
+
+def test_an_atom_is_one_in_spite_of_rounding(rng):
+    X, y = rng.uniform(size=(400, 2)), rng.normal(size=400)
+    y[:100], y[100:160] = 0.3, THIRD
+    model = fast().fit(X, y)
+    assert model.forecaster_.atoms.tolist() == [0.3]
+    assert model.predict_dist(X).law.masses.mean() == pytest.approx(0.4, abs=0.05)
+
+
+def test_floats_next_to_each_other_are_parted_where_they_are_all_there_is(rng):
+    X = rng.uniform(size=(300, 2))
+    values = 1.0 + np.arange(40) * np.spacing(1.0)
+    model = fast().fit(X, rng.choice(values, 300))
+    np.testing.assert_array_equal(model.forecaster_.values_, values)
+    probabilities = model.predict_dist(X[:5]).law.probabilities
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)

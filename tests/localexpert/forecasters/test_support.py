@@ -1,0 +1,103 @@
+"""What a discrete target may take beside the values that were met."""
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom, poisson
+
+from localexpert import DiscreteLaw
+from localexpert.forecasters.support import Support
+
+
+def support(values, weight, *bounds):
+    return Support.of(np.array(values, float), np.array(weight, float), *bounds)
+
+
+@pytest.mark.parametrize(
+    ("values", "weight"),
+    [
+        ([0, 1], [3, 1]),  # a coin, however few rows
+        ([1, 2, 3, 4, 5, 6], [100] * 6),  # a die
+        ([1, 2, 4, 8], [30, 30, 30, 30]),  # doses: gaps that are meant
+        ([2.0], [5]),
+    ],
+)
+def test_values_that_are_well_known_are_all(values, weight):
+    found = support(values, weight)
+    np.testing.assert_array_equal(found.values, values)
+    np.testing.assert_array_equal(found.shares, np.eye(len(values)))
+
+
+def test_counts_have_gaps_and_go_on_upwards():
+    found = support([0, 1, 2, 4], [50, 30, 9, 1])
+    np.testing.assert_array_equal(found.values, np.arange(9.0))
+    shares = found.shares
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    # What is well known keeps all that is said of it.
+    np.testing.assert_array_equal(shares[:2, :2], np.eye(2))
+    # 2 was met 9 times, and 3 beside it never: half a row in 9.
+    assert shares[2, 3] / shares[2, 2] == pytest.approx(0.5 / 9.0)
+    # 4 was met once: half a row on either side; further away there is less.
+    assert shares[3, 3] / shares[3, 4] == pytest.approx(0.5)
+    assert shares[3, 5:].sum() / shares[3, 4] == pytest.approx(0.5)
+    assert (np.diff(shares[3, 5:]) < 0.0).all()
+
+
+def test_no_bound_and_no_sign_is_crossed():
+    assert support([1, 2, 3, 4], [1, 9, 9, 1]).values[[0, -1]].tolist() == [0.0, 7.0]
+    assert support([-4, -2, -1], [1, 9, 1]).values[[0, -1]].tolist() == [-7.0, 0.0]
+    assert support([-1, 0, 1], [1, 9, 1]).values[[0, -1]].tolist() == [-3.0, 3.0]
+    bounded = support([1, 2, 3, 4], [1, 9, 9, 1], (1.0, 5.0))
+    assert bounded.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    grid = np.cumsum(np.full(9, 0.1))
+    assert support(grid, [1] * 9, (0.1, 1.0)).values[[0, -1]] == pytest.approx([0.1, 1])
+
+
+def test_uneven_values_go_on_by_the_mean_step():
+    prices = [0.99, 1.49, 4.99, 9.99]
+    found = support(prices, [30, 30, 9, 1])
+    np.testing.assert_allclose(found.values, [*prices, 12.99, 15.99, 18.99])
+
+
+def test_single_precision_leaves_a_lattice_a_lattice():
+    prices = np.float32([19.97, 19.98, 20.0, 20.01]).astype(float)
+    found = support(prices, [30, 1, 30, 30])
+    np.testing.assert_allclose(found.values, [19.97, 19.98, 19.99, 20, 20.01], 1e-6)
+
+
+def test_weights_need_not_be_whole():
+    tiny = support([0, 1, 2], [1e-9, 0.5, 30])
+    assert np.isfinite(tiny.shares).all()
+    np.testing.assert_allclose(tiny.shares.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("law", [poisson(1.5), poisson(10), nbinom(1, 0.1)])
+@pytest.mark.parametrize("n", [50, 500])
+def test_new_counts_cost_little(rng, law, n):
+    """Mean log loss over that of the truth, and the chance of what is impossible."""
+    y = np.arange(400.0)[:, None]
+    chance = law.pmf(y[:, 0])
+    loss, impossible, closed = [], [], []
+    for _ in range(100):
+        values, weight = np.unique(
+            law.rvs(size=n, random_state=rng), return_counts=True
+        )
+        found = support(values, weight)
+        given = DiscreteLaw(found.values, [(weight / n) @ found.shares]).pdf(y.T)[0]
+        loss.append(-chance @ np.log(np.maximum(given, 1e-9)) - law.entropy())
+        impossible.append(chance[given == 0.0].sum())
+        closed.append(1.0 - law.cdf(values.max()))
+    assert np.mean(impossible) < 0.1 * np.mean(closed)
+    assert 0.0 < np.mean(loss) < 40.0 / n
+
+
+def test_new_counts_are_half_as_likely_as_they_should_be_or_more(rng):
+    law, given, true = poisson(3.0), [], []
+    for _ in range(200):
+        values, weight = np.unique(
+            law.rvs(size=200, random_state=rng), return_counts=True
+        )
+        found = support(values, weight)
+        new = ~np.isin(found.values, values)
+        given.append(((weight / 200) @ found.shares)[new].sum())
+        true.append(1.0 - law.pmf(values).sum())
+    assert 0.4 < np.mean(given) / np.mean(true) < 2.0
