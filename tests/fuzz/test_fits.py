@@ -51,7 +51,7 @@ def draw_model(rng, X, bounds):
         cv=int(rng.integers(2, 4)),
         smoothing=pick(rng, 0.1, 10.0, "pchip", "smoothing_spline", "auto"),
         recalibrate=pick(rng, None, None, "pit"),
-        stacker=pick(rng, None, None, None, Ridge()),
+        stacker=pick(rng, None, None, None, Ridge(solver="svd")),
         bounds=bounds,
         n_jobs=1,
         random_state=0,
