@@ -24,7 +24,7 @@ from tests.calibration.storage.archives import (
     with_description,
 )
 
-SHARE = 0.1
+SHARE = 0.13
 pytestmark = pytest.mark.slow
 
 # What a file of some tens of kB may take at most.
