@@ -14,13 +14,16 @@ COVER := --cov=calibration --cov=localexpert --cov-report= --cov-fail-under=0
 # The least Python that pyproject.toml allows.
 OLDEST ?= python3.11
 
+# Attacks of the long form; those of the short one are `slow` tests.
+FUZZ_CASES ?= 20000
+
 # Where both exist, the kernels of both packages.
 KERNELS = $(wildcard calibration/_kernels localexpert/_kernels)
 KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: test-skpro test-xgboost test-oldest leg-skpro leg-xgboost leg-oldest
+.PHONY: fuzz test-skpro test-xgboost test-oldest leg-skpro leg-xgboost leg-oldest
 .PHONY: docs pictures clean
 
 help:
@@ -28,6 +31,7 @@ help:
 	@echo "make test    the whole suite, and how much of the packages it runs"
 	@echo "make test-skpro, test-xgboost    what needs these optional packages"
 	@echo "make test-oldest    the core on the oldest versions that are allowed"
+	@echo "make fuzz    random attacks, many more of them than in make test"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make bench   speed beside other libraries (short form)"
@@ -62,6 +66,10 @@ test-kernels: $(VENV)/.installed-test
 test-coverage: test-fast test-kernels
 	$(BIN)/coverage combine --keep --quiet .coverage.fast .coverage.kernels
 	$(BIN)/coverage report
+
+# A red case says how it is run again: make fuzz FUZZ_SEED=17
+fuzz: $(VENV)/.installed-test
+	FUZZ_CASES=$(FUZZ_CASES) $(PYTEST) -n 2 tests/fuzz
 
 # The optional packages have environments of their own, for they hold others below
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.

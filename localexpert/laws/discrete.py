@@ -155,7 +155,8 @@ class DiscreteLaw(Law):
         return self._integrals(y, 1)
 
     def moments(self) -> Float64Array:
-        mean = self.probabilities @ self.values
+        # Not a product of matrices, whose rounding depends on the other rows.
+        mean = (self.probabilities * self.values).sum(axis=1)
         away = self.values - mean[:, None]
         central = [(self.probabilities * away**k).sum(axis=1) for k in (2, 3, 4)]
         return np.column_stack([mean, *central])

@@ -201,7 +201,8 @@ class MixedLaw(Law):
         # A continuous part that is never seen may have infinite moments.
         inner[self.rest == 0.0] = 0.0
         w = self.rest
-        mean = self.masses @ self.atoms + w * inner[:, 0]
+        # Not a product of matrices, whose rounding depends on the other rows.
+        mean = (self.masses * self.atoms).sum(axis=1) + w * inner[:, 0]
         # E(Y - mean)^k is that of the atoms and of the continuous part, each about
         # the mean of the whole.
         c2, c3, c4 = inner[:, 1:].T

@@ -1,0 +1,214 @@
+"""What laws say of themselves against integrals over their CDF and density."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.laws import DiscreteLaw, MixedLaw
+from localexpert.laws.pooled_law import PooledLaw
+from localexpert.laws.scanned import ScannedLaw
+from tests.fuzz.laws import ROWS, Panels, draw_law, jumps_of
+
+SHARE = 0.35
+pytestmark = pytest.mark.slow
+
+EPSILON = np.finfo(np.float64).eps
+OF_VALUES = ("cdf", "cdf_left", "sf", "logpdf", "crps", "partial_means")
+
+
+# Sums of a row may be added in another order beside other rows.
+ROUNDING = {"rtol": 1e-10, "atol": 0.0}
+
+
+def test_law(seed):
+    rng = np.random.default_rng(seed)
+    law = draw_law(rng)
+    levels = np.sort(np.append(rng.uniform(size=(ROWS, 6)), [[1e-12], [1.0]], axis=1))
+    inner = law.ppf(levels)
+    spread = np.ptp(law.ppf(np.tile([0.1, 0.9], (ROWS, 1))), axis=1)
+    inner[~np.isfinite(inner)] = 0.0
+    outer = inner + spread[:, None] * rng.standard_t(2, size=inner.shape)
+    jumps = np.broadcast_to(jumps_of(law), (ROWS, len(jumps_of(law))))
+    y = np.sort(np.hstack([inner, outer, jumps]), axis=1)
+    panels = Panels(law, y)
+    check_probabilities(law, y)
+    check_quantiles(law, levels)
+    check_tails(law, panels)
+    check_losses(law, y, panels, spread)
+    check_whole_rows(law, panels)
+    check_intervals(law, float(rng.uniform(0.05, 0.98)))
+    check_draws(law, seed)
+    check_copies(law, y, levels)
+
+
+def check_probabilities(law, y):
+    at = np.hstack([np.full((ROWS, 1), -np.inf), y, np.full((ROWS, 1), np.inf)])
+    below, left, above = law.cdf(at), law.cdf_left(at), law.sf(at)
+    assert (np.diff(below, axis=1) >= -1e-14).all()
+    assert (np.diff(above, axis=1) <= 1e-14).all()
+    for values in (below, left, above):
+        assert ((values >= 0.0) & (values <= 1.0)).all()
+    assert (left <= below + 1e-14).all()
+    assert_allclose(below + above, 1.0, rtol=0.0, atol=1e-12)
+    assert_allclose(below[:, [0, -1]], np.tile([0.0, 1.0], (ROWS, 1)), atol=1e-300)
+    if not law.has_jumps:
+        assert_array_equal(left, below)
+    log_density, (low, high) = law.logpdf(y), law.support
+    assert not np.isnan(log_density).any()
+    assert (log_density < np.inf).all()
+    outside = (y < low) | (y > high)
+    # Values of a discrete law have cells that reach beyond the outermost.
+    assert isinstance(law, DiscreteLaw) or (log_density[outside] == -np.inf).all()
+    if not law.has_jumps:
+        assert np.isfinite(log_density[(y > low) & (y < high)]).all()
+
+
+def check_quantiles(law, levels):
+    scores = np.tile(np.linspace(-8.0, 8.0, 17), (ROWS, 1))
+    for y, below, above in (
+        (law.ppf(levels), levels, 1.0 - levels),
+        (law.ppf_scores(scores), ndtr(scores), ndtr(-scores)),
+    ):
+        assert (np.diff(y, axis=1) >= 0.0).all()
+        low, high = law.support
+        assert ((y >= low) & (y <= high)).all()
+        # A quantile is a float, and known no better than the centre of its row.
+        middle = law.ppf_scores(np.zeros(y.shape))
+        size = np.maximum(np.abs(np.where(np.isfinite(y), y, 0.0)), np.abs(middle))
+        step = 4.0 * EPSILON * size
+        lower, upper = y - step, y + step
+        assert (law.cdf(upper) >= below * (1.0 - 1e-6) - 1e-14).all()
+        assert (law.cdf_left(lower) <= below * (1.0 + 1e-6) + 1e-14).all()
+        # Beside a bound or a jump upper tails are differences.
+        plain = np.isinf(law.support).all() and not law.has_jumps
+        slack = 1e-300 if plain else 1e-14
+        assert (law.sf(upper) <= above * (1.0 + 1e-6) + slack).all()
+        if not law.has_jumps:
+            assert (law.sf(lower) >= above * (1.0 - 1e-6) - slack).all()
+
+
+def check_tails(law, panels):
+    """Small tails keep their digits: they are the density's integral to the end."""
+    if isinstance(law, DiscreteLaw):
+        return
+    density = np.exp(law.logpdf(panels.y))
+    atoms = law.masses if isinstance(law, MixedLaw) else np.zeros((ROWS, 0))
+    values = np.tile(jumps_of(law), (ROWS, 1))
+    # Beyond five deviations what is mapped beside atoms is so to first order only.
+    far = 3.0 if isinstance(law, MixedLaw) else 8.0
+    scores = np.tile([-far, -3.0, 0.0, 3.0, far], (ROWS, 1))
+    for y in law.ppf_scores(scores).T:
+        at = y[:, None]
+        under, over = panels.beside(density, y)
+        over += np.where(values > at, atoms, 0.0).sum(axis=1)
+        under += np.where(values <= at, atoms, 0.0).sum(axis=1)
+        slack = 1e-12 if isinstance(law, MixedLaw) else 1e-300
+        assert_allclose(law.sf(at)[:, 0], over, rtol=5e-3, atol=slack)
+        assert_allclose(law.cdf(at)[:, 0], under, rtol=5e-3, atol=slack)
+
+
+def slack_of(law):
+    """Return the error, as a share of the whole, that the sums of a law may have."""
+    smooth = law.continuous if isinstance(law, MixedLaw) else law
+    if isinstance(smooth, PooledLaw) and not smooth._is_sum:
+        return 0.1  # quantiles of the members, not its own, border its panels
+    return 2e-2 if isinstance(smooth, ScannedLaw) else 2e-3
+
+
+def check_losses(law, y, panels, spread):
+    crps, (below, above) = law.crps(y), law.partial_means(y)
+    share = 1.0 if slack_of(law) > 2e-3 else 1e-3
+    for j in range(y.shape[1]):
+        wanted = panels.losses(y[:, j])
+        got = crps[:, j], below[:, j], above[:, j]
+        for value, want in zip(got, wanted, strict=True):
+            size = 1e-12 * np.abs(y).max(axis=1) + share * spread
+            slack = slack_of(law) * (np.abs(want) + size)
+            assert (np.abs(value - want) <= slack).all(), (value, want)
+            assert (value >= 0.0).all()
+
+
+def check_whole_rows(law, panels):
+    moments, entropy, mode = law.moments(), law.entropy(), law.mode()
+    low, high = law.support
+    assert ((mode >= low) & (mode <= high)).all()
+    assert (moments[:, [1, 3]] >= 0.0)[np.isfinite(moments[:, [1, 3]])].all()
+    y, weights = law.nodes()
+    assert (weights >= 0.0).all()
+    assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-6)
+    values = jumps_of(law)
+    if isinstance(law, DiscreteLaw):
+        y, mass = np.tile(values, (ROWS, 1)), law.probabilities
+        log_density = np.where(mass > 0.0, law.logpdf(y), 0.0)
+    else:
+        y, log_density = panels.y, law.logpdf(panels.y)
+        mass = np.exp(log_density) * panels.dy
+        log_density = np.where(mass > 0.0, log_density, 0.0)
+    if isinstance(law, MixedLaw):
+        at = np.tile(values, (ROWS, 1))
+        y, mass = np.hstack([y, at]), np.hstack([mass, law.masses])
+        atoms = np.where(law.masses > 0.0, law.logpdf(at), 0.0)
+        log_density = np.hstack([log_density, atoms])
+    if not isinstance(law, DiscreteLaw):
+        tall = law.logpdf(mode[:, None])[:, 0]
+        held = np.where(mass > 0.0, log_density, -np.inf).max(axis=1)
+        assert (tall >= held - 20.0 * slack_of(law)).all(), (tall, held)
+    wanted = -(mass * log_density).sum(axis=1)
+    assert_allclose(entropy, wanted, rtol=0.0, atol=slack_of(law))
+    known = np.isfinite(moments).all(axis=1)
+    mean = (mass * y).sum(axis=1)[known]
+    away = y[known] - moments[known, :1]
+    variance = (mass[known] * away**2).sum(axis=1)
+    sd = np.sqrt(variance)
+    size = 1e-12 * np.abs(mean)
+    assert (np.abs(moments[known, 0] - mean) <= slack_of(law) * sd + size).all()
+    assert_allclose(
+        np.sqrt(moments[known, 1]), sd, rtol=slack_of(law), atol=size.max(initial=0.0)
+    )
+
+
+def check_intervals(law, coverage):
+    dist = PredictiveDistribution(law)
+    low, high = dist.hdi(coverage).T
+    assert (dist.prob_between(low, high) >= coverage - 1e-7).all()
+    central = dist.interval(coverage)
+    assert (high - low <= (central[:, 1] - central[:, 0]) * (1.0 + 1e-9)).all()
+    for i, regions in enumerate(dist.hdi_regions(coverage)):
+        assert (np.diff(regions.ravel()) >= 0.0).all()
+        held = dist[i].prob_between(regions[:, :1], regions[:, 1:]).sum()
+        assert held >= coverage - 0.02
+
+
+def check_draws(law, seed):
+    dist = PredictiveDistribution(law)
+    draws = dist.rvs(50, seed)
+    low, high = law.support
+    assert np.isfinite(draws).all()
+    assert ((draws >= low) & (draws <= high)).all()
+    assert_array_equal(draws, dist.rvs(50, seed))
+    scores = np.random.default_rng(seed).standard_normal((50, ROWS))
+    assert_array_equal(draws, law.ppf_scores(np.ascontiguousarray(scores.T)).T)
+
+
+def check_copies(law, y, levels):
+    """Rows in another order and a pickled law say the same, to the last bit."""
+    copy = pickle.loads(pickle.dumps(law))
+    other, single = law.take(np.array([1, 0])), law.take(slice(1, 2))
+    for name in OF_VALUES:
+        said = np.asarray(getattr(law, name)(y))
+        assert_array_equal(np.asarray(getattr(copy, name)(y)), said)
+        swapped = np.asarray(getattr(other, name)(y[::-1]))
+        assert_allclose(swapped[..., ::-1, :], said, **ROUNDING)
+        alone = np.asarray(getattr(single, name)(y[1:]))
+        assert_allclose(alone[..., 0, :], said[..., 1, :], **ROUNDING)
+    assert_array_equal(copy.ppf(levels), law.ppf(levels))
+    assert_allclose(other.ppf(levels[::-1])[::-1], law.ppf(levels), **ROUNDING)
+    for name in ("moments", "entropy", "mode"):
+        said = getattr(law, name)()
+        assert_array_equal(getattr(copy, name)(), said)
+        assert_allclose(getattr(other, name)()[::-1], said, rtol=1e-6)
+        assert_allclose(getattr(single, name)()[0], said[1], rtol=1e-6)
