@@ -26,8 +26,8 @@ _RESOLUTION = 2.0**-53
 # Near 0 floats resolve far more. Log-odds beyond this keep their order, not their size.
 _STRAIGHT = 53.0 * np.log(2.0)
 _LEAST = float(np.finfo(np.float64).tiny)
-# Scores that are no probabilities may be of this size: their fourth powers are finite
-# and, of those that differ by its inverse, none vanishes.
+# Scores that are no probabilities are taken as they are up to this size, and down to
+# its inverse: their fourth powers are finite and do not vanish.
 _LARGEST = 1e60
 # Ridge of maximum likelihood: weak enough (a few thousandths of a row) to leave the
 # estimate alone, strong enough to keep it finite where a threshold separates classes.
@@ -46,18 +46,21 @@ class LogOddsScale:
     [lower, upper] so that 0 and 1 have finite log-odds. Log-odds below those of
     2^-53, the least that 1 - s resolves too, enter as that bound minus
     log(1 + excess): they keep their order and lose their leverage. On the other two
-    scales x = s, clipped to [-1e60, 1e60].
+    scales x = s / unit, clipped to [-1e60, 1e60].
 
     Parameters
     ----------
     scale : {"probability", "logit", "real"}
     lower, upper : float
         Clipping bounds of the probability scale.
+    unit : float
+        1 unless the scores are mostly beyond 1e60, or below 1e-60.
     """
 
     scale: Scale
     lower: float = _LEAST
     upper: float = 1.0 - _RESOLUTION
+    unit: float = 1.0
 
     @classmethod
     def of(cls, scale: Scale, summary: ScoreSummary) -> LogOddsScale:
@@ -69,7 +72,7 @@ class LogOddsScale:
         likewise. Without exact zeros and ones the bound is what floats resolve.
         """
         if scale != "probability":
-            return cls(scale)
+            return cls(scale, unit=_unit_of(summary.scores))
         inner = summary.scores[(summary.scores > 0.0) & (summary.scores < 1.0)]
         # Hard labels have no inner score: count 0 and 1 as one success in n + 1.
         half = 0.5 / (summary.n + 1.0)
@@ -87,12 +90,34 @@ class LogOddsScale:
     def __call__(self, scores: Float64Array) -> Float64Array:
         """Return x of each score, shape (n,)."""
         if self.scale != "probability":
-            return np.clip(scores, -_LARGEST, _LARGEST)
+            # Of ends that overflow there is nothing to clip.
+            end = _LARGEST * self.unit
+            return np.clip(np.clip(scores, -end, end) / self.unit, -_LARGEST, _LARGEST)
         x: Float64Array = logit(np.clip(scores, self.lower, self.upper))
         # Only downwards: 1 - s resolves no more than 2^-53, so x never lies above
         # -_STRAIGHT's mirror image.
         excess = np.maximum(-_STRAIGHT - x, 0.0)
         return np.where(excess > 0.0, -_STRAIGHT - np.log1p(excess), x)
+
+
+def _unit_of(scores: Float64Array) -> float:
+    """Return 1, or near their median size where scores are extreme as a whole.
+
+    Refuse one that is too far out for the unit of the others.
+    """
+    sizes = np.abs(scores[scores != 0.0])
+    size = float(np.median(sizes)) if len(sizes) else 1.0
+    # A power of 2: dividing by it rounds nothing.
+    is_extreme = not 1.0 / _LARGEST <= size <= _LARGEST
+    unit = float(2.0 ** (np.frexp(size)[1] - 1)) if is_extreme else 1.0
+    if len(sizes) and sizes.max() / _LARGEST > unit:
+        far = scores[np.argmax(np.abs(scores))]
+        msg = (
+            f"`scores` must lie within {_LARGEST:g} times their median size, "
+            f"{size:g}, got {far:g}."
+        )
+        raise ValueError(msg)
+    return unit
 
 
 class LogOddsCalibrator(ScoreCalibrator):
@@ -143,8 +168,6 @@ class LogOddsCalibrator(ScoreCalibrator):
         return CalibrationMap.linear(knots, self.predict(knots))
 
     def _fit(self, summary: ScoreSummary) -> None:
-        if self.scale != "probability":
-            _check_size(float(summary.scores[0]), float(summary.scores[-1]))
         self._remember(summary, None)
         self._fit_formula(summary, self.scale_(summary.scores))
 
@@ -172,17 +195,6 @@ class LogOddsCalibrator(ScoreCalibrator):
     @abstractmethod
     def _log_odds(self, x: Float64Array) -> Float64Array:
         """Return the formula's value at `x`."""
-
-
-def _check_size(low: float, high: float) -> None:
-    """Refuse scores whose squares overflow, or whose variance vanishes."""
-    if max(-low, high) > _LARGEST or high - low < 1.0 / _LARGEST:
-        msg = (
-            f"`scores` must lie in [{-_LARGEST:g}, {_LARGEST:g}] and be spread by at "
-            f"least {1.0 / _LARGEST:g}, got them from {low:g} to {high:g}; "
-            "multiply them by a constant."
-        )
-        raise ValueError(msg)
 
 
 def fit_coefficients(

@@ -100,7 +100,8 @@ def test_weights_of_any_size(cls, total, rng):
         refusal = probabilities_or_refusal(
             cls, scores, y, weight, np.linspace(0, 1, 7), "sample_weight"
         )
-    assert time.process_time() - start < 20
+    # A bomb took minutes; with nothing compiled the automatic choice takes half of one.
+    assert time.process_time() - start < 60
     with np.errstate(over="ignore"):
         assert bool(refusal) == (weight.sum() > 2.0**53 or weight.max() < 1e-307)
 

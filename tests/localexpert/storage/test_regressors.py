@@ -154,11 +154,12 @@ def test_tables_with_categories(rows, rng, reload):
         {
             "number": X[:, 0],
             "word": rng.choice(["a", "b", "ü"], N),
-            "mixed": pd.Series(rng.choice(3, N)).map({0: "x", 1: 2, 2: (1, 2.5)}),
             "size": pd.Categorical(rng.choice(["s", "l"], N), ["s", "l"], ordered=True),
             "day": pd.Categorical(days[rng.choice(3, N)]),
             "zoned": pd.Categorical(zoned[rng.choice(3, N)]),
-            "date": [dt.date(2020, 1, int(d)) for d in rng.choice(3, N) + 1],
+            "date": pd.Categorical(
+                [dt.date(2020, 1, int(d)) for d in rng.choice(3, N) + 1]
+            ),
             "bin": pd.cut(X[:, 1], 3),
             "gap": pd.array(np.where(X[:, 2] < 0.2, None, 1), dtype="Int64"),
         }
