@@ -21,7 +21,7 @@ from tests.fuzz.cases import examples
 from tests.fuzz.labelled import HOSTILE, REPEATS, SCORES, labelled
 from tests.fuzz.refusals import answer_or_refusal
 
-SHARE = 0.25
+SHARE = 0.26
 pytestmark = pytest.mark.slow
 
 MONOTONE = (
