@@ -168,6 +168,15 @@ def check_in_unit(low: float, high: float, name: str) -> None:
         raise ValueError(msg)
 
 
+def check_span(low: float, high: float, name: str) -> None:
+    """Refuse values, given by their least and greatest, whose range overflows."""
+    with np.errstate(over="ignore"):
+        span = high - low
+    if not np.isfinite(span):
+        msg = f"`{name}` must span a finite range, got {low:g} to {high:g}."
+        raise ValueError(msg)
+
+
 def check_probabilities(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
     """Return probabilities as a float64 vector."""
     probabilities = check_vector(y_prob, name)

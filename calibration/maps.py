@@ -82,7 +82,7 @@ class CalibrationMap(Saved):
                 raise ValueError(msg)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        if not (np.diff(self.knots) > 0.0).all():
+        if not (self.knots[1:] > self.knots[:-1]).all():
             msg = "`knots` must increase strictly, got a tie or a decrease."
             raise ValueError(msg)
         self._check_values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -57,6 +57,8 @@ def choose_splitter(cv: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
     class, so that every training part holds both classes.
     """
     if cv is not None and not isinstance(cv, numbers.Integral):
+        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+            cv = _check_pairs(cv)
         return check_cv(cv, y, classifier=True)
     n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
     counts = [int(np.sum(y == label)) for label in classes]
@@ -81,6 +83,19 @@ def choose_splitter(cv: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return StratifiedKFold(min(n_folds, least))
+
+
+def _check_pairs(cv: Iterable[Any]) -> list[Any]:
+    """Return folds as a list of (train, test)."""
+    folds = list(cv)
+    for number, fold in enumerate(folds):
+        if not hasattr(fold, "__len__") or len(fold) != 2:
+            msg = (
+                "`cv` must be a number, a splitter or pairs (train, test), "
+                f"got {fold!r} as fold {number}."
+            )
+            raise TypeError(msg)
+    return folds
 
 
 def split_rows(
@@ -167,7 +182,12 @@ def _number_rows(part: Any, n: int) -> Rows:
     """Return row numbers from 0 of row numbers of any sign, or of a mask."""
     index = np.asarray(part)
     # An empty list makes an array of floats, which cannot index.
-    rows: Rows = np.arange(n)[index if index.size else index.astype(np.intp)]
+    index = index if index.size else index.astype(np.intp)
+    try:
+        rows: Rows = np.arange(n)[index]
+    except IndexError as error:
+        msg = f"`cv` must yield row numbers or masks of {n} rows, got {part!r}."
+        raise ValueError(msg) from error
     return rows
 
 

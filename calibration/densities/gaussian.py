@@ -12,6 +12,8 @@ from calibration.typing import Float64Array
 
 # Distances in standard deviations are cut off here, so that squares stay finite.
 _FARTHEST = 1e100
+# Least variance as a share of the squared range: weights may leave less, or none.
+_LEAST_VARIANCE = 1e-80
 
 
 class GaussianCalibrator(LogOddsCalibrator):
@@ -91,7 +93,9 @@ class GaussianCalibrator(LogOddsCalibrator):
         # any common variance gives what is right, the prior.
         spread = _moments(x, summary.weight)[1]
         floor = spread / (total + 1.0) if spread > 0.0 else np.ones(2)
-        self.variances_ = np.where(variances > 0.0, variances, floor)
+        variances = np.where(variances > 0.0, variances, floor)
+        least = _LEAST_VARIANCE * float(np.ptp(x)) ** 2
+        self.variances_ = np.maximum(variances, least)
         self.prior_log_odds_ = float(np.log((summary.n1 + 1.0) / (summary.n0 + 1.0)))
 
     def _log_odds(self, x: Float64Array) -> Float64Array:

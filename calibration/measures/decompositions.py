@@ -141,20 +141,21 @@ def brier_decomposition(
         starts = np.arange(summary.n_cells)
     else:
         starts = bin_starts(summary, n_bins, "frequency")
-    share = summary.weight / summary.n
-    binned = np.add.reduceat(share, starts)
-    rate = np.add.reduceat(summary.weight1 / summary.n, starts) / binned
+    weight = np.add.reduceat(summary.weight, starts)
+    # Sums of weights and not of shares, which may vanish beside a great weight.
+    rate = np.add.reduceat(summary.weight1, starts) / weight
     # Mean forecasts by way of deviations from the bin's first: one forecast alone is
     # its mean to the last digit.
     sizes = np.diff(starts, append=summary.n_cells)
     first = summary.scores[starts]
     ahead = summary.scores - np.repeat(first, sizes)
-    offset = np.add.reduceat(share * ahead, starts) / binned
+    offset = np.add.reduceat(summary.weight * ahead, starts) / weight
     forecast = first + offset
     ahead = ahead - np.repeat(offset, sizes)
     # Within-bin terms: variance of the forecasts less twice their covariance with
     # labels.
     event = summary.weight1 / summary.weight - np.repeat(rate, sizes)
+    share, binned = summary.weight / summary.n, weight / summary.n
     return BrierDecomposition(
         calibration=float((binned * (forecast - rate) ** 2).sum()),
         refinement=float((binned * rate * (1.0 - rate)).sum()),

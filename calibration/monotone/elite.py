@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibration._kernels.thinning import join_close_cells
 from calibration._kernels.trend_dual import largest_bend
 from calibration._kernels.trend_filter import trend_filter_path
-from calibration._validation import check_integer, check_number
+from calibration._validation import check_integer, check_number, check_span
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -164,6 +164,7 @@ class _Cells(NamedTuple):
 
 def _thin(summary: ScoreSummary, max_cells: int) -> _Cells:
     """Join cells that nearly coincide, then merge down to `max_cells`."""
+    check_span(summary.scores[0], summary.scores[-1], "scores")
     # A power of two keeps differences of huge and of tiny scores ordinary floats.
     power = int(np.frexp(np.abs(summary.scores[[0, -1]]).max())[1])
     scores = np.ldexp(summary.scores, -power)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.pav import pool_adjacent_violators
+from calibration._validation import check_span
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
@@ -136,4 +137,5 @@ class CenteredIsotonicCalibrator(MapCalibrator):
                 f"got them from {low:g} to {high:g}."
             )
             raise ValueError(msg)
+        check_span(centers[0], centers[-1], "scores")
         self.map_ = CalibrationMap.linear(centers, weight1 / weight)

@@ -31,6 +31,7 @@ TAIL_STEP = 0.5
 _STIFF = 1e3
 # Weights of the curvature that are compared at a time.
 _GCV_POINTS = 25
+_TIED = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -290,7 +291,8 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
         scores = np.stack(
             [_gcv(squares, values, np.exp(column)) for column in logs.T], axis=1
         )
-        best = scores.argmin(axis=1)
+        # The first of equals: of three points all weights are, but for rounding.
+        best = (scores <= _TIED * scores.min(axis=1, keepdims=True)).argmax(axis=1)
         rows = np.arange(len(p))
         low = logs[rows, np.maximum(best - 1, 0)]
         high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]

@@ -14,13 +14,17 @@ _LEAST_JUMP = 50.0
 # ...and so far that of values with a power law as their tail, whatever the power, one
 # sample in so many has such a jump.
 _SAMPLES = 1e6
-# Of so few rows that nothing is known of their tail: the logarithm of the factor.
-_SURE = 60.0
+# Of fewer rows, whose tail is hardly known, this logarithm of the factor is enough.
+_SURE = 25.0
+# Distances to the median below this share of its size are rounding.
+_ROUNDING = 1e-12
 # The power is that of the upper tenth of the distances below, or of so many of them
 # as are no more than half.
 _TENTH, _LEAST_BELOW = 10, 20
 # Values that hold more than this share of the weight are a part of the target.
 _MOST_SHARE = 0.02
+# So do values in as many rows as make an atom, of a sample that is not small.
+_MOST_ROWS, _MOST_SHARE_OF_FEW = 5.0, 0.1
 # One value in more rows than that, up to this share, may be a code for missing ones.
 _MOST_CODES = 0.4
 
@@ -52,6 +56,7 @@ def ordinary_range(
     H the mean of log(d_i / d_(j - k)), i = j - k + 1, ..., j: Hill's estimate (1975).
     Logarithms of a Pareto tail have exponential spacings, the last the longest: the
     left side is the chance that this one is so long for its scale, which is about H.
+    For k < 20 a J above 25 is enough.
 
     Examples
     --------
@@ -67,13 +72,18 @@ def ordinary_range(
     upto = np.cumsum(weight[order])
     total = upto[-1]
     # Halved, for the distance of two finite numbers may be infinite.
-    distance = np.abs(0.5 * y - 0.5 * y[order][np.searchsorted(upto, 0.5 * total)])
+    median = y[order][np.searchsorted(upto, 0.5 * total)]
+    distance = np.abs(0.5 * y - 0.5 * median)
     order = np.argsort(distance, kind="stable")
     beyond = total - np.cumsum(weight[order])
     # Values at the median itself say nothing of a spread.
-    apart = distance[order] > 0.0
+    apart = distance[order] > _ROUNDING * abs(median)
     steps, beyond = distance[order][apart], beyond[apart]
-    few = beyond <= max(most_share * total, total / len(y))
+    few = beyond <= max(
+        most_share * total,
+        total / len(y),
+        min(_MOST_ROWS, _MOST_SHARE_OF_FEW * total) * (1.0 - 1e-9),
+    )
     logs = np.log(steps)
     jumps = np.diff(logs)
     for j in np.flatnonzero(few[:-1] & (jumps > np.log(_LEAST_JUMP))).tolist():
@@ -81,8 +91,9 @@ def ordinary_range(
         excesses = logs[j - k + 1 : j + 1] - logs[j - k]
         # Solved for J. Few equal distances have no scale; many are one of their own.
         longest = k * (_SAMPLES ** (1.0 / k) - 1.0) * excesses.mean() if k else 0.0
-        known = longest > 0.0 or k >= _LEAST_BELOW
-        if (known and jumps[j] > longest) or jumps[j] > _SURE:
+        if k < _LEAST_BELOW:
+            longest = min(longest or np.inf, _SURE)
+        if jumps[j] > longest:
             held = y[distance <= steps[j]]
             return float(held.min()), float(held.max())
     return -np.inf, np.inf

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
@@ -23,6 +24,8 @@ from localexpert.progress import current_progress
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.
 _ROWS_TO_COMPARE = 5000
+# Thresholds that are nearer in probits of the marginal are one.
+_LEAST_GAP = 1e-4
 
 
 @dataclass
@@ -138,7 +141,9 @@ class ContinuousForecaster:
         builder: CurveBuilder,
     ) -> SplineLaw:
         t = self.base_.t(self.thresholds_)
-        curves = builder.build(p, t, self.n_, self.base_.least_slopes())
+        kept = _told_apart(t)
+        slopes = self.base_.least_slopes()
+        curves = builder.build(p[:, kept], t[kept], self.n_, slopes)
         return SplineLaw(
             center,
             scale,
@@ -169,3 +174,14 @@ class ContinuousForecaster:
             )
         best = min(self.builder_losses_, key=self.builder_losses_.__getitem__)
         self.builder_ = next(b for b in self.builders if repr(b) == best)
+
+
+def _told_apart(t: Float64Array) -> NDArray[np.intp]:
+    """Return places of thresholds in t, the middle one of several that coincide.
+
+    As some do where the greatest of few values is very far out: the marginal is then
+    nearly a jump on its scale, and says nothing of what lies between them.
+    """
+    starts = np.flatnonzero(np.diff(t, prepend=-np.inf) > _LEAST_GAP)
+    places: NDArray[np.intp] = (starts + np.append(starts[1:], len(t)) - 1) // 2
+    return places

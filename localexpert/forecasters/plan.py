@@ -78,6 +78,12 @@ class Plan:
         present = sample.weight > 0.0
         held, weight = sample.y[present], sample.weight[present]
         n = len(held)
+        if np.ptp(held) == 0.0:
+            msg = (
+                "`y` must differ in the rows that no recalibration sets aside, "
+                f"got {held[0]:g} only."
+            )
+            raise ValueError(msg)
         placed = settings.places_thresholds
         atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
         rest = np.unique(held[~np.isin(held, atoms)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.ordinary import ordinary_range
 from localexpert.experts.thresholds import lattice_step
 
 # A value met so often tells where the target's values end, or what lies between them.
@@ -42,6 +43,7 @@ class Support:
     grades, prices in steps); elsewhere the histogram's cells leave nothing out. Beyond
     the ends the lattice, or the mean step, goes on for as far again as the values
     reach, 50 steps at most, not beyond the bounds, and not beyond 0 if no value was.
+    Values that are far out have no part in this.
 
     References
     ----------
@@ -82,11 +84,14 @@ class Support:
         -------
         Support
         """
-        rare = (weight < _WELL_KNOWN) & (len(met) >= _FEWEST_VALUES)
+        low, high = ordinary_range(met, weight)
+        near = (met >= low) & (met <= high)
+        rare = (weight < _WELL_KNOWN) & near & (near.sum() >= _FEWEST_VALUES)
         odds = np.where(rare, 0.5 / np.maximum(weight, 1.0), 0.0)
         values, rows = [], []
         # A gap lies before each value, and one after the last.
-        for number, gap in enumerate(_gaps(met, bounds)):
+        first = int(np.argmax(near))
+        for number, gap in enumerate(_gaps(met[near], bounds), first):
             away = np.arange(1.0, len(gap) + 1.0)
             parts = 1.0 / (away * (away + 1.0))
             parts /= max(parts.sum(), 1e-300)

@@ -97,5 +97,7 @@ def _solve_increasing(
         taken = patient & (unknown | ((trial > a) & (trial < b)))
         trial = np.where(taken, trial, 0.5 * (a + b))
         x[rows], gap[rows] = trial, function(rows, trial) - goal[rows]
-        rate[rows] = (gap[rows] - miss) / (trial - here)
+        # A step below rounding leads nowhere, and says nothing of the slope.
+        rise, run = gap[rows] - miss, trial - here
+        rate[rows] = np.divide(rise, run, out=steep, where=run != 0.0)
     return x

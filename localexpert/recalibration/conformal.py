@@ -229,11 +229,14 @@ def split_calibration_rows(
     aside = np.isin(labels, taken)
     n_aside = int(aside.sum())
     if min(n_aside, n - n_aside) < _LEAST_PART:
-        whole = "" if groups is None else " whose `groups` can be parted"
+        rule = (
+            f"`n` must be at least {2 * _LEAST_PART} rows"
+            if groups is None
+            else "`groups` must be of sizes that can be parted"
+        )
         msg = (
-            f"`n` must be at least {2 * _LEAST_PART} rows{whole}, "
-            f"{_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, got {n} rows, "
-            f"of which {n_aside} would recalibrate."
+            f"{rule}, {_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, "
+            f"got {n} rows, of which {n_aside} would recalibrate."
         )
         raise ValueError(msg)
     return np.flatnonzero(~aside), np.flatnonzero(aside)
@@ -285,6 +288,12 @@ def set_aside(
         )
         raise ValueError(msg)
     present = np.flatnonzero(weight)
+    if len(present) < 2 * _LEAST_PART:
+        msg = (
+            f"`y` must have at least {2 * _LEAST_PART} rows with weight where "
+            f"`recalibrate` sets rows aside, got {len(present)}."
+        )
+        raise ValueError(msg)
     parts = None if groups is None else np.asarray(groups)[present]
     _, part = split_calibration_rows(len(present), groups=parts, random_state=seed)
     aside = present[part]

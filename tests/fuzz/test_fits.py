@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import GaussianNB
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from calibration import PlattCalibrator
@@ -24,6 +26,8 @@ pytestmark = pytest.mark.slow
 
 # What a refusal may be about: nothing that was not given.
 GIVEN = ("X", "y", "sample_weight", "bounds")
+# Scaled, for of columns of size 1e8 or 1e60 least squares make rounding.
+SCALED_RIDGE = make_pipeline(StandardScaler(), Ridge(solver="svd"))
 LEVELS = [0.01, 0.1, 0.5, 0.9, 0.99]
 
 
@@ -36,7 +40,7 @@ def draw_model(rng, X, bounds):
     if plain and rng.uniform() < 0.3:
         experts = (
             LogisticRegression(),
-            GaussianNB(),
+            BernoulliNB(),
             DecisionTreeClassifier(max_depth=2),
         )
         expert, strategy = pick(rng, *experts), "independent"
@@ -46,12 +50,12 @@ def draw_model(rng, X, bounds):
         n_thresholds=int(rng.integers(1, 6)),
         thresholds=pick(rng, "quantile", "uniform"),
         frame=pick(rng, None, "center", "standardize"),
-        center=LinearRegression() if plain else DummyRegressor(),
+        center=SCALED_RIDGE if plain else DummyRegressor(),
         calibrator=pick(rng, "auto", "isotonic", None, PlattCalibrator()),
         cv=int(rng.integers(2, 4)),
         smoothing=pick(rng, 0.1, 10.0, "pchip", "smoothing_spline", "auto"),
         recalibrate=pick(rng, None, None, "pit"),
-        stacker=pick(rng, None, None, None, Ridge(solver="svd")),
+        stacker=pick(rng, None, None, None, SCALED_RIDGE),
         bounds=bounds,
         n_jobs=1,
         random_state=0,

@@ -14,7 +14,7 @@ from tests.fuzz.cases import pick
 from tests.fuzz.refusals import NAMED
 from tests.fuzz.targets import draw_target
 
-SHARE = 0.01
+SHARE = 0.005
 pytestmark = pytest.mark.slow
 
 # Above 2^53: a float cannot tell it from its neighbours.

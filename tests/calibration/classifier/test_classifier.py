@@ -741,6 +741,16 @@ def test_no_warning_on_ordinary_data(data):
         ({"cv": True}, TypeError, "`cv` must be an integer, got True"),
         ({"cv": []}, ValueError, "`cv` must yield at least one fold"),
         (
+            {"cv": np.array([1.0, 2.0])},
+            TypeError,
+            r"`cv` must be a number, a splitter or pairs .* got np.float64\(1.0\) as",
+        ),
+        (
+            {"cv": [([0.5, 1.5], [2, 3])]},
+            ValueError,
+            r"`cv` must yield row numbers or masks of \d+ rows, got \[0.5, 1.5\]",
+        ),
+        (
             {"cv": [(np.arange(200), [])]},
             ValueError,
             "`cv` must leave no test part empty, got fold 0",

@@ -122,6 +122,19 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y):
     np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
 
 
+@pytest.mark.parametrize(
+    ("scores", "y", "weight"),
+    [
+        ([0.0, 0.5], [1, 0], [1e-300, 1e12]),
+        ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1e-12]),
+        ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1.0]),
+    ],
+)
+def test_weights_may_leave_a_class_hardly_any_variance(scores, y, weight):
+    p = GaussianCalibrator().fit(scores, y, weight).predict(scores)
+    assert ((p >= 0.0) & (p <= 1.0)).all()
+
+
 def test_bad_parameters_are_named():
     with pytest.raises(TypeError, match="`shared_variance` must be a bool, got 'yes'"):
         GaussianCalibrator("yes").fit([0.1, 0.2], [0, 1])

@@ -81,6 +81,13 @@ def test_calibrated_forecasts_have_no_calibration_part():
     assert parts.refinement == pytest.approx(parts.brier)
 
 
+def test_a_weight_that_vanishes_beside_another_has_a_part():
+    parts = brier_decomposition(
+        [0, 1, 0], [0.0, 1.0, 1.0], sample_weight=[2.0, 5e-324, 0.0], n_bins=3
+    )
+    assert parts.brier == parts.calibration == parts.uncertainty == 0.0
+
+
 def test_n_bins_is_checked():
     with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
         brier_decomposition([0, 1], [0.2, 0.3], n_bins=0)

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from calibration import (
     CalibrationWarning,
     CenteredIsotonicCalibrator,
+    ELiTECalibrator,
     IsotonicCalibrator,
 )
 
@@ -115,6 +116,15 @@ def test_steps_lie_midway_and_hold_beyond_the_ends():
     pav = IsotonicCalibrator().fit([0.2, 0.4, 0.8], [0, 1, 1])
     below = np.nextafter(0.3, 0)
     assert pav.predict([0.0, below, 0.3000001, 1.0]).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("cls", [CenteredIsotonicCalibrator, ELiTECalibrator])
+def test_no_line_is_drawn_over_a_range_that_overflows(cls):
+    message = r"`scores` must span a finite range, got -1.7e\+308 to 1.7e\+308"
+    with pytest.raises(ValueError, match=message):
+        cls(scale="real").fit([-1.7e308, 1.7e308], [0, 1])
+    inside = cls(scale="real").fit([-8e307, 8e307], [0, 1])
+    np.testing.assert_allclose(inside.predict([-8e307, 0.0, 8e307]), [0.0, 0.5, 1.0])
 
 
 def test_adjacent_floats_keep_their_own_values():

@@ -103,6 +103,12 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(builder, p_fi
         assert outside == pytest.approx(share)
 
 
+def test_of_three_points_rounding_does_not_choose_the_smoothing(rng):
+    # One way to bend: by cross-validation all weights are equal, so the least is best.
+    t, p = np.array([-1.0, 0.3, 1.2]), np.sort(rng.uniform(size=(200, 3)), axis=1)
+    np.testing.assert_allclose(smooth_rows(t, p), p, atol=2e-3)
+
+
 def test_infinite_smoothing_is_the_limit():
     weights = probit_precision(T)
     line = np.column_stack([np.ones(len(T)), T])

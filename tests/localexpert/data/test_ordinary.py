@@ -143,6 +143,42 @@ def test_of_few_rows_only_the_farthest_are_sure(rng):
     y = np.append(rng.normal(size=5), 9.97e36)
     assert ordinary_range(y, np.ones(6)) == (y[:5].min(), y[:5].max())
     assert ordinary_range(np.append(y[:5], 1e6), np.ones(6)) == EVERYTHING
+    # Of one that is beyond chance the weight may be that of a few rows.
+    y = np.append(rng.normal(size=58), [1e12, 1e12])
+    for weight in (np.ones(60), np.append(np.ones(58), [1.6, 1.9])):
+        assert ordinary_range(y, weight) == (y[:58].min(), y[:58].max())
+
+
+def test_rounding_is_no_scale():
+    y = np.array([0.3] * 8 + [0.1 + 0.2] * 3 + [0.6])
+    assert ordinary_range(y, np.ones(12)) == EVERYTHING
+
+
+@pytest.mark.parametrize("frame", [None, "standardize"])
+@pytest.mark.parametrize("n", [12, 15])
+def test_few_rows_do_not_hear_of_one_far_out(rng, n, frame):
+    X, y = rng.uniform(size=(n, 2)), rng.normal(size=n)
+    y[3] = 1e12
+    model = LocalExpertRegressor(
+        strategy="joint", frame=frame, center=RidgeCV(), **SMALL
+    )
+    with pytest.warns(CalibrationWarning, match=r"1 of \d+ rows, most often 1e\+12"):
+        model.fit(X, y)
+    assert (np.abs(model.predict_dist(X).median()) < 5.0).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.1, "smoothing_spline"])
+@pytest.mark.parametrize("n_thresholds", [3, 5])
+def test_thresholds_that_the_marginal_cannot_tell_apart(smoothing, n_thresholds):
+    # So few rows that nothing can be called far: the forecasts are wide, but there.
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(12, 2)), rng.normal(size=12)
+    y[3] = 1e9
+    model = LocalExpertRegressor(strategy="joint", frame=None, smoothing=smoothing)
+    model.set_params(n_thresholds=n_thresholds, cv=2, random_state=0).fit(X, y)
+    quantiles = model.predict_dist(X).quantiles([0.1, 0.5, 0.9])
+    assert np.isfinite(quantiles).all()
+    assert (np.diff(quantiles, axis=1) > 0.0).all()
 
 
 def test_rows_without_a_weight_may_be_anything(rng):

@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from localexpert import LocalExpertRegressor
+from localexpert.recalibration.conformal import set_aside
 from tests.localexpert.regressor.test_regressor import fast
 
 THIRD = 0.1 + 0.2  # one float above .3
@@ -149,3 +150,12 @@ def test_floats_next_to_each_other_are_parted_where_they_are_all_there_is(rng):
     np.testing.assert_array_equal(model.forecaster_.values_, values)
     probabilities = model.predict_dist(X[:5]).law.probabilities
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+def test_rows_that_are_all_alike_once_others_are_set_aside():
+    y = np.full(110, 0.1)
+    rows = LocalExpertRegressor(recalibrate="conformal", random_state=0)
+    aside = set_aside(np.ones(110), rows.cv, None, 0)[1]
+    y[aside[0]] = 1.0
+    with pytest.raises(ValueError, match="`y` must differ in the rows that no recali"):
+        rows.fit(np.arange(110.0)[:, None], y)

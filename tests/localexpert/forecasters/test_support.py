@@ -64,6 +64,19 @@ def test_single_precision_leaves_a_lattice_a_lattice():
     np.testing.assert_allclose(found.values, [19.97, 19.98, 19.99, 20, 20.01], 1e-6)
 
 
+@pytest.mark.parametrize("far", [-1e12, 1e12, 9.97e36])
+def test_values_far_out_have_no_part(far):
+    met, weight = np.arange(7.0), np.array([30.0, 80, 90, 60, 30, 8, 2])
+    near = support(met, weight)
+    both = np.append(met, far)
+    order = np.argsort(both)
+    found = support(both[order], np.append(weight, 1.0)[order])
+    np.testing.assert_array_equal(found.values, np.sort(np.append(near.values, far)))
+    shares = found.shares[np.argsort(order)][:, np.argsort(found.values == far)]
+    np.testing.assert_array_equal(shares[:-1, :-1][:, :], near.shares)
+    assert shares[-1, -1] == 1.0
+
+
 def test_weights_need_not_be_whole():
     tiny = support([0, 1, 2], [1e-9, 0.5, 30])
     assert np.isfinite(tiny.shares).all()

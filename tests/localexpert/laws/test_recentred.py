@@ -6,7 +6,7 @@ from scipy.special import ndtr, ndtri
 
 from localexpert.laws import DiscreteLaw, MixedLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
-from localexpert.laws.recentred import recentre
+from localexpert.laws.recentred import _solve_increasing, recentre
 from tests.localexpert.laws.test_recalibrated import bent_map, mixed_law, spline_law
 
 
@@ -131,3 +131,14 @@ def test_a_mean_that_is_not_defined_stays_so():
     assert not np.isfinite(law.moments()[:, 0]).any()
     moved = recentre(law, np.zeros(2))
     assert moved.masses == pytest.approx(law.masses, abs=1e-12)
+
+
+def test_the_search_ends_beside_a_jump():
+    places = np.linspace(-3.0, 3.0, 50)
+    zeros = np.zeros(50)
+
+    def jump(rows, x):
+        return np.where(x > places[rows], 1.0, -1.0)
+
+    found = _solve_increasing(jump, zeros, jump(np.arange(50), zeros), zeros + 1e-3)
+    np.testing.assert_allclose(found, places, atol=1e-6)

@@ -12,6 +12,7 @@ from localexpert.data.folds import make_folds
 from localexpert.laws import DiscreteLaw, SplineLaw
 from localexpert.recalibration.conformal import (
     ConformalRecalibration,
+    set_aside,
     split_calibration_rows,
 )
 from localexpert.recalibration.pit import PitRecalibration
@@ -342,7 +343,12 @@ def test_what_is_refused():
         ValueError, match="`n` must be at least 100 rows, 50 to fit and"
     ):
         split_calibration_rows(99)
-    with pytest.raises(ValueError, match="rows whose `groups` can be parted"):
+    with pytest.raises(
+        ValueError, match="`groups` must be of sizes that can be parted"
+    ):
         split_calibration_rows(1000, groups=np.zeros(1000))
     with pytest.raises(ValueError, match="`share` must"):
         split_calibration_rows(1000, 0.7)
+    weight = np.repeat([0.0, 1.0], [100, 20])
+    with pytest.raises(ValueError, match="`y` must have at least 100 rows with weight"):
+        set_aside(weight, 5, None, 0)
