@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import fused, inner, njit
+from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import find_segment
@@ -38,7 +38,7 @@ def _integrate(
     return out
 
 
-@fused
+@inner
 def _cumulate(parts: Float64Array) -> Float64Array:
     """Return integrals (4, m + 1): those of F up to each border, those of 1 - F from.
 
