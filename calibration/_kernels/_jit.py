@@ -47,6 +47,15 @@ def inner(function: Kernel) -> Kernel:
     return njit(function, no_cpython_wrapper=True)
 
 
+def fused(function: Kernel) -> Kernel:
+    """Compile `function` as a part of the kernels that call it.
+
+    For what has one caller, or is of a line or two: it is not compiled, optimised and
+    linked on its own first. A large one with many callers is compiled in each of them.
+    """
+    return njit(function, inline="always")
+
+
 def can_be_kept() -> bool:
     """Say whether there is a folder in which compiled kernels can be kept."""
     try:

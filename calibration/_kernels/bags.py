@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, njit
 from calibration._kernels.hashing import mix64, next_key, normal, uniform
 from calibration._kernels.pav import pool_adjacent_violators
 from calibration.typing import Float64Array, Int64Array, UInt64Array
@@ -16,7 +16,7 @@ _NORMAL_MEAN = 30.0
 _DRAWS_PER_SLOT = 16
 
 
-@njit
+@fused
 def _guide(cumulative: Float64Array) -> Int64Array:
     """Slot at which a search in each of n_slots equal pieces of the total starts."""
     n_slots = len(cumulative)
@@ -32,7 +32,7 @@ def _guide(cumulative: Float64Array) -> Int64Array:
     return guide
 
 
-@njit
+@fused
 def _draw_rows(
     cumulative: Float64Array, guide: Int64Array, n_draws: int, key: np.uint64
 ) -> Float64Array:
@@ -52,7 +52,7 @@ def _draw_rows(
     return counts
 
 
-@njit
+@fused
 def _draw_poisson(mean: float, key: np.uint64) -> float:
     """One Poisson count: by inversion, or rounded normal for a large mean."""
     if mean > _NORMAL_MEAN:
@@ -70,7 +70,7 @@ def _draw_poisson(mean: float, key: np.uint64) -> float:
     return count
 
 
-@njit
+@fused
 def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64Array:
     """Poisson bootstrap: independent counts per slot with mean `rate` * weight."""
     counts = np.empty(len(weights))
@@ -82,7 +82,7 @@ def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64A
     return counts
 
 
-@inner
+@fused
 def _add_fit(
     counts: Float64Array, low: Float64Array, high: Float64Array, jumps: Float64Array
 ) -> None:

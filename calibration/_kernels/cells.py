@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, njit
 from calibration._kernels.hashing import mix64, next_key, normal
 from calibration.typing import Float64Array, Int64Array, UInt64Array
 
@@ -138,12 +138,12 @@ def fold_share(
     return share
 
 
-@inner
+@fused
 def _draw_fold(key: np.uint64, n_folds: int) -> int:
     return int((mix64(key) >> np.uint64(11)) % np.uint64(n_folds))
 
 
-@inner
+@fused
 def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> float:
     """One fold's count of a multinomial draw, by conditional rounded normals."""
     left, count = units, 0.0

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, njit
 from calibration.typing import Float64Array, Int64Array
 
 
-@inner
+@fused
 def _buckets(knots: Float64Array, n_buckets: int, inverse_width: float) -> Int64Array:
     """Number of knots that lie in buckets before each one, shape (n_buckets + 1,)."""
     first = np.zeros(n_buckets + 1, dtype=np.int64)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused
 
 # The golden ratio times 2^64, odd: its multiples pass through all 64-bit numbers. The
 # other two are the multipliers of variant 13 of Stafford's mixers.
@@ -15,7 +15,7 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _S11 = np.uint64(11)
 
 
-@njit
+@fused
 def mix64(key: np.uint64) -> np.uint64:
     """Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64 bits."""
     z = key
@@ -24,13 +24,13 @@ def mix64(key: np.uint64) -> np.uint64:
     return z ^ (z >> _S31)
 
 
-@njit
+@fused
 def next_key(key: np.uint64) -> np.uint64:
     """Advance a SplitMix64 stream; feed the result to `mix64` for its number."""
     return key + _GOLDEN
 
 
-@inner
+@fused
 def uniform(key: np.uint64) -> float:
     """Uniform number in (0, 1) from the key of a stream."""
     # 53 bits, all that a float holds; the half keeps 0 and 1 out, where the logarithm
@@ -38,7 +38,7 @@ def uniform(key: np.uint64) -> float:
     return (float(mix64(key) >> _S11) + 0.5) * 2.0**-53
 
 
-@inner
+@fused
 def normal(key: np.uint64) -> float:
     """Standard normal number from the key of a stream (Box & Muller 1958)."""
     radius = math.sqrt(-2.0 * math.log(uniform(next_key(key))))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
@@ -52,7 +52,7 @@ def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
     return total
 
 
-@inner
+@fused
 def _derivatives(
     problem: LogisticProblem, theta: Float64Array
 ) -> tuple[Float64Array, Float64Array]:

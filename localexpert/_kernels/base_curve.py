@@ -108,19 +108,22 @@ def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
     return (curve.points[0] - x if side == 0 else curve.points[last] + x), slope
 
 
-@njit
 def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return t(r) and its derivative for many r, shapes (n,)."""
-    levels, slopes = np.empty(len(r)), np.empty(len(r))
-    for i in range(len(r)):
-        levels[i], slopes[i] = level_at(curve, r[i])
-    return levels, slopes
+    t, slopes = _follow(curve, r, False)
+    return t, slopes
+
+
+def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return r(t) and its derivative for many t, shapes (n,)."""
+    r, slopes = _follow(curve, t, True)
+    return r, slopes
 
 
 @njit
-def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return r(t) and its derivative for many t, shapes (n,)."""
-    points, slopes = np.empty(len(t)), np.empty(len(t))
-    for i in range(len(t)):
-        points[i], slopes[i] = point_at(curve, t[i])
-    return points, slopes
+def _follow(curve: BaseCurve, x: Float64Array, inverse: bool) -> Float64Array:
+    out = np.empty((2, len(x)))
+    for i in range(len(x)):
+        y, slope = point_at(curve, x[i]) if inverse else level_at(curve, x[i])
+        out[0, i], out[1, i] = y, slope
+    return out

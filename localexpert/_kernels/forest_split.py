@@ -8,7 +8,7 @@ numbers are fixed and they are written out, which saves a quarter of the time.
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import inner
+from calibration._kernels._jit import fused, inner
 from calibration._kernels.hashing import mix64, next_key
 from calibration.typing import Float64Array, Int64Array
 
@@ -23,7 +23,7 @@ N_BUCKETS = N_CUTS + 2
 _S33, _B31 = np.uint64(33), 31
 
 
-@inner
+@fused
 def draw_below(bound: int, key: np.uint64) -> int:
     """Draw one of 0, ..., bound - 1, for bounds far below 2^31."""
     # 31 random bits times a bound below 2^31 fit into 64: no division, and a bias of
@@ -31,7 +31,7 @@ def draw_below(bound: int, key: np.uint64) -> int:
     return (int(mix64(key) >> _S33) * bound) >> _B31
 
 
-@inner
+@fused
 def read_codes(
     codes: NDArray[np.uint8], rows: NDArray[np.uint32], found: NDArray[np.uint8]
 ) -> tuple[int, int, bool]:
@@ -51,7 +51,7 @@ def read_codes(
     return least, greatest, missing
 
 
-@inner
+@fused
 def draw_cuts(least: int, greatest: int, cuts: Int64Array, key: np.uint64) -> np.uint64:
     """Draw a cut from each eighth of the codes; return the key of the last draw.
 
@@ -72,7 +72,7 @@ def draw_cuts(least: int, greatest: int, cuts: Int64Array, key: np.uint64) -> np
     return key
 
 
-@inner
+@fused
 def fill_buckets(
     found: NDArray[np.uint8],
     moments: Float64Array,

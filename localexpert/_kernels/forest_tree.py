@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, njit
 from calibration._kernels.hashing import next_key
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.forest_split import (
@@ -39,7 +39,7 @@ class Nodes(NamedTuple):
     leaf_of: NDArray[np.int32]
 
 
-@inner
+@fused
 def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
     """Put rows in random order, in place; return the key of the last draw.
 
@@ -53,7 +53,7 @@ def shuffle(rows: NDArray[np.uint32], key: np.uint64) -> np.uint64:
     return key
 
 
-@inner
+@fused
 def partition_rows(
     codes: NDArray[np.uint8],
     rows: NDArray[np.uint32],
@@ -74,7 +74,7 @@ def partition_rows(
     return front
 
 
-@inner
+@fused
 def sum_moments(
     rows: NDArray[np.uint32],
     places: Int64Array,
@@ -96,7 +96,7 @@ def sum_moments(
             total[k] += moments[i, k]
 
 
-@inner
+@fused
 def find_split(
     codes: NDArray[np.uint8],
     places: Int64Array,
@@ -178,7 +178,7 @@ def find_split(
     return feature, last_left, missing_left, key
 
 
-@inner
+@fused
 def differ(rows: NDArray[np.uint32], places: Int64Array) -> bool:
     """Say whether rows differ in their place."""
     first = places[rows[0]]

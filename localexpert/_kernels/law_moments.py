@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
 from localexpert._kernels.hermite import curve_inverse
@@ -71,7 +71,7 @@ def mark_infinite(
     return moments
 
 
-@inner
+@fused
 def _sum_powers(
     at: Float64Array, origin: float, log_mass: float, order: int
 ) -> tuple[float, float, float, float]:

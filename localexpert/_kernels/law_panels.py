@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import inner
+from calibration._kernels._jit import fused, inner
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
 from localexpert._kernels.hermite import curve_at, curve_inverse, find_segment
@@ -46,7 +46,7 @@ class Panels(NamedTuple):
     weights: Float64Array
 
 
-@inner
+@fused
 def reach(
     shape: float, slope: float, center: float, start: float, order: float
 ) -> float:
@@ -64,7 +64,7 @@ def reach(
     return math.sqrt(start * start + min(width, _FURTHEST) ** 2)
 
 
-@inner
+@fused
 def step_from(start: float, z: float) -> float:
     """Return how much z may move in a panel that starts at z, the support at start."""
     if start > _FAR:
@@ -92,14 +92,15 @@ def row_panels(
     first, last, start = max(low, first), min(high, last), max(low, -high)
     t, z = curve_inverse(knots, values, slopes, first), first
     t_end = curve_inverse(knots, values, slopes, last)
-    n_shared = len(panels.borders) - 1
+    shared = panels.borders
+    n_shared = len(shared) - 1
     borders = np.empty(n_shared + _MOST_CUTS)
     which = np.empty(n_shared + _MOST_CUTS, dtype=np.int64)
-    p = find_segment(panels.borders, t) + 1
+    p = find_segment(shared, t) + 1
     borders[0] = t
     m = 0
     while t < t_end:
-        stop = panels.borders[p] if p <= n_shared else t_end
+        stop = shared[p] if p <= n_shared else t_end
         if stop < t_end:
             z_stop = curve_at(knots, values, slopes, stop)[0]
         else:
@@ -114,8 +115,8 @@ def row_panels(
             z += step
         else:
             cut, z = stop, z_stop
-            if 0 < p <= n_shared and t == panels.borders[p - 1]:
-                which[m] = p - 1 if stop == panels.borders[p] else -1
+            if 0 < p <= n_shared and t == shared[p - 1]:
+                which[m] = p - 1 if stop == shared[p] else -1
             p += 1
         m += 1
         borders[m] = cut
@@ -123,36 +124,30 @@ def row_panels(
     return borders[: m + 1], which[:m]
 
 
-class _Cubic(NamedTuple):
-    """One piece of g: z = z0 + x (c1 + x (c2 + x c3)), x = t - origin."""
-
-    origin: float
-    z0: float
-    c1: float
-    c2: float
-    c3: float
-
-
-@inner
+@fused
 def _piece_of(
     knots: Float64Array, values: Float64Array, slopes: Float64Array, t: float
-) -> _Cubic:
-    """Return the piece of g that t lies in: its Hermite form about its left knot."""
+) -> tuple[float, float, float, float, float]:
+    """Return the piece of g that t lies in: z = z0 + x (c1 + x (c2 + x c3)).
+
+    Of x = t - origin; first comes the origin, which is the left knot.
+    """
     k = find_segment(knots, t)
     start = max(k, 0)
     origin, z0, c1 = knots[start], values[start], slopes[start]
     if k < 0 or k == len(knots) - 1:
-        return _Cubic(origin, z0, c1, 0.0, 0.0)
+        return origin, z0, c1, 0.0, 0.0
     gap = knots[k + 1] - origin
     chord, after = (values[k + 1] - z0) / gap, slopes[k + 1]
     c2 = (3.0 * chord - 2.0 * c1 - after) / gap
-    return _Cubic(origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap))
+    return origin, z0, c1, c2, (c1 + after - 2.0 * chord) / (gap * gap)
 
 
-@inner
+@fused
 def _own_nodes(
     curve: BaseCurve,
-    panels: Panels,
+    nodes: Float64Array,
+    weights: Float64Array,
     left: float,
     right: float,
     first: float,
@@ -168,18 +163,18 @@ def _own_nodes(
     """
     last = point_at(curve, right)[0]
     inside = curve.levels[0] <= left and right <= curve.levels[-1]
-    for q in range(len(panels.nodes)):
+    for q in range(len(nodes)):
         if inside:
-            r, dr = first + panels.nodes[q] * (last - first), last - first
+            r, dr = first + nodes[q] * (last - first), last - first
             t, slope = level_at(curve, r)
             dt = dr * slope
         else:
-            t, dt = left + panels.nodes[q] * (right - left), right - left
+            t, dt = left + nodes[q] * (right - left), right - left
             r, rate = point_at(curve, t)
             dr = dt * rate
         out[T, place + q], out[R, place + q] = t, r
-        out[DR, place + q] = panels.weights[q] * dr
-        out[DZ, place + q] = panels.weights[q] * dt
+        out[DR, place + q] = weights[q] * dr
+        out[DZ, place + q] = weights[q] * dt
     return last
 
 
@@ -197,7 +192,9 @@ def fill_nodes(
     Panel j is [borders[j], borders[j + 1]]; no knot lies inside, so g is one cubic.
     """
     knots, values, slopes = rows.knots, rows.values[i], rows.slopes[i]
-    n_nodes = len(panels.nodes)
+    nodes, weights = panels.nodes, panels.weights
+    shared_t, shared_r, rates = panels.t, panels.r, panels.rates
+    n_nodes = len(nodes)
     out = np.empty((5, len(which) * n_nodes))
     # r at the right end of the panel before, nan where that is not known: r(t) is
     # what costs most here, and neighbours have a border in common.
@@ -208,19 +205,21 @@ def fill_nodes(
         if p >= 0:
             reached = math.nan
             for q in range(n_nodes):
-                out[T, place + q], out[R, place + q] = panels.t[p, q], panels.r[p, q]
-                out[DR, place + q] = panels.rates[p, q]
-                out[DZ, place + q] = panels.weights[q] * (right - left)
+                out[T, place + q], out[R, place + q] = shared_t[p, q], shared_r[p, q]
+                out[DR, place + q] = rates[p, q]
+                out[DZ, place + q] = weights[q] * (right - left)
         else:
             if math.isnan(reached):
                 reached = point_at(curve, left)[0]
-            reached = _own_nodes(curve, panels, left, right, reached, place, out)
+            reached = _own_nodes(
+                curve, nodes, weights, left, right, reached, place, out
+            )
         # At a border the piece could be either neighbour's; in the middle it is one.
         middle = left + 0.5 * (right - left)
-        piece = _piece_of(knots, values, slopes, middle)
+        origin, z0, c1, c2, c3 = _piece_of(knots, values, slopes, middle)
         for q in range(place, place + n_nodes):
             # z = g(t), and the weights of dt become those of dz = g'(t) dt.
-            x = out[T, q] - piece.origin
-            out[Z, q] = piece.z0 + x * (piece.c1 + x * (piece.c2 + x * piece.c3))
-            out[DZ, q] *= piece.c1 + x * (2.0 * piece.c2 + 3.0 * x * piece.c3)
+            x = out[T, q] - origin
+            out[Z, q] = z0 + x * (c1 + x * (c2 + x * c3))
+            out[DZ, q] *= c1 + x * (2.0 * c2 + 3.0 * x * c3)
     return out

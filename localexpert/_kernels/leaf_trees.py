@@ -1,5 +1,7 @@
 """One tree whose leaves hold distributions: down every row, and add what it finds."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,7 @@ def add_leaves(
         node = 0
         while leaf[node] < 0:
             value = X[i, feature[node]]
-            goes_left = missing_left[node] if np.isnan(value) else value <= cut[node]
+            goes_left = missing_left[node] if math.isnan(value) else value <= cut[node]
             node = left[node] if goes_left else right[node]
         place = leaf[node]
         # A leaf answers for all thresholds at once, and increases along them: so do

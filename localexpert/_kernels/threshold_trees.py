@@ -1,5 +1,6 @@
 """Sums of trees at all thresholds at once: a row goes down a tree once, not N times."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def goes_left(trees: TreeArrays, node: int, value: float) -> bool:
     kind = trees.kind[node]
     if kind == CATEGORY:
         # What was never seen in training (NaN, or beyond the words) goes right.
-        if np.isnan(value) or value < 0.0:
+        if math.isnan(value) or value < 0.0:
             return False
         code = int(value)
         word = code // _WORD
@@ -52,47 +53,11 @@ def goes_left(trees: TreeArrays, node: int, value: float) -> bool:
             return False
         bits = trees.category_words[trees.first_word[node] + word]
         return bool((bits >> (code % _WORD)) & 1)
-    if np.isnan(value):
+    if math.isnan(value):
         if kind == NUMBER_OR_NAN:
             return bool(trees.missing_left[node] == 1)
         value = 0.0
     return bool(value <= trees.cut[node])
-
-
-class _Runs(NamedTuple):
-    """Stack of runs of places, and of the nodes where they go on."""
-
-    nodes: Int64Array
-    starts: Int64Array
-    stops: Int64Array
-
-
-@inner
-def _find_leaf(
-    trees: TreeArrays, place_cut: Int64Array, x: Float64Array, runs: _Runs, top: int
-) -> tuple[int, int, int, int]:
-    """Take the run at `top` down to a leaf; what parts from it takes its place.
-
-    Returns the leaf, the places from start to stop that reach it, and how many runs
-    are on the stack.
-    """
-    node, start, stop = runs.nodes[top], runs.starts[top], runs.stops[top]
-    while node >= 0:
-        middle = place_cut[node]
-        if middle < 0:
-            left = goes_left(trees, node, x[trees.feature[node]])
-            node = trees.left[node] if left else trees.right[node]
-        elif middle <= start:
-            node = trees.right[node]
-        elif middle >= stop:
-            node = trees.left[node]
-        else:
-            # The places part here: the upper ones wait, the lower ones go on.
-            runs.nodes[top] = trees.right[node]
-            runs.starts[top], runs.stops[top] = middle, stop
-            top += 1
-            node, stop = trees.left[node], middle
-    return -node - 1, start, stop, top
 
 
 @njit
@@ -110,22 +75,31 @@ def sum_trees(
     """
     n = X.shape[0]
     sums = np.zeros((n, n_places))
-    # More runs than places cannot be open at a time.
-    size = n_places + 1
-    runs = _Runs(
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-    )
+    feature, left, right = trees.feature, trees.left, trees.right
+    # Nodes where runs of places go on, and where these start and stop. More runs than
+    # places cannot be open at a time.
+    runs = np.empty((3, n_places + 1), dtype=np.int64)
     for i in range(n):
-        for root in trees.roots:
-            runs.nodes[0], runs.starts[0], runs.stops[0] = root, 0, n_places
-            n_open = 1
-            while n_open > 0:
-                leaf, start, stop, n_open = _find_leaf(
-                    trees, place_cut, X[i], runs, n_open - 1
-                )
-                value = trees.leaf_value[leaf]
+        for tree in range(len(trees.roots)):
+            runs[0, 0], runs[1, 0], runs[2, 0] = trees.roots[tree], 0, n_places
+            top = 0
+            while top >= 0:
+                node, start, stop = runs[0, top], runs[1, top], runs[2, top]
+                while node >= 0:
+                    middle = place_cut[node]
+                    if middle < 0:
+                        is_left = goes_left(trees, node, X[i, feature[node]])
+                    else:
+                        is_left = middle > start
+                        if start < middle < stop:
+                            # The places part here: the upper ones wait, the lower ones
+                            # go on.
+                            runs[0, top], runs[1, top] = right[node], middle
+                            runs[2, top] = stop
+                            top, stop = top + 1, middle
+                    node = left[node] if is_left else right[node]
+                top -= 1
+                value = trees.leaf_value[-node - 1]
                 for k in range(start, stop):
                     sums[i, k] += value
     return sums
