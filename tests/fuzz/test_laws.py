@@ -115,13 +115,13 @@ def slack_of(law):
     """Return the error, as a share of the whole, that the sums of a law may have."""
     smooth = law.continuous if isinstance(law, MixedLaw) else law
     if isinstance(smooth, PooledLaw) and not smooth._is_sum:
-        return 0.1  # quantiles of the members, not its own, border its panels
-    return 2e-2 if isinstance(smooth, ScannedLaw) else 2e-3
+        return 1e-2  # quantiles of the members, not its own, border its panels
+    return 5e-3 if isinstance(smooth, ScannedLaw) else 2e-3
 
 
 def check_losses(law, y, panels, spread):
     crps, (below, above) = law.crps(y), law.partial_means(y)
-    share = 1.0 if slack_of(law) > 2e-3 else 1e-3
+    share = 0.1 if slack_of(law) > 2e-3 else 1e-3
     for j in range(y.shape[1]):
         wanted = panels.losses(y[:, j])
         got = crps[:, j], below[:, j], above[:, j]
