@@ -79,10 +79,11 @@ def _panels_with(
     i: int,
     cuts: Float64Array,
     kinks: Float64Array,
+    narrow: float,
 ) -> tuple[Float64Array, Int64Array]:
     """Return the panels of row i, in t, with borders at the y in `cuts`.
 
-    And at the scores in `kinks`, unless the panel they are in is narrow.
+    And at the scores in `kinks`, unless in the panel scores move by `narrow` at most.
     """
     borders, which = row_panels(curve, rows, panels, i, 4.0)
     t = np.empty(len(cuts) + len(kinks))
@@ -102,7 +103,7 @@ def _panels_with(
                 border = borders[p - 1 + side]
                 z = curve_at(rows.knots, rows.values[i], rows.slopes[i], border)[0]
                 ends[side] = truncated_score(z, low, high, log_mass)
-            m += 1 if ends[1] - ends[0] > _NARROW else 0
+            m += 1 if ends[1] - ends[0] > narrow else 0
     return cut_panels(borders, which, np.sort(t[:m]))
 
 
@@ -124,14 +125,15 @@ def spline_mesh(
     """
     n = len(rows.center)
     n_nodes, most = len(panels.nodes), 0
+    # Where the CDF has a kink the density jumps, which no rule of a panel can bear.
+    narrow = 0.0 if with_density else _NARROW
     for i in range(n):
-        most = max(
-            most, len(_panels_with(curve, rows, panels, i, cuts[i], kinks[i])[1])
-        )
+        which = _panels_with(curve, rows, panels, i, cuts[i], kinks[i], narrow)[1]
+        most = max(most, len(which))
     out = np.empty((4 if with_density else 3, n, most * n_nodes))
     ends = np.empty((n, 2))
     for i in range(n):
-        borders, which = _panels_with(curve, rows, panels, i, cuts[i], kinks[i])
+        borders, which = _panels_with(curve, rows, panels, i, cuts[i], kinks[i], narrow)
         at = fill_nodes(curve, rows, panels, i, borders, which)
         center, scale, log_mass = rows.center[i], rows.scale[i], rows.log_mass[i]
         m = at.shape[1]

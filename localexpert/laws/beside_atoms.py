@@ -30,7 +30,8 @@ class MapBesideAtoms:
         Fc'(y) = (G(H + rest Fc(y)) - H') / rest'.
 
     Beyond 5 deviations of Fc, where the differences lose their digits, Fc' (or in
-    the upper tail 1 - Fc') is proportional to Fc (1 - Fc), as it is to first order.
+    the upper tail 1 - Fc') is proportional to Fc (1 - Fc), as it is to first order:
+    levels of less than 3e-7 of the continuous part may be off by a factor of ten.
 
     Parameters
     ----------

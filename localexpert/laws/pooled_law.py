@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -53,7 +53,8 @@ class PooledLaw(ScannedLaw):
 
     .. math:: \sum_k w_k CRPS_k - \int \left(\sum_k w_k F_k^2 - F^2\right) dy.
 
-    The other integrals are Gauss-Legendre sums between quantiles of all members. A
+    The other integrals are Gauss-Legendre sums between quantiles of all members, and
+    on parts of what lies between where the CDF moves much there, right to 1 %. A
     member with an infinite moment is taken to make that of any pool infinite.
 
     The linear pool of calibrated laws is too wide; the probit pool of laws that err
@@ -210,46 +211,66 @@ class PooledLaw(ScannedLaw):
             each = self._sum([law.crps(y) for law in self.members])
             return each - self._disagreement()[:, None]
         # CRPS = E|Y - y| - E|Y - Y'| / 2, and the latter is int F (1 - F).
-        below, above = self.partial_means(y)
-        out = below + above
-        for rows, part in self._parts():
-            mesh = Mesh.of(part.members)
-            cdf, sf = part._levels(mesh.y)
-            out[rows] -= (mesh.dy * cdf * sf).sum(axis=1, keepdims=True)
-        return out
+        below, above, spread = self._integrals(y)
+        return below + above - spread
 
     def _disagreement(self) -> Float64Array:
         """Return the integral of sum_k w_k (F_k - F)^2, shape (n,)."""
         out = np.empty(len(self))
-        for rows, part in self._parts():
-            mesh = Mesh.of(part.members)
-            each = [law.cdf(mesh.y) for law in part.members]
-            mean = part._sum(each)
-            spread = part._sum([(cdf - mean) ** 2 for cdf in each])
+        for rows, _, mesh, (_, spread) in self._meshes():
             out[rows] = (mesh.dy * spread).sum(axis=1)
         return out
+
+    def _answers(self, rows: NDArray[np.int64], y: Float64Array) -> Float64Array:
+        """Return F and 1 - F of some rows, (2, k, m), or the members' disagreement."""
+        law = self if len(rows) == len(self) else self.take(rows)
+        if not law._is_sum:
+            return np.stack(law._levels(y))
+        each = [one.cdf(y) for one in law.members]
+        mean = law._sum(each)
+        return np.stack([mean, law._sum([(cdf - mean) ** 2 for cdf in each])])
+
+    def _meshes(
+        self, middle: Float64Array | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], PooledLaw, Mesh, Float64Array]]:
+        """Yield rows, their law and mesh, and what `_answers` says at its nodes.
+
+        A middle (n, 1) is cut at, and then the mesh goes on to where moments end.
+        """
+        for rows, part in self._parts():
+            cuts = None if middle is None else middle[rows]
+            mesh = Mesh.of(part.members, cuts=cuts, far=cuts is not None)
+            for some, fine, answers in mesh.refined(part._answers):
+                yield rows.start + some, part.take(some), fine, answers
 
     def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:
             each = [law.partial_means(y) for law in self.members]
             below, above = (self._sum(side) for side in zip(*each, strict=True))
             return below, above
-        below, above = np.empty(y.shape), np.empty(y.shape)
-        for rows, part in self._parts():
-            mesh = Mesh.of(part.members)
-            at = np.ascontiguousarray(y[rows])
-            below[rows], above[rows] = mesh.partial_means(part._levels, at)
+        below, above, _ = self._integrals(y)
         return below, above
+
+    def _integrals(
+        self, y: Float64Array
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return the integrals of F below y, 1 - F above it, and F (1 - F), (n, 1)."""
+        below, above, spread = np.empty(y.shape), np.empty(y.shape), np.empty(len(y))
+        for rows, part, mesh, (cdf, sf) in self._meshes():
+            at = np.ascontiguousarray(y[rows])
+            sums = mesh.partial_means(part._levels, at, cdf, sf)
+            below[rows], above[rows] = sums
+            spread[rows] = (mesh.dy * cdf * sf).sum(axis=1)
+        return below, above, spread[:, None]
 
     def moments(self) -> Float64Array:
         each = np.stack([law.moments() for law in self.members])
         if self._is_sum:
             return mix_moments(self.w, each)
         out = np.empty((len(self), 4))
-        for rows, part in self._parts():
-            middle = part._sum([one[rows, :1] for one in each])
-            mesh = Mesh.of(part.members, cuts=middle, far=True)
-            out[rows] = central_moments(mesh, *part._levels(mesh.y), middle)
+        middle = self._sum([one[:, :1] for one in each])
+        for rows, _, mesh, (cdf, sf) in self._meshes(middle):
+            out[rows] = central_moments(mesh, cdf, sf, middle[rows])
         # A mesh ends somewhere: it cannot tell that a moment is infinite or undefined,
         # but members can.
         strange = ~np.isfinite(each) & (self.w.T[:, :, None] > 0.0)
@@ -265,10 +286,10 @@ class PooledLaw(ScannedLaw):
 
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
-        mesh = Mesh.of(self.members, kinks=self.kinks())
+        mesh, cdf = Mesh.of(self.members, kinks=self.kinks()).settled(self.cdf)
         log_density = self.logpdf(mesh.y)
         masses = mesh.masses(np.exp(log_density), self._levels)
-        return np.stack([mesh.y, masses, log_density, self.cdf(mesh.y)])
+        return np.stack([mesh.y, masses, log_density, cdf])
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.laws.law import Law, central_moments_about
@@ -17,6 +18,15 @@ _MOST = 29
 _FAR_LEVELS = np.array([10.0, 12.5, 15.5, 19.0, 23.0, 28.0, 34.0])
 _NODES, _SHARES = np.polynomial.legendre.leggauss(4)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
+# A sum of the values at a panel's nodes that is 0 for parabolas, a third difference.
+_BEND = np.array([1.0 / np.prod(x - _NODES[x != _NODES]) for x in _NODES])
+_BEND /= np.abs(_BEND).sum()
+# How far the values in a panel may bend, as a share of all that is summed, and leap
+# from one to the next. Between the quantiles of a normal law they bend by 0.006.
+_MOST_BEND, _MOST_LEAP = 7e-3, 0.2
+# In a row where one does more all panels are cut that bend by so much, in as many
+# parts, again and again.
+_FINE_BEND, _PARTS, _ROUNDS = 5e-4, 4, 6
 # Above this a probability's complement is asked for.
 _FEW_DIGITS = 0.9
 
@@ -86,6 +96,97 @@ class Mesh(NamedTuple):
                 parts.append((middle + side * y, dy))
         return cls(inner, *(np.hstack(each) for each in zip(*parts, strict=True)))
 
+    def refined(
+        self, answer: Callable[[NDArray[np.int64], Float64Array], Float64Array]
+    ) -> Iterator[tuple[NDArray[np.int64], Mesh, Float64Array]]:
+        """Yield rows whose panels are fine enough for a function, and what it says.
+
+        Laws that differ by much may join to one that moves where none of them does.
+        Most rows are fine as they are, and no more is asked of them.
+
+        Parameters
+        ----------
+        answer : callable
+            Gives an array (c, k, m) of rows (k,) at their nodes (k, m), of numbers
+            between 0 and 1 of which the first must be smooth in each panel.
+
+        Yields
+        ------
+        rows : ndarray of shape (k,)
+        mesh : Mesh
+            That of the rows.
+        answers : ndarray of shape (c, k, m)
+        """
+        rows, mesh = np.arange(len(self.y)), self
+        for number in range(_ROUNDS + 1):
+            answers = answer(rows, mesh.y)
+            bend, leap = mesh._changes(answers[0])
+            most = _MOST_BEND if number == 0 else _FINE_BEND
+            coarse = np.asarray((bend > most) | (leap > _MOST_LEAP))
+            again = np.asarray(coarse.any(axis=1) & (number < _ROUNDS))
+            if not again.all():
+                yield rows[~again], mesh._take(~again), answers[:, ~again]
+            if not again.any():
+                return
+            rough = (bend > _FINE_BEND) | (leap > _MOST_LEAP)
+            rows, mesh = rows[again], mesh._take(again)._cut(rough[again])
+
+    def settled(
+        self, cdf: Callable[[Float64Array], Float64Array]
+    ) -> tuple[Mesh, Float64Array]:
+        """Return a mesh of all rows that is fine enough for a CDF, and that at nodes.
+
+        Parameters
+        ----------
+        cdf : callable
+            Of values (n, m).
+
+        Returns
+        -------
+        mesh : Mesh
+        levels : ndarray of shape (n, m)
+        """
+        mesh, levels = self, cdf(self.y)
+        for _ in range(_ROUNDS):
+            bend, leap = mesh._changes(levels)
+            rough = (bend > _FINE_BEND) | (leap > _MOST_LEAP)
+            if not rough.any():
+                break
+            mesh = mesh._cut(rough)
+            levels = cdf(mesh.y)
+        return mesh, levels
+
+    def _take(self, rows: NDArray[np.bool_]) -> Mesh:
+        """Return the mesh of some rows."""
+        return self if rows.all() else Mesh(*(each[rows] for each in self))
+
+    def _changes(self, values: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return how far values (n, m) at the nodes bend, and leap, by panel (n, p)."""
+        n, p = len(self.y), self.borders.shape[1] - 1
+        inner = values[:, : p * len(_NODES)].reshape(n, p, -1)
+        spread = (self.dy * values * (1.0 - values)).sum(axis=1, keepdims=True)
+        size = np.abs(inner @ _BEND) * np.diff(self.borders)
+        bend = np.divide(size, spread, out=np.zeros((n, p)), where=spread > 0.0)
+        leaps = np.pad(np.abs(inner[:, 1:, 0] - inner[:, :-1, -1]), ((0, 0), (1, 1)))
+        return bend, np.maximum(leaps[:, :-1], leaps[:, 1:])
+
+    def _cut(self, rough: NDArray[np.bool_]) -> Mesh:
+        """Return the mesh with rough panels (n, p) cut in parts."""
+        left, width = self.borders[:, :-1], np.diff(self.borders)
+        last = self.borders[:, -1:]
+        parts = [
+            np.where(rough, left + width * (part / _PARTS), last)
+            for part in range(1, _PARTS)
+        ]
+        borders = np.sort(np.hstack([self.borders, *parts]), axis=1)
+        # Rows with fewer cuts than others end in empty panels.
+        most = self.borders.shape[1] + (_PARTS - 1) * int(rough.sum(axis=1).max())
+        borders = np.ascontiguousarray(borders[:, :most])
+        y, dy = _nodes_between(borders)
+        n_inner = rough.shape[1] * len(_NODES)
+        y = np.hstack([y, self.y[:, n_inner:]])
+        return Mesh(borders, y, np.hstack([dy, self.dy[:, n_inner:]]))
+
     def masses(self, density: Float64Array, levels: Levels) -> Float64Array:
         """Return probabilities of the nodes that sum to that of every panel.
 
@@ -114,7 +215,7 @@ class Mesh(NamedTuple):
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
     def partial_means(
-        self, levels: Levels, at: Float64Array
+        self, levels: Levels, at: Float64Array, cdf: Float64Array, sf: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F below and of 1 - F above values.
 
@@ -123,13 +224,14 @@ class Mesh(NamedTuple):
         levels : callable
             Gives F and 1 - F at values (n, k).
         at : ndarray of shape (n, k)
+        cdf, sf : ndarray of shape (n, 4 p)
+            F and 1 - F at the nodes.
 
         Returns
         -------
         below, above : ndarrays of shape (n, k)
         """
         n = len(at)
-        cdf, sf = levels(self.y)
         shape = (n, -1, len(_NODES))
         upto = np.cumsum((self.dy * cdf).reshape(shape).sum(axis=2), axis=1)
         beyond = (self.dy * sf).reshape(shape).sum(axis=2)[:, ::-1].cumsum(axis=1)

@@ -53,6 +53,9 @@ class RecalibratedLaw(ScannedLaw):
     parts, so that they, the CRPS and the partial means need G(F) alone, whose second
     derivative may jump at the knots of h but not its first.
 
+    Beside a bound the scores of F rest on differences: the survival function at a
+    quantile may be off by 1e-3 of itself at 1e-12, and by a factor of 2 at 6e-16.
+
     Examples
     --------
     >>> import numpy as np

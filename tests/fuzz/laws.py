@@ -140,14 +140,14 @@ def recalibrated(rng):
 
 
 def pooled(rng):
-    """Two or three laws that err alike, joined in both ways, one without weight.
+    """Two or three laws joined in both ways, in some rows one without weight.
 
-    Far apart, a probit pool lies where no member does, and its sums are coarse.
+    Far apart, a probit pool lies where no member does.
     """
     center, scale = draw_frame(rng)
     members = []
     for _ in range(int(rng.integers(2, 4))):
-        near = center + scale * rng.normal(), scale * np.exp(rng.normal(0.0, 0.3))
+        near = center + scale * rng.normal(0.0, 3.0), scale * np.exp(rng.normal())
         members.append(spline(rng, frame=near))
     weights = rng.dirichlet(np.ones(len(members)), ROWS)
     if rng.uniform() < 0.2:

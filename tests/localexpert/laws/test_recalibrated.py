@@ -252,6 +252,17 @@ def test_the_identity_gives_the_same_numbers(name, rng):
     np.testing.assert_allclose(new.entropy(), law.entropy(), atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["gaussian", "skewed", "bimodal"])
+def test_entropy_where_densities_jump(name):
+    one = ProbitMap([-1.03, -0.2, 1.07], [-1.5, 0.4, 0.9], [0.3, 0.9, 0.6])
+    new = recalibrate_law(LAWS[name](), one)
+    scores = np.linspace(-8.3, 8.3, 40_002)
+    at = new.ppf_scores(np.tile(0.5 * (scores[1:] + scores[:-1]), (N_ROWS, 1)))
+    want = -(np.diff(ndtr(scores)) * new.logpdf(at)).sum(axis=1)
+    # The cell in which the density jumps is worth 2e-5.
+    np.testing.assert_allclose(new.entropy(), want, atol=4e-5)
+
+
 def test_a_discrete_law_stays_one():
     rows = np.array([[0.2, 0.5, 0.3, 0.0], [1e-9, 0.0, 0.4, 0.6 - 1e-9]])
     law, one = DiscreteLaw([0.0, 1.0, 3.0, 7.0], rows), MAPS["bent"]
