@@ -163,7 +163,7 @@ class Mesh(NamedTuple):
     def _changes(self, values: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return how far values (n, m) at the nodes bend, and leap, by panel (n, p)."""
         n, p = len(self.y), self.borders.shape[1] - 1
-        inner = values[:, : p * len(_NODES)].reshape(n, p, -1)
+        inner = values[:, : p * len(_NODES)].reshape(n, p, len(_NODES))
         spread = (self.dy * values * (1.0 - values)).sum(axis=1, keepdims=True)
         size = np.abs(inner @ _BEND) * np.diff(self.borders)
         bend = np.divide(size, spread, out=np.zeros((n, p)), where=spread > 0.0)
