@@ -105,12 +105,13 @@ def _unit_of(scores: Float64Array) -> float:
 
     Refuse one that is too far out for the unit of the others.
     """
-    sizes = np.abs(scores[scores != 0.0])
-    size = float(np.median(sizes)) if len(sizes) else 1.0
+    sizes = np.sort(np.abs(scores[scores != 0.0]))
+    # The lower of two in the middle: their sum may overflow.
+    size = float(sizes[(len(sizes) - 1) // 2]) if len(sizes) else 1.0
     # A power of 2: dividing by it rounds nothing.
     is_extreme = not 1.0 / _LARGEST <= size <= _LARGEST
     unit = float(2.0 ** (np.frexp(size)[1] - 1)) if is_extreme else 1.0
-    if len(sizes) and sizes.max() / _LARGEST > unit:
+    if len(sizes) and sizes[-1] / _LARGEST > unit:
         far = scores[np.argmax(np.abs(scores))]
         msg = (
             f"`scores` must lie within {_LARGEST:g} times their median size, "
