@@ -133,11 +133,18 @@ def test_random_states_that_are_nowhere(place, tmp_path):
     model = PlattCalibrator()
     model.x = np.random.RandomState(0)
     state = model.x.get_state(legacy=False)
-    state["state"]["pos"] = place
+    state["state"]["pos"] = 617
     model.x.set_state(state)
-    model.save(tmp_path / "model.zip")
-    with pytest.raises(StorageError, match="a random generator whose place is none"):
-        load(tmp_path / "model.zip")
+    path = tmp_path / "model.zip"
+    model.save(path)
+    members = take_apart(path)
+    name = next(name for name in members if b'"617"' in members[name])
+    members[name] = members[name].replace(b'"617"', f'"{place}"'.encode())
+    put_together(path, members)
+    # Newer versions of numpy refuse it themselves.
+    wrong = "a random generator whose place is none|state position must be"
+    with pytest.raises(StorageError, match=wrong):
+        load(path)
 
 
 @pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "SFC64"])
