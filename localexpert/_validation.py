@@ -29,7 +29,9 @@ from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 __all__ = [
+    "are_probabilities",
     "as_numbers",
+    "check_answers",
     "check_array",
     "check_bounds",
     "check_choice",
@@ -56,7 +58,7 @@ __all__ = [
 _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
 # Weights are summed: one below the last digits of the others would be lost.
 _MOST_RATIO, _MOST_ROWS, _LEAST_ROWS = 1e13, 1e15, 2.0
-# Rounding that a sum of probabilities may carry.
+# Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
 
@@ -193,6 +195,23 @@ def check_targets(
             "`quantiles`, or a column of shape (k, 1)."
         )
         raise ValueError(msg) from error
+
+
+def are_probabilities(p: Float64Array) -> bool:
+    """Say whether all numbers lie in [0, 1] but for rounding."""
+    return bool(((p >= -_SUM_TOLERANCE) & (p <= 1.0 + _SUM_TOLERANCE)).all())
+
+
+def check_answers(answers: ArrayLike, n: int, rule: str) -> Float64Array:
+    """Return what a learner says of `n` rows; refuse what are not so many numbers."""
+    numbers = np.asarray(answers, dtype=np.float64)
+    if numbers.shape != (n,):
+        msg = f"{rule}, got shape {numbers.shape} for {n} rows"
+        raise ValueError(msg)
+    if not np.isfinite(numbers).all():
+        msg = f"{rule}, got NaN or infinity"
+        raise ValueError(msg)
+    return numbers
 
 
 def check_probability_rows(

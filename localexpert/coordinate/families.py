@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
+from localexpert._validation import check_answers
 from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
@@ -242,11 +243,5 @@ class Fitted(Family):
 
 def ask(model: Any, X: Any) -> Float64Array:
     """Return a model's predictions; refuse what are not so many numbers."""
-    answers = np.asarray(model.predict(X), dtype=np.float64)
-    if answers.shape != (len(X),) or not np.isfinite(answers).all():
-        wrong = f"shape {answers.shape} for {len(X)} rows"
-        if answers.shape == (len(X),):
-            wrong = "NaN or infinity"
-        msg = f"{type(model).__name__} must predict a number for every row, got {wrong}"
-        raise ValueError(msg)
-    return answers
+    rule = f"{type(model).__name__} must predict a number for every row"
+    return check_answers(model.predict(X), len(X), rule)

@@ -12,10 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
+from localexpert._validation import are_probabilities
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.tasks import Tasks
-
-_ROUNDING = 1e-6
 
 
 class Experts(BaseEstimator, metaclass=ABCMeta):
@@ -104,8 +103,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         """Refuse what a strategy may not say, for nothing after it would notice."""
         if np.shape(p) != (n, len(self.thresholds_)):
             wrong = f"shape {np.shape(p)} for {n} rows"
-        # Sums of probabilities leave [0, 1] by rounding, of float32 by this much.
-        elif ((p >= -_ROUNDING) & (p <= 1.0 + _ROUNDING)).all():
+        elif are_probabilities(p):
             return p
         else:
             wrong = f"values from {np.min(p):g} to {np.max(p):g}"

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
+from localexpert._validation import are_probabilities, check_answers
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
@@ -26,10 +27,6 @@ from localexpert.progress import run_jobs
 # Libraries whose estimators take all cores where they are not told a number.
 _GREEDY = ("catboost", "lightgbm", "xgboost")
 _THREAD_PARAMETERS = ("n_jobs", "nthread", "thread_count")
-
-
-# Sums of probabilities leave [0, 1] by rounding, of float32 by this much at most.
-_ROUNDING = 1e-6
 
 
 class Model(Protocol):
@@ -62,7 +59,7 @@ class ProbabilityModel(NamedTuple):
             msg = f"shape {answer.shape} for {X.shape[0]} rows and classes {classes}"
         else:
             p = answer[:, classes.index(True)]
-            if ((p >= -_ROUNDING) & (p <= 1.0 + _ROUNDING)).all():
+            if are_probabilities(p):
                 return np.clip(p, 0.0, 1.0)
             msg = f"values from {p.min():g} to {p.max():g}"
             msg = "NaN" if np.isnan(p).any() else msg
@@ -92,15 +89,8 @@ class DecisionModel(NamedTuple):
 
 def _decide(classifier: Any, X: Any) -> Float64Array:
     """Return decisions; refuse what are not so many numbers."""
-    decision = np.asarray(classifier.decision_function(X), dtype=np.float64)
-    if decision.shape != (X.shape[0],) or not np.isfinite(decision).all():
-        wrong = f"shape {decision.shape} for {X.shape[0]} rows"
-        if decision.shape == (X.shape[0],):
-            wrong = "NaN or infinity"
-        name = type(classifier).__name__
-        msg = f"{name} must decide on every row by a number, got {wrong}"
-        raise ValueError(msg)
-    return decision
+    rule = f"{type(classifier).__name__} must decide on every row by a number"
+    return check_answers(classifier.decision_function(X), X.shape[0], rule)
 
 
 class _Failure(NamedTuple):
