@@ -114,16 +114,13 @@ def list_categories(column: Any) -> list[Any] | None:
     if kind in ("category", "enum"):
         return list(column.dtype.categories)
     texts = kind in _TEXTS
-    if not texts and not _holds_objects(column):
+    if not texts and not _may_hold_texts(column):
         return None
-    try:
-        if hasattr(column, "factorize"):
-            column = column.factorize()[1]
-        elif texts:  # polars tells no objects apart
-            column = column.unique()
-        values = {value for value in column.to_list() if not is_gap(value)}
-    except (TypeError, NotImplementedError):  # lists and the like, without a hash
-        return None
+    if hasattr(column, "factorize"):
+        column = column.factorize()[1]
+    elif texts:  # polars tells no objects apart
+        column = column.unique()
+    values = {value for value in column.to_list() if not is_gap(value)}
     if not all(isinstance(value, str) for value in values):
         return None
     return sorted(values) if texts or values else None
@@ -212,6 +209,20 @@ def _name_type(column: Any) -> str:
 def _holds_objects(column: Any) -> bool:
     """Say whether any Python objects may be in a column: its values must tell."""
     return getattr(column.dtype, "kind", None) == "O" or _name_type(column) == "object"
+
+
+def _may_hold_texts(column: Any) -> bool:
+    """Say whether a column of objects holds texts, and gaps or floats at most.
+
+    Such cells have hashes; lists and the like have none.
+    """
+    if not _holds_objects(column):
+        return False
+    cells = column.to_list()
+    samples = dict(zip(map(type, cells), cells, strict=True)).values()
+    return any(isinstance(cell, str) for cell in samples) and all(
+        isinstance(cell, str | float | np.floating) or is_gap(cell) for cell in samples
+    )
 
 
 def _remedy(what: str) -> str:
