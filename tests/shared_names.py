@@ -207,6 +207,7 @@ SHARED: dict[str, set[str]] = {
         "read_categories",
         "read_numbers",
     },
+    "localexpert.data.counts": {"count_values"},
     "localexpert.data.dense_inputs": {"DenseInputs"},
     "localexpert.data.folds": {"check_folds", "check_groups", "number_folds"},
     "localexpert.data.ordinary": {"ordinary_range", "warn_of_far"},
@@ -326,6 +327,8 @@ SHARED: dict[str, set[str]] = {
         "merge_near_values",
         "near_runs",
         "nearest_places",
+        "count_below",
+        "count_upto",
         "reach_of_values",
     },
     "localexpert.laws.quantile_mesh": {

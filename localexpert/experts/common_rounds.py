@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.experts.tasks import Tasks
-from localexpert.experts.thresholds import threshold_widths
 from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
@@ -83,7 +82,7 @@ class BrierSum:
 
     def __init__(self, tasks: Tasks, rows: Rows):
         self.labels = tasks.r[rows][:, None] <= tasks.thresholds
-        self.widths = threshold_widths(tasks.thresholds, tasks.r, tasks.weights)
+        self.widths = tasks.widths
         # Where no row has a weight the fold has none in the mean either.
         weights = tasks.weights[rows]
         self.weights = weights / max(weights.sum(), np.finfo(float).tiny)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Fold, Rows, check_folds
 from localexpert.data.table import Table
+from localexpert.experts.thresholds import threshold_widths
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,11 @@ class Tasks:
             )
             raise ValueError(msg)
         return cls(table, targets, cuts, _check_folds(folds, weights), weights)
+
+    @cached_property
+    def widths(self) -> Float64Array:
+        """Widths of the thresholds in a sum over them, shape (N,)."""
+        return threshold_widths(self.thresholds, self.r, self.weights)
 
     @property
     def n(self) -> int:

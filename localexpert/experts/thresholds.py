@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_vector,
     check_weights,
 )
+from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
@@ -252,9 +253,7 @@ def _summarise(
 ) -> _Values:
     vector = check_vector(r, name)
     weights = check_weights(sample_weight, len(vector))
-    vector, weights = vector[weights > 0.0], weights[weights > 0.0]
-    distinct, place = np.unique(vector, return_inverse=True)
-    weight = np.bincount(place, weights).astype(np.float64)
+    distinct, weight = count_values(vector, weights)
     cumulative = np.cumsum(weight)
     return _Values(distinct, weight, cumulative / cumulative[-1])
 

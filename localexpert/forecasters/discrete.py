@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
+from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -45,9 +46,7 @@ class DiscreteForecaster:
         -------
         self
         """
-        held = sample.weight > 0.0
-        self.values_, place = np.unique(sample.y[held], return_inverse=True)
-        weight = np.bincount(place, sample.weight[held]).astype(np.float64)
+        self.values_, weight = count_values(sample.y, sample.weight)
         self.support_ = Support.of(self.values_, weight, self.bounds)
         self.thresholds_ = cuts_between(self.values_)
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))

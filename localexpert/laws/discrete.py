@@ -17,7 +17,7 @@ from localexpert._validation import (
     check_probability_rows,
 )
 from localexpert.laws.law import Law, freeze_fields, log_or_minus_inf, pick_counts
-from localexpert.laws.near_values import reach_of_values
+from localexpert.laws.near_values import count_below, count_upto, reach_of_values
 
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14
@@ -118,17 +118,16 @@ class DiscreteLaw(Law):
         return DiscreteLaw(self.values, self.probabilities[rows])
 
     def cdf(self, y: Float64Array) -> Float64Array:
-        return pick_counts(self.cumulative, self._count_upto(y))
+        return pick_counts(self.cumulative, count_upto(self.values, self.reach, y))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
-        place = np.searchsorted(self.values + self.reach, y, "left")
-        return pick_counts(self.cumulative, place)
+        return pick_counts(self.cumulative, count_below(self.values, self.reach, y))
 
     def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.probabilities[:, ::-1], axis=1)
         above[:, -1] = 1.0
-        n_above = len(self.values) - self._count_upto(y)
+        n_above = len(self.values) - count_upto(self.values, self.reach, y)
         return pick_counts(np.minimum(above, 1.0), n_above)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
@@ -190,10 +189,6 @@ class DiscreteLaw(Law):
             np.column_stack([self.values[row[:-1] == 1], self.values[row[1:] == -1]])
             for row in edges
         ]
-
-    def _count_upto(self, y: Float64Array) -> NDArray[np.intp]:
-        """Return how many values are at most y, or are y but for rounding."""
-        return np.searchsorted(self.values - self.reach, y, "right")
 
     def _integrals(
         self, y: Float64Array, power: int

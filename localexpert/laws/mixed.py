@@ -24,7 +24,7 @@ from localexpert.laws.law import (
     log_or_minus_inf,
     pick_counts,
 )
-from localexpert.laws.near_values import reach_of_values
+from localexpert.laws.near_values import count_below, count_upto, reach_of_values
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
 _SLACK = 1e-14
@@ -126,18 +126,18 @@ class MixedLaw(Law):
         )
 
     def cdf(self, y: Float64Array) -> Float64Array:
-        atoms = pick_counts(self.cumulative, self._count_upto(y))
+        atoms = pick_counts(self.cumulative, count_upto(self.atoms, self.reach, y))
         below = atoms + self.rest[:, None] * self.continuous.cdf(y)
         return np.where(y >= self.support[1], 1.0, np.minimum(below, 1.0))
 
     def cdf_left(self, y: Float64Array) -> Float64Array:
-        atoms = pick_counts(self.cumulative, self._count_below(y))
+        atoms = pick_counts(self.cumulative, count_below(self.atoms, self.reach, y))
         return atoms + self.rest[:, None] * self.continuous.cdf(y)
 
     def sf(self, y: Float64Array) -> Float64Array:
         """Sum from above, so that small probabilities keep their digits."""
         above = np.cumsum(self.masses[:, ::-1], axis=1)
-        n_below = self._count_upto(y)
+        n_below = count_upto(self.atoms, self.reach, y)
         smooth = self.rest[:, None] * self.continuous.sf(y)
         above = pick_counts(above, len(self.atoms) - n_below) + smooth
         above = np.minimum(above, 1.0)
@@ -146,7 +146,7 @@ class MixedLaw(Law):
 
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return log(mass / width) at an atom with mass, else the continuous part's."""
-        place = np.minimum(self._count_below(y), len(self.atoms) - 1)
+        place = np.minimum(count_below(self.atoms, self.reach, y), len(self.atoms) - 1)
         mass = pick_counts(self.masses, place + 1)
         smooth = log_or_minus_inf(self.rest)[:, None] + self.continuous.logpdf(y)
         on_atom = (np.abs(self.atoms[place] - y) <= self.reach[place]) & (mass > 0.0)
@@ -271,14 +271,6 @@ class MixedLaw(Law):
             union = np.vstack([intervals, np.column_stack([outside, outside])])
             out.append(union[np.argsort(union[:, 0], kind="stable")])
         return out
-
-    def _count_upto(self, y: Float64Array) -> NDArray[np.intp]:
-        """Return how many atoms are at most y, or are y but for rounding."""
-        return np.searchsorted(self.atoms - self.reach, y, "right")
-
-    def _count_below(self, y: Float64Array) -> NDArray[np.intp]:
-        """Return how many atoms are below y by more than rounding."""
-        return np.searchsorted(self.atoms + self.reach, y, "left")
 
     def _total(self) -> Float64Array:
         """Return the probability of all atoms, shape (n, 1)."""

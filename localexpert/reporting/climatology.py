@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
@@ -86,10 +87,7 @@ class Climatology:
 
 def _count(y: Float64Array, weight: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return the distinct targets of some weight, and their weights."""
-    held = weight > 0.0
-    merged = merge_near_values(y, weight)[held]
-    values, place = np.unique(merged, return_inverse=True)
-    return values, np.bincount(place, weight[held]).astype(np.float64)
+    return count_values(merge_near_values(y, weight), weight)
 
 
 def _thin(
