@@ -135,7 +135,8 @@ class BBQCalibrator(AveragedBinsCalibrator):
     def _numbers(self, n: float) -> Int64Array:
         """Return the numbers of bins to try."""
         # n^(1/3) bins: the rate at which the bias and the noise of a histogram balance.
-        root = float(np.cbrt(n))
+        # Without its last digits, which differ from machine to machine.
+        root = round(float(np.cbrt(n)), 9)
         wanted = math.ceil(min(root * self.spread, _MOST_BINS))
         most = max(1, min(math.ceil(n / _LEAST_ROWS), wanted))
         least = min(max(1, math.floor(root / self.spread)), most)

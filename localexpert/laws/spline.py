@@ -39,6 +39,8 @@ _N_NODES = 5
 _WIDEST = 0.7
 # How far in t the shared panels go at least.
 _OUTER = 8.4
+# A few units in the last place.
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,6 +233,10 @@ class SplineLaw(Law):
         scan = spline_scan(self.base.curve, self.rows, self.panels)
         # With what lies beside the outermost nodes, much where a bound cuts it off.
         ends = self.ppf_scores(np.tile([-_OUTER, _OUTER], (len(self), 1)))
+        # There it lies no further off than quantiles round.
+        slack = _ROUNDING * self.rows.scale[:, None]
+        cut = np.isclose(ends, self.bounds, rtol=_ROUNDING, atol=slack)
+        ends = np.where(cut, self.bounds, ends)
         outer = ends, self.logpdf(ends), self.cdf(ends)
         y, log_density, cdf = (
             np.hstack([end[:, :1], part, end[:, 1:]])

@@ -11,6 +11,14 @@ from localexpert.cli.interrupt import clean_up_first, leave_at_once
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Have Ctrl-C heard, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_while_modules_are_imported():
     # Python tells on stderr what it has imported.
     command = [sys.executable, "-X", "importtime", "-m", "localexpert", "--help"]
@@ -42,23 +50,16 @@ def test_programs_that_import_the_package_keep_their_ways(
 ):
     monkeypatch.setattr(sys, "argv", words)
     monkeypatch.setattr(sys, "orig_argv", orig)
+    leave_at_once()
+    changed = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    clean_up_first()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    try:
-        leave_at_once()
-        changed = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        clean_up_first()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     assert changed == mine
 
 
 def test_who_ignores_it_goes_on_ignoring(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["localexpert"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        leave_at_once()
-        clean_up_first()
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    leave_at_once()
+    clean_up_first()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
