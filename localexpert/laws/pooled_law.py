@@ -180,10 +180,13 @@ class PooledLaw(ScannedLaw):
         weights = self.w.T[:, :, None]
         if self.kind == "linear":
             return self._own_scores(y), _log_sum(logs, weights)
-        each = self._member_scores(y)
+        each = np.stack(self._member_scores(y))
         own = self._sum(each)
         # dZ/dy = sum_k w_k f_k / phi(z_k), and the density is phi(Z) dZ/dy.
-        rates = logs + 0.5 * np.stack(each) ** 2
+        rates = logs + 0.5 * each**2
+        # A score that is cut off moves no more, unless none does.
+        moves = (np.abs(each) < FURTHEST) & (weights > 0.0)
+        rates[~moves & moves.any(axis=0)] = -np.inf
         return own, _log_sum(rates, weights) - 0.5 * own**2
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
@@ -197,10 +200,8 @@ class PooledLaw(ScannedLaw):
         # Levels 0 and 1 have their answer; any bracket will do there.
         inner = np.isfinite(low) & np.isfinite(high)
         aim, a, b, y = (np.where(inner, x, 0.0) for x in (goal, low, high, start))
-        rows, columns = (
-            np.arange(len(self)),
-            np.tile(np.arange(y.shape[1]), (len(y), 1)),
-        )
+        rows = np.arange(len(self))
+        columns = np.tile(np.arange(y.shape[1]), (len(y), 1))
         found = _Search(self, rows, columns, aim, a, b, y, inner).solve()
         return np.where(inner, found, np.where(goal < 0.0, low, high))
 

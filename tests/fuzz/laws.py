@@ -16,8 +16,9 @@ from tests.fuzz.cases import pick
 
 ROWS = 2
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
-# Scores of the borders of panels: all that floats can tell from 0 and 1.
-SCORES = np.union1d(np.linspace(-37.0, 37.0, 75), np.linspace(-12.0, 12.0, 121))
+# Scores of the borders of panels: all that floats can tell from 0 and 1, to where pools
+# cut scores off.
+SCORES = np.union1d(np.linspace(-37.5, 37.5, 76), np.linspace(-12.0, 12.0, 121))
 
 
 def draw_law(rng):
@@ -203,6 +204,14 @@ def jumps_of(law):
     return law.values if isinstance(law, DiscreteLaw) else np.empty(0)
 
 
+def least_mass(law):
+    """Return what bounds leave of the curves that a law is made of, at the least."""
+    parts = [getattr(law, name, None) for name in ("continuous", "law")]
+    parts = [part for part in parts if part is not None]
+    own = np.exp(law.rows.log_mass.min()) if isinstance(law, SplineLaw) else 1.0
+    return min([own, *map(least_mass, [*parts, *getattr(law, "members", ())])])
+
+
 @singledispatch
 def kinks_of(law):
     """Return the values of y (n, m) between which the CDF is smooth."""
@@ -247,7 +256,9 @@ class Panels:
     """Nodes and weights of sums over y that are integrals, whatever the law."""
 
     def __init__(self, law, cuts):
-        borders = np.hstack([cuts, quantiles(law), kinks_of(law)])
+        ends = [end for end in law.support if np.isfinite(end)]
+        ends = np.tile(ends, (len(law), 1))
+        borders = np.hstack([cuts, quantiles(law), kinks_of(law), ends])
         borders = np.clip(np.sort(borders, axis=1), *law.support)
         width = np.diff(borders)[:, :, None]
         y = borders[:, :-1, None] + 0.5 * width * (1.0 + NODES)

@@ -394,3 +394,22 @@ def test_quantiles_of_tails_without_moments_are_found():
     assert_allclose(law.sf(y[:, 3:]), 1.0 - q[:, 3:], rtol=1e-10)
     # Undefined beside an infinite one, and no warning about it.
     assert not np.isfinite(law.moments()[:, 1]).any()
+
+
+def test_member_that_says_nothing_more_adds_no_density():
+    """Where its score is cut off a member moves the pool's CDF no more."""
+    base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
+    one = np.ones((1, 1))
+    near, far = (
+        SplineLaw([c], [s], [0.0], 0.0 * one, one, base)
+        for c, s in ((0.0, 1.0), (50.0, 1.0))
+    )
+    law = PooledLaw([near, far], [0.5, 0.5], "probit")
+    cut = far.ppf_scores(np.array([[-37.5]]))[0, 0]
+    y = cut + np.linspace(-0.2, 0.2, 401)
+    middle = 0.5 * (y[1:] + y[:-1])
+    wanted = np.diff(law.cdf(y[None])[0]) / np.diff(y)
+    got = np.exp(law.logpdf(middle[None])[0])
+    # But for the cell in which it is cut off.
+    inner = np.abs(middle - cut) > 1e-3
+    assert_allclose(got[inner], wanted[inner], rtol=1e-3)
