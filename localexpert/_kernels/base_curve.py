@@ -110,20 +110,22 @@ def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
 
 def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return t(r) and its derivative for many r, shapes (n,)."""
-    t, slopes = _follow(curve, r, False)
-    return t, slopes
+    out = np.empty((2, len(r)))
+    _follow(curve, r, False, out)
+    return out[0], out[1]
 
 
 def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return r(t) and its derivative for many t, shapes (n,)."""
-    r, slopes = _follow(curve, t, True)
-    return r, slopes
+    out = np.empty((2, len(t)))
+    _follow(curve, t, True, out)
+    return out[0], out[1]
 
 
 @njit
-def _follow(curve: BaseCurve, x: Float64Array, inverse: bool) -> Float64Array:
-    out = np.empty((2, len(x)))
+def _follow(
+    curve: BaseCurve, x: Float64Array, inverse: bool, out: Float64Array
+) -> None:
     for i in range(len(x)):
         y, slope = point_at(curve, x[i]) if inverse else level_at(curve, x[i])
         out[0, i], out[1, i] = y, slope
-    return out

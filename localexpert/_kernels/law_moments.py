@@ -7,7 +7,6 @@ import numpy as np
 from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.base_curve import BaseCurve, point_at
-from localexpert._kernels.hermite import curve_inverse
 from localexpert._kernels.law_panels import (
     DR,
     DZ,
@@ -106,25 +105,29 @@ def spline_moments(curve: BaseCurve, rows: SplineRows, panels: Panels) -> Float6
     A moment that does not exist is inf or nan.
     """
     lower, upper = tail_indices(curve, rows)
-    found = _spline_moments(curve, rows, panels, finite_orders(lower, upper))
-    return mark_infinite(lower, upper, found)
+    out = np.empty((len(rows.center), 4))
+    _spline_moments(curve, rows, panels, finite_orders(lower, upper), out)
+    return mark_infinite(lower, upper, out)
 
 
 @njit
 def _spline_moments(
-    curve: BaseCurve, rows: SplineRows, panels: Panels, orders: Int64Array
-) -> Float64Array:
-    """Return the moments up to the order of each row; the others mean nothing."""
-    n = len(rows.center)
-    out = np.empty((n, 4))
-    for i in range(n):
+    curve: BaseCurve,
+    rows: SplineRows,
+    panels: Panels,
+    orders: Int64Array,
+    out: Float64Array,
+) -> None:
+    """Fill in moments up to the order of each row; the others mean nothing."""
+    for i in range(len(out)):
         order = orders[i]
-        middle = min(max(0.0, rows.low[i]), rows.high[i])
-        t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], middle)
-        # Moments about the median lose no digits to a far origin.
-        origin = point_at(curve, t)[0]
         borders, which = row_panels(curve, rows, panels, i, float(order))
         at = fill_nodes(curve, rows, panels, i, borders, which)
+        # Moments about the middle lose no digits to a far origin.
+        place = 0
+        while at[Z, place] < 0.0 and place < at.shape[1] - 1:
+            place += 1
+        origin = at[R, place]
         m1, m2, m3, m4 = _sum_powers(at, origin, rows.log_mass[i], order)
         # From moments about the origin to central ones.
         scale = rows.scale[i]
@@ -134,7 +137,6 @@ def _spline_moments(
         out[i, 2] = square * scale * (m3 - m1 * (3.0 * m2 - 2.0 * m1 * m1))
         m4 -= m1 * (4.0 * m3 - 3.0 * m1 * (2.0 * m2 - m1 * m1))
         out[i, 3] = square * square * m4
-    return out
 
 
 @njit

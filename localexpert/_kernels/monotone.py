@@ -3,10 +3,9 @@
 import numpy as np
 
 from calibration._kernels._jit import njit
-from calibration.typing import Float64Array
+from calibration.typing import Float64Array, Int64Array
 
 
-@njit
 def increase_rows(
     values: Float64Array, weights: Float64Array, rises: Float64Array
 ) -> Float64Array:
@@ -24,30 +23,43 @@ def increase_rows(
     rises : ndarray of shape (k - 1,)
         Least step from one column to the next.
     """
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    floor = np.concatenate([[0.0], np.cumsum(rises)])
+    out = np.empty(values.shape)
+    blocks = np.empty((2, len(floor)))
+    starts = np.empty(len(floor) + 1, dtype=np.int64)
+    _pool_rows(values, weights, floor, blocks, starts, out)
+    return out
+
+
+@njit
+def _pool_rows(
+    values: Float64Array,
+    weights: Float64Array,
+    floor: Float64Array,
+    blocks: Float64Array,
+    starts: Int64Array,
+    out: Float64Array,
+) -> None:
+    """Fill in `out`; `blocks` and `starts` are room for levels, masses and places."""
     n, k = values.shape
-    floor = np.empty(k)
-    floor[0] = 0.0
-    for j in range(1, k):
-        floor[j] = floor[j - 1] + rises[j - 1]
-    out = np.empty((n, k))
-    level, mass, start = np.empty(k), np.empty(k), np.empty(k + 1, dtype=np.int64)
+    level, mass = blocks
     for i in range(n):
-        blocks = 0
+        n_blocks = 0
         for j in range(k):
             # With floor_j the sum of the rises before j, out - floor has only to
             # increase.
             mean, weight, first = values[i, j] - floor[j], weights[j], j
             # The means of blocks increase from left to right; the new one swallows
             # those that do not lie below it.
-            while blocks > 0 and level[blocks - 1] >= mean:
-                blocks -= 1
-                total = mass[blocks] + weight
-                mean = (level[blocks] * mass[blocks] + mean * weight) / total
-                weight, first = total, start[blocks]
-            level[blocks], mass[blocks], start[blocks] = mean, weight, first
-            blocks += 1
-        start[blocks] = k
-        for b in range(blocks):
-            for j in range(start[b], start[b + 1]):
+            while n_blocks > 0 and level[n_blocks - 1] >= mean:
+                n_blocks -= 1
+                total = mass[n_blocks] + weight
+                mean = (level[n_blocks] * mass[n_blocks] + mean * weight) / total
+                weight, first = total, starts[n_blocks]
+            level[n_blocks], mass[n_blocks], starts[n_blocks] = mean, weight, first
+            n_blocks += 1
+        starts[n_blocks] = k
+        for b in range(n_blocks):
+            for j in range(starts[b], starts[b + 1]):
                 out[i, j] = level[b] + floor[j]
-    return out

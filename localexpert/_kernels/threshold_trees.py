@@ -60,7 +60,6 @@ def goes_left(trees: TreeArrays, node: int, value: float) -> bool:
     return bool(value <= trees.cut[node])
 
 
-@njit
 def sum_trees(
     X: Float64Array, n_places: int, trees: TreeArrays, place_cut: Int64Array
 ) -> Float64Array:
@@ -73,12 +72,28 @@ def sum_trees(
     Every place is added to in the order of the trees and rounded addition is
     monotone, so where all trees increase along the places the sums do, exactly.
     """
-    n = X.shape[0]
-    sums = np.zeros((n, n_places))
-    feature, left, right = trees.feature, trees.left, trees.right
-    # Nodes where runs of places go on, and where these start and stop. More runs than
-    # places cannot be open at a time.
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    sums = np.zeros((X.shape[0], n_places))
+    # More runs of places than places cannot be open at a time.
     runs = np.empty((3, n_places + 1), dtype=np.int64)
+    _add_trees(X, trees, place_cut, runs, sums)
+    return sums
+
+
+@njit
+def _add_trees(
+    X: Float64Array,
+    trees: TreeArrays,
+    place_cut: Int64Array,
+    runs: Int64Array,
+    sums: Float64Array,
+) -> None:
+    """Add the leaves to `sums`.
+
+    `runs` is room for nodes where runs of places go on, and where these start and stop.
+    """
+    n, n_places = sums.shape
+    feature, left, right = trees.feature, trees.left, trees.right
     for i in range(n):
         for tree in range(len(trees.roots)):
             runs[0, 0], runs[1, 0], runs[2, 0] = trees.roots[tree], 0, n_places
@@ -102,4 +117,3 @@ def sum_trees(
                 value = trees.leaf_value[-node - 1]
                 for k in range(start, stop):
                     sums[i, k] += value
-    return sums
