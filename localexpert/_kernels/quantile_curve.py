@@ -39,10 +39,14 @@ def curve_values(
     knots: Float64Array,
     values: Float64Array,
     slopes: Float64Array,
+    tails: Float64Array,
     bounds: Float64Array,
     scores: Float64Array,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return Q(scores) and log Q'(scores), scores (n, k) and curves (n, K)."""
+    """Return Q(scores) and log Q'(scores), scores (n, k).
+
+    Curves are (n, K), the slopes at which tails begin (n, 2).
+    """
     n, k = scores.shape
     last = len(knots) - 1
     out, log_slopes = np.empty((n, k)), np.empty((n, k))
@@ -53,8 +57,8 @@ def curve_values(
                 y, slope = curve_at(knots, values[i], slopes[i], z)
                 out[i, j], log_slopes[i, j] = y, safe_log(slope)
             else:
-                end, bound = (0, bounds[0]) if z < knots[0] else (last, bounds[1])
-                away, slope = z - knots[end], slopes[i, end]
+                side, end = (0, 0) if z < knots[0] else (1, last)
+                away, slope, bound = z - knots[end], tails[i, side], bounds[side]
                 out[i, j] = _tail_at(away, values[i, end], slope, bound)
                 log_slopes[i, j] = math.log(slope)
                 if abs(bound) < math.inf:
@@ -67,6 +71,7 @@ def curve_scores(
     knots: Float64Array,
     values: Float64Array,
     slopes: Float64Array,
+    tails: Float64Array,
     bounds: Float64Array,
     y: Float64Array,
 ) -> Float64Array:
@@ -80,8 +85,7 @@ def curve_scores(
             if values[i, 0] <= at <= values[i, last]:
                 out[i, j] = curve_inverse(knots, values[i], slopes[i], at)
             else:
-                below = at < values[i, 0]
-                end, bound = (0, bounds[0]) if below else (last, bounds[1])
-                away = _tail_away(at, values[i, end], slopes[i, end], bound)
+                side, end = (0, 0) if at < values[i, 0] else (1, last)
+                away = _tail_away(at, values[i, end], tails[i, side], bounds[side])
                 out[i, j] = knots[end] + away
     return out

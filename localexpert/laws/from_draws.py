@@ -55,7 +55,7 @@ def _count(rows: Float64Array, values: Float64Array) -> DiscreteLaw:
     if len(values) * n > _MOST_CELLS:
         msg = (
             f'`kind` must not be "discrete" for {len(values)} values in {n} rows, '
-            f"which is more than {_MOST_CELLS:g} probabilities: take \"smooth\"."
+            f'which is more than {_MOST_CELLS:g} probabilities: take "smooth".'
         )
         raise ValueError(msg)
     if n == 0:

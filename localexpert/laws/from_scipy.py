@@ -72,7 +72,7 @@ def _read_parameters(frozen: Any, names: list[str], n: int | None) -> Float64Arr
     return np.column_stack([np.atleast_1d(column) for column in found])
 
 
-def _discrete(family: stats.rv_discrete, rows: Float64Array) -> DiscreteLaw:
+def _discrete(family: Any, rows: Float64Array) -> DiscreteLaw:
     """Return the law on the values that hold all but the far tails of every row."""
     parameters = rows.T[:, :, None]
     low, high = family.ppf(_LEFT_OUT, *rows.T), family.isf(_LEFT_OUT, *rows.T)

@@ -65,7 +65,7 @@ class MeshedLaw(ScannedLaw):
         return below, above, spread[:, None]
 
     def _central_moments(self, middle: Float64Array) -> Float64Array:
-        """Return mean and second to fourth central moment (n, 4), by a middle (n, 1)."""
+        """Return mean and second to fourth central moment, by a middle (n, 1)."""
         out = np.empty((len(self), 4))
         for rows, _, mesh, (cdf, sf) in self._meshes(middle):
             out[rows] = central_moments(mesh, cdf, sf, middle[rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import freeze_fields
 from localexpert.laws.scanned import ScannedLaw
 
+_Curves: TypeAlias = tuple[
+    Float64Array, Float64Array, Float64Array, Float64Array, Float64Array
+]
+
 # How far in z the panels of integrals go, their greatest width, and their nodes.
 _OUTER, _WIDEST, _N_NODES = 12.0, 0.5, 5
 _NODES, _SHARES = np.polynomial.legendre.leggauss(_N_NODES)
@@ -26,6 +30,8 @@ _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Slopes of a curve through points, as multiples of the lesser chord beside: between
 # such the cubic rises by more than a third of its chord everywhere.
 _LEAST_SLOPE, _MOST_SLOPE = 0.3, 2.1
+# Least slope of a tail, as a share of the mean slope.
+_LEAST_TAIL = 0.25
 
 
 class _Panels(NamedTuple):
@@ -41,9 +47,9 @@ class QuantileLaw(ScannedLaw):
     r"""Y = Q_i(Z) for a standard normal Z and an increasing curve Q_i.
 
     Q_i is a cubic Hermite curve between the knots. Beyond them it is straight, a normal
-    tail, and towards a finite bound b exponential in z, a log-normal tail: Q - b falls
-    at the rate at which it does at the end knot, so that b is never reached. The
-    density phi(z) / Q'(z) is continuous.
+    tail, and towards a finite bound b exponential in z, a log-normal tail, so that b is
+    never reached. The density is phi(z) / Q'(z), continuous but where a tail has
+    another slope than the curve that it goes on from.
 
     Parameters
     ----------
@@ -54,6 +60,8 @@ class QuantileLaw(ScannedLaw):
     slopes : array-like of shape (n, K)
         Slopes dQ/dz at the knots, positive, at most 3 times the slopes of the chords
         beside them (Fritsch & Carlson, 1980).
+    tails : array-like of shape (n, 2)
+        Slopes at which the tails begin, positive.
     bounds : (float, float)
         Ends of the support.
 
@@ -76,6 +84,7 @@ class QuantileLaw(ScannedLaw):
     knots: Float64Array
     values: Float64Array
     slopes: Float64Array
+    tails: Float64Array
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
@@ -86,9 +95,14 @@ class QuantileLaw(ScannedLaw):
             raise ValueError(msg)
         values = check_array(self.values, "values", (None, len(knots)))
         slopes = check_array(self.slopes, "slopes", values.shape)
+        tails = check_array(self.tails, "tails", (len(values), 2))
         bounds = check_bounds(self.bounds)
         _check_curves(knots, values, slopes, bounds)
-        freeze_fields(self, knots=knots, values=values, slopes=slopes)
+        if (tails <= 0.0).any():
+            i = int(np.argmax((tails <= 0.0).any(axis=1)))
+            msg = f"`tails` must be positive, got {tails[i].min():g} in row {i}."
+            raise ValueError(msg)
+        freeze_fields(self, knots=knots, values=values, slopes=slopes, tails=tails)
         object.__setattr__(self, "bounds", bounds)
 
     @classmethod
@@ -101,7 +115,8 @@ class QuantileLaw(ScannedLaw):
         """Return the law whose curves are the natural cubic splines through points.
 
         Where the spline falls or is nearly flat or steep its slopes are those nearest
-        to it between 0.3 and 2.1 times the lesser slope of the chords beside.
+        to it between 0.3 and 2.1 times the lesser slope of the chords beside. Tails
+        have the slopes of the curve's ends, but a quarter of its mean slope at least.
 
         Parameters
         ----------
@@ -120,21 +135,42 @@ class QuantileLaw(ScannedLaw):
         # Not a product of matrices, whose rounding depends on the other rows.
         slopes = np.einsum("ik,jk->ij", y - y[:, :1], spline(x, 1))
         slopes = np.clip(slopes, _LEAST_SLOPE * beside, _MOST_SLOPE * beside)
-        return cls(x, y, slopes, bounds)
+        # Two equal quantiles at an end say nothing of what is beyond them.
+        mean = (y[:, -1:] - y[:, :1]) / (x[-1] - x[0])
+        tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * mean)
+        return cls(x, y, slopes, tails, bounds)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __reduce__(self) -> tuple[type[QuantileLaw], tuple[Any, ...]]:
-        return type(self), (self.knots, self.values, self.slopes, self.bounds)
+        curves = self.knots, self.values, self.slopes, self.tails
+        return type(self), (*curves, self.bounds)
 
     @property
     def support(self) -> tuple[float, float]:
         """The bounds."""
         return self.bounds
 
+    def is_like(self, other: object) -> bool:
+        """Say whether rows of another law could be rows of this one.
+
+        Parameters
+        ----------
+        other : object
+
+        Returns
+        -------
+        bool
+        """
+        return (
+            isinstance(other, QuantileLaw)
+            and np.array_equal(other.knots, self.knots)
+            and other.bounds == self.bounds
+        )
+
     def take(self, rows: slice | NDArray[Any]) -> QuantileLaw:
-        curves = self.values[rows], self.slopes[rows]
+        curves = self.values[rows], self.slopes[rows], self.tails[rows]
         return QuantileLaw(self.knots, *curves, self.bounds)
 
     def _curve(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -146,9 +182,14 @@ class QuantileLaw(ScannedLaw):
         return curve_scores(*self._fixed, _fix(y))
 
     @cached_property
-    def _fixed(self) -> tuple[Float64Array, ...]:
-        curves = self.knots, self.values, self.slopes, np.array(self.bounds)
-        return tuple(_fix(part) for part in curves)
+    def _fixed(self) -> _Curves:
+        return (
+            _fix(self.knots),
+            _fix(self.values),
+            _fix(self.slopes),
+            _fix(self.tails),
+            _fix(np.array(self.bounds)),
+        )
 
     def cdf(self, y: Float64Array) -> Float64Array:
         return np.asarray(ndtr(self._scores(y)))

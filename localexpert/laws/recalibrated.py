@@ -204,5 +204,8 @@ def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw | PooledLaw:
     if isinstance(law, RecalibratedLaw | PooledLaw):
         both = scores if law.scores is None else ComposedMap(law.scores, scores)
         return replace(law, scores=both)
+    if not isinstance(law, Law):
+        msg = f"`law` must be a Law, got {type(law).__name__}."
+        raise TypeError(msg)
     # The pool of one law knows how to be mapped, whatever the law is.
     return PooledLaw([law], [1.0], scores=scores)

@@ -60,7 +60,7 @@ class ScipyLaw(MeshedLaw):
         rows = check_array(self.parameters, "parameters", (None, len(names)))
         freeze_fields(self, parameters=rows)
         # Found by its name wherever the law is read again.
-        known = getattr(stats, str(family.name), None) is family
+        known = _is_known(family)
         object.__setattr__(self, "family", family.name if known else family)
         low, high = (np.ravel(end) for end in family.support(*rows.T))
         wrong = np.flatnonzero(np.isnan(low) | np.isnan(high))
@@ -85,6 +85,19 @@ class ScipyLaw(MeshedLaw):
     def support(self) -> tuple[float, float]:
         """Least and greatest end of the rows' supports."""
         return self._ends
+
+    def is_like(self, other: object) -> bool:
+        """Say whether rows of another law could be rows of this one.
+
+        Parameters
+        ----------
+        other : object
+
+        Returns
+        -------
+        bool
+        """
+        return isinstance(other, ScipyLaw) and other.family == self.family
 
     def take(self, rows: slice | NDArray[Any]) -> ScipyLaw:
         return ScipyLaw(self.family, self.parameters[rows])
@@ -150,7 +163,13 @@ def parameter_names(family: Any) -> list[str]:
     return [name.strip() for name in shapes] + last
 
 
-def _find_family(family: Any) -> stats.rv_continuous:
+def _is_known(family: Any) -> bool:
+    """Say whether scipy.stats has the family; a frozen law holds a copy of it."""
+    named: Any = getattr(stats, str(family.name), None)
+    return type(named) is type(family) and (named.a, named.b) == (family.a, family.b)
+
+
+def _find_family(family: Any) -> Any:
     """Return a continuous family by its name, or as it is."""
     found = getattr(stats, family, None) if isinstance(family, str) else family
     if not isinstance(found, stats.rv_continuous):
