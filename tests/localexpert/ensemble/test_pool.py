@@ -85,7 +85,7 @@ def test_what_is_refused(dists):
     with pytest.raises(TypeError, match="`dists` must be a list of distributions"):
         pool(a)
     with pytest.raises(
-        TypeError, match="`dists` must be a PredictiveDistribution, got Ot"
+        TypeError, match="`dists` must be a PredictiveDistribution, got"
     ):
         pool([a, Other()])
     with pytest.raises(ValueError, match="`dists` must hold at least one"):
