@@ -53,9 +53,9 @@ class ForeignForecasts:
         The quantiles come back exactly. On normal scores z of the levels the quantile
         curve is a natural cubic spline where that increases, and an increasing curve
         near it elsewhere. Beyond the outermost levels it is straight, a normal tail,
-        with the slope that it has there, and a quarter of its mean slope at least.
-        Towards a bound the tail is log-normal instead. With two levels and no bounds it
-        is a normal law.
+        with the slope that it has there; if the two outermost quantiles are all but
+        equal, with a quarter of its mean slope. Towards a bound the tail is log-normal
+        instead. With two levels and no bounds it is a normal law.
 
         Quantiles that are equal are drawn apart by 1e-6 of the row's range: a steep
         part, not a value with probability of its own. An outcome that hits it has a

@@ -30,8 +30,11 @@ _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Slopes of a curve through points, as multiples of the lesser chord beside: between
 # such the cubic rises by more than a third of its chord everywhere.
 _LEAST_SLOPE, _MOST_SLOPE = 0.3, 2.1
-# Least slope of a tail, as a share of the mean slope.
-_LEAST_TAIL = 0.25
+# At the ends, where tails go on from.
+_LEAST_END = 0.5
+# As shares of the mean slope: below which a chord at an end is nearly flat, and the
+# least slope of a tail beyond one that is.
+_FLAT, _LEAST_TAIL = 0.1, 0.25
 
 
 class _Panels(NamedTuple):
@@ -115,8 +118,10 @@ class QuantileLaw(ScannedLaw):
         """Return the law whose curves are the natural cubic splines through points.
 
         Where the spline falls or is nearly flat or steep its slopes are those nearest
-        to it between 0.3 and 2.1 times the lesser slope of the chords beside. Tails
-        have the slopes of the curve's ends, but a quarter of its mean slope at least.
+        to it between 0.3 (0.5 at the ends) and 2.1 times the lesser slope of the chords
+        beside. Tails
+        have the slopes of the curve's ends; where its last chord there is below a tenth
+        of the mean slope, up to a quarter of that.
 
         Parameters
         ----------
@@ -134,10 +139,13 @@ class QuantileLaw(ScannedLaw):
         spline = CubicSpline(x, np.eye(len(x)), bc_type="natural")
         # Not a product of matrices, whose rounding depends on the other rows.
         slopes = np.einsum("ik,jk->ij", y - y[:, :1], spline(x, 1))
-        slopes = np.clip(slopes, _LEAST_SLOPE * beside, _MOST_SLOPE * beside)
-        # Two equal quantiles at an end say nothing of what is beyond them.
+        least = np.full(len(x), _LEAST_SLOPE)
+        least[[0, -1]] = _LEAST_END
+        slopes = np.clip(slopes, least * beside, _MOST_SLOPE * beside)
+        # Two quantiles at an end that are all but equal say nothing of what is beyond.
         mean = (y[:, -1:] - y[:, :1]) / (x[-1] - x[0])
-        tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * mean)
+        flat = np.maximum(1.0 - beside[:, [0, -1]] / (_FLAT * mean), 0.0)
+        tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * flat * mean)
         return cls(x, y, slopes, tails, bounds)
 
     def __len__(self) -> int:

@@ -100,12 +100,15 @@ def test_the_density_is_the_slope_of_the_cdf(rng):
 
 
 def test_equal_ends_do_not_close_the_tails():
-    knots = ndtri([0.1, 0.5, 0.9 - 1e-9, 0.9])
+    knots = ndtri([0.1, 0.5, 0.8, 0.9])
     law = QuantileLaw.through(knots, [[0.0, 1.0, 2.0, 2.0 + 1e-9]])
     # A quarter of the mean slope: one mean slope further out are four deviations.
     mean = 2.0 / (knots[-1] - knots[0])
     z = ndtri(law.cdf(np.array([[2.0 + mean]])))
     assert_allclose(z, knots[-1] + 4.0, rtol=1e-6)
+    # A skewed law keeps its thin tail, and a continuous density.
+    skewed = skewed_law((0.0, np.inf)).take(np.array([0]))
+    assert_array_equal(skewed.tails, skewed.slopes[:, [0, -1]])
 
 
 def test_beyond_bounds_there_is_nothing():
