@@ -34,7 +34,7 @@ _LEAST_SLOPE, _MOST_SLOPE = 0.3, 2.1
 _LEAST_END = 0.5
 # As shares of the mean slope: below which a chord at an end is nearly flat, and the
 # least slope of a tail beyond one that is.
-_FLAT, _LEAST_TAIL = 0.1, 0.25
+_FLAT, _LEAST_TAIL = 0.3, 0.25
 
 
 class _Panels(NamedTuple):
@@ -120,7 +120,7 @@ class QuantileLaw(ScannedLaw):
         Where the spline falls or is nearly flat or steep its slopes are those nearest
         to it between 0.3 (0.5 at the ends) and 2.1 times the lesser slope of the chords
         beside. Tails
-        have the slopes of the curve's ends; where its last chord there is below a tenth
+        have the slopes of the curve's ends; where its last chord there is below 0.3
         of the mean slope, up to a quarter of that.
 
         Parameters
