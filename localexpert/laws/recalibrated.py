@@ -169,15 +169,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or MixedLaw
+    law : Law
+        Discrete, mixed, or without jumps.
     scores : ProbitMap
         G, one for all rows or one for each.
 
     Returns
     -------
     Law
-        A `DiscreteLaw`, `MixedLaw` or `PooledLaw` of what is one, else a
-        `RecalibratedLaw`.
+        A `DiscreteLaw` or `MixedLaw` of what is one, a `RecalibratedLaw` of a spline
+        law, else a `PooledLaw`.
     """
     return _map_smooth(law, scores)
 
@@ -200,11 +201,11 @@ def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw | PooledLaw:
     """Return a law without jumps mapped, after the map it has if it has one."""
     if isinstance(law, SplineLaw):
         return RecalibratedLaw(law, scores)
-    if not isinstance(law, RecalibratedLaw | PooledLaw):
-        msg = (
-            "`law` must be a SplineLaw, RecalibratedLaw, PooledLaw, DiscreteLaw or "
-            f"MixedLaw, got {type(law).__name__}."
-        )
+    if isinstance(law, RecalibratedLaw | PooledLaw):
+        both = scores if law.scores is None else ComposedMap(law.scores, scores)
+        return replace(law, scores=both)
+    if not isinstance(law, Law):
+        msg = f"`law` must be a Law, got {type(law).__name__}."
         raise TypeError(msg)
-    both = scores if law.scores is None else ComposedMap(law.scores, scores)
-    return replace(law, scores=both)
+    # The pool of one law knows how to be mapped, whatever the law is.
+    return PooledLaw([law], [1.0], scores=scores)

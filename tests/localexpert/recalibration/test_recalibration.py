@@ -9,7 +9,9 @@ from scipy.special import ndtr, ndtri
 
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.data.folds import make_folds
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw, SplineLaw
+from localexpert.metrics import crps_score, interval_coverage
 from localexpert.recalibration.conformal import (
     ConformalRecalibration,
     set_aside,
@@ -352,3 +354,53 @@ def test_what_is_refused():
     weight = np.repeat([0.0, 1.0], [100, 20])
     with pytest.raises(ValueError, match="`y` must have at least 100 rows with weight"):
         set_aside(weight, 5, None, 0)
+
+
+class TestDistributionsOfAnyModel:
+    """Recalibrations take what is no law of a fit of ours, and give it back in kind."""
+
+    @pytest.fixture
+    def pair(self, rng):
+        center = rng.normal(size=900)
+        # Forecasts of spread 1 and bias .5 of outcomes of spread 1.5.
+        dist = PredictiveDistribution.from_scipy(stats.norm(center + 0.5, 1.0))
+        return dist, rng.normal(center, 1.5)
+
+    @pytest.mark.parametrize("kind", [PitRecalibration, ConformalRecalibration])
+    def test_they_are_corrected_by_their_past(self, pair, kind):
+        dist, y = pair
+        recalibration = kind(random_state=0).fit(dist[:600], y[:600])
+        corrected = recalibration.apply(dist[600:])
+        assert isinstance(corrected, PredictiveDistribution)
+        assert crps_score(y[600:], corrected) < 0.97 * crps_score(y[600:], dist[600:])
+        assert abs(interval_coverage(y[600:], corrected) - 0.9) < 0.06
+        assert interval_coverage(y[600:], dist[600:]) < 0.8
+        honest = recalibration.apply_oof(dist[:600])
+        assert len(honest) == 600
+
+    def test_laws_and_distributions_get_the_same_map(self, pair):
+        dist, y = pair
+        one = PitRecalibration(random_state=0).fit(dist, y)
+        other = PitRecalibration(random_state=0).fit(dist.law, y)
+        np.testing.assert_array_equal(one.map_.values, other.map_.values)
+        at = np.zeros((900, 1))
+        want = other.apply(dist.law).cdf(at)
+        np.testing.assert_array_equal(one.apply(dist).law.cdf(at), want)
+
+    def test_good_ones_come_back_as_they_are(self, rng):
+        center = rng.normal(size=400)
+        dist = PredictiveDistribution.from_scipy(stats.norm(center, 1.0))
+        recalibration = PitRecalibration(random_state=0).fit(dist, rng.normal(center))
+        assert recalibration.apply(dist) is dist
+
+    def test_what_is_refused(self, pair):
+        dist, y = pair
+        with pytest.raises(TypeError, match="`law` must be a Law or a PredictiveDistr"):
+            PitRecalibration().fit(y, y)
+        fitted = PitRecalibration(random_state=0).fit(dist, y)
+        with pytest.raises(TypeError, match="`law` must be a Law or a PredictiveDistr"):
+            fitted.apply(y)
+        with pytest.raises(
+            ValueError, match="`y` must be as long as law, got 3 and 900"
+        ):
+            PitRecalibration().fit(dist, y[:3])
