@@ -29,7 +29,7 @@ def learn(cells, order=None, name="c", missing=()):
         (["a", "a", ""], "category"),
         (["2024-01-01", "", "2024-01-02"], "date"),
         (["13/01/2024", "01/02/2024"], "date"),
-        (["2024-01-01", "soon"], "category"),
+        (["2024-01-01", "soon", "late"], "category"),
         ([f"n{i}" for i in range(19)], "category"),
         (np.array([1.0, np.nan, 2.0]), "number"),
     ],

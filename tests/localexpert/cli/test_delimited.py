@@ -108,7 +108,7 @@ def test_names_become_different(read, capsys):
         (b"a,b\n1,\0\n", "is not a text file: a zero byte in line 2"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "is a damaged gzip file"),
         (b"\x1f\x8bnothing", "is a damaged gzip file"),
-        (b"PK\x03\x04....", "is a zip or Excel file"),
+        (b"PK\x03\x04....", "is a damaged zip file"),
         (b"a,b\n1," + b"x" * 140_000, "is no proper table: field larger"),
     ],
 )

@@ -6,29 +6,29 @@ import tracemalloc
 import pytest
 
 from localexpert.cli.console import UserError
-from localexpert.cli.packed import MOST_BYTES, unzip
+from localexpert.cli.packed import MOST_BYTES, unpack
 from localexpert.cli.read_file import read_table
 
 
 def test_members_and_padding(rng):
     parts = [rng.bytes(n) for n in (0, 1, 70_000, 300_000)]
     data = b"".join(map(gzip.compress, parts))
-    assert unzip("t.gz", data + bytes(999), MOST_BYTES) == b"".join(parts)
+    assert unpack("t.gz", data + bytes(999), MOST_BYTES) == b"".join(parts)
 
 
 @pytest.mark.parametrize("cut", [1, 8, 1000])
 def test_damage(cut, rng):
     data = gzip.compress(rng.bytes(200_000))
-    for damaged in (data[:-cut], data + b"x" * cut, data[:cut] + data[:-cut]):
+    for damaged in (data[:-cut], data + b"x" * cut, data[:10] + data[10 + cut :]):
         with pytest.raises(UserError, match=r"t\.gz is a damaged gzip file: "):
-            unzip("t.gz", damaged, MOST_BYTES)
+            unpack("t.gz", damaged, MOST_BYTES)
 
 
 def test_a_bomb_is_refused_before_it_bursts():
     data = gzip.compress(bytes(2**30), 1)
     tracemalloc.start()
     with pytest.raises(UserError, match=r"more than 0\.03125 GiB; .* --max-unpacked"):
-        unzip("t.gz", data, 2.0**25)
+        unpack("t.gz", data, 2.0**25)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**27
