@@ -150,6 +150,14 @@ def read_plain(cells: Cells, dialect: Dialect) -> Float64Array | None:
     return None
 
 
+def spelled_gaps(cells: Cells, dialect: Dialect) -> set[str]:
+    """Return the texts in a column that stand for nothing, without empty ones."""
+    if cells.dtype != object:
+        return set()
+    is_gap = load_pandas().Series(cells, dtype=object).isin(_spellings(dialect))
+    return set(cells[is_gap.to_numpy()]) - {""}
+
+
 def _spellings(dialect: Dialect) -> list[str]:
     """Return what most often stands for nothing, letter by letter."""
     gaps = dialect.gaps

@@ -139,10 +139,12 @@ def learn_rule(
     booleans = texts.read(parse_booleans)
     if not booleans.is_word.any():
         return _number_rule(table, name, "boolean", booleans.values)
-    _warn_of_words(table, name, texts, dialect)
+    rule = _category_rule(name, texts.words, complete=complete)
     if n_held >= _LEAST_NAMES and len(set(texts.words)) > _SHARE_OF_NAMES * n_held:
-        return ColumnRule(name, "dropped", reason="a different text in each row")
-    return _category_rule(name, texts.words, complete=complete)
+        rule = ColumnRule(name, "dropped", reason="a different text in each row")
+    fate = "dropped" if rule.kind == "dropped" else "taken as a category"
+    _warn_of_words(table, name, texts, dialect, fate)
+    return rule
 
 
 def _warn_of_rounding(name: str, cells: Cells, values: Float64Array) -> None:
@@ -219,7 +221,7 @@ def _date_rule(
 
 
 def _warn_of_words(
-    table: RawTable, name: str, texts: Distinct, dialect: Dialect
+    table: RawTable, name: str, texts: Distinct, dialect: Dialect, fate: str
 ) -> None:
     """Say so of words that stand among numbers or dates, or are written like them."""
     what: str = "numbers"
@@ -247,7 +249,7 @@ def _warn_of_words(
         holds = f"{what} that cannot all be read in one way, as"
     warn(
         f"column {name!r} holds {holds} {table.show(name, row)} in {table.where(row)}; "
-        f"it is taken as a category ({cure})"
+        f"it is {fate} ({cure})"
     )
 
 

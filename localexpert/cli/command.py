@@ -19,6 +19,9 @@ from localexpert.cli.options import (
 )
 from localexpert.cli.packed import MOST_BYTES
 
+# How argparse begins to say that words are lacking.
+_REQUIRED = "the following arguments are required"
+
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Wraps what is one line, and leaves alone what is laid out already."""
@@ -37,12 +40,13 @@ class Parser(argparse.ArgumentParser):
         # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
         self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
         # What the last list of several words has taken, and perhaps should not have.
-        self.took = ""
+        self.took = "", ""
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""
-        if self.took:
-            message += f"; {self.took}: write lists with commas, or -- after them"
+        option, words = self.took
+        if option and message.startswith((_REQUIRED, f"argument {option}:")):
+            message += f"; {option} took {words}: write lists with commas, or -- after"
         refuse(f"{message} (see {self.prog} --help)")
 
 

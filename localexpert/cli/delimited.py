@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localexpert.cli.cells import load_pandas
-from localexpert.cli.console import count, list_names, refuse, warn
+from localexpert.cli.console import count, list_names, note, refuse, warn
 from localexpert.cli.foreign import cure_of
 from localexpert.cli.raw_table import RawTable
 
@@ -136,6 +136,9 @@ def _find_rows(
         refuse(f"{path} is no proper table: {error} (line {reader.line_num})")
     if not any(lines):
         refuse(f"{path} has a header but no rows")
+    last = max(row for row, line in enumerate(lines) if line)
+    if n_blank := lines[1:last].count(0):
+        note(f"left out {count(n_blank, 'blank line')} of {path}")
     return header, np.array(lines, dtype=np.intp)
 
 

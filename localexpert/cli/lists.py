@@ -38,6 +38,8 @@ class ListAction(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Add the values of one place to those of the places before."""
+        if len(values) > 1:
+            parser.took = option_string, shlex.join(values)
         texts = [text for word in values for text in self._split(word)]
         try:
             new = [self.read(text) for text in texts]
@@ -46,8 +48,6 @@ class ListAction(argparse.Action):
         old = getattr(namespace, self.dest)
         held = [] if old is self.default else list(old)
         setattr(namespace, self.dest, self.finish(held + new))
-        if len(values) > 1:
-            parser.took = f"{option_string} took {shlex.join(values)}"
 
     def _split(self, word: str) -> list[str]:
         """Return the texts between commas, as CSV has them, without empty ones."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Dialect, Numbers, load_pandas
+from localexpert.cli.cells import Dialect, Numbers, load_pandas, spelled_gaps
 from localexpert.cli.columns import ColumnRule, learn_rule
 from localexpert.cli.console import count, join_few, list_names, note, refuse, warn
 from localexpert.cli.number_formats import PLAIN, NumberFormat
@@ -65,6 +65,7 @@ class Schema:
             for name in table.columns
             if name != target and name not in others
         )
+        _note_gaps(table, [rule.name for rule in rules], dialect)
         by_reason: dict[str, list[str]] = {}
         for rule in rules:
             if rule.kind == "dropped":
@@ -152,6 +153,15 @@ class Schema:
                 f"ignored {count(len(extra), 'column')} of {table.path} that the model "
                 f"does not know: {list_names(extra)}"
             )
+
+
+def _note_gaps(table: RawTable, names: list[str], dialect: Dialect) -> None:
+    """Say which words of a file are taken for nothing."""
+    found = [spelled_gaps(table.columns[name], dialect) for name in names]
+    n_columns = sum(map(bool, found))
+    if n_columns:
+        words = list_names(sorted(set().union(*found)))
+        note(f"read as gaps in {count(n_columns, 'column')}: {words}")
 
 
 class _Unread:
