@@ -106,7 +106,11 @@ def _sniff_delimiter(data: bytes, decimal: str) -> str:
         return len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else 0
 
     choices = [mark for mark in _DELIMITERS if mark != decimal]
-    return max(choices, key=evenness)
+    best = max(choices, key=evenness)
+    if evenness(best)[0] or decimal not in _DELIMITERS:
+        return best
+    # Numbers with decimal commas may stand in quotes.
+    return max((best, decimal), key=evenness)
 
 
 def _find_rows(

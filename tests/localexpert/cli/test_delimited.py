@@ -33,6 +33,13 @@ def test_delimiters_and_line_ends(read, mark, end):
     assert table.places.tolist() == [2, 3]
 
 
+def test_a_decimal_comma_is_a_delimiter_where_nothing_else_is(read):
+    table = read(b'a,b\n"1,5",2\n3,"4,5"\n', decimal=",")
+    assert columns_of(table) == {"a": ["1,5", "3"], "b": ["2", "4,5"]}
+    assert columns_of(read(b"a\n1,5\n2,5\n", decimal=",")) == {"a": ["1,5", "2,5"]}
+    assert columns_of(read(b"a.b\n1.5\n2.5\n")) == {"a.b": ["1.5", "2.5"]}
+
+
 def test_a_decimal_comma_is_no_delimiter(read):
     table = read(b"a;b\n1,5;2,5\n3,5;4,5\n", decimal=",")
     assert columns_of(table) == {"a": ["1,5", "3,5"], "b": ["2,5", "4,5"]}
