@@ -191,8 +191,8 @@ def _find_cures(words: list[str], dialect: Dialect, *, alone: bool) -> Iterator[
     """Yield options that let all words be numbers."""
     mark = _OTHER[dialect.decimal]
     form = find_format(words, Dialect(mark))
-    shown = any(mark in word for word in words)
-    if shown and form is not None and not (alone and form.unit):
+    met = any(mark in word for word in words)
+    if met and form is not None and not (alone and form.unit):
         yield f"--decimal {mark} if the {_NAMES[mark]} is a decimal mark"
     for mark, name in _NAMES.items():
         # With marks that are found by themselves a column needs no option.
