@@ -29,6 +29,7 @@ from localexpert.cli.output import (
     write_csv,
 )
 from localexpert.cli.raw_table import RawTable
+from localexpert.cli.read_file import STDIN, name_input
 
 _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "auto": calibration.AutoCalibrator,
@@ -69,6 +70,10 @@ examples:
 def run(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     inputs = [name for name in (options.table, options.new) if name is not None]
+    if inputs == [STDIN, STDIN]:
+        refuse("standard input can be one table only: the other must be a file")
+    if options.save == STDOUT:
+        refuse("--save must be a file")
     check_table_writable(options.out, inputs)
     if options.save is not None:
         check_writable(options.save, "--save", [*inputs, options.out])
@@ -79,13 +84,13 @@ def run(options: Any) -> None:
     if _NAME in out.columns:
         refuse(f"{out.path} has a column {_NAME!r} already; rename it")
     calibrator = _make_calibrator(options)
-    with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
+    with refusing(f"cannot calibrate by {table.path}", TypeError, ValueError):
         fitted = clone(calibrator).fit(scores, y)
     if options.new is None:
         answers = _out_of_fold(calibrator, scores, y, options)
     else:
         scores = _read_scores(out, options)
-        what = f"cannot calibrate the scores of {options.new}"
+        what = f"cannot calibrate the scores of {out.path}"
         with refusing(what, TypeError, ValueError):
             answers = fitted.predict(scores)
     columns = {name: as_texts(cells) for name, cells in out.columns.items()}
@@ -96,7 +101,8 @@ def run(options: Any) -> None:
 
 
 def _read_scores(table: RawTable, options: Any) -> Float64Array:
-    scores = table.numbers(options.score, "score", Dialect(options.decimal))
+    dialect = Dialect(options.decimal, thousands=options.thousands or "")
+    scores = table.numbers(options.score, "score", dialect).values
     score = f"score {options.score!r} must"
     table.refuse_if(np.isnan(scores), options.score, f"{score} not have gaps")
     if options.scale == "probability":
@@ -147,7 +153,8 @@ def _out_of_fold(
 
     What calibration changes is said on stderr, where scores can be scored.
     """
-    path, rarer = options.table, int(min(y.sum(), len(y) - y.sum()))
+    path = name_input(options.table)
+    rarer = int(min(y.sum(), len(y) - y.sum()))
     if rarer < 2:
         refuse(
             f"{path} must hold each label at least twice to be calibrated out of fold"

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
 from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
 from localexpert.cli.output import write_out
+from localexpert.cli.read_file import name_input
 from localexpert.cli.targets import with_targets
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import crps_score, interval_coverage, log_score
@@ -63,7 +63,7 @@ def run(options: Any) -> None:
     if options.json:
         text = json.dumps({"rows": len(y), **_without_infinities(scores)})
     else:
-        title = f"{count(len(y), 'row')} of {options.table}"
+        title = f"{count(len(y), 'row')} of {name_input(options.table)}"
         text = f"{title}\n\n{_lay_out(scores)}"
     write_out(f"{text}\n")
 
@@ -81,11 +81,13 @@ def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     target = model.schema.target if options.target is None else options.target
-    dialect = Dialect(options.decimal, model.schema.missing)
+    dialect = model.schema.dialect(options.decimal, options.thousands)
     y: list[Float64Array] = []
     parts = read_parts_with(options, {target, *model.schema.features})
-    tables = with_targets(parts, target, dialect, y)
-    frame = model.schema.frame(tables, options.decimal, known=[target])
+    written = model.schema.target_written
+    tables = with_targets(parts, target, dialect, y, written=written)
+    marks = options.decimal, [target], options.thousands
+    frame = model.schema.frame(tables, *marks)
     return model, frame, np.concatenate(y)
 
 

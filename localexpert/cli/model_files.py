@@ -7,7 +7,7 @@ from typing import Any
 
 from calibration.storage import StorageError
 from localexpert.cli.console import refuse, refusing
-from localexpert.cli.read_file import read_bytes
+from localexpert.cli.read_file import STDIN, read_bytes
 from localexpert.cli.schema import Schema
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -51,6 +51,8 @@ def save_object(thing: Any, path: str, option: str) -> None:
 
 def load_table_model(path: str) -> TableModel:
     """Return what `localexpert fit` saved."""
+    if path == STDIN:
+        refuse("a model must be a file: only tables are read from standard input")
     read_bytes(path)  # says why a file cannot be opened in the words of other files
     with refusing(f"{path} is no sound model of `localexpert fit`", StorageError):
         thing = load(path)

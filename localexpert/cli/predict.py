@@ -12,10 +12,10 @@ from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
 from localexpert.cli.options import (
+    LEVELS,
     MODEL,
     NAMES,
-    read_finite,
-    read_levels,
+    VALUES,
     read_parts_with,
     read_share,
 )
@@ -37,7 +37,7 @@ probability of a greater value). Categories not met in training count as missing
 examples:
   localexpert predict houses.zip new.csv --out forecasts.csv
   localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \\
-      --interval .9 --exceed 100 200 --out forecasts.csv
+      --interval .9 --exceed 100,200 --out forecasts.csv
   localexpert predict houses.zip new.csv | head
 """
 _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
@@ -51,7 +51,8 @@ def run(options: Any) -> None:
     kept: dict[str, list[str]] = {name: [] for name in options.keep}
     wanted = {*kept, *model.schema.features}
     tables = _keep_columns(read_parts_with(options, wanted), kept)
-    frame = model.schema.frame(tables, options.decimal, known=kept)
+    marks = options.decimal, kept, options.thousands
+    frame = model.schema.frame(tables, *marks)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(kept) & set(forecasts))
@@ -114,18 +115,14 @@ COMMAND = Command(
             "--quantiles",
             "levels between 0 and 1 (default, if nothing else is asked for: "
             f"{','.join(map(str, _DEFAULT_LEVELS))})",
-            {"type": read_levels, "metavar": "P,P"},
+            LEVELS,
         ),
         (
             "--interval",
             "central interval of mass P",
             {"type": read_share, "metavar": "P"},
         ),
-        (
-            "--exceed",
-            "probabilities of more than these values",
-            {"type": read_finite, "nargs": "+", "default": [], "metavar": "V"},
-        ),
+        ("--exceed", "probabilities of more than these values", VALUES),
         ("--keep", "columns to copy", NAMES),
     ),
 )
