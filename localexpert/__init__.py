@@ -13,6 +13,7 @@ from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble
 from localexpert.experts import (
     IndependentExperts,
@@ -118,6 +119,7 @@ __all__ = [
     "plot_quantile_reliability",
     "plot_sharpness",
     "plot_threshold_reliability",
+    "predict_dist",
     "report",
     "risk",
     "threshold_weighted_crps",

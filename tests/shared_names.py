@@ -217,6 +217,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
+    "localexpert.distribution.predictors": {
+        "check_predicts",
+        "find_forecaster",
+        "innermost",
+        "open_same",
+    },
     "localexpert.ensemble.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
         "check_members",
@@ -294,7 +300,7 @@ SHARED: dict[str, set[str]] = {
         "read_table",
     },
     "localexpert.explain.players": {"Players"},
-    "localexpert.explain.shapley": {"check_predicts", "draw_background"},
+    "localexpert.explain.shapley": {"draw_background"},
     "localexpert.forecasters.constant": {"ConstantForecaster"},
     "localexpert.forecasters.continuous": {"ContinuousForecaster"},
     "localexpert.forecasters.discrete": {"DiscreteForecaster"},
@@ -341,7 +347,6 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.recentred": {"recentre"},
     "localexpert.laws.scanned": {"ScannedLaw", "densest_regions"},
     "localexpert.laws.score_map": {"ScoreMap", "clip_scores", "log_rate", "scores_of"},
-    "localexpert.metrics": {"DistributionPredictor"},
     "localexpert.plots.canvas": {
         "check_axes",
         "check_dist",

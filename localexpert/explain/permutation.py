@@ -21,11 +21,11 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.loss_increases import PermutationImportance
 from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
-from localexpert.explain.shapley import check_predicts
-from localexpert.metrics import DistributionPredictor, crps_score, pinball_loss
+from localexpert.metrics import crps_score, pinball_loss
 from localexpert.progress import show_progress
 
 # A forecast of 0 or 1 that fails would make the log loss infinite, and differences
@@ -34,7 +34,7 @@ _CLIP = 1e-6
 
 
 def permutation_importance(
-    model: DistributionPredictor,
+    model: Any,
     X: Any,
     y: ArrayLike,
     *,
@@ -54,7 +54,7 @@ def permutation_importance(
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
         Asked once, and once for every feature and repeat.
     X : array or data frame of shape (n, p)
         Rows to score, best ones that the model was not fitted on.
@@ -130,7 +130,7 @@ def permutation_importance(
     rng = np.random.default_rng(random_state)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
     mixer, own = RowMixer(table), np.arange(n)
-    baseline = losses.measure(model.predict_dist(table))
+    baseline = losses.measure(predict_dist(model, table))
     size = len(players)
     increases = np.empty((size, n_repeats, len(baseline)))
     with show_progress(verbose, "permutation importance") as progress:
@@ -138,7 +138,7 @@ def permutation_importance(
             moved = players.of_column == j
             for repeat, rows in enumerate(donors):
                 places = np.where(moved, rows[:, None], own[:, None])
-                forecast = model.predict_dist(mixer.mix(places))
+                forecast = predict_dist(model, mixer.mix(places))
                 increases[j, repeat] = losses.measure(forecast) - baseline
     mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
     errors = spread / np.sqrt(n_repeats)

@@ -49,7 +49,7 @@ def report(
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
         Of a `LocalExpertRegressor` more can be told than of others.
     X : array or data frame of shape (n, p)
         Rows that the model has not seen.
