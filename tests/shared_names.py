@@ -214,6 +214,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.remedies": {"suggest_pipeline"},
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
+    "localexpert.data.unseen": {
+        "Unseen",
+        "unseen_once",
+        "unseen_silently",
+        "warn_of_unseen",
+    },
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},

@@ -19,7 +19,9 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import ordinary_range
+from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import (
     check_members,
@@ -263,11 +265,12 @@ class DistributionEnsemble(DistributionRegressor):
         """
         check_is_fitted(self)
         table = self._check_table(X)
-        laws = [
-            self.members_[name].predict_dist(table).law
-            for name, weight in self.weights_.items()
-            if weight > 0.0
-        ]
+        with unseen_once():
+            laws = [
+                predict_dist(self.members_[name], table).law
+                for name, weight in self.weights_.items()
+                if weight > 0.0
+            ]
         return PredictiveDistribution(self.learned_.pool(laws))
 
     def _check_parameters(self) -> int:

@@ -20,6 +20,7 @@ from localexpert._validation import (
     check_weights,
 )
 from localexpert.data.columns import Columns
+from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.loss_increases import PermutationImportance
@@ -33,6 +34,7 @@ from localexpert.progress import show_progress
 _CLIP = 1e-6
 
 
+@unseen_once()
 def permutation_importance(
     model: Any,
     X: Any,

@@ -13,6 +13,7 @@ from calibration.typing import Float64Array, Int64Array
 from localexpert._validation import check_choice, check_integer
 from localexpert.data.columns import Columns
 from localexpert.data.table import take_rows
+from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.coalitions import Coalitions, plan_coalitions
 from localexpert.explain.explanation import Explanation
@@ -21,6 +22,7 @@ from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
 
 
+@unseen_once()
 def explain_forecast(
     model: Any,
     X: Any,

@@ -364,7 +364,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _read(self, X: Any) -> Table:
         """Return new rows, read as those of `fit`."""
-        return self.reader_.read(self._check_table(X))
+        return self.reader_.read(self._check_table(X), tells=True)
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
