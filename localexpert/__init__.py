@@ -62,6 +62,7 @@ from localexpert.plots import (
 )
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
+from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 from localexpert.stacking import Stacker
@@ -94,6 +95,7 @@ __all__ = [
     "Stacker",
     "crps_score",
     "crps_scorer",
+    "cross_val_predict_dist",
     "explain_boosting",
     "explain_forecast",
     "find_atoms",

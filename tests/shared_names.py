@@ -220,7 +220,7 @@ SHARED: dict[str, set[str]] = {
         "unseen_silently",
         "warn_of_unseen",
     },
-    "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
+    "localexpert.data.weights": {"fit_weighted", "name_of_argument"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.distribution.predictors": {

@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_level,
     check_same_length,
     check_vector,
+    check_verbose,
     check_weights,
 )
 from localexpert.data.columns import Columns
@@ -47,7 +48,7 @@ def permutation_importance(
     groups: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: int | None = None,
-    verbose: int = 0,
+    verbose: bool | int = 0,
 ) -> PermutationImportance:
     """Return how much worse forecasts get when a feature's values change rows.
 
@@ -75,7 +76,7 @@ def permutation_importance(
     sample_weight : array-like of shape (n,), optional
         Number of rows that each stands for, in the losses and as donors of values.
     random_state : int, optional
-    verbose : int
+    verbose : int or bool
         0: silent; 1: a progress bar on stderr.
 
     Returns
@@ -114,7 +115,7 @@ def permutation_importance(
     check_predicts(model)
     check_choice(event_loss, "event_loss", ("brier", "log_loss"))
     check_integer(n_repeats, "n_repeats", 2)
-    verbose = check_integer(verbose, "verbose", 0)
+    verbose = check_verbose(verbose)
     table = read_table(X, "X")
     target = check_vector(y, "y")
     check_same_length(len(table), "`X`", len(target), "y")

@@ -46,7 +46,7 @@ class Importance:
 
 
 def measure_importance(
-    evidence: Evidence, most_rows: int, verbose: int = 0
+    evidence: Evidence, most_rows: int, verbose: bool | int = 0
 ) -> Importance | None:
     """Permute every feature on a sample of at most so many rows; None below two."""
     p = len(evidence.names)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class MetaFeatureTransformer:
+class MetaFeatureTransformer(TransformerMixin):
     """Methods that turn forecasts into features, for those who stack by hand.
 
     The columns are those that a `stacker` gets: mean, standard deviation and skewness
