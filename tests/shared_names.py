@@ -229,6 +229,7 @@ SHARED: dict[str, set[str]] = {
         "innermost",
         "open_same",
     },
+    "localexpert.distribution.target_transform": {"untransform_target"},
     "localexpert.ensemble.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
         "check_members",
@@ -353,6 +354,9 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.recentred": {"recentre"},
     "localexpert.laws.scanned": {"ScannedLaw", "densest_regions"},
     "localexpert.laws.score_map": {"ScoreMap", "clip_scores", "log_rate", "scores_of"},
+    "localexpert.laws.transform_law": {"transform_law"},
+    "localexpert.laws.transformed": {"TransformedLaw"},
+    "localexpert.laws.value_map": {"ValueMap", "Vectorised", "call_vectorised"},
     "localexpert.plots.canvas": {
         "check_axes",
         "check_dist",

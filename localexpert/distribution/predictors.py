@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.target_transform import untransform_target
 
 _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"
 
@@ -145,6 +146,9 @@ def _open(model: Any) -> tuple[Any, str] | None:
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return last, f"step {name!r} of {kind}"
+    if isinstance(model, TransformedTargetRegressor):
+        inner = getattr(model, "regressor_", model.regressor)
+        return inner, f"`regressor` of {kind}"
     if isinstance(model, FrozenEstimator):
         return model.estimator, f"`estimator` of {kind}"
     if hasattr(model, "best_estimator_"):
@@ -179,6 +183,8 @@ def _ask(model: Any, X: Any) -> Any:
             f"got {model.refit!r}."
         )
         raise ValueError(msg)
+    if isinstance(model, TransformedTargetRegressor):
+        return untransform_target(model, _ask(inner, X))
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
             # "passthrough" has none, nor have steps that only pick rows to fit on.

@@ -10,6 +10,8 @@ from localexpert.laws.law import central_moments_about, freeze_fields, golden_se
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.recalibrated import RecalibratedLaw
 from localexpert.laws.score_map import ProbitMap
+from localexpert.laws.transformed import TransformedLaw
+from localexpert.laws.value_map import ValueMap
 
 N = 4
 WIDER = ProbitMap([-1.0, 1.0], [-0.8, 0.8], [0.8, 0.8])
@@ -28,6 +30,7 @@ LAWS = {
     "recalibrated": lambda: RecalibratedLaw(smooth(), WIDER),
     "linear pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5]),
     "probit pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5], "probit"),
+    "transformed": lambda: TransformedLaw(smooth(), ValueMap(np.arcsinh, np.sinh)),
 }
 OF_VALUES = ("cdf", "cdf_left", "sf", "logpdf", "pdf", "crps", "partial_means")
 OF_LEVELS = ("ppf", "ppf_scores")
