@@ -232,8 +232,11 @@ SHARED: dict[str, set[str]] = {
     "localexpert.distribution.target_transform": {"untransform_target"},
     "localexpert.ensemble.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
+        "OutOfFold",
         "check_members",
+        "check_same_features",
         "common_rows",
+        "fit_member",
         "named_members",
         "seeded_clones",
         "standard_members",
