@@ -23,7 +23,8 @@ class MetaFeatureTransformer(TransformerMixin):
 
     The columns are those that a `stacker` gets: mean, standard deviation and skewness
     of every row's distribution, quantiles, and calibrated probabilities of being at or
-    below thresholds in units of y.
+    below thresholds in units of y. They are a data frame of pandas, or of polars after
+    ``set_output(transform="polars")``.
     """
 
     meta_features_: MetaFeatures
@@ -79,7 +80,7 @@ class MetaFeatureTransformer(TransformerMixin):
         pandas.DataFrame of shape (n, q)
             Rows that a recalibration held out are described like new ones.
         """
-        self.fit(X, y, **fit_parameters)  # type: ignore[attr-defined]
+        self.fit(X, y, **fit_parameters)
         index = getattr(X, "index", None)
         features = self.meta_features_.of(self._unstacked_oof())
         if len(features) < len(X):
@@ -105,7 +106,7 @@ class MetaFeatureTransformer(TransformerMixin):
         return np.array(self.meta_features_.names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         return tags
 
