@@ -170,15 +170,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, RecalibratedLaw, PooledLaw, TransformedLaw, DiscreteLaw, MixedLaw
+    law : Law
+        Discrete, mixed, or without jumps.
     scores : ProbitMap
         G, one for all rows or one for each.
 
     Returns
     -------
     Law
-        A `DiscreteLaw`, `MixedLaw`, `PooledLaw` or `TransformedLaw` of what is one,
-        else a `RecalibratedLaw`.
+        A `DiscreteLaw`, `MixedLaw` or `TransformedLaw` of what is one, a
+        `RecalibratedLaw` of a spline law, else a `PooledLaw`.
     """
     return _map_smooth(law, scores)
 
@@ -206,11 +207,11 @@ def _map_smooth(
     if isinstance(law, TransformedLaw):
         # A map of values does not care what probabilities they have.
         return replace(law, law=_map_smooth(law.law, scores))
-    if not isinstance(law, RecalibratedLaw | PooledLaw):
-        msg = (
-            "`law` must be a SplineLaw, RecalibratedLaw, PooledLaw, TransformedLaw, "
-            f"DiscreteLaw or MixedLaw, got {type(law).__name__}."
-        )
+    if isinstance(law, RecalibratedLaw | PooledLaw):
+        both = scores if law.scores is None else ComposedMap(law.scores, scores)
+        return replace(law, scores=both)
+    if not isinstance(law, Law):
+        msg = f"`law` must be a Law, got {type(law).__name__}."
         raise TypeError(msg)
-    both = scores if law.scores is None else ComposedMap(law.scores, scores)
-    return replace(law, scores=both)
+    # The pool of one law knows how to be mapped, whatever the law is.
+    return PooledLaw([law], [1.0], scores=scores)
