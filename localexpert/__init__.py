@@ -14,7 +14,7 @@ from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
-from localexpert.ensemble import DistributionEnsemble
+from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import (
     IndependentExperts,
     JointForest,
@@ -34,7 +34,9 @@ from localexpert.explain import (
 )
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.pooled_law import PooledLaw
+from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.laws.recalibrated import RecalibratedLaw
+from localexpert.laws.scipy_law import ScipyLaw
 from localexpert.laws.score_map import ProbitMap
 from localexpert.metrics import (
     DistributionScorer,
@@ -62,6 +64,7 @@ from localexpert.plots import (
 )
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
+from localexpert.regressor.adapter import DistributionAdapter
 from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
@@ -72,6 +75,7 @@ __all__ = [
     "BaseCDF",
     "ConformalRecalibration",
     "DiscreteLaw",
+    "DistributionAdapter",
     "DistributionEnsemble",
     "DistributionScorer",
     "ExpertCalibration",
@@ -88,8 +92,10 @@ __all__ = [
     "PredictiveDistribution",
     "ProbitMap",
     "ProbitSpline",
+    "QuantileLaw",
     "RawSpline",
     "RecalibratedLaw",
+    "ScipyLaw",
     "SharedBoosting",
     "SplineLaw",
     "Stacker",
@@ -121,6 +127,8 @@ __all__ = [
     "plot_quantile_reliability",
     "plot_sharpness",
     "plot_threshold_reliability",
+    "pool",
+    "pool_weights",
     "predict_dist",
     "report",
     "risk",

@@ -359,7 +359,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.score_map": {"ScoreMap", "clip_scores", "log_rate", "scores_of"},
     "localexpert.laws.transform_law": {"transform_law"},
     "localexpert.laws.transformed": {"TransformedLaw"},
-    "localexpert.laws.value_map": {"ValueMap", "Vectorised", "call_vectorised"},
+    "localexpert.laws.value_map": {"ValueMap", "call_vectorised"},
     "localexpert.plots.canvas": {
         "check_axes",
         "check_dist",

@@ -60,7 +60,7 @@ ARROWS: dict[str, str] = {
     # What a user gives, and what a forecast is.
     "localexpert.data": f"sklearn calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data",
-    "localexpert.laws": f"scipy {_GROUND} localexpert.curves",
+    "localexpert.laws": f"scipy calibration {_GROUND} localexpert.curves",
     "localexpert.distribution": f"sklearn {_GROUND} localexpert.laws",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution"
@@ -82,7 +82,8 @@ ARROWS: dict[str, str] = {
         "localexpert.experts localexpert.laws localexpert.progress"
     ),
     "localexpert.recalibration": (
-        f"scipy {_GROUND} localexpert.curves localexpert.data localexpert.laws"
+        f"scipy {_GROUND} localexpert.curves localexpert.data localexpert.distribution "
+        "localexpert.laws"
     ),
     "localexpert.stacking": (
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "

@@ -19,6 +19,7 @@ from localexpert._validation import (
     check_targets,
     check_vector,
 )
+from localexpert.distribution.foreign import ForeignForecasts
 from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.laws.law import Law
 from localexpert.laws.transform_law import transform_law
@@ -29,7 +30,7 @@ _CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictiveDistribution(PointwiseAnswers):
+class PredictiveDistribution(ForeignForecasts, PointwiseAnswers):
     """The distributions of n targets: an immutable container of one law per row.
 
     Methods that take a value or a level broadcast it against shape (n,), as frozen

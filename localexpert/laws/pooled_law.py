@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -13,8 +13,8 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.laws.law import Law, log_or_minus_inf
-from localexpert.laws.quantile_mesh import Mesh, central_moments, levels_of, mix_moments
-from localexpert.laws.scanned import ScannedLaw
+from localexpert.laws.meshed import MeshedLaw
+from localexpert.laws.quantile_mesh import levels_of, mix_moments
 from localexpert.laws.score_map import (
     FURTHEST,
     ScoreMap,
@@ -31,7 +31,7 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PooledLaw(ScannedLaw):
+class PooledLaw(MeshedLaw):
     r"""Laws without jumps, joined with weights.
 
     Parameters
@@ -116,6 +116,10 @@ class PooledLaw(ScannedLaw):
         scores = None if self.scores is None else self.scores.take(rows)
         members = [law.take(rows) for law in self.members]
         return PooledLaw(members, self.w[rows], self.kind, scores)
+
+    def _bordering(self) -> Sequence[Law]:
+        """Return the members."""
+        return self.members
 
     @property
     def _is_sum(self) -> bool:
@@ -210,9 +214,7 @@ class PooledLaw(ScannedLaw):
             # to 0, which leaves the members' mean CRPS less their disagreement.
             each = self._sum([law.crps(y) for law in self.members])
             return each - self._disagreement()[:, None]
-        # CRPS = E|Y - y| - E|Y - Y'| / 2, and the latter is int F (1 - F).
-        below, above, spread = self._integrals(y)
-        return below + above - spread
+        return super().crps(y)
 
     def _disagreement(self) -> Float64Array:
         """Return the integral of sum_k w_k (F_k - F)^2, shape (n,)."""
@@ -230,47 +232,18 @@ class PooledLaw(ScannedLaw):
         mean = law._sum(each)
         return np.stack([mean, law._sum([(cdf - mean) ** 2 for cdf in each])])
 
-    def _meshes(
-        self, middle: Float64Array | None = None
-    ) -> Iterator[tuple[NDArray[np.int64], PooledLaw, Mesh, Float64Array]]:
-        """Yield rows, their law and mesh, and what `_answers` says at its nodes.
-
-        A middle (n, 1) is cut at, and then the mesh goes on to where moments end.
-        """
-        for rows, part in self._parts():
-            cuts = None if middle is None else middle[rows]
-            mesh = Mesh.of(part.members, cuts=cuts, far=cuts is not None)
-            for some, fine, answers in mesh.refined(part._answers):
-                yield rows.start + some, part.take(some), fine, answers
-
     def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:
             each = [law.partial_means(y) for law in self.members]
             below, above = (self._sum(side) for side in zip(*each, strict=True))
             return below, above
-        below, above, _ = self._integrals(y)
-        return below, above
-
-    def _integrals(
-        self, y: Float64Array
-    ) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return the integrals of F below y, 1 - F above it, and F (1 - F), (n, 1)."""
-        below, above, spread = np.empty(y.shape), np.empty(y.shape), np.empty(len(y))
-        for rows, part, mesh, (cdf, sf) in self._meshes():
-            at = np.ascontiguousarray(y[rows])
-            sums = mesh.partial_means(part._levels, at, cdf, sf)
-            below[rows], above[rows] = sums
-            spread[rows] = (mesh.dy * cdf * sf).sum(axis=1)
-        return below, above, spread[:, None]
+        return super().partial_means(y)
 
     def moments(self) -> Float64Array:
         each = np.stack([law.moments() for law in self.members])
         if self._is_sum:
             return mix_moments(self.w, each)
-        out = np.empty((len(self), 4))
-        middle = self._sum([one[:, :1] for one in each])
-        for rows, _, mesh, (cdf, sf) in self._meshes(middle):
-            out[rows] = central_moments(mesh, cdf, sf, middle[rows])
+        out = self._central_moments(self._sum([one[:, :1] for one in each]))
         # A mesh ends somewhere: it cannot tell that a moment is infinite or undefined,
         # but members can.
         strange = ~np.isfinite(each) & (self.w.T[:, :, None] > 0.0)
@@ -283,13 +256,6 @@ class PooledLaw(ScannedLaw):
             bends, _ = self.scores.forward(self.scores.kinks(len(self)))
             each.append(self.ppf_scores(bends))
         return np.hstack(each)
-
-    def _scan(self) -> Float64Array:
-        """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
-        mesh, cdf = Mesh.of(self.members, kinks=self.kinks()).settled(self.cdf)
-        log_density = self.logpdf(mesh.y)
-        masses = mesh.masses(np.exp(log_density), self._levels)
-        return np.stack([mesh.y, masses, log_density, cdf])
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         if self._is_sum:

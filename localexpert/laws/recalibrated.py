@@ -39,39 +39,38 @@ _BESIDE_BOUNDS = np.linspace(-7.0, 7.0, 15)
 class RecalibratedLaw(ScannedLaw):
     """The law with CDF Phi(h(Phi^-1(F(y)))), F that of a spline law.
 
-        Its density is G'(F(y)) f(y), its quantiles are F^-1(G^-1(p)).
+    Its density is G'(F(y)) f(y), its quantiles are F^-1(G^-1(p)).
 
-        Parameters
-        ----------
-        law : SplineLaw
-        scores : ScoreMap
-            The map h, which keeps tails up to a factor: the moments that are finite are
-            those of the law.
+    Parameters
+    ----------
+    law : SplineLaw
+    scores : ScoreMap
+        The map h, which keeps tails up to a factor: the moments that are finite are
+        those of the law.
 
-        Notes
-        -----
-        Integrals are sums over the mesh of the spline law. Moments are integrated by
-        parts, so that they, the CRPS and the partial means need G(F) alone, whose second
-        derivative may jump at the knots of h but not its first.
+    Notes
+    -----
+    Integrals are sums over the mesh of the spline law. Moments are integrated by
+    parts, so that they, the CRPS and the partial means need G(F) alone, whose second
+    derivative may jump at the knots of h but not its first.
 
-        Beside a bound the scores of F rest on differences: the survival function at a
-        quantile may be off by 1e-3 of itself at 1e-12, and by a factor of 2 at 6e-16.
+    Beside a bound the scores of F rest on differences: the survival function at a
+    quantile may be off by 1e-3 of itself at 1e-12, and by a factor of 2 at 6e-16.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from localexpert.curves.base_cdf import BaseCDF
-        >>> from localexpert.laws.recalibrated import RecalibratedLaw
-        >>> from localexpert.laws.score_map import ProbitMap
-        >>> from localexpert.laws.spline import SplineLaw
-    from localexpert.laws.transformed import TransformedLaw
-        >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
-        >>> one = np.ones((1, 1))
-        >>> law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
-        >>> lower = RecalibratedLaw(law, ProbitMap([0.0], [1.0], [0.5]))
-        >>> median = law.ppf(np.array([[0.5]]))
-        >>> lower.cdf(median).round(3)  # Phi(1)
-        array([[0.841]])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.curves.base_cdf import BaseCDF
+    >>> from localexpert.laws.recalibrated import RecalibratedLaw
+    >>> from localexpert.laws.score_map import ProbitMap
+    >>> from localexpert.laws.spline import SplineLaw
+    >>> base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
+    >>> one = np.ones((1, 1))
+    >>> law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
+    >>> lower = RecalibratedLaw(law, ProbitMap([0.0], [1.0], [0.5]))
+    >>> median = law.ppf(np.array([[0.5]]))
+    >>> lower.cdf(median).round(3)  # Phi(1)
+    array([[0.841]])
     """
 
     law: SplineLaw
@@ -171,15 +170,16 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
 
     Parameters
     ----------
-    law : SplineLaw, RecalibratedLaw, PooledLaw, TransformedLaw, DiscreteLaw or MixedLaw
+    law : Law
+        Discrete, mixed, or without jumps.
     scores : ProbitMap
         G, one for all rows or one for each.
 
     Returns
     -------
     Law
-        A `DiscreteLaw`, `MixedLaw`, `PooledLaw` or `TransformedLaw` of what is one,
-        else a `RecalibratedLaw`.
+        A `DiscreteLaw`, `MixedLaw` or `TransformedLaw` of what is one, a
+        `RecalibratedLaw` of a spline law, else a `PooledLaw`.
     """
     return _map_smooth(law, scores)
 
@@ -207,11 +207,11 @@ def _map_smooth(
     if isinstance(law, TransformedLaw):
         # A map of values does not care what probabilities they have.
         return replace(law, law=_map_smooth(law.law, scores))
-    if not isinstance(law, RecalibratedLaw | PooledLaw):
-        msg = (
-            "`law` must be a SplineLaw, RecalibratedLaw, PooledLaw, TransformedLaw, "
-            f"DiscreteLaw or MixedLaw, got {type(law).__name__}."
-        )
+    if isinstance(law, RecalibratedLaw | PooledLaw):
+        both = scores if law.scores is None else ComposedMap(law.scores, scores)
+        return replace(law, scores=both)
+    if not isinstance(law, Law):
+        msg = f"`law` must be a Law, got {type(law).__name__}."
         raise TypeError(msg)
-    both = scores if law.scores is None else ComposedMap(law.scores, scores)
-    return replace(law, scores=both)
+    # The pool of one law knows how to be mapped, whatever the law is.
+    return PooledLaw([law], [1.0], scores=scores)

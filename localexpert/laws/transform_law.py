@@ -218,7 +218,7 @@ def _move(law: Law, line: _Line) -> Law:
 
 
 @_move.register
-def _(law: SplineLaw, line: _Line) -> SplineLaw:
+def _move_spline(law: SplineLaw, line: _Line) -> SplineLaw:
     center = line.shift + line.factor * law.center
     curves = law.knots, law.values, law.slopes
     low, high = (line.values.end(end) for end in law.bounds)
@@ -227,7 +227,7 @@ def _(law: SplineLaw, line: _Line) -> SplineLaw:
 
 @_move.register
 def _(law: RecalibratedLaw, line: _Line) -> Law:
-    return replace(law, law=_move(law.law, line))
+    return RecalibratedLaw(_move_spline(law.law, line), law.scores)
 
 
 @_move.register

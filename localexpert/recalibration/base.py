@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_same_length, check_vector, check_weights
 from localexpert.data.folds import Fold
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap
 
+Forecast = TypeVar("Forecast", Law, PredictiveDistribution)
+
 
 class Recalibration(ABC):
-    """Learns from laws and what came of them how to correct laws.
+    """Learns from forecasts and what came of them how to correct forecasts.
 
+    Forecasts are laws, or distributions: those of any model, of this package or not.
     A subclass sets `map_`, the map for new rows, and `oof_map_`, the map for the rows
     that the regressor was trained on, honest for each of them.
     """
@@ -30,7 +34,7 @@ class Recalibration(ABC):
     @abstractmethod
     def fit(
         self,
-        law: Law,
+        law: Law | PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         folds: list[Fold] | None = None,
@@ -39,7 +43,7 @@ class Recalibration(ABC):
 
         Parameters
         ----------
-        law : Law
+        law : Law or PredictiveDistribution
             Of n rows.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
@@ -64,44 +68,62 @@ class Recalibration(ABC):
             Ready for JSON.
         """
 
-    def apply(self, law: Law) -> Law:
-        """Return the law with CDF G(F), for new rows.
+    def apply(self, law: Forecast) -> Forecast:
+        """Return the forecasts with CDF G(F), for new rows.
 
         Parameters
         ----------
-        law : Law
+        law : Law or PredictiveDistribution
 
         Returns
         -------
-        Law
-            The very same one if the map is the identity.
+        Law or PredictiveDistribution
+            What was given; the very same one if the map is the identity.
         """
-        return _recalibrate(law, self.map_)
+        return cast(Forecast, _recalibrate(law, self.map_))
 
-    def apply_oof(self, law: Law) -> Law:
-        """Return the out-of-fold law of the training rows, recalibrated.
+    def apply_oof(self, law: Forecast) -> Forecast:
+        """Return the out-of-fold forecasts of the training rows, recalibrated.
 
         Parameters
         ----------
-        law : Law
-            Of the rows the regressor was trained on, in their order.
+        law : Law or PredictiveDistribution
+            Of the rows that `fit` was given, in their order.
 
         Returns
         -------
-        Law
+        Law or PredictiveDistribution
             Each row by a map that has not seen it.
         """
-        return _recalibrate(law, self.oof_map_)
+        return cast(Forecast, _recalibrate(law, self.oof_map_))
 
 
-def _recalibrate(law: Law, scores: ProbitMap) -> Law:
-    return law if scores.is_identity else recalibrate_law(law, scores)
+def _recalibrate(given: Any, scores: ProbitMap) -> Any:
+    law = _law_of(given)
+    if scores.is_identity:
+        return given
+    mapped = recalibrate_law(law, scores)
+    return mapped if given is law else PredictiveDistribution(mapped)
+
+
+def _law_of(given: Any) -> Law:
+    """Return a law, or that of a distribution."""
+    law = given.law if isinstance(given, PredictiveDistribution) else given
+    if not isinstance(law, Law):
+        msg = (
+            "`law` must be a Law or a PredictiveDistribution, "
+            f"got {type(given).__name__}."
+        )
+        raise TypeError(msg)
+    return law
 
 
 def check_rows(
-    law: Law, y: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Float64Array, Float64Array]:
-    """Return targets and weights of the law's length."""
-    target = check_vector(y, "y")
+    given: Law | PredictiveDistribution,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> tuple[Law, Float64Array, Float64Array]:
+    """Return the law, and targets and weights of its length."""
+    law, target = _law_of(given), check_vector(y, "y")
     check_same_length(len(law), "`law`", len(target), "y")
-    return target, check_weights(sample_weight, len(target))
+    return law, target, check_weights(sample_weight, len(target))

@@ -14,6 +14,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows, check_groups
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.law import draw_shares
 from localexpert.laws.score_map import ProbitMap
@@ -107,7 +108,7 @@ class ConformalRecalibration(Recalibration):
 
     def fit(
         self,
-        law: Law,
+        law: Law | PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         folds: list[Fold] | None = None,
@@ -116,7 +117,7 @@ class ConformalRecalibration(Recalibration):
 
         Parameters
         ----------
-        law : Law
+        law : Law or PredictiveDistribution
             Of n calibration rows, of a regressor that has seen none of them.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
@@ -130,7 +131,7 @@ class ConformalRecalibration(Recalibration):
         """
         del folds
         self._check_parameters()
-        target, weight = check_rows(law, y, sample_weight)
+        law, target, weight = check_rows(law, y, sample_weight)
         # Weights count rows, but a row of weight 30 is still one order statistic.
         n_held = min(float((weight > 0.0).sum()), float(weight.sum()))
         if n_held < _LEAST_ROWS:

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from calibration.typing import Float64Array
 from localexpert._validation import check_number
 from localexpert.data.folds import Fold, make_folds, number_folds
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.score_map import ProbitMap, scores_of
 from localexpert.recalibration.base import Recalibration, check_rows
@@ -69,6 +70,16 @@ class PitRecalibration(Recalibration):
     >>> better = PitRecalibration(random_state=0).fit(law, y).apply(law)
     >>> bool(better.probabilities[0, 2] > 0.6)
     True
+
+    Forecasts of any library, here too narrow ones, are corrected by their past:
+
+    >>> from scipy import stats
+    >>> from localexpert import PredictiveDistribution
+    >>> past = PredictiveDistribution.from_scipy(stats.norm(0.0, 1.0), 500)
+    >>> came = np.random.default_rng(0).normal(0.0, 2.0, 500)
+    >>> wider = PitRecalibration(random_state=0).fit(past, came)
+    >>> bool(wider.apply(past[:3]).std().min() > 1.5)
+    True
     """
 
     holds_out = False
@@ -84,7 +95,7 @@ class PitRecalibration(Recalibration):
 
     def fit(
         self,
-        law: Law,
+        law: Law | PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         folds: list[Fold] | None = None,
@@ -93,7 +104,7 @@ class PitRecalibration(Recalibration):
 
         Parameters
         ----------
-        law : Law
+        law : Law or PredictiveDistribution
             Of n rows, each of models that have not seen it.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
@@ -104,7 +115,7 @@ class PitRecalibration(Recalibration):
         -------
         self
         """
-        target, weight = check_rows(law, y, sample_weight)
+        law, target, weight = check_rows(law, y, sample_weight)
         self._check_parameters()
         pulls = sorted(self.strengths, reverse=True)
         n = len(target)

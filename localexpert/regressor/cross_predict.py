@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -24,7 +24,7 @@ from localexpert.data.weights import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.laws import Law
-from localexpert.laws.join_laws import pool_laws
+from localexpert.laws.append_laws import append_laws
 from localexpert.progress import run_jobs
 
 # As many as scikit-learn's own functions have by default.
@@ -82,7 +82,7 @@ def cross_val_predict_dist(
     >>> model = make_pipeline(StandardScaler(), quick)
     >>> y = X[:, 0] + rng.normal(size=60)
     >>> cross_val_predict_dist(model, X, y, cv=2)
-    PredictiveDistribution(n=60, law=PooledLaw)
+    PredictiveDistribution(n=60, law=AppendedLaw)
     """
     check_predicts(model)
     check_n_jobs(n_jobs)
@@ -101,7 +101,8 @@ def cross_val_predict_dist(
     ask = delayed(_fit_and_forecast)
     jobs = [ask(clone(model), table, target, fold, given) for fold in folds]
     laws: list[Law] = run_jobs(jobs, n_jobs=n_jobs)
-    return PredictiveDistribution(_join(laws, [test for _, test in folds], n))
+    order = np.concatenate([test for _, test in folds])
+    return PredictiveDistribution(append_laws(laws).take(np.argsort(order)))
 
 
 def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
@@ -130,18 +131,3 @@ def _fit_and_forecast(
     part = {name: values[train] for name, values in given.items()}
     model.fit(take_rows(X, train), y[train], **part)
     return predict_dist(model, take_rows(X, test)).law
-
-
-def _join(laws: Sequence[Law], parts: Sequence[NDArray[np.intp]], n: int) -> Law:
-    """Return one law of n rows: of every row, that of the fold which tested it.
-
-    A pool in which one member has all the weight of a row; the others' rows there
-    stand for nothing.
-    """
-    weights, wide = np.zeros((n, len(laws))), []
-    for number, (law, rows) in enumerate(zip(laws, parts, strict=True)):
-        weights[rows, number] = 1.0
-        places = np.zeros(n, dtype=np.intp)
-        places[rows] = np.arange(len(rows))
-        wide.append(law.take(places))
-    return pool_laws(wide, weights, "linear")

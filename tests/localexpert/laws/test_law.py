@@ -6,9 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import DiscreteLaw, Law, MixedLaw, SplineLaw
+from localexpert.laws.append_laws import append_laws
 from localexpert.laws.law import central_moments_about, freeze_fields, golden_section
 from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.recalibrated import RecalibratedLaw
+from localexpert.laws.quantile_law import QuantileLaw
+from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
+from localexpert.laws.scipy_law import ScipyLaw
 from localexpert.laws.score_map import ProbitMap
 from localexpert.laws.transformed import TransformedLaw
 from localexpert.laws.value_map import ValueMap
@@ -23,6 +26,17 @@ def smooth(shift=0.0):
     return SplineLaw(np.arange(N) + shift, np.ones(N), [0.0], 0.0 * one, one, base)
 
 
+def of_quantiles(low=-np.inf):
+    values = np.arange(N)[:, None] + [0.1, 0.5, 1.5]
+    return QuantileLaw.through([-1.0, 0.1, 1.0], values, (low, np.inf))
+
+
+def of_scipy():
+    return ScipyLaw(
+        "gamma", np.column_stack([np.arange(2.0, 6.0), [0.0] * N, [1.0] * N])
+    )
+
+
 LAWS = {
     "spline": smooth,
     "discrete": lambda: DiscreteLaw([0.0, 1.0, 3.0], np.full((N, 3), 1.0 / 3.0)),
@@ -31,6 +45,13 @@ LAWS = {
     "linear pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5]),
     "probit pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5], "probit"),
     "transformed": lambda: TransformedLaw(smooth(), ValueMap(np.arcsinh, np.sinh)),
+    "quantiles": of_quantiles,
+    "quantiles above a bound": lambda: of_quantiles(-0.2),
+    "scipy": of_scipy,
+    "scipy recalibrated": lambda: recalibrate_law(of_scipy(), WIDER),
+    "appended": lambda: append_laws([of_scipy(), smooth()]).take(
+        np.array([4, 0, 1, 7])
+    ),
 }
 OF_VALUES = ("cdf", "cdf_left", "sf", "logpdf", "pdf", "crps", "partial_means")
 OF_LEVELS = ("ppf", "ppf_scores")

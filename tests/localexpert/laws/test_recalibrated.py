@@ -366,7 +366,7 @@ def test_maps_that_are_refused(knots, values, slopes, message):
 
 
 def test_laws_that_are_refused():
-    with pytest.raises(TypeError, match="`law` must be a SplineLaw, Recal"):
+    with pytest.raises(TypeError, match="`law` must be a Law, got str"):
         recalibrate_law("law", MAPS["bent"])
     rows = ProbitMap.by_row([bent_map()], np.zeros(3, dtype=int))
     with pytest.raises(ValueError, match="`p` must be as long as the map, got 2 and 3"):

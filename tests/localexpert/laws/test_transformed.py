@@ -267,7 +267,7 @@ def test_what_is_no_function_is_refused(normal):
     with pytest.raises(ValueError, match="`derivative` must be that of `func`, got"):
         transform_law(normal[0], ValueMap(np.exp, np.log, np.reciprocal))
     law = DiscreteLaw([0.0, 1.0], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="`func` must be finite .* got -inf at 0"):
+    with pytest.raises(ValueError, match=r"`func` must be finite .* got -inf at 0"):
         transform_law(law, ValueMap(np.log, np.exp))
     with pytest.raises(ValueError, match="`func` must increase strictly"):
         transform_law(law, ValueMap(np.zeros_like, np.zeros_like))

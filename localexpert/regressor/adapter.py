@@ -1,0 +1,303 @@
+"""`DistributionAdapter`: any estimator as a regressor of distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_integer,
+    check_row_weights,
+    check_same_length,
+    check_target_size,
+)
+from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.table import take_rows
+from localexpert.data.weights import fit_weighted, name_of_weights
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.laws import Law
+from localexpert.laws.append_laws import append_laws
+from localexpert.recalibration.base import Recalibration
+from localexpert.recalibration.conformal import make_recalibration, set_aside
+from localexpert.regressor.base import DistributionRegressor
+
+
+class DistributionAdapter(DistributionRegressor):
+    """Any estimator that can be asked for a distribution, as a regressor of ours.
+
+    It is scored, searched, drawn, reported, and pooled in a `DistributionEnsemble`
+    like a `LocalExpertRegressor`: its forecasts of the training rows are out of fold,
+    and may be recalibrated by them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of any library, with scikit-learn's `fit`; a Pipeline where the table needs
+        preparing. It gets the table as `fit` does.
+    forecast : callable, optional
+        ``forecast(fitted, X)`` returns a `PredictiveDistribution`, a frozen law of
+        `scipy.stats`, or with `levels` an array of quantiles, a row for each of X.
+        None: what the estimator's own `predict_dist` says, or with `level_name` its
+        `predict`. A function of a module is needed for pickling.
+    levels : array-like of shape (k,), optional
+        Levels of quantiles in (0, 1), increasing.
+    level_name : str, optional
+        The parameter of an estimator that predicts one quantile which is its level
+        ("alpha" of LightGBM, "quantile" of scikit-learn): a clone is fitted for each
+        of `levels`.
+    bounds : (float, float), optional
+        Least and greatest possible y, of quantiles.
+    cv : "auto", int, splitter or iterable
+        Folds of what is out of fold.
+    recalibrate : {"pit", "conformal"}, Recalibration or None
+        As for `LocalExpertRegressor`.
+    random_state : int, optional
+        Seeds folds and recalibration; the estimator has its own.
+
+    Attributes
+    ----------
+    estimator_ : estimator or list of estimators
+        Fitted on all rows; with `level_name` one for each level.
+    oof_distribution_ : PredictiveDistribution
+        Of the training rows, each by estimators that have not seen it.
+    oof_prediction_ : ndarray of shape (n,)
+        Their means.
+    recalibration_ : Recalibration or None
+        Fitted.
+    fitted_rows_ : ndarray of int
+        Rows that the `oof_` attributes speak of: all that no recalibration held out.
+
+    Examples
+    --------
+    A linear regression with normal errors:
+
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from localexpert import DistributionAdapter, crps_score
+    >>> def normal(fitted, X):
+    ...     return stats.norm(*fitted.predict(X, return_std=True))
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 2))
+    >>> y = 3 * X[:, 0] + rng.normal(size=200)
+    >>> model = DistributionAdapter(BayesianRidge(), normal, random_state=0).fit(X, y)
+    >>> model.predict_dist(X[:3])
+    PredictiveDistribution(n=3, law=ScipyLaw)
+    >>> round(crps_score(y, model.oof_distribution_), 2)
+    0.55
+    """
+
+    estimator_: Any
+    oof_distribution_: PredictiveDistribution
+    oof_prediction_: Float64Array
+    recalibration_: Recalibration | None
+    fitted_rows_: Rows
+
+    def __init__(
+        self,
+        estimator: Any,
+        forecast: Callable[[Any, Any], Any] | None = None,
+        *,
+        levels: ArrayLike | None = None,
+        level_name: str | None = None,
+        bounds: tuple[float | None, float | None] | None = None,
+        cv: Any = "auto",
+        recalibrate: Any = None,
+        random_state: int | None = None,
+    ):
+        self.estimator = estimator
+        self.forecast = forecast
+        self.levels = levels
+        self.level_name = level_name
+        self.bounds = bounds
+        self.cv = cv
+        self.recalibrate = recalibrate
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the estimator, on all rows and out of fold.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Handed to the estimator, which must take weights then.
+        groups : array-like of shape (n,), optional
+            Rows of one group stay in one fold.
+
+        Returns
+        -------
+        self
+        """
+        given, target = self._check_data(X, y)
+        n = len(target)
+        check_target_size(target)
+        weight = check_row_weights(sample_weight, n)
+        groups = check_groups(groups, n)
+        seed = self._check_parameters(sample_weight is not None)
+        recalibration = make_recalibration(self.recalibrate, seed)
+        rows, aside = np.arange(n), np.arange(0)
+        if recalibration is not None and recalibration.holds_out:
+            rows, aside = set_aside(weight, self.cv, groups, seed)
+        held = None if sample_weight is None else weight[rows]
+        table = take_rows(given, rows) if len(aside) else given
+        parts = None if groups is None else groups[rows]
+        own = target[rows]
+        folds = make_folds(len(rows), self.cv, own, parts, seed, weight[rows])
+        laws = []
+        for train, test in folds:
+            fitted = self._fit_estimator(table, own, held, train)
+            laws.append(self._ask(fitted, take_rows(table, test)))
+        order = np.argsort(np.concatenate([test for _, test in folds]))
+        law = append_laws(laws).take(order)
+        self.estimator_ = self._fit_estimator(table, own, held, np.arange(len(rows)))
+        if recalibration is not None and len(aside):
+            said = self._ask(self.estimator_, take_rows(given, aside))
+            recalibration.fit(said, target[aside], weight[aside])
+        elif recalibration is not None:
+            recalibration.fit(law, own, weight[rows], folds)
+        if recalibration is not None:
+            law = recalibration.apply_oof(law)
+        self.recalibration_, self.fitted_rows_ = recalibration, rows
+        self.oof_distribution_ = PredictiveDistribution(law)
+        self.oof_prediction_ = self.oof_distribution_.mean()
+        return self
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Return the predictive distribution of every row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        check_is_fitted(self)
+        law = self._ask(self.estimator_, self._check_table(X))
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply(law)
+        return PredictiveDistribution(law)
+
+    def _check_parameters(self, weighted: bool) -> int:
+        """Return the seed; refuse what cannot be before anything is fitted."""
+        name = type(self.estimator).__name__
+        if not hasattr(self.estimator, "fit"):
+            msg = f"`estimator` must have a method `fit`, got {self.estimator!r}."
+            raise TypeError(msg)
+        if self.forecast is None:
+            self._check_own_forecast(name)
+        elif not callable(self.forecast) or self.level_name is not None:
+            rule = "be callable" if self.level_name is None else "be None"
+            where = "" if self.level_name is None else " where `level_name` is given"
+            msg = f"`forecast` must {rule}{where}, got {self.forecast!r}."
+            raise TypeError(msg)
+        if self.bounds is not None and self.levels is None:
+            msg = (
+                "`bounds` must be None where there are no `levels`: a distribution "
+                f"has its own, got {self.bounds!r}."
+            )
+            raise ValueError(msg)
+        if self.levels is not None:
+            # By those of one forecast: what is wrong with levels or bounds is told.
+            example = np.zeros((0, np.size(self.levels)))
+            self._from_quantiles(example)
+        if weighted and name_of_weights(self.estimator) is None:
+            msg = f"`sample_weight` must be None for a {name}, whose `fit` takes none."
+            raise ValueError(msg)
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        return check_integer(seed, "random_state", 0)
+
+    def _check_own_forecast(self, name: str) -> None:
+        if self.level_name is None:
+            if not hasattr(self.estimator, "predict_dist"):
+                msg = (
+                    "`forecast` must be a function of the fitted estimator and X where "
+                    f"the estimator has no `predict_dist`, got None for a {name}."
+                )
+                raise TypeError(msg)
+        elif self.levels is None:
+            msg = f"`levels` must be given with `level_name`, got {self.levels!r}."
+            raise ValueError(msg)
+        else:
+            self._at_level(0.5)
+
+    def _fit_estimator(
+        self, X: Any, y: Float64Array, weight: Float64Array | None, rows: Rows
+    ) -> Any:
+        """Return the estimator, or one for each level, fitted on some rows."""
+        part, own = take_rows(X, rows), y[rows]
+        unfitted = [clone(self.estimator)]
+        if self.level_name is not None:
+            levels = np.asarray(self.levels, dtype=np.float64)
+            unfitted = [self._at_level(float(level)) for level in levels]
+        fitted = [
+            one.fit(part, own)
+            if weight is None
+            else fit_weighted(one, part, own, weight[rows])
+            for one in unfitted
+        ]
+        return fitted[0] if self.level_name is None else fitted
+
+    def _at_level(self, level: float) -> Any:
+        """Return an unfitted estimator of one quantile."""
+        try:
+            return clone(self.estimator).set_params(**{str(self.level_name): level})
+        except ValueError as error:
+            msg = (
+                f"`level_name` must be a parameter of {type(self.estimator).__name__}, "
+                f"got {self.level_name!r}."
+            )
+            raise ValueError(msg) from error
+
+    def _ask(self, fitted: Any, X: Any) -> Law:
+        """Return the laws of rows, as they are before any recalibration."""
+        if self.level_name is not None:
+            answer: Any = np.column_stack([one.predict(X) for one in fitted])
+        elif self.forecast is None:
+            answer = fitted.predict_dist(X)
+        else:
+            answer = self.forecast(fitted, X)
+        if isinstance(answer, PredictiveDistribution):
+            dist = answer
+        elif hasattr(answer, "dist"):
+            dist = PredictiveDistribution.from_scipy(answer, len(X))
+        elif self.levels is not None:
+            dist = self._from_quantiles(answer)
+        else:
+            msg = (
+                "`forecast` must return a PredictiveDistribution, a frozen law of "
+                "scipy.stats, or an array of quantiles where `levels` are given, got "
+                f"{type(answer).__name__}."
+            )
+            raise TypeError(msg)
+        check_same_length(len(X), "`X`", len(dist), "forecast")
+        return dist.law
+
+    def _from_quantiles(self, values: Any) -> PredictiveDistribution:
+        assert self.levels is not None
+        return PredictiveDistribution.from_quantiles(
+            values, self.levels, bounds=self.bounds
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
