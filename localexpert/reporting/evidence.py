@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.data.table import Table
+from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import (
     check_predicts,
@@ -162,6 +163,8 @@ class Evidence:
         return CoverageTest(len(inside), int(inside.sum()), expected)
 
 
+# A section of the page tells of categories that are new.
+@unseen_silently()
 def gather_evidence(
     model: Any,
     X: Any,

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from calibration import __version__
 from localexpert._validation import check_integer
-from localexpert.data.unseen import unseen_silently
 from localexpert.reporting.calibration import write_calibration
 from localexpert.reporting.choices import write_choices
 from localexpert.reporting.drift import find_drift, find_unseen
@@ -27,7 +26,6 @@ from localexpert.reporting.summary import write_scores, write_summary
 from localexpert.reporting.writing import check_writable, write_whole
 
 
-@unseen_silently()
 def report(
     model: Any,
     X: Any,
