@@ -17,6 +17,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     LinearRegression,
@@ -28,6 +29,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    HalvingGridSearchCV,
     KFold,
     LeaveOneOut,
     RepeatedStratifiedKFold,
@@ -35,6 +37,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_predict,
+    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -691,6 +694,22 @@ def test_parameters_are_stored_unchanged_and_reachable():
     assert model.calibrator is calibrator
     model.set_params(calibrator__penalty=3.0, estimator__var_smoothing=0.1)
     assert (calibrator.penalty, base.var_smoothing) == (3.0, 0.1)
+
+
+@pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])
+def test_searches_set_what_is_inside(data, kind):
+    choices = {
+        "estimator__gaussiannb__var_smoothing": [1e-9, 1e3],
+        "calibrator": [None, "auto", IsotonicCalibrator()],
+        "ensemble": [False, True],
+    }
+    model = CalibratedClassifier(make_pipeline(StandardScaler(), GaussianNB()))
+    search = kind(model, choices, scoring="neg_log_loss", cv=2, error_score="raise")
+    found = search.fit(*data).best_params_
+    assert found["estimator__gaussiannb__var_smoothing"] == 1e-9
+    assert search.best_estimator_.ensemble == found["ensemble"]
+    one, two = cross_validate(model, *data, cv=2, return_estimator=True)["estimator"]
+    assert one.estimator_ is not two.estimator_
 
 
 def test_no_warning_on_ordinary_data(data):

@@ -155,7 +155,7 @@ class Mute(BaseEstimator):
 @pytest.mark.parametrize(
     ("model", "error", "words"),
     [
-        (LinearRegression(), TypeError, "predict_dist, got LinearRegression; it is fo"),
+        (LinearRegression(), TypeError, "predict_dist, got LinearRegression; it is"),
         (
             make_pipeline(StandardScaler(), LinearRegression()),
             TypeError,
