@@ -15,7 +15,8 @@ from calibration import CalibrationWarning
 
 # Columns that a warning names.
 _MOST_NAMED = 5
-_PACKAGE = __name__.partition(".")[0]
+# Whose frames are no lines of the user's: ours, and those that wrap our methods.
+_NOT_THE_USER = (__name__.partition(".")[0], "sklearn", "contextlib", "functools")
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,11 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
 
 
 def _level_of_user() -> int:
-    """Return the stack level of the first caller outside of the package."""
+    """Return the stack level of the first caller that is the user's."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in (_PACKAGE, "contextlib", "functools"):
+        if module.partition(".")[0] not in _NOT_THE_USER:
             break
         frame, level = frame.f_back, level + 1
     return level

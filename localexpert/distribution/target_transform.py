@@ -71,6 +71,8 @@ def untransform_target(
             f"{type(model).__name__} forecasts distributions with an increasing "
             f"{got}: {why}"
         )
+        if " finite " in why:
+            why += " `bounds` of the regressor keep forecasts to where it is."
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(msg) from error
 

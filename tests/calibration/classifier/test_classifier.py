@@ -17,7 +17,6 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     LinearRegression,
@@ -29,7 +28,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    HalvingGridSearchCV,
     KFold,
     LeaveOneOut,
     RepeatedStratifiedKFold,
@@ -696,15 +694,16 @@ def test_parameters_are_stored_unchanged_and_reachable():
     assert (calibrator.penalty, base.var_smoothing) == (3.0, 0.1)
 
 
-@pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])
-def test_searches_set_what_is_inside(data, kind):
+def test_searches_set_what_is_inside(data):
     choices = {
         "estimator__gaussiannb__var_smoothing": [1e-9, 1e3],
         "calibrator": [None, "auto", IsotonicCalibrator()],
         "ensemble": [False, True],
     }
     model = CalibratedClassifier(make_pipeline(StandardScaler(), GaussianNB()))
-    search = kind(model, choices, scoring="neg_log_loss", cv=2, error_score="raise")
+    search = GridSearchCV(
+        model, choices, scoring="neg_log_loss", cv=2, error_score="raise"
+    )
     found = search.fit(*data).best_params_
     assert found["estimator__gaussiannb__var_smoothing"] == 1e-9
     assert search.best_estimator_.ensemble == found["ensemble"]

@@ -9,7 +9,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PowerTransformer,
+    StandardScaler,
+)
 
 from localexpert import (
     BaseCDF,
@@ -137,3 +141,12 @@ def test_what_does_not_increase_is_named(rows, change, words):
     model = TransformedTargetRegressor(Normal(), **change).fit(*rows)
     with pytest.raises(ValueError, match=words):
         predict_dist(model, rows[0])
+
+
+def test_where_a_transformer_is_not_defined(rows):
+    X, y = rows
+    powers = PowerTransformer("box-cox", standardize=False)
+    model = TransformedTargetRegressor(Normal(), transformer=powers).fit(X, y)
+    model.transformer_.lambdas_ = np.array([0.5])  # defined above -2
+    with pytest.raises(ValueError, match="`bounds` of the regressor keep forecasts"):
+        predict_dist(model, X)
