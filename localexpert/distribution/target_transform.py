@@ -67,12 +67,12 @@ def untransform_target(
         # In words of the wrapper, which calls the one "func" that is the other here.
         names = {"func": back, "inverse": forth}
         why = re.sub(r"\b(func|inverse)\b", lambda found: names[found[0]], str(error))
+        if " finite " in why:
+            why += " `bounds` of the regressor keep forecasts to where it is."
         msg = (
             f"{type(model).__name__} forecasts distributions with an increasing "
             f"{got}: {why}"
         )
-        if " finite " in why:
-            why += " `bounds` of the regressor keep forecasts to where it is."
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(msg) from error
 
