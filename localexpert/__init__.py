@@ -12,6 +12,7 @@ from localexpert import risk
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
+from localexpert.distribution.concatenate import concatenate
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import (
@@ -97,6 +98,7 @@ __all__ = [
     "SharedBoosting",
     "SplineLaw",
     "Stacker",
+    "concatenate",
     "crps_score",
     "crps_scorer",
     "explain_boosting",

@@ -215,6 +215,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
+    "localexpert.distribution.derived": {"DerivedForecasts"},
+    "localexpert.distribution.frame": {"forecast_columns", "forecast_frame"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.ensemble.learned": {"LearnedPool"},
