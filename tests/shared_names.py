@@ -307,6 +307,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.support": {"Support"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
+    "localexpert.laws.copula_sums": {"Correlation", "draw_sums"},
     "localexpert.laws.discrete": {"densest_values"},
     "localexpert.laws.join_laws": {
         "LawParts",
@@ -343,6 +344,15 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.recentred": {"recentre"},
     "localexpert.laws.scanned": {"ScannedLaw", "densest_regions"},
     "localexpert.laws.score_map": {"ScoreMap", "clip_scores", "log_rate", "scores_of"},
+    "localexpert.laws.sum_grid": {
+        "Cells",
+        "add_lattice",
+        "add_smooth",
+        "lattice_step",
+        "quantiles_of",
+    },
+    "localexpert.laws.sum_law": {"SumLaw"},
+    "localexpert.laws.totals": {"total_law"},
     "localexpert.laws.transform_law": {"transform_law"},
     "localexpert.laws.transformed": {"TransformedLaw"},
     "localexpert.laws.value_map": {"ValueMap", "call_vectorised"},

@@ -47,7 +47,7 @@ def forecast_columns(
         levels = check_levels(quantiles, "quantiles")
         for level, values in zip(levels, dist.quantiles(levels).T, strict=True):
             columns[f"q{_name(level)}"] = values
-    for coverage in np.atleast_1d([] if interval is None else np.asarray(interval)):
+    for coverage in np.ravel([] if interval is None else interval).tolist():
         low, high = dist.interval(check_level(coverage, "interval")).T
         columns[f"low_{_name(coverage)}"] = low
         columns[f"high_{_name(coverage)}"] = high

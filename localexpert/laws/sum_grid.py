@@ -108,7 +108,7 @@ def add_lattice(
     return Cells(float(first.sum()) + start * step, step, masses, masses)
 
 
-def add_smooth(law: Law, weights: Float64Array, spread: float) -> Cells:
+def add_smooth(law: Law, weights: Float64Array, spread: float, finest: float) -> Cells:
     """Return the law of a sum of weighted rows on a fine grid.
 
     Parameters
@@ -119,19 +119,22 @@ def add_smooth(law: Law, weights: Float64Array, spread: float) -> Cells:
         None is 0.
     spread : float
         About the deviation of the sum.
+    finest : float
+        The same of its narrower side, where it has most probability.
 
     Returns
     -------
     Cells
     """
     m = len(law)
-    width = spread / max(_STEPS, _STEPS_PER_ROOT * np.sqrt(m))
+    width = finest / max(_STEPS, _STEPS_PER_ROOT * np.sqrt(m))
     ends = law.ppf(np.tile(ndtr([-_ROW_REACH, 0.0, _ROW_REACH]), (m, 1)))
     ends = np.where(np.isfinite(ends), ends, ends[:, 1:2])
     away = np.abs(weights[:, None] * (ends - ends[:, 1:2])).max(axis=1)
     need = 2.0 * (_SUM_REACH * spread + float(away.max())) / width
     n_cells = min(1 << int(np.ceil(need)).bit_length(), _MOST_CELLS)
-    half = np.minimum(np.ceil(away / width) + 1, n_cells // 2 - 1).astype(np.int64)
+    # What is beyond counts for the outermost, which leave room for the other rows.
+    half = np.minimum(np.ceil(away / width) + 1, n_cells * 3 // 8).astype(np.int64)
     middle = weights * ends[:, 1]
     spectra = np.ones((2, n_cells // 2 + 1), dtype=np.complex128)
     order = np.argsort(half, kind="stable")

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.laws.quantile_law import QuantileLaw
 
-# A curve whose deviation misses the known one by more has tails that it does not tell.
-_MOST_STRETCH = 0.05
+# A curve that misses the known deviation, or by a share of it the mean, by more has
+# tails that it does not tell, and is left as it is.
+_MOST_STRETCH = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +53,9 @@ class SumLaw(QuantileLaw):
         """
         law = QuantileLaw.through(knots, values)
         own = law.moments()
-        mean = np.where(np.isfinite(known[:, 0]), known[:, 0], own[:, 0])
+        room = _MOST_STRETCH * np.sqrt(own[:, 1])
+        near = np.abs(known[:, 0] - own[:, 0]) <= room
+        mean = np.where(near, known[:, 0], own[:, 0])
         factor = np.sqrt(np.abs(known[:, 1]) / own[:, 1])
         near = np.abs(factor - 1.0) <= _MOST_STRETCH
         factor = np.where(near, factor, 1.0)[:, None]

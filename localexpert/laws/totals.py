@@ -30,8 +30,9 @@ from localexpert.laws.sum_law import SumLaw
 _MOST_VALUES, _MOST_ATOMS = 4096, 256
 # A probability of less than this is none: of a sum of atoms, and of a lattice point.
 _LEAST_ATOM, _LEAST_MASS = 1e-9, 1e-15
-# Levels between which a law is as wide as 3.29 deviations of a normal one.
-_LEVELS, _DEVIATIONS = (0.05, 0.95), 3.29
+# Levels, and how many deviations of a normal law they are from its middle.
+_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
 
 
 def total_law(
@@ -110,7 +111,7 @@ def _add(
         total = _add_discrete(own, w, known)
         if total is not None:
             return total
-    cells = add_smooth(own, w, _spread(own, w, known))
+    cells = add_smooth(own, w, *_spreads(own, w, known))
     none, every = np.empty(0), quantiles_of(cells.start, cells.width, cells.masses)
     total = _Total(none, none, 1.0, every, known)
     if cells.atoms.sum() < _LEAST_ATOM:
@@ -163,14 +164,21 @@ def _add_moments(moments: Float64Array, w: Float64Array) -> Float64Array:
     return np.array([*sums, fourth])
 
 
-def _spread(law: Law, w: Float64Array, known: Float64Array) -> float:
-    """Return about the deviation of a sum, that between quantiles if that is less."""
-    low, high = law.ppf(np.tile(_LEVELS, (len(law), 1))).T
-    between = float(np.sqrt(np.sum((w * (high - low) / _DEVIATIONS) ** 2)))
-    sd = float(np.sqrt(known[1])) if np.isfinite(known[1]) else np.inf
-    if between <= 0.0:
-        return sd if 0.0 < sd < np.inf else 1.0
-    return min(sd, 3.0 * between)
+def _spreads(law: Law, w: Float64Array, known: Float64Array) -> tuple[float, float]:
+    """Return about the deviation of a sum, and that of its narrowest side.
+
+    The latter is told by quantiles, so that a peak beside a long tail is seen.
+    """
+    ends = law.ppf(np.tile(_LEVELS, (len(law), 1)))
+    ends = np.where((w < 0.0)[:, None], -ends[:, ::-1], ends)
+    gaps = np.abs(w)[:, None] * np.abs(ends - ends[:, [len(_LEVELS) // 2]])
+    sides = np.sqrt((gaps**2).sum(axis=0)) / _DEVIATIONS
+    sides = sides[np.isfinite(sides) & (sides > 0.0)]
+    sd = float(np.sqrt(known[1])) if np.isfinite(known[1]) else 0.0
+    if len(sides) == 0:
+        return (sd, sd) if sd > 0.0 else (1.0, 1.0)
+    most = float(sides.max())
+    return (sd if 0.0 < sd <= 10.0 * most else most), float(sides.min())
 
 
 def _add_discrete(
