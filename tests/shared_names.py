@@ -216,6 +216,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
     "localexpert.distribution.derived": {"DerivedForecasts"},
+    "localexpert.distribution.foreign": {"ForeignForecasts"},
     "localexpert.distribution.frame": {"forecast_columns", "forecast_frame"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
@@ -305,10 +306,19 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.plan": {"Forecaster", "Plan"},
     "localexpert.forecasters.settings": {"Settings"},
     "localexpert.forecasters.support": {"Support"},
+    "localexpert.laws.append_laws": {"AppendedLaw", "append_laws"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.copula_sums": {"Correlation", "draw_sums"},
     "localexpert.laws.discrete": {"densest_values"},
+    "localexpert.laws.from_draws": {"law_of_samples"},
+    "localexpert.laws.from_quantiles": {
+        "increase_rows",
+        "law_of_bins",
+        "law_of_quantiles",
+        "read_rows",
+    },
+    "localexpert.laws.from_scipy": {"law_of_frozen"},
     "localexpert.laws.join_laws": {
         "LawParts",
         "can_pool_scores",
@@ -326,6 +336,7 @@ SHARED: dict[str, set[str]] = {
         "log_or_minus_inf",
         "pick_counts",
     },
+    "localexpert.laws.meshed": {"MeshedLaw"},
     "localexpert.laws.near_values": {
         "merge_near_values",
         "near_runs",
@@ -343,6 +354,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.recalibrated": {"recalibrate_law"},
     "localexpert.laws.recentred": {"recentre"},
     "localexpert.laws.scanned": {"ScannedLaw", "densest_regions"},
+    "localexpert.laws.scipy_law": {"parameter_names"},
     "localexpert.laws.score_map": {"ScoreMap", "clip_scores", "log_rate", "scores_of"},
     "localexpert.laws.sum_grid": {
         "Cells",
