@@ -12,6 +12,7 @@ from localexpert import risk
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
+from localexpert.distribution.concatenate import concatenate
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
@@ -99,6 +100,7 @@ __all__ = [
     "SharedBoosting",
     "SplineLaw",
     "Stacker",
+    "concatenate",
     "cross_val_predict_dist",
     "crps_score",
     "crps_scorer",

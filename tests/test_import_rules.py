@@ -61,7 +61,7 @@ ARROWS: dict[str, str] = {
     "localexpert.data": f"sklearn calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data",
     "localexpert.laws": f"scipy calibration {_GROUND} localexpert.curves",
-    "localexpert.distribution": f"sklearn {_GROUND} localexpert.laws",
+    "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.laws",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution"
     ),

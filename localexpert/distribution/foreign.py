@@ -133,9 +133,9 @@ class ForeignForecasts:
         Returns
         -------
         PredictiveDistribution
-            With the histogram's quantiles at 81 levels from Phi(-3) to Phi(3), joined
+            With the histogram's quantiles at 161 levels from Phi(-3) to Phi(3), joined
             as in `from_quantiles`, between the outermost edges. The CDF is that of the
-            histogram within 0.01.
+            histogram within about 0.01.
 
         Examples
         --------

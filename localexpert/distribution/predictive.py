@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,18 +19,21 @@ from localexpert._validation import (
     check_targets,
     check_vector,
 )
+from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.foreign import ForeignForecasts
+from localexpert.distribution.frame import forecast_columns, forecast_frame
 from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.laws.law import Law
-from localexpert.laws.transform_law import transform_law
-from localexpert.laws.value_map import ValueMap
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows whose nodes are held in memory at a time by `expect`.
 _CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictiveDistribution(ForeignForecasts, PointwiseAnswers):
+class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswers):
     """The distributions of n targets: an immutable container of one law per row.
 
     Methods that take a value or a level broadcast it against shape (n,), as frozen
@@ -296,47 +299,35 @@ class PredictiveDistribution(ForeignForecasts, PointwiseAnswers):
             parts.append((held * weights).sum(axis=1))
         return np.concatenate(parts)
 
-    def transform(
+    def to_frame(
         self,
-        func: Callable[[Float64Array], Float64Array],
-        inverse: Callable[[Float64Array], Float64Array],
         *,
-        derivative: Callable[[Float64Array], Float64Array] | None = None,
-    ) -> PredictiveDistribution:
-        """Return the distributions of func(Y) for an increasing function.
-
-        Of a model of log prices it gives that of prices:
-        ``dist.transform(np.exp, np.log)``.
+        quantiles: ArrayLike | None = None,
+        interval: ArrayLike | None = None,
+        exceed: ArrayLike | None = None,
+        index: Any = None,
+    ) -> pd.DataFrame:
+        """Return the forecasts as a pandas data frame, as `localexpert predict` does.
 
         Parameters
         ----------
-        func, inverse : callable
-            An increasing function and its inverse; both map an array of values to an
-            array of the same shape, element by element. They are tried at quantiles,
-            and refused where func does not increase or inverse does not undo it.
-        derivative : callable, optional
-            That of func, for densities; None takes differences of func, right to
-            about 1e-9.
+        quantiles : float or array-like, optional
+            Levels in [0, 1]; 0.05, 0.5 and 0.95 if nothing else is asked for.
+        interval : float or array-like, optional
+            Coverages of central intervals.
+        exceed : float or array-like, optional
+            Values whose chance to be passed is wanted.
+        index : array-like of shape (n,), optional
+            Labels of the rows.
 
         Returns
         -------
-        PredictiveDistribution
-            Values of positive probability are mapped, and probabilities kept.
-            Quantiles and CDF are exact. Moments, CRPS and the like are integrals,
-            right to about 1e-6 for a smooth func; moments that do not exist, as
-            those of exp(Y) where Y has tails heavier than normal ones, are infinite,
-            or nan if undefined. It can be pickled if the functions can.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> logs = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
-        >>> logs.transform(np.exp, np.log).mean().round(3)
-        array([1.859])
+        pandas.DataFrame
+            Columns mean, std and, as asked for, q0.05, low_0.9 and high_0.9,
+            p_above_100.
         """
-        values = ValueMap(func, inverse, derivative)
-        return PredictiveDistribution(transform_law(self.law, values))
+        columns = forecast_columns(self, quantiles, interval, exceed)
+        return forecast_frame(columns, index)
 
     def rvs(
         self, size: int = 1, random_state: int | np.random.Generator | None = None

@@ -49,9 +49,10 @@ def explain_forecast(
         Rows to explain.
     background : array or data frame of shape (m, p)
         Rows that features are compared with, for instance those of training.
-    of : {"mean", "quantile", "exceedance"} or callable
-        The number: the mean, the quantile of level `at`, or P(y > at | x). A callable
-        maps a `PredictiveDistribution` of k rows to an array (k,).
+    of : {"mean", "median", "std", "quantile", "exceedance"} or callable
+        The number: the mean, median or standard deviation, the quantile of level
+        `at`, or P(y > at | x). A callable maps a `PredictiveDistribution` of k rows to
+        an array (k,).
     at : float, optional
     groups : dict of str to list, optional
         Features that enter together, by the names of columns (of an array x0, x1,

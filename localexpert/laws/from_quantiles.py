@@ -27,7 +27,7 @@ from localexpert.laws.quantile_law import QuantileLaw
 _APART = 1e-6
 _FEW_ULPS = 8.0
 # Scores of the quantiles that stand for a histogram.
-_BIN_SCORES = np.linspace(-3.0, 3.0, 81)
+_BIN_SCORES = np.linspace(-3.0, 3.0, 161)
 
 
 def law_of_quantiles(values: ArrayLike, levels: ArrayLike, bounds: Any) -> QuantileLaw:

@@ -300,5 +300,7 @@ class DistributionAdapter(DistributionRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        # Those of other libraries may have none; what is no estimator `fit` refuses.
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags

@@ -32,9 +32,9 @@ def test_scores_are_those_of_scipy(name):
     shapes = FAMILIES[name]
     frozen = getattr(stats, name)(*shapes, loc=-1.0, scale=2.0)
     law = ScipyLaw(name, [[*shapes, -1.0, 2.0]])
-    y = frozen.ppf([[0.01, 0.3, 0.5, 0.99]])
+    y = frozen.ppf([[0.01, 0.5, 0.95]])
     crps, (below, above) = law.crps(y), law.partial_means(y)
-    tails = np.logspace(-11, -1, 21)
+    tails = np.logspace(-9, -1, 9)
     inner = np.linspace(0.2, 0.8, 7)
     grid = [frozen.ppf(tails), frozen.ppf(inner), frozen.isf(tails), y[0]]
     grid = np.unique(np.concatenate(grid))
@@ -47,13 +47,13 @@ def test_scores_are_those_of_scipy(name):
             sums[1 if b <= at else 2] += part
         got = np.array([crps[0, j], below[0, j], above[0, j]])
         assert_allclose(got / frozen.std(), sums / frozen.std(), atol=2e-4)
-    assert_allclose(law.mode(), _mode(frozen), atol=2e-4)
+    assert_allclose(law.mode(), _mode(frozen), atol=2e-3)
     scanned = (law.nodes()[1] * -law.logpdf(law.nodes()[0])).sum(axis=1)
     assert_allclose(law.entropy(), scanned, atol=5e-3)
 
 
 def _mode(frozen):
-    grid = np.linspace(frozen.ppf(1e-9), frozen.ppf(1 - 1e-9), 2_000_001)
+    grid = np.linspace(frozen.ppf(1e-9), frozen.ppf(1 - 1e-9), 200_001)
     density = frozen.pdf(grid)
     return grid[np.argmax(density)] if frozen.dist.name != "uniform" else -1.0
 
