@@ -14,14 +14,12 @@ from localexpert._validation import check_level, check_levels, check_vector
 if TYPE_CHECKING:
     import pandas as pd
 
-    from localexpert.distribution.predictive import PredictiveDistribution
-
 # Quantiles that are told where nothing else is asked for.
 DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 
 def forecast_columns(
-    dist: PredictiveDistribution,
+    dist: Any,
     quantiles: ArrayLike | None = None,
     interval: ArrayLike | None = None,
     exceed: ArrayLike | None = None,
