@@ -114,7 +114,8 @@ class DerivedForecasts:
         16 384 antithetic draws, and 4 096 from 10 000 rows on: CDFs are right to about
         0.005. Variances are sums by
         Mehler's formula, right to 1e-4 for smooth laws, and 1e-2 for others; where all
-        rows are discrete, mean and variance are those of the draws.
+        rows are discrete, mean and variance are those of the draws. Values that more
+        than a thousandth of the draws take have probability of their own.
 
         References
         ----------

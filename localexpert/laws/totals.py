@@ -16,6 +16,7 @@ from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.near_values import near_runs
+from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.laws.sum_grid import (
     KNOTS,
     Cells,
@@ -30,6 +31,8 @@ from localexpert.laws.sum_law import SumLaw
 _MOST_VALUES, _MOST_ATOMS = 4096, 256
 # A probability of less than this is none: of a sum of atoms, and of a lattice point.
 _LEAST_ATOM, _LEAST_MASS = 1e-9, 1e-15
+# Draws of more than this share that are equal are a value with probability.
+_REPEATS = 1e-3
 # Levels, and how many deviations of a normal law they are from its middle.
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
@@ -270,10 +273,45 @@ def _apart(quantiles: Float64Array) -> Float64Array:
 
 
 def _law_of_draws(law: Law, draws: Float64Array, known: Float64Array) -> Law:
-    """Return the law of drawn totals (G, S), smooth but where all rows are discrete."""
-    found = law_of_samples(
-        draws, "auto" if isinstance(law, DiscreteLaw) else "smooth", None
-    )
-    if isinstance(found, DiscreteLaw):
-        return found
+    """Return the law of drawn totals (G, S): values that repeat beside a smooth rest.
+
+    Of discrete rows that take few values it is their shares.
+    """
+    if isinstance(law, DiscreteLaw):
+        found = law_of_samples(draws, "auto", None)
+        if isinstance(found, DiscreteLaw):
+            return found
+    if not law.has_jumps:
+        return _smooth_draws(draws, known)
+    n_draws = draws.shape[1]
+    places = (np.arange(n_draws) + 0.5) / n_draws
+    totals, rest, inner = [], np.empty(draws.shape), known.copy()
+    for g, row in enumerate(draws):
+        values, counts = np.unique(row, return_counts=True)
+        held = counts > _REPEATS * n_draws
+        masses, values = counts[held] / n_draws, values[held]
+        left = np.sort(row[~np.isin(row, values)])
+        totals.append((values, masses))
+        # As many draws of the rest as there are in all; any where there is none.
+        left = left if len(left) > 1 else row
+        rest[g] = np.quantile(left, places)
+        share = max(1.0 - masses.sum(), _LEAST_ATOM)
+        away = values - known[g, 0]
+        shift = -(masses @ away) / share
+        second = (known[g, 1] - masses @ away**2) / share - shift**2
+        inner[g, :2] = known[g, 0] + shift, max(second, 0.0)
+    smooth = _smooth_draws(rest, inner)
+    every = np.unique(np.concatenate([values for values, _ in totals]))
+    if len(every) == 0:
+        return smooth
+    table = np.zeros((len(draws), len(every)))
+    for row, (values, masses) in zip(table, totals, strict=True):
+        row[np.searchsorted(every, values)] = masses
+    width = float(parts_of(law).widths.min())
+    return MixedLaw(every, table, smooth, np.full(len(every), width))
+
+
+def _smooth_draws(draws: Float64Array, known: Float64Array) -> SumLaw:
+    found = law_of_samples(draws, "smooth", None)
+    assert isinstance(found, QuantileLaw)
     return SumLaw.of_curves(found.knots, found.values, known, own_shape=True)

@@ -200,6 +200,19 @@ def test_correlated_rows_of_other_shapes(normal):
     assert_allclose(coins.pmf(1.0), [1.0 / 3.0], atol=0.01)
 
 
+def test_correlated_rain_keeps_the_chance_of_none(rng):
+    rain = make_rain()
+    total = rain.total(correlation=0.5, random_state=0)
+    shared = rng.standard_normal((200_000, 1))
+    z = np.sqrt(0.5) * (shared + rng.standard_normal((200_000, 5)))
+    y = rain.law.ppf_scores(np.ascontiguousarray(z.T)).sum(axis=0)
+    assert_allclose(total.mean(), rain.mean().sum(), rtol=1e-9)
+    assert_allclose(total.std(), y.std(), rtol=0.02)
+    assert_allclose(total.pmf(0.0), (y == 0.0).mean(), atol=0.01)
+    at = np.quantile(y, [0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=0.01)
+
+
 def test_draws_of_a_seed_are_the_same(normal):
     dist, _ = normal
     first = dist.total(correlation=0.3, random_state=5)
