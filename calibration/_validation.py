@@ -188,10 +188,25 @@ def check_forecasts(
     y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[np.bool_], Float64Array, Float64Array]:
     """Return labels, probabilities and weights (ones if None) of equal length."""
-    ones = check_labels(y_true, "y_true")
+    try:
+        ones = check_labels(y_true, "y_true")
+    except ValueError as error:
+        if not _are_labels(y_prob):
+            raise
+        msg = f"{error} `y_prob` holds only 0 and 1: are the two swapped?"
+        raise ValueError(msg) from error
     probabilities = check_probabilities(y_prob)
     check_same_length(len(ones), "`y_true`", len(probabilities), "y_prob")
     return ones, probabilities, check_weights(sample_weight, len(ones))
+
+
+def _are_labels(y: ArrayLike) -> bool:
+    """Say whether a vector could pass for labels."""
+    try:
+        check_labels(y)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
@@ -211,6 +226,13 @@ def check_integer(value: Any, name: str, least: int) -> int:
         msg = f"`{name}` must be at least {least}, got {value}."
         raise ValueError(msg)
     return int(value)
+
+
+def check_verbose(value: Any) -> int:
+    """Return how much is to be told: True is 1 and False is 0, as in scikit-learn."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return check_integer(value, "verbose", 0)
 
 
 def check_n_jobs(value: Any) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from calibration._validation import check_choice, check_probabilities, check_vec
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures.comparison import MethodComparison
-from calibration.measures.reliability import ReliabilityCurve
+from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ _LOG_ODDS_REACH = 6.0
 
 
 def plot_reliability(
-    curve: ReliabilityCurve | Mapping[str, ReliabilityCurve],
+    curve: ReliabilityCurve | Mapping[str, ReliabilityCurve] | ArrayLike,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     ax: Axes | None = None,
+    **options: Any,
 ) -> Axes:
     """Draw a reliability diagram.
 
@@ -44,10 +46,15 @@ def plot_reliability(
 
     Parameters
     ----------
-    curve : ReliabilityCurve, or mapping of names to them
-        What `reliability_curve` returned. Several are told apart by colour.
+    curve : ReliabilityCurve, mapping of names to them, or array-like of shape (n,)
+        What `reliability_curve` returned. Several are told apart by colour. Or the
+        labels, coded 0 and 1, as in ``plot_reliability(y_true, y_prob)``.
+    y_prob : array-like of shape (n,), or mapping of names to such, optional
+        With labels: forecast probabilities of class 1.
     ax : matplotlib Axes, optional
         Where to draw; default a new figure.
+    **options
+        With labels: of `reliability_curve`, such as `n_bins` and `sample_weight`.
 
     Returns
     -------
@@ -58,12 +65,14 @@ def plot_reliability(
     --------
     >>> from calibration.measures import reliability_curve
     >>> from calibration.plots import plot_reliability
-    >>> curve = reliability_curve([0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
-    >>> plot_reliability(curve).get_xlabel()
+    >>> y_true, y_prob = [0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9]
+    >>> plot_reliability(y_true, y_prob, n_bins=2).get_xlabel()
     'Forecast probability'
+    >>> curve = reliability_curve(y_true, y_prob, n_bins=2)
+    >>> plot_reliability({"mine": curve}).get_ylabel()
+    'Observed event rate'
     """
-    curves = dict(curve) if isinstance(curve, Mapping) else {"": curve}
-    _check_items(curves, "curve", (ReliabilityCurve,))
+    curves = _read_curves(curve, y_prob, options)
     ax = _new_axes((5.5, 5.8)) if ax is None else ax
     ax.plot([0, 1], [0, 1], linestyle="--", color=_GREY, lw=1, label="calibrated")
     for place, (name, one) in enumerate(curves.items()):
@@ -193,6 +202,31 @@ def _new_axes(size: tuple[float, float]) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _read_curves(
+    curve: Any, y_prob: Any, options: Mapping[str, Any]
+) -> dict[str, ReliabilityCurve]:
+    """Return curves by name, as given or of labels and probabilities."""
+    if y_prob is not None and not isinstance(curve, ReliabilityCurve | Mapping):
+        named = dict(y_prob) if isinstance(y_prob, Mapping) else {"": y_prob}
+        return {k: reliability_curve(curve, p, **options) for k, p in named.items()}
+    curves = dict(curve) if isinstance(curve, Mapping) else {"": curve}
+    if isinstance(curve, Sequence | np.ndarray) or hasattr(curve, "to_numpy"):
+        msg = (
+            "`y_prob` must be given with labels, got None: call "
+            "plot_reliability(y_true, y_prob), or give what reliability_curve returned."
+        )
+        raise TypeError(msg)
+    _check_items(curves, "curve", (ReliabilityCurve,))
+    unused = ["y_prob", *options] if y_prob is not None else [*options]
+    if unused:
+        msg = (
+            f"`{unused[0]}` must be given with labels only, "
+            f"got it with {type(curve).__name__}."
+        )
+        raise TypeError(msg)
+    return curves
 
 
 def _check_items(

@@ -12,7 +12,9 @@ from localexpert import risk
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
+from localexpert.distribution.concatenate import concatenate
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import (
     IndependentExperts,
@@ -64,6 +66,7 @@ from localexpert.plots import (
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
 from localexpert.regressor.adapter import DistributionAdapter
+from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 from localexpert.stacking import Stacker
@@ -97,6 +100,8 @@ __all__ = [
     "SharedBoosting",
     "SplineLaw",
     "Stacker",
+    "concatenate",
+    "cross_val_predict_dist",
     "crps_score",
     "crps_scorer",
     "explain_boosting",
@@ -126,6 +131,7 @@ __all__ = [
     "plot_threshold_reliability",
     "pool",
     "pool_weights",
+    "predict_dist",
     "report",
     "risk",
     "threshold_weighted_crps",

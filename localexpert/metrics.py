@@ -7,26 +7,21 @@ rows; losses are averaged with `sample_weight`, a number of repetitions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
+from sklearn import get_config
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from calibration._validation import check_integer, check_level, check_weights
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.distribution.predictors import predict_dist
 
 # Rows whose thresholds are in memory at a time.
 _CHUNK = 2048
-
-
-class DistributionPredictor(Protocol):
-    """Anything fitted that returns predictive distributions."""
-
-    def predict_dist(self, X: Any) -> PredictiveDistribution:
-        """Return one distribution per row."""
-        ...
 
 
 def crps_score(
@@ -303,6 +298,8 @@ def threshold_weighted_crps(
 class DistributionScorer:
     """A scorer for `GridSearchCV` and `cross_val_score`: greater is better.
 
+    It scores whatever `predict_dist` understands: pipelines, searches and others.
+
     Parameters
     ----------
     loss : callable
@@ -320,17 +317,51 @@ class DistributionScorer:
     def __init__(self, loss: Callable[..., float], **options: Any):
         self.loss = loss
         self.options = options
+        self._sample_weight: bool | str | None = None
 
     def __call__(
         self,
-        estimator: DistributionPredictor,
+        estimator: Any,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return minus the loss of the estimator's distributions for X."""
-        dist = estimator.predict_dist(X)
+        """Return minus the loss of what `predict_dist(estimator, X)` returns."""
+        dist = predict_dist(estimator, X)
         return -self.loss(y, dist, sample_weight=sample_weight, **self.options)
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
+        """Say whether weights reach the loss, where scikit-learn routes metadata.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            True: weights are passed on; False: they are not; None: giving some is an
+            error; a text is the name that they are given by.
+
+        Returns
+        -------
+        self
+        """
+        if not get_config()["enable_metadata_routing"]:
+            msg = (
+                "set_score_request needs metadata routing, got it disabled: call "
+                "sklearn.set_config(enable_metadata_routing=True) first."
+            )
+            raise RuntimeError(msg)
+        self._sample_weight = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what was requested; by default that is left open.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._sample_weight)
+        return request
 
     def __repr__(self) -> str:
         options = "".join(f", {k}={v!r}" for k, v in self.options.items())

@@ -61,8 +61,10 @@ ARROWS: dict[str, str] = {
     "localexpert.data": f"sklearn calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data",
     "localexpert.laws": f"scipy calibration {_GROUND} localexpert.curves",
-    "localexpert.distribution": f"{_GROUND} localexpert.laws",
-    "localexpert.metrics": ("scipy calibration._validation localexpert.distribution"),
+    "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.laws",
+    "localexpert.metrics": (
+        "scipy sklearn calibration._validation localexpert.distribution"
+    ),
     "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.laws",
     # How one is learned: stages that know nothing of each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",

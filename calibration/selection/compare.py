@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,12 @@ from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Calibrators: TypeAlias = (
+    Mapping[str, ScoreCalibrator]
+    | Sequence[ScoreCalibrator]
+    | Sequence[tuple[str, ScoreCalibrator]]
+)
 
 _COLUMNS = 4
 _INCHES = 4.2
@@ -121,7 +128,7 @@ class CalibratorComparison:
 def compare_calibrators(
     scores: ArrayLike,
     y: ArrayLike,
-    calibrators: Mapping[str, ScoreCalibrator] | None = None,
+    calibrators: Calibrators | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     n_folds: int = 5,
@@ -136,10 +143,11 @@ def compare_calibrators(
         Scores that no calibrator has seen, of rows that the classifier has not.
     y : array-like of shape (n,)
         Labels coded 0 and 1.
-    calibrators : mapping of names to ScoreCalibrator, optional
-        Cloned, and their `scale` set. Doing nothing, "identity", is put before them
-        unless the scores are real. Default: Platt, quadratic, beta, ELiTE, isotonic
-        and auto, those that the scale allows.
+    calibrators : list of ScoreCalibrator or (name, ScoreCalibrator), or mapping
+        Cloned, and their `scale` set; one without a name is called by its class
+        ("isotonic"). Doing nothing, "identity", is put before them unless the scores
+        are real. Default: Platt, quadratic, beta, ELiTE, isotonic and auto, those
+        that the scale allows.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_folds : int
@@ -169,11 +177,11 @@ def compare_calibrators(
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.uniform(size=2000)
     >>> y = rng.uniform(size=2000) < scores**2
-    >>> two = {"Platt": PlattCalibrator(), "isotonic": IsotonicCalibrator()}
+    >>> two = [PlattCalibrator(), IsotonicCalibrator()]
     >>> print(compare_calibrators(scores, y, two))
     held-out  log loss   error   Brier     ECE  P(harm)
     isotonic    0.3958  0.0125  0.1291  0.0203    0.000
-    Platt       0.3962  0.0118  0.1291  0.0106    0.000
+    platt       0.3962  0.0118  0.1291  0.0106    0.000
     identity    0.4902  0.0107  0.1643  0.1684    0.000
     harm against identity
     """
@@ -223,12 +231,49 @@ def _draw(ax: Axes, curve: ReliabilityCurve) -> None:
 
 
 def _prepare(
-    calibrators: Mapping[str, ScoreCalibrator] | None, scale: Scale
+    calibrators: Calibrators | None, scale: Scale
 ) -> dict[str, ScoreCalibrator]:
     """Return clones with the scale set, doing nothing first where it has a meaning."""
-    given = _default_menu(scale) if calibrators is None else calibrators
+    given = _default_menu(scale) if calibrators is None else _name_all(calibrators)
     check_menu(given, "calibrators")
     return set_menu(given, scale)
+
+
+def _name_all(calibrators: Any) -> dict[str, ScoreCalibrator]:
+    """Return calibrators by name: their own, or that of the class, numbered if shared.
+
+    As in scikit-learn's `make_pipeline`: isotonic-1, isotonic-2.
+    """
+    if isinstance(calibrators, Mapping):
+        return dict(calibrators)
+    if not isinstance(calibrators, list | tuple):
+        msg = (
+            "`calibrators` must be a list of calibrators or of pairs (name, "
+            f"calibrator), or a mapping, got {calibrators!r}."
+        )
+        raise TypeError(msg)
+    given = {id(one) for one in calibrators if isinstance(one, tuple) and len(one) == 2}
+    classes = Counter(_class_name(one) for one in calibrators if id(one) not in given)
+    taken = {str(one[0]) for one in calibrators if id(one) in given}
+    seen: Counter[str] = Counter()
+    named: dict[str, ScoreCalibrator] = {}
+    for one in calibrators:
+        if id(one) in given:
+            name, own = str(one[0]), one[1]
+        else:
+            name, own = _class_name(one), one
+            seen[name] += 1
+            if classes[name] > 1 or name in taken:
+                name = f"{name}-{seen[name]}"
+        if name in named:
+            msg = f"`calibrators` must have names of their own, got {name!r} twice."
+            raise ValueError(msg)
+        named[name] = own
+    return named
+
+
+def _class_name(calibrator: Any) -> str:
+    return type(calibrator).__name__.removesuffix("Calibrator").lower()
 
 
 def _default_menu(scale: Scale) -> dict[str, ScoreCalibrator]:

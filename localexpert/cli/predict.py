@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from localexpert.cli.cells import as_texts
 from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
@@ -27,6 +25,7 @@ from localexpert.cli.output import (
     write_csv,
 )
 from localexpert.cli.raw_table import RawTable
+from localexpert.distribution.frame import DEFAULT_LEVELS, forecast_columns
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
@@ -40,7 +39,6 @@ examples:
       --interval .9 --exceed 100,200 --out forecasts.csv
   localexpert predict houses.zip new.csv | head
 """
-_DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 
 def run(options: Any) -> None:
@@ -54,7 +52,7 @@ def run(options: Any) -> None:
     marks = options.decimal, kept, options.thousands
     frame = model.schema.frame(tables, *marks)
     dist = model.predict_dist(frame)
-    forecasts = _forecast_columns(dist, options)
+    forecasts = _forecast_texts(dist, options)
     clash = sorted(set(kept) & set(forecasts))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
@@ -71,31 +69,13 @@ def _keep_columns(
         yield table
 
 
-def _forecast_columns(
+def _forecast_texts(
     dist: PredictiveDistribution, options: Any
 ) -> dict[str, Sequence[str]]:
     """Return the forecasts that were asked for as texts, by their names."""
-    columns = {"mean": dist.mean(), "std": dist.std()}
-    levels = options.quantiles
-    if levels is None and options.interval is None and not options.exceed:
-        levels = _DEFAULT_LEVELS
-    if levels:
-        quantiles = dist.quantiles(np.array(levels))
-        for j, level in enumerate(levels):
-            columns[f"q{_name(level)}"] = quantiles[:, j]
-    if options.interval is not None:
-        ends = dist.interval(options.interval)
-        columns[f"low_{_name(options.interval)}"] = ends[:, 0]
-        columns[f"high_{_name(options.interval)}"] = ends[:, 1]
-    for value in options.exceed:
-        columns[f"p_above_{_name(value)}"] = dist.sf(value)
+    exceed = options.exceed or None
+    columns = forecast_columns(dist, options.quantiles, options.interval, exceed)
     return {name: format_numbers(values) for name, values in columns.items()}
-
-
-def _name(value: float) -> str:
-    """Return a number as short as it can be; no two have one name."""
-    short = f"{value:.10g}"
-    return short if float(short) == value else repr(value)
 
 
 COMMAND = Command(
@@ -114,7 +94,7 @@ COMMAND = Command(
         (
             "--quantiles",
             "levels between 0 and 1 (default, if nothing else is asked for: "
-            f"{','.join(map(str, _DEFAULT_LEVELS))})",
+            f"{','.join(map(str, DEFAULT_LEVELS))})",
             LEVELS,
         ),
         (

@@ -18,7 +18,7 @@ from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
-from localexpert.data.weights import fit_weighted, name_of_weights
+from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.progress import run_jobs
 
 View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
@@ -220,7 +220,7 @@ class Fitted(Family):
         first: Trial | None = None,
     ) -> Fitted:
         """Fit a clone on the training part of every fold."""
-        if np.ptp(w[w > 0.0]) > 0.0 and name_of_weights(self.regressor) is None:
+        if np.ptp(w[w > 0.0]) > 0.0 and name_of_argument(self.regressor) is None:
             msg = (
                 f"`{self.parameter}`: {type(self.regressor).__name__}.fit takes no "
                 "`sample_weight` and is fitted without the weights."

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import as_numbers, find_no_number, is_gap
+from localexpert.data.unseen import Unseen
 
 _TEXTS = ("str", "string", "large_string", "categorical")
 # Types without kinds that are numbers too.
@@ -126,8 +127,16 @@ def list_categories(column: Any) -> list[Any] | None:
     return sorted(values) if texts or values else None
 
 
-def read_categories(column: Any, codes: dict[Any, float], name: Any) -> Float64Array:
-    """Return a column of categories by their codes; what has none is missing, NaN."""
+def read_categories(
+    column: Any,
+    codes: dict[Any, float],
+    name: Any,
+    unseen: list[Unseen] | None = None,
+) -> Float64Array:
+    """Return a column of categories by their codes; what has none is missing, NaN.
+
+    What is not missing and yet has none is added to `unseen`.
+    """
     places: Any = slice(-1)
     try:
         if hasattr(column, "factorize"):
@@ -141,6 +150,12 @@ def read_categories(column: Any, codes: dict[Any, float], name: Any) -> Float64A
     unknown = np.flatnonzero(np.isnan(found[:-1]))
     if codes and len(unknown):
         _check_kinds([cells[place] for place in unknown], codes, name)
+    if unseen is not None:
+        strange = [place for place in unknown.tolist() if not is_gap(cells[place])]
+        if strange:
+            rows = np.arange(len(cells))[places]
+            n_rows = int(np.isin(rows, strange).sum())
+            unseen.append(Unseen(name, n_rows, cells[strange[0]]))
     coded: Float64Array = found[places]
     return coded
 

@@ -21,6 +21,7 @@ from localexpert.data.columns import (
     read_numbers,
 )
 from localexpert.data.dense_inputs import DenseInputs
+from localexpert.data.unseen import Unseen, warn_of_unseen
 
 # Columns that a message names.
 _MOST_NAMED = 5
@@ -60,8 +61,11 @@ class TableReader:
         """Numbers of the columns that hold categories."""
         return sorted(self.category_codes)
 
-    def read(self, X: Any) -> Table:
-        """Return a table with these columns, ready to be viewed."""
+    def read(self, X: Any, *, tells: bool = False) -> Table:
+        """Return a table with these columns, ready to be viewed.
+
+        With `tells` there is a warning where a category turns out to be new.
+        """
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
         if self.category_codes and not has_columns(given):
@@ -72,16 +76,24 @@ class TableReader:
                 f"({listed}), got {type(given).__name__}."
             )
             raise TypeError(msg)
-        return Table(self, given.shape[0], lambda: given)
+        return Table(
+            self,
+            given.shape[0],
+            lambda: given,
+            (lambda: self.encode(given, tells=True)) if tells else None,
+        )
 
-    def encode(self, X: Any) -> Float64Array:
+    def encode(self, X: Any, *, tells: bool = False) -> Float64Array:
         """Return numbers and codes as float64, shape (n, p); NaN is missing."""
+        unseen: list[Unseen] = []
         if has_columns(X):
             encoded = np.empty(X.shape)
             for j, column in enumerate(list_columns(X)):
                 if j in self.category_codes:
                     codes = self.category_codes[j]
-                    encoded[:, j] = read_categories(column, codes, X.columns[j])
+                    encoded[:, j] = read_categories(
+                        column, codes, X.columns[j], unseen if tells else None
+                    )
                 else:
                     encoded[:, j] = read_numbers(column, X.columns[j])
         else:
@@ -91,6 +103,7 @@ class TableReader:
             name = (self.columns.names or range(encoded.shape[1]))[column]
             msg = f"`X` must not be infinite, got it in row {row}, column {name!r}."
             raise ValueError(msg)
+        warn_of_unseen(unseen)
         return encoded
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,16 +19,21 @@ from localexpert._validation import (
     check_targets,
     check_vector,
 )
+from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.foreign import ForeignForecasts
+from localexpert.distribution.frame import forecast_columns, forecast_frame
 from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.laws.law import Law
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows whose nodes are held in memory at a time by `expect`.
 _CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictiveDistribution(ForeignForecasts, PointwiseAnswers):
+class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswers):
     """The distributions of n targets: an immutable container of one law per row.
 
     Methods that take a value or a level broadcast it against shape (n,), as frozen
@@ -293,6 +298,36 @@ class PredictiveDistribution(ForeignForecasts, PointwiseAnswers):
             held = np.where(weights > 0.0, values, 0.0)
             parts.append((held * weights).sum(axis=1))
         return np.concatenate(parts)
+
+    def to_frame(
+        self,
+        *,
+        quantiles: ArrayLike | None = None,
+        interval: ArrayLike | None = None,
+        exceed: ArrayLike | None = None,
+        index: Any = None,
+    ) -> pd.DataFrame:
+        """Return the forecasts as a pandas data frame, as `localexpert predict` does.
+
+        Parameters
+        ----------
+        quantiles : float or array-like, optional
+            Levels in [0, 1]; 0.05, 0.5 and 0.95 if nothing else is asked for.
+        interval : float or array-like, optional
+            Coverages of central intervals.
+        exceed : float or array-like, optional
+            Values whose chance to be passed is wanted.
+        index : array-like of shape (n,), optional
+            Labels of the rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns mean, std and, as asked for, q0.05, low_0.9 and high_0.9,
+            p_above_100.
+        """
+        columns = forecast_columns(self, quantiles, interval, exceed)
+        return forecast_frame(columns, index)
 
     def rvs(
         self, size: int = 1, random_state: int | np.random.Generator | None = None

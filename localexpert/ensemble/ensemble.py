@@ -19,11 +19,16 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import ordinary_range
+from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import (
+    OutOfFold,
     check_members,
+    check_same_features,
     common_rows,
+    fit_member,
     named_members,
     seeded_clones,
 )
@@ -40,9 +45,10 @@ class DistributionEnsemble(DistributionRegressor):
 
     Parameters
     ----------
-    members : list of (str, LocalExpertRegressor), optional
-        Names and unfitted regressors. None: six that differ in folds, seeds,
-        strategy and frame.
+    members : list of (str, regressor), optional
+        Names and unfitted regressors: `LocalExpertRegressor`, or whatever
+        `predict_dist` understands, which is then fitted in folds besides. None: six
+        that differ in folds, seeds, strategy and frame.
     pool : {"auto", "linear", "probit"}
         Average CDFs, or their normal scores (sharper where members err alike; for
         laws without jumps, or with jumps only). "auto" takes what has the less
@@ -57,7 +63,7 @@ class DistributionEnsemble(DistributionRegressor):
 
     Attributes
     ----------
-    members_ : dict of str to LocalExpertRegressor
+    members_ : dict of str to regressor
         Fitted.
     weights_ : dict of str to float
         Non-negative, of sum 1.
@@ -162,10 +168,19 @@ class DistributionEnsemble(DistributionRegressor):
         seed = self._check_parameters()
         members = seeded_clones(named_members(self.members), seed, self.n_jobs)
         check_members(members, target, sample_weight, groups)
-        fitted = {}
+        fitted, said = {}, {}
         for name, member in members:
-            fitted[name] = member.fit(table, target, sample_weight, groups)
-        return self._learn(fitted, target, sample_weight, groups, seed)
+            fitted[name], said[name] = fit_member(
+                name,
+                member,
+                table,
+                target,
+                sample_weight=sample_weight,
+                groups=groups,
+                seed=seed,
+                n_jobs=self.n_jobs,
+            )
+        return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -181,7 +196,7 @@ class DistributionEnsemble(DistributionRegressor):
         Parameters
         ----------
         members : mapping of str to LocalExpertRegressor
-            Fitted; kept as they are.
+            Fitted, with an `oof_distribution_`; kept as they are.
         y : array-like of shape (n,)
             What they were fitted to.
         sample_weight, groups : array-like of shape (n,), optional
@@ -202,26 +217,29 @@ class DistributionEnsemble(DistributionRegressor):
         self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
+        check_same_features(fitted)
+        said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
         target = check_vector(y, "y")
-        return self._learn(fitted, target, sample_weight, groups, seed)
+        return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     def _learn(
         self,
         fitted: dict[str, Any],
+        said: dict[str, OutOfFold],
         y: Float64Array,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
         seed: int,
     ) -> Self:
         """Weight fitted members by what they said out of fold."""
-        rows = common_rows(fitted, y)
+        rows = common_rows(said, y)
         weight = check_weights(sample_weight, len(y))[rows]
         # A score that grows with the distance would be that of the farthest row alone.
         target = np.clip(y[rows], *ordinary_range(y[rows], weight))
         parts = check_groups(groups, len(y))
         if parts is not None:
             parts = parts[rows]
-        laws = [member.oof_distribution_.law for member in fitted.values()]
+        laws = [one.law for one in said.values()]
         folds = make_folds(
             len(target),
             "auto",
@@ -263,11 +281,12 @@ class DistributionEnsemble(DistributionRegressor):
         """
         check_is_fitted(self)
         table = self._check_table(X)
-        laws = [
-            self.members_[name].predict_dist(table).law
-            for name, weight in self.weights_.items()
-            if weight > 0.0
-        ]
+        with unseen_once():
+            laws = [
+                predict_dist(self.members_[name], table).law
+                for name, weight in self.weights_.items()
+                if weight > 0.0
+            ]
         return PredictiveDistribution(self.learned_.pool(laws))
 
     def _check_parameters(self) -> int:

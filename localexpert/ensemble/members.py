@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Rows, make_folds
+from localexpert.data.unseen import unseen_silently
+from localexpert.data.weights import name_of_argument
+from localexpert.distribution.predictors import check_predicts
+from localexpert.laws import Law
+from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # What sets each apart; every one has folds and seeds of its own. Other folds average
@@ -62,12 +68,11 @@ def named_members(
                 f"got {name!r}."
             )
             raise ValueError(msg)
-        if not hasattr(member, "predict_dist"):
-            msg = (
-                "`members` must be regressors with `predict_dist`, "
-                f"got {type(member).__name__} as {name!r}."
-            )
-            raise TypeError(msg)
+        try:
+            check_predicts(member, "members")
+        except TypeError as error:
+            error.add_note(f"This is the member {name!r}.")
+            raise
     return named
 
 
@@ -90,8 +95,12 @@ def seeded_clones(
     out = []
     for name, member in members:
         own, draw = clone(member), int(rng.integers(2**31))
-        parameters = own.get_params(deep=False)
-        for key, value in (("random_state", draw), ("n_jobs", n_jobs)):
+        # Regressors of ours seed their parts themselves; a Pipeline's steps need one.
+        parameters = own.get_params(deep=not isinstance(own, DistributionRegressor))
+        seeds = {
+            key: draw for key in parameters if key.split("__")[-1] == "random_state"
+        }
+        for key, value in {**seeds, "n_jobs": n_jobs}.items():
             if key in parameters and parameters[key] is None:
                 own.set_params(**{key: value})
         out.append((name, own))
@@ -123,12 +132,79 @@ def check_members(
                 raise
 
 
-def common_rows(fitted: Mapping[str, Any], y: Float64Array) -> Rows:
+class OutOfFold(NamedTuple):
+    """What a member says of training rows that it has not seen, and which these are."""
+
+    law: Law
+    rows: Rows
+
+    @classmethod
+    def of(cls, member: Any, name: str) -> Self:
+        """Return what a fitted regressor keeps."""
+        if "oof_distribution_" not in vars(member):
+            msg = (
+                "`members` must keep forecasts of their training rows, "
+                f"`oof_distribution_`, got {type(member).__name__} as {name!r}: let "
+                "the ensemble fit it."
+            )
+            raise TypeError(msg)
+        return cls(member.oof_distribution_.law, member.fitted_rows_)
+
+
+def fit_member(
+    name: str,
+    member: Any,
+    X: Any,
+    y: Float64Array,
+    *,
+    sample_weight: Float64Array | None,
+    groups: ArrayLike | None,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[Any, OutOfFold]:
+    """Return a fitted member, and what it says out of fold.
+
+    One that keeps no such forecasts, a Pipeline for instance, is fitted in folds
+    besides, where the shares of rows that a category lacks are no news.
+    """
+    given = {"sample_weight": sample_weight, "groups": groups}
+    names = {key: name_of_argument(member, key) for key in given}
+    if sample_weight is not None and names["sample_weight"] is None:
+        msg = (
+            "`sample_weight` must be None for members whose `fit` takes no weights, "
+            f"got some for {name!r}."
+        )
+        raise TypeError(msg)
+    own = {
+        place: given[key]
+        for key, place in names.items()
+        if place is not None and given[key] is not None
+    }
+    fitted = clone(member).fit(X, y, **own)
+    if "oof_distribution_" in vars(fitted):
+        return fitted, OutOfFold.of(fitted, name)
+    folds = make_folds(
+        len(y), "auto", y, groups, random_state=seed, sample_weight=sample_weight
+    )
+    with unseen_silently():
+        dist = cross_val_predict_dist(
+            member,
+            X,
+            y,
+            cv=folds,
+            groups=groups,
+            sample_weight=sample_weight,
+            n_jobs=n_jobs,
+        )
+    return fitted, OutOfFold(dist.law, np.arange(len(y)))
+
+
+def common_rows(said: Mapping[str, OutOfFold], y: Float64Array) -> Rows:
     """Return the rows that all members speak of; refuse members that differ.
 
     Parameters
     ----------
-    fitted : mapping of str to regressor
+    said : mapping of str to OutOfFold
     y : ndarray
         What they are said to be fitted to.
 
@@ -136,21 +212,14 @@ def common_rows(fitted: Mapping[str, Any], y: Float64Array) -> Rows:
     -------
     ndarray of int
     """
-    first_name, first = next(iter(fitted.items()))
-    rows: Rows = first.fitted_rows_
-    for name, member in fitted.items():
-        if not np.array_equal(member.fitted_rows_, rows):
+    first_name, first = next(iter(said.items()))
+    rows = first.rows
+    for name, one in said.items():
+        if not np.array_equal(one.rows, rows):
             msg = (
                 "`members` must be fitted on the same rows, got "
                 f"{len(rows)} for {first_name!r} and others, or "
-                f"{len(member.fitted_rows_)}, for {name!r}."
-            )
-            raise ValueError(msg)
-        if _features(first) != _features(member):
-            msg = (
-                "`members` must be fitted on the same features, got "
-                f"{_features(first)} for {first_name!r} and "
-                f"{_features(member)} for {name!r}."
+                f"{len(one.rows)}, for {name!r}."
             )
             raise ValueError(msg)
     known = np.array_equal(rows, np.arange(len(rows)))
@@ -161,6 +230,19 @@ def common_rows(fitted: Mapping[str, Any], y: Float64Array) -> Rows:
         )
         raise ValueError(msg)
     return rows
+
+
+def check_same_features(fitted: Mapping[str, Any]) -> None:
+    """Refuse members that were fitted on different features."""
+    first_name, first = next(iter(fitted.items()))
+    for name, member in fitted.items():
+        if _features(first) != _features(member):
+            msg = (
+                "`members` must be fitted on the same features, got "
+                f"{_features(first)} for {first_name!r} and "
+                f"{_features(member)} for {name!r}."
+            )
+            raise ValueError(msg)
 
 
 def _features(member: Any) -> list[str] | int:

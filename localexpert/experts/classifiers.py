@@ -20,7 +20,7 @@ from localexpert._validation import are_probabilities, check_answers
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
-from localexpert.data.weights import name_of_weights
+from localexpert.data.weights import name_of_argument
 from localexpert.experts.tasks import Tasks
 from localexpert.progress import run_jobs
 
@@ -129,7 +129,7 @@ def fit_classifiers(
     list of lists of (model, ndarray of shape (n_test,))
         By part, then by threshold.
     """
-    weight_name = name_of_weights(classifier)
+    weight_name = name_of_argument(classifier)
     if tasks.weighted and weight_name is None:
         msg = (
             f"{type(classifier).__name__}.fit takes no `sample_weight`: the experts "

@@ -106,7 +106,8 @@ def explain_boosting(
     check_same_columns(rows, against)
     experts, frame = _find_expert(model)
     adds = frame is not None and frame.kind_ is not None
-    rows, against = (model.reader_.read(table) for table in (rows, against))
+    rows = model.reader_.read(rows, tells=True)
+    against = model.reader_.read(against)
     if frame is not None:
         rows, against = (
             frame.add_features(table, *frame.locate(table)) for table in (rows, against)

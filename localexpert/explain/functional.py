@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +14,9 @@ from localexpert._validation import check_choice, check_level, check_number
 from localexpert.distribution.predictive import PredictiveDistribution
 
 Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
-Target: TypeAlias = Literal["mean", "quantile", "exceedance"] | Evaluate
+Name: TypeAlias = Literal["mean", "median", "std", "quantile", "exceedance"]
+Target: TypeAlias = Name | Evaluate
+_NAMES = ("mean", "median", "std", "quantile", "exceedance")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,11 @@ class Functional:
     def of(cls, of: Target, at: Any) -> Functional:
         """Read the two arguments of `explain_forecast`."""
         if not callable(of):
-            check_choice(of, "of", ("mean", "quantile", "exceedance"))
+            check_choice(of, "of", _NAMES)
+        if of in ("quantile", "exceedance") and at is None:
+            what = "the level, in (0, 1)" if of == "quantile" else "the value"
+            msg = f'`at` must be {what}, where `of` is "{of}", got None.'
+            raise ValueError(msg)
         if of == "quantile":
             level = check_level(at, "at")
             return cls(f"quantile {level:g}", lambda dist: dist.ppf(level))
@@ -49,7 +56,7 @@ class Functional:
             raise ValueError(msg)
         if callable(of):
             return cls(getattr(of, "__name__", type(of).__name__), of)
-        return cls("mean", lambda dist: dist.mean())
+        return cls(of, methodcaller(of))
 
     def __call__(self, dist: PredictiveDistribution, n: int) -> Float64Array:
         """Return the numbers of n distributions, finite and as many."""

@@ -17,15 +17,17 @@ from localexpert._validation import (
     check_level,
     check_same_length,
     check_vector,
+    check_verbose,
     check_weights,
 )
 from localexpert.data.columns import Columns
+from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.loss_increases import PermutationImportance
 from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
-from localexpert.explain.shapley import check_predicts
-from localexpert.metrics import DistributionPredictor, crps_score, pinball_loss
+from localexpert.metrics import crps_score, pinball_loss
 from localexpert.progress import show_progress
 
 # A forecast of 0 or 1 that fails would make the log loss infinite, and differences
@@ -33,8 +35,9 @@ from localexpert.progress import show_progress
 _CLIP = 1e-6
 
 
+@unseen_once()
 def permutation_importance(
-    model: DistributionPredictor,
+    model: Any,
     X: Any,
     y: ArrayLike,
     *,
@@ -45,7 +48,7 @@ def permutation_importance(
     groups: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: int | None = None,
-    verbose: int = 0,
+    verbose: bool | int = 0,
 ) -> PermutationImportance:
     """Return how much worse forecasts get when a feature's values change rows.
 
@@ -54,7 +57,7 @@ def permutation_importance(
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
         Asked once, and once for every feature and repeat.
     X : array or data frame of shape (n, p)
         Rows to score, best ones that the model was not fitted on.
@@ -73,7 +76,7 @@ def permutation_importance(
     sample_weight : array-like of shape (n,), optional
         Number of rows that each stands for, in the losses and as donors of values.
     random_state : int, optional
-    verbose : int
+    verbose : int or bool
         0: silent; 1: a progress bar on stderr.
 
     Returns
@@ -112,7 +115,7 @@ def permutation_importance(
     check_predicts(model)
     check_choice(event_loss, "event_loss", ("brier", "log_loss"))
     check_integer(n_repeats, "n_repeats", 2)
-    verbose = check_integer(verbose, "verbose", 0)
+    verbose = check_verbose(verbose)
     table = read_table(X, "X")
     target = check_vector(y, "y")
     check_same_length(len(table), "`X`", len(target), "y")
@@ -130,7 +133,7 @@ def permutation_importance(
     rng = np.random.default_rng(random_state)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
     mixer, own = RowMixer(table), np.arange(n)
-    baseline = losses.measure(model.predict_dist(table))
+    baseline = losses.measure(predict_dist(model, table))
     size = len(players)
     increases = np.empty((size, n_repeats, len(baseline)))
     with show_progress(verbose, "permutation importance") as progress:
@@ -138,7 +141,7 @@ def permutation_importance(
             moved = players.of_column == j
             for repeat, rows in enumerate(donors):
                 places = np.where(moved, rows[:, None], own[:, None])
-                forecast = model.predict_dist(mixer.mix(places))
+                forecast = predict_dist(model, mixer.mix(places))
                 increases[j, repeat] = losses.measure(forecast) - baseline
     mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
     errors = spread / np.sqrt(n_repeats)

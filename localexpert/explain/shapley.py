@@ -13,16 +13,18 @@ from calibration.typing import Float64Array, Int64Array
 from localexpert._validation import check_choice, check_integer
 from localexpert.data.columns import Columns
 from localexpert.data.table import take_rows
+from localexpert.data.unseen import unseen_once
+from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.explain.coalitions import Coalitions, plan_coalitions
 from localexpert.explain.explanation import Explanation
 from localexpert.explain.functional import Functional, Target
 from localexpert.explain.mixing import RowMixer, read_table
 from localexpert.explain.players import Players
-from localexpert.metrics import DistributionPredictor
 
 
+@unseen_once()
 def explain_forecast(
-    model: DistributionPredictor,
+    model: Any,
     X: Any,
     background: Any,
     *,
@@ -42,14 +44,15 @@ def explain_forecast(
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
         Rows to explain.
     background : array or data frame of shape (m, p)
         Rows that features are compared with, for instance those of training.
-    of : {"mean", "quantile", "exceedance"} or callable
-        The number: the mean, the quantile of level `at`, or P(y > at | x). A callable
-        maps a `PredictiveDistribution` of k rows to an array (k,).
+    of : {"mean", "median", "std", "quantile", "exceedance"} or callable
+        The number: the mean, median or standard deviation, the quantile of level
+        `at`, or P(y > at | x). A callable maps a `PredictiveDistribution` of k rows to
+        an array (k,).
     at : float, optional
     groups : dict of str to list, optional
         Features that enter together, by the names of columns (of an array x0, x1,
@@ -130,13 +133,6 @@ def explain_forecast(
     return Explanation(number.label, names, values, errors, start, total, inputs)
 
 
-def check_predicts(model: Any) -> None:
-    """Refuse what forecasts no distributions."""
-    if not callable(getattr(model, "predict_dist", None)):
-        msg = f"`model` must have a method predict_dist, got {type(model).__name__}."
-        raise TypeError(msg)
-
-
 def draw_background(
     background: Any, n_background: int, rng: np.random.Generator
 ) -> Any:
@@ -164,7 +160,7 @@ class _Questions:
     The mixer holds the explained rows, and after them the background.
     """
 
-    model: DistributionPredictor
+    model: Any
     number: Functional
     mixer: RowMixer
     players: Players
@@ -213,5 +209,5 @@ class _Questions:
 
     def _ask(self, places: Int64Array) -> Float64Array:
         """Return the numbers of one batch of mixed rows, shape (k,)."""
-        dist = self.model.predict_dist(self.mixer.mix(places))
+        dist = predict_dist(self.model, self.mixer.mix(places))
         return self.number(dist, len(places))

@@ -27,6 +27,7 @@ from localexpert.laws.score_map import (
     scores_of,
 )
 from localexpert.laws.spline import SplineLaw
+from localexpert.laws.transformed import TransformedLaw
 
 # Values of y that are cut at at a time.
 _CUTS = 16
@@ -177,8 +178,8 @@ def recalibrate_law(law: Law, scores: ProbitMap) -> Law:
     Returns
     -------
     Law
-        A `DiscreteLaw` or `MixedLaw` of what is one, a `RecalibratedLaw` of a spline
-        law, else a `PooledLaw`.
+        A `DiscreteLaw`, `MixedLaw` or `TransformedLaw` of what is one, a
+        `RecalibratedLaw` of a spline law, else a `PooledLaw`.
     """
     return _map_smooth(law, scores)
 
@@ -197,10 +198,15 @@ def _(law: MixedLaw, scores: ProbitMap) -> MixedLaw:
     return MixedLaw(law.atoms, beside.masses, smooth, law.widths)
 
 
-def _map_smooth(law: Law, scores: ScoreMap) -> RecalibratedLaw | PooledLaw:
+def _map_smooth(
+    law: Law, scores: ScoreMap
+) -> RecalibratedLaw | PooledLaw | TransformedLaw:
     """Return a law without jumps mapped, after the map it has if it has one."""
     if isinstance(law, SplineLaw):
         return RecalibratedLaw(law, scores)
+    if isinstance(law, TransformedLaw):
+        # A map of values does not care what probabilities they have.
+        return replace(law, law=_map_smooth(law.law, scores))
     if isinstance(law, RecalibratedLaw | PooledLaw):
         both = scores if law.scores is None else ComposedMap(law.scores, scores)
         return replace(law, scores=both)

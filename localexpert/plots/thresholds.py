@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibration import ReliabilityCurve, reliability_curve
 from localexpert._validation import check_integer, check_level
+from localexpert.distribution.predictors import innermost
 from localexpert.experts.task_record import TaskRecord
 from localexpert.plots.canvas import (
     GREY,
@@ -45,7 +46,8 @@ def plot_threshold_reliability(
     Parameters
     ----------
     model : LocalExpertRegressor or TaskRecord
-        Fitted, or the `tasks_` of its `forecaster_`.
+        Fitted, also inside of a wrapper that `predict_dist` understands, or the
+        `tasks_` of its `forecaster_`.
     numbers : sequence of int, optional
         Which thresholds, by their number from 0; default up to six, those with
         nearest to 10 %, 26 %, ..., 90 % of the rows below them.
@@ -96,7 +98,7 @@ def plot_threshold_reliability(
 
 def _tasks_of(model: Any) -> TaskRecord:
     """Return the record of a fitted regressor, or what already is one."""
-    tasks = getattr(getattr(model, "forecaster_", None), "tasks_", model)
+    tasks = getattr(getattr(innermost(model), "forecaster_", None), "tasks_", model)
     if not isinstance(tasks, TaskRecord):
         msg = (
             "`model` must be a TaskRecord or a fitted LocalExpertRegressor whose "

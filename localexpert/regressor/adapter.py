@@ -20,8 +20,9 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.table import take_rows
-from localexpert.data.weights import fit_weighted, name_of_weights
+from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import innermost, predict_dist
 from localexpert.laws import Law
 from localexpert.laws.append_laws import append_laws
 from localexpert.recalibration.base import Recalibration
@@ -217,7 +218,7 @@ class DistributionAdapter(DistributionRegressor):
             # By those of one forecast: what is wrong with levels or bounds is told.
             example = np.zeros((0, np.size(self.levels)))
             self._from_quantiles(example)
-        if weighted and name_of_weights(self.estimator) is None:
+        if weighted and name_of_argument(self.estimator) is None:
             msg = f"`sample_weight` must be None for a {name}, whose `fit` takes none."
             raise ValueError(msg)
         seed = self.random_state
@@ -227,7 +228,7 @@ class DistributionAdapter(DistributionRegressor):
 
     def _check_own_forecast(self, name: str) -> None:
         if self.level_name is None:
-            if not hasattr(self.estimator, "predict_dist"):
+            if not hasattr(innermost(self.estimator), "predict_dist"):
                 msg = (
                     "`forecast` must be a function of the fitted estimator and X where "
                     f"the estimator has no `predict_dist`, got None for a {name}."
@@ -272,7 +273,7 @@ class DistributionAdapter(DistributionRegressor):
         if self.level_name is not None:
             answer: Any = np.column_stack([one.predict(X) for one in fitted])
         elif self.forecast is None:
-            answer = fitted.predict_dist(X)
+            answer = predict_dist(fitted, X)
         else:
             answer = self.forecast(fitted, X)
         if isinstance(answer, PredictiveDistribution):

@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_integer,
     check_row_weights,
     check_target_size,
+    check_verbose,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import warn_of_far
@@ -86,7 +87,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         Threads or processes; results do not depend on it.
     random_state : int, optional
         Seed of everything random.
-    verbose : int
+    verbose : int or bool
         0: silent; 1: a bar of the stages of the fit, on stderr; lines in a log.
 
     Attributes
@@ -160,7 +161,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
-        verbose: int = 0,
+        verbose: bool | int = 0,
     ):
         self.expert = expert
         self.n_thresholds = n_thresholds
@@ -250,7 +251,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, y: Float64Array, groups: Any
     ) -> tuple[Settings, Stacker | None, Recalibration | None]:
         """Return the parameters as the stages read them, with one seed for all."""
-        check_integer(self.verbose, "verbose", 0)
+        check_verbose(self.verbose)
         seed = self.random_state
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
@@ -364,7 +365,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _read(self, X: Any) -> Table:
         """Return new rows, read as those of `fit`."""
-        return self.reader_.read(self._check_table(X))
+        return self.reader_.read(self._check_table(X), tells=True)
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""

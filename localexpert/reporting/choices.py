@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from localexpert.distribution.predictors import find_forecaster
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
@@ -24,7 +25,7 @@ _MOST_LINES = 120
 
 def write_choices(evidence: Evidence) -> Markup:
     """Return the section."""
-    model = evidence.model
+    model = find_forecaster(evidence.model)
     report = getattr(model, "report_", None)
     if not isinstance(report, FitReport):
         words = f"A {type(model).__name__} keeps no record of choices."

@@ -17,9 +17,14 @@ from localexpert._validation import (
     check_vector,
 )
 from localexpert.data.table import Table
+from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import (
+    check_predicts,
+    open_same,
+    predict_dist,
+)
 from localexpert.explain.mixing import check_columns, read_table
-from localexpert.explain.shapley import check_predicts
 from localexpert.laws import DiscreteLaw
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
@@ -35,7 +40,7 @@ class Evidence:
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
     y : ndarray of shape (n,)
     dist : PredictiveDistribution
@@ -131,8 +136,9 @@ class Evidence:
         training = self.training
         if training is None:
             return None
-        if isinstance(self.model, LocalExpertRegressor):
-            climate = Climatology.of(self.model, training.y, training.weight)
+        model = open_same(self.model, pipelines=True)
+        if isinstance(model, LocalExpertRegressor):
+            climate = Climatology.of(model, training.y, training.weight)
         else:
             discrete = isinstance(self.dist.law, DiscreteLaw)
             climate = Climatology.of_sample(training.y, training.weight, discrete)
@@ -157,6 +163,8 @@ class Evidence:
         return CoverageTest(len(inside), int(inside.sum()), expected)
 
 
+# A section of the page tells of categories that are new.
+@unseen_silently()
 def gather_evidence(
     model: Any,
     X: Any,
@@ -169,6 +177,7 @@ def gather_evidence(
 ) -> Evidence:
     """Check the arguments of a report and make the forecasts."""
     check_predicts(model)
+    model = open_same(model)
     coverage = check_level(coverage, "coverage")
     seed = check_integer(random_state, "random_state", 0)
     table, target = _check_rows(X, y, "X", "y")
@@ -179,8 +188,8 @@ def gather_evidence(
             raise ValueError(msg)
         X_train, held = _check_rows(X_train, held, "X_train", "y_train")
         check_columns(table, X_train, "X_train")
-    dist = model.predict_dist(table)
-    if not isinstance(dist, PredictiveDistribution) or len(dist) != len(target):
+    dist = predict_dist(model, table)
+    if len(dist) != len(target):
         msg = (
             "`model` must forecast a PredictiveDistribution of as many rows as `X`, "
             f"{len(target)}, got {dist!r}."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from localexpert.data.table import take_rows
+from localexpert.data.unseen import unseen_silently
 from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.plots.importance import plot_importance
 from localexpert.reporting import markup as html
@@ -45,8 +46,9 @@ class Importance:
         return [int(j) for j in np.argsort(-self.told.crps, kind="stable")]
 
 
+@unseen_silently()
 def measure_importance(
-    evidence: Evidence, most_rows: int, verbose: int = 0
+    evidence: Evidence, most_rows: int, verbose: bool | int = 0
 ) -> Importance | None:
     """Permute every feature on a sample of at most so many rows; None below two."""
     p = len(evidence.names)

@@ -39,7 +39,7 @@ def report(
     title: str = "Report on forecasts",
     importance_rows: int = 300,
     random_state: int = 0,
-    verbose: int = 0,
+    verbose: bool | int = 0,
 ) -> Path:
     """Write one HTML file on how good a model's forecasts of new rows are.
 
@@ -49,7 +49,7 @@ def report(
 
     Parameters
     ----------
-    model : fitted model with `predict_dist`
+    model : fitted model that `predict_dist` understands
         Of a `LocalExpertRegressor` more can be told than of others.
     X : array or data frame of shape (n, p)
         Rows that the model has not seen.
@@ -77,7 +77,7 @@ def report(
         feature. 0 leaves it out.
     random_state : int
         Seed of samples, permutations, and draws where forecasts have jumps.
-    verbose : int
+    verbose : int or bool
         0: silent; 1: a progress bar of the importance on stderr.
 
     Returns

@@ -10,6 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictors import open_same
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.mixed import MixedForecaster
@@ -47,6 +48,7 @@ def recall_training(model: Any) -> Training | None:
     Targets are put together from centre, scale and coordinate, which miss them by
     rounding at most.
     """
+    model = open_same(model, pipelines=True)
     if not isinstance(model, LocalExpertRegressor):
         return None
     road = model.forecaster_

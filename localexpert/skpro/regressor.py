@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from localexpert.distribution.predictors import predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.skpro.bases import BaseProbaRegressor
 from localexpert.skpro.forecast import SkproForecast
@@ -86,7 +87,7 @@ class LocalExpertProba(BaseProbaRegressor):
         return pd.DataFrame({self._target: point}, index=X.index)
 
     def _predict_proba(self, X: DataFrame) -> SkproForecast:
-        dist = self.estimator_.predict_dist(_named(X))
+        dist = predict_dist(self.estimator_, _named(X))
         return SkproForecast(dist, index=X.index, columns=[self._target])
 
     @property

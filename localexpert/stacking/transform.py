@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class MetaFeatureTransformer:
+class MetaFeatureTransformer(TransformerMixin):
     """Methods that turn forecasts into features, for those who stack by hand.
 
     The columns are those that a `stacker` gets: mean, standard deviation and skewness
     of every row's distribution, quantiles, and calibrated probabilities of being at or
-    below thresholds in units of y.
+    below thresholds in units of y. They are a data frame of pandas, or of polars after
+    ``set_output(transform="polars")``.
     """
 
     meta_features_: MetaFeatures
@@ -78,7 +80,7 @@ class MetaFeatureTransformer:
         pandas.DataFrame of shape (n, q)
             Rows that a recalibration held out are described like new ones.
         """
-        self.fit(X, y, **fit_parameters)  # type: ignore[attr-defined]
+        self.fit(X, y, **fit_parameters)
         index = getattr(X, "index", None)
         features = self.meta_features_.of(self._unstacked_oof())
         if len(features) < len(X):
@@ -104,7 +106,7 @@ class MetaFeatureTransformer:
         return np.array(self.meta_features_.names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         return tags
 

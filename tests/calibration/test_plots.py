@@ -102,11 +102,38 @@ class TestReliability:
         assert np.diff(x).max() < 0.002
 
     def test_bad_input_is_named(self):
-        message = "`curve` must be of type ReliabilityCurve, got tuple"
+        message = "`curve` must be of type ReliabilityCurve, got object"
         with pytest.raises(TypeError, match=message):
-            plot_reliability(([0.1], [0.2]))
+            plot_reliability(object())
         with pytest.raises(ValueError, match="`curve` must hold at least one item"):
             plot_reliability({})
+
+    def test_labels_and_probabilities(self, ax, forecasts):
+        y_true, y_prob = forecasts
+        plot_reliability(y_true, y_prob, n_bins=7, ax=ax)
+        curve = reliability_curve(y_true, y_prob, n_bins=7)
+        drawn = lines(ax)["7 bins"]
+        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        weight = np.arange(500) % 3
+        both = {"one": y_prob, "two": y_prob**2}
+        other = plot_reliability(list(y_true), both, sample_weight=weight)
+        two = reliability_curve(y_true, y_prob**2, sample_weight=weight)
+        np.testing.assert_array_equal(lines(other)["two"].get_ydata(), two.event_rate)
+
+    def test_labels_without_probabilities_and_the_reverse(self, forecasts):
+        y_true, y_prob = forecasts
+        with pytest.raises(TypeError, match="`y_prob` must be given with labels, got"):
+            plot_reliability(y_true)
+        with pytest.raises(
+            ValueError, match="`y_prob` holds only 0 and 1: are the two"
+        ):
+            plot_reliability(y_prob, y_true)
+        curve = reliability_curve(y_true, y_prob)
+        with pytest.raises(TypeError, match="`y_prob` must be given with labels only"):
+            plot_reliability(curve, y_prob)
+        with pytest.raises(TypeError, match="`n_bins` must be given with labels only"):
+            plot_reliability({"a": curve}, n_bins=3)
 
 
 class TestCalibrationMap:

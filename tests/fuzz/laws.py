@@ -1,6 +1,6 @@
 """Laws of all kinds, drawn at random, and integrals over them by brute force."""
 
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.recentred import recentre
 from localexpert.laws.score_map import ProbitMap
+from localexpert.laws.transform_law import transform_law
+from localexpert.laws.transformed import TransformedLaw
+from localexpert.laws.value_map import ValueMap
 from tests.fuzz.cases import pick
 
 ROWS = 2
@@ -33,6 +36,7 @@ def draw_law(rng):
         discrete,
         moved,
         mapped,
+        transformed,
     )
     return pick(rng, *kinds)(rng)
 
@@ -197,6 +201,34 @@ def mapped(rng):
     return recalibrate_law(pick(rng, mixed, discrete)(rng), draw_map(rng))
 
 
+def transformed(rng):
+    """A law of any kind whose values are mapped: bent about its middle, or stretched.
+
+    No tail gets heavier by it, so that the moments which the law has stay finite.
+    """
+    law = pick(rng, spline, jagged, bounded, recalibrated, pooled, mixed, discrete)(rng)
+    low, middle, high = law.ppf(np.tile([0.1, 0.5, 0.9], (ROWS, 1))).mean(axis=0)
+    width = high - low if high > low else 1.0
+    bent = ValueMap(
+        partial(_bend, middle=middle, width=width),
+        partial(_unbend, middle=middle, width=width),
+    )
+    stretched = ValueMap(partial(_stretch, factor=3.0), partial(_stretch, factor=1 / 3))
+    return transform_law(law, pick(rng, bent, stretched))
+
+
+def _bend(y, middle, width):
+    return middle + width * np.arcsinh((y - middle) / width)
+
+
+def _unbend(z, middle, width):
+    return middle + width * np.sinh((z - middle) / width)
+
+
+def _stretch(y, factor):
+    return factor * y
+
+
 def jumps_of(law):
     """Return the values of positive probability, (V,)."""
     if isinstance(law, MixedLaw):
@@ -239,6 +271,11 @@ def _(law: PooledLaw):
     bare = PooledLaw(law.members, law.w, law.kind)
     own = bare.ppf_scores(law.scores.kinks(len(law)))
     return np.hstack([*each, *inner, own])
+
+
+@kinks_of.register
+def _(law: TransformedLaw):
+    return law.values.forward(np.clip(kinks_of(law.law), *law.law.support))
 
 
 @kinks_of.register

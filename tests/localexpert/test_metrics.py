@@ -1,20 +1,41 @@
 """Scores of distributions against plain sums and the sampled definition."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn import config_context
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from localexpert import (
     BaseCDF,
     DiscreteLaw,
     DistributionScorer,
+    LocalExpertRegressor,
     MixedLaw,
     PredictiveDistribution,
     SplineLaw,
     crps_score,
+    crps_scorer,
     interval_coverage,
     interval_score,
     log_score,
+    log_scorer,
     pinball_loss,
     pit_test,
     threshold_weighted_crps,
@@ -179,3 +200,135 @@ def test_bad_input_is_named(forecasts):
         pinball_loss(y, dist, level=1)
     with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 90"):
         interval_coverage(y, dist, coverage=90)
+
+
+class Ten(RegressorMixin, BaseEstimator):
+    """Forecasts ten equally probable values around the row's first number."""
+
+    def __init__(self, width=1.0):
+        self.width = width
+
+    def fit(self, X, y, sample_weight=None):
+        del X, sample_weight
+        self.n_ = len(y)
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+    def predict_dist(self, X):
+        place = np.round(np.asarray(X, dtype=float)[:, 0]).astype(int) % 10
+        rows = np.full((len(X), 10), 0.5 / 9.0)
+        rows[np.arange(len(X)), place] = 0.5
+        values = self.width * np.arange(10.0)
+        return PredictiveDistribution(DiscreteLaw(values, rows))
+
+
+@pytest.fixture
+def numbered(rng):
+    """A column of texts and one of numbers, and a target near the numbers."""
+    X = pd.DataFrame({"town": rng.choice(["a", "b"], 40), "x": rng.integers(0, 10, 40)})
+    return X, X["x"] + rng.normal(size=40)
+
+
+def test_scorers_look_inside_pipelines(numbered):
+    X, y = numbered
+    encoder = make_column_transformer(
+        ("passthrough", ["x"]), (OneHotEncoder(), ["town"])
+    )
+    model = make_pipeline(encoder, Ten())
+    folds = list(KFold(4).split(X))
+    for scorer, loss in ((crps_scorer, crps_score), (log_scorer, log_score)):
+        got = cross_val_score(model, X, y, scoring=scorer, cv=folds)
+        by_hand = []
+        for train, test in folds:
+            own = clone(encoder).fit(X.iloc[train])
+            dist = Ten().predict_dist(own.transform(X.iloc[test]))
+            by_hand.append(-loss(y.iloc[test], dist))
+        np.testing.assert_array_equal(got, by_hand)
+
+
+def test_a_local_expert_behind_an_encoder_is_scored(numbered):
+    X, y = numbered
+    quick = LocalExpertRegressor(
+        center=LinearRegression(),
+        strategy="joint",
+        frame=None,
+        n_thresholds=3,
+        cv=2,
+        random_state=0,
+    )
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["town"]), remainder="passthrough"
+    )
+    told = cross_validate(
+        make_pipeline(encoder, quick),
+        X,
+        y,
+        scoring={"crps": crps_scorer, "log": log_scorer},
+        cv=2,
+        return_estimator=True,
+    )
+    for (_, test), model, crps, log in zip(
+        KFold(2).split(X),
+        told["estimator"],
+        told["test_crps"],
+        told["test_log"],
+        strict=True,
+    ):
+        dist = model[-1].predict_dist(model[:-1].transform(X.iloc[test]))
+        assert crps == -crps_score(y.iloc[test], dist)
+        assert log == -log_score(y.iloc[test], dist)
+
+
+@pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])
+def test_searches_judge_distributions(numbered, kind):
+    X, y = numbered
+    model = make_pipeline(FunctionTransformer(), Ten())
+    search = kind(model, {"ten__width": [0.1, 1.0]}, scoring=crps_scorer, cv=2)
+    assert search.fit(X[["x"]], y).best_params_ == {"ten__width": 1.0}
+    assert search.score(X[["x"]], y) == crps_scorer(search.best_estimator_, X[["x"]], y)
+
+
+def test_weights_are_routed_to_scorers(numbered):
+    X, y = numbered[0][["x"]], numbered[1]
+    weight = np.arange(40.0)
+    folds = list(KFold(2).split(X))
+    with config_context(enable_metadata_routing=True):
+        model = Ten().set_fit_request(sample_weight=False)
+        scorer = DistributionScorer(crps_score)
+        with pytest.raises(UnsetMetadataPassedError, match="set_score_request"):
+            cross_validate(
+                model,
+                X,
+                y,
+                scoring=scorer,
+                cv=folds,
+                params={"sample_weight": weight},
+                error_score="raise",
+            )
+        scorer.set_score_request(sample_weight="w")
+        for scoring, name in ((scorer, "score"), ({"one": scorer}, "one")):
+            got = cross_validate(
+                model, X, y, scoring=scoring, cv=folds, params={"w": weight}
+            )[f"test_{name}"]
+            by_hand = [
+                -crps_score(
+                    y.iloc[t], model.predict_dist(X.iloc[t]), sample_weight=weight[t]
+                )
+                for _, t in folds
+            ]
+            np.testing.assert_array_equal(got, by_hand)
+        again = pickle.loads(pickle.dumps(scorer))
+        assert repr(again.get_metadata_routing()) == repr(scorer.get_metadata_routing())
+    # A request of one scorer is no other's.
+    assert crps_scorer.get_metadata_routing().score.requests == {"sample_weight": None}
+    with pytest.raises(RuntimeError, match="needs metadata routing, got it disabled"):
+        scorer.set_score_request(sample_weight=True)
+
+
+def test_scorers_name_the_step_that_forecasts_nothing(numbered):
+    X, y = numbered[0][["x"]], numbered[1]
+    model = make_pipeline(FunctionTransformer(), LinearRegression()).fit(X, y)
+    with pytest.raises(TypeError, match="LinearRegression as step 'linearregression'"):
+        crps_scorer(model, X, y)

@@ -22,7 +22,7 @@ from sklearn.utils.parallel import delayed
 from calibration import CalibrationWarning
 from calibration._kernels import _jit
 from calibration._kernels.pav import pool_adjacent_violators
-from localexpert import LocalExpertRegressor
+from localexpert import LocalExpertRegressor, permutation_importance
 from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.progress import SILENT, current_progress, run_jobs, show_progress
 
@@ -322,6 +322,15 @@ class TestFits:
     def test_verbose_is_a_number(self, data, verbose):
         with pytest.raises((TypeError, ValueError), match="`verbose` must be"):
             cheap(verbose=verbose).fit(*data)
+
+    def test_true_is_one_and_false_is_none(self, terminal, data):
+        cheap(verbose=False).fit(*data)
+        assert terminal.names() == []
+        model = cheap(verbose=True).fit(*data)
+        assert terminal.names()[-1] == "LocalExpertRegressor: done"
+        seen = len(terminal.names())
+        permutation_importance(model, *data, n_repeats=2, verbose=np.True_)
+        assert len(terminal.names()) > seen
 
 
 class TestLogs:

@@ -35,6 +35,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_predict,
+    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -691,6 +692,23 @@ def test_parameters_are_stored_unchanged_and_reachable():
     assert model.calibrator is calibrator
     model.set_params(calibrator__penalty=3.0, estimator__var_smoothing=0.1)
     assert (calibrator.penalty, base.var_smoothing) == (3.0, 0.1)
+
+
+def test_searches_set_what_is_inside(data):
+    choices = {
+        "estimator__gaussiannb__var_smoothing": [1e-9, 1e3],
+        "calibrator": [None, "auto", IsotonicCalibrator()],
+        "ensemble": [False, True],
+    }
+    model = CalibratedClassifier(make_pipeline(StandardScaler(), GaussianNB()))
+    search = GridSearchCV(
+        model, choices, scoring="neg_log_loss", cv=2, error_score="raise"
+    )
+    found = search.fit(*data).best_params_
+    assert found["estimator__gaussiannb__var_smoothing"] == 1e-9
+    assert search.best_estimator_.ensemble == found["ensemble"]
+    one, two = cross_validate(model, *data, cv=2, return_estimator=True)["estimator"]
+    assert one.estimator_ is not two.estimator_
 
 
 def test_no_warning_on_ordinary_data(data):

@@ -129,3 +129,40 @@ def test_bad_arguments_are_named(data, some):
         compare_calibrators([0.1, 0.9], [0, 1], some)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
         compare_calibrators([1.5, 0.2, 0.4, 0.5], [0, 1, 1, 0], some)
+
+
+def test_a_list_is_named_by_classes(data):
+    pair = [IsotonicCalibrator(), PlattCalibrator()]
+    told = compare_calibrators(*data, pair)
+    assert told.names == ("identity", "isotonic", "platt")
+    named = compare_calibrators(*data, dict(zip(told.names[1:], pair, strict=True)))
+    np.testing.assert_array_equal(told.log_loss, named.log_loss)
+    many = [PlattCalibrator(), ("platt", PlattCalibrator()), ("a", PlattCalibrator())]
+    told = compare_calibrators(*data, tuple(many))
+    assert told.names == ("identity", "platt-1", "platt", "a")
+    twins = compare_calibrators(*data, [PlattCalibrator(), PlattCalibrator()])
+    assert twins.names == ("identity", "platt-1", "platt-2")
+
+
+@pytest.mark.parametrize(
+    ("calibrators", "error", "words"),
+    [
+        ([], ValueError, "must hold at least one calibrator"),
+        (PlattCalibrator(), TypeError, "must be a list of calibrators .* got PlattCal"),
+        ("isotonic", TypeError, "must be a list of calibrators or of pairs"),
+        (["isotonic"], TypeError, r"`calibrators\['str'\]` must be a Sc.* got 'isoto"),
+        (
+            [("a", PlattCalibrator()), ("a", IsotonicCalibrator())],
+            ValueError,
+            "must have names of their own, got 'a' twice",
+        ),
+        (
+            [("platt-1", PlattCalibrator()), PlattCalibrator(), PlattCalibrator()],
+            ValueError,
+            "must have names of their own, got 'platt-1' twice",
+        ),
+    ],
+)
+def test_bad_lists_are_named(data, calibrators, error, words):
+    with pytest.raises(error, match=words):
+        compare_calibrators(*data, calibrators)

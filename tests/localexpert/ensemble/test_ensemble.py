@@ -246,7 +246,7 @@ class TestOfFitted:
         (
             {"members": [("a", Ridge())]},
             TypeError,
-            "`members` must be regressors with `predict_dist`, got Ridge",
+            "`members` must have a method predict_dist, got Ridge",
         ),
         ({"pool": "geometric"}, ValueError, "`pool`"),
         ({"recalibrate": "conformal"}, ValueError, "`recalibrate` must hold no rows"),

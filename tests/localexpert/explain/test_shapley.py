@@ -60,12 +60,16 @@ def brute_force(number, x, background, parts):
 TARGETS = [
     ({"of": "mean"}, lambda d: d.mean()),
     ({"of": "quantile", "at": 0.9}, lambda d: d.ppf(0.9)),
+    ({"of": "median"}, lambda d: d.ppf(0.5)),
+    ({"of": "std"}, lambda d: np.sqrt(d.var())),
     ({"of": "exceedance", "at": 1.0}, lambda d: d.sf(1.0)),
     ({"of": lambda d: np.log(d.std())}, lambda d: np.log(d.std())),
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=["mean", "q90", "p", "callable"])
+@pytest.mark.parametrize(
+    "target", TARGETS, ids=["mean", "q90", "median", "std", "p", "callable"]
+)
 def test_enumeration_is_brute_force_over_all_orders(rng, target):
     arguments, number = target
     model, X = Crossed(), rng.normal(size=(2, 4))

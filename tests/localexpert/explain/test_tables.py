@@ -152,8 +152,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [
-            ({"of": "median"}, ValueError, "`of` must be one of 'mean', 'quantile'"),
-            ({"of": "quantile"}, TypeError, "`at` must be a real number, got None"),
+            ({"of": "mode"}, ValueError, "`of` must be one of 'mean', 'median', 'std'"),
+            ({"of": "median", "at": 0.5}, ValueError, "`at` must be None unless `of`"),
+            ({"of": "quantile"}, ValueError, "`at` must be the level, in .0, 1., wh"),
+            ({"of": "exceedance"}, ValueError, "`at` must be the value, where `of`"),
+            ({"of": "quantile", "at": "x"}, TypeError, "`at` must be a real number"),
             ({"of": "quantile", "at": 1.0}, ValueError, r"`at` must lie in \(0, 1\)"),
             ({"of": "exceedance", "at": np.inf}, ValueError, "`at` must lie in"),
             ({"at": 0.5}, ValueError, "`at` must be None unless `of` is"),

@@ -13,6 +13,8 @@ from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.scipy_law import ScipyLaw
 from localexpert.laws.score_map import ProbitMap
+from localexpert.laws.transformed import TransformedLaw
+from localexpert.laws.value_map import ValueMap
 
 N = 4
 WIDER = ProbitMap([-1.0, 1.0], [-0.8, 0.8], [0.8, 0.8])
@@ -42,6 +44,7 @@ LAWS = {
     "recalibrated": lambda: RecalibratedLaw(smooth(), WIDER),
     "linear pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5]),
     "probit pool": lambda: PooledLaw([smooth(), smooth(2.0)], [0.5, 0.5], "probit"),
+    "transformed": lambda: TransformedLaw(smooth(), ValueMap(np.arcsinh, np.sinh)),
     "quantiles": of_quantiles,
     "quantiles above a bound": lambda: of_quantiles(-0.2),
     "scipy": of_scipy,

@@ -1,9 +1,17 @@
 """What is recalled of training is what the model was given."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from localexpert import crps_scorer, explain_forecast, plot_threshold_reliability
+from localexpert.reporting.evidence import gather_evidence
 from localexpert.reporting.training import Training, recall_reader, recall_training
 
 
@@ -75,3 +83,31 @@ def test_the_range_leaves_room_for_rounding_and_no_more():
     assert high - 1e6 < 0.01
     low, high = Training(y, np.array([1.0, 1.0, 0.0]), None).range
     assert high == pytest.approx(3.0, abs=0.01)
+
+
+def test_wrappers_are_looked_into(fast, data):
+    X, y = data
+    bare = {"X_train": None, "y_train": None, "coverage": 0.9, "random_state": 0}
+    inner = fast(frame=None).fit(X, y)
+    piped = FrozenEstimator(make_pipeline(FunctionTransformer(), inner))
+    told = gather_evidence(piped, X, y, **bare)
+    np.testing.assert_array_equal(told.training.y, recall_training(inner).y)
+    np.testing.assert_array_equal(told.dist.mean(), inner.predict(X))
+    assert told.climatology is not None
+    search = GridSearchCV(inner, {"n_thresholds": [3]}, scoring=crps_scorer, cv=2)
+    told = gather_evidence(search.fit(X, y), X, y, **bare)
+    assert told.model is search.best_estimator_
+    # What the regressor inside was given are no targets.
+    logs = TransformedTargetRegressor(inner, func=np.log, inverse_func=np.exp)
+    told = gather_evidence(logs.fit(X, y), X, y, **bare)
+    assert told.training is None
+    assert told.dist.law.support[0] == 0.0
+    # Pictures and explanations ask the same way.
+    why = explain_forecast(piped, X[:2], X[:5], n_permutations=4, random_state=0)
+    np.testing.assert_allclose(why.total, inner.predict(X[:2]))
+    axes = plot_threshold_reliability(piped, numbers=[0])
+    assert (
+        axes[0].get_title()
+        == plot_threshold_reliability(inner, numbers=[0])[0].get_title()
+    )
+    plt.close("all")

@@ -1,0 +1,193 @@
+"""`predict_dist`: distributions of whatever forecasts them, wrapped or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.target_transform import untransform_target
+
+_KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"
+
+
+def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
+    """Return the distributions that a model forecasts, also from inside scikit-learn.
+
+    scikit-learn's wrappers hand on `predict` only. This function asks the regressor
+    inside, after what the wrapper does before and after `predict`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One with a method `predict_dist`, or a wrapper of one, nested in any order:
+        `Pipeline` (its steps transform `X`), `GridSearchCV` and all that have a
+        `best_estimator_`, `TransformedTargetRegressor` (the law of what its
+        transformer makes of a forecast, which must increase), `FrozenEstimator`.
+    X : array or data frame of shape (n, p)
+        As `model.predict` takes it.
+
+    Returns
+    -------
+    PredictiveDistribution
+        Of n rows.
+
+    Notes
+    -----
+    A Pipeline's steps that have no `transform` (those of imbalanced-learn, which only
+    pick rows to fit on) are left out. Other meta-estimators are refused: a forecast of
+    the regressor inside is not always theirs (that of a vote, of a boosting step, of
+    features that were chosen).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from localexpert import LocalExpertRegressor, predict_dist
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(60, 1))
+    >>> quick = LocalExpertRegressor(
+    ...     strategy="joint", frame=None, n_thresholds=5, cv=2, random_state=0
+    ... )
+    >>> model = make_pipeline(StandardScaler(), quick)
+    >>> predict_dist(model.fit(X, X[:, 0] + rng.normal(size=60)), X[:3])
+    PredictiveDistribution(n=3, law=SplineLaw)
+    """
+    check_predicts(model)
+    dist = _ask(model, X)
+    if not isinstance(dist, PredictiveDistribution):
+        kind = type(find_forecaster(model)).__name__
+        msg = (
+            "`model` must forecast a PredictiveDistribution, got "
+            f"{type(dist).__name__} of {kind}.predict_dist."
+        )
+        raise TypeError(msg)
+    return dist
+
+
+def find_forecaster(model: Any, name: str = "model") -> Any:
+    """Return what has a method `predict_dist`: the model, or what it wraps.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    name : str
+        Of the argument, in messages.
+
+    Returns
+    -------
+    estimator
+    """
+    inner, places = _unwrap(model)
+    if _forecasts(inner):
+        return inner
+    got = type(inner).__name__
+    if isinstance(inner, type):
+        got = f"the class {inner.__name__} where a fitted object is needed"
+    where = f" as {', in '.join(reversed(places))}" if places else ""
+    msg = (
+        f"`{name}` must have a method predict_dist, got {got}{where}; it is found "
+        f"inside of {_KNOWN}."
+    )
+    raise TypeError(msg)
+
+
+def innermost(model: Any) -> Any:
+    """Return what forecasts inside of wrappers, or what cannot be opened."""
+    return _unwrap(model)[0]
+
+
+def check_predicts(model: Any, name: str = "model") -> None:
+    """Refuse what forecasts no distributions."""
+    find_forecaster(model, name)
+
+
+def open_same(model: Any, *, pipelines: bool = False) -> Any:
+    """Return the estimator inside that forecasts the same as its wrappers do.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        That forecasts distributions.
+    pipelines : bool
+        Whether to open a Pipeline too, whose last step gets another table.
+
+    Returns
+    -------
+    estimator
+        Where a target is transformed, the wrapper that does it.
+    """
+    closed = (TransformedTargetRegressor, *(() if pipelines else (Pipeline,)))
+    while not _forecasts(model) and not isinstance(model, closed):
+        opened = _open(model)
+        if opened is None:
+            break
+        model = opened[0]
+    return model
+
+
+def _forecasts(model: Any) -> bool:
+    return not isinstance(model, type) and callable(
+        getattr(model, "predict_dist", None)
+    )
+
+
+def _open(model: Any) -> tuple[Any, str] | None:
+    """Return the estimator in a wrapper, fitted where that is, and its place."""
+    if isinstance(model, type):
+        return None
+    kind = type(model).__name__
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return last, f"step {name!r} of {kind}"
+    if isinstance(model, TransformedTargetRegressor):
+        inner = getattr(model, "regressor_", model.regressor)
+        return inner, f"`regressor` of {kind}"
+    if isinstance(model, FrozenEstimator):
+        return model.estimator, f"`estimator` of {kind}"
+    if hasattr(model, "best_estimator_"):
+        return model.best_estimator_, f"`best_estimator_` of {kind}"
+    if hasattr(model, "estimator") and hasattr(model, "refit"):  # an unfitted search
+        return model.estimator, f"`estimator` of {kind}"
+    return None
+
+
+def _unwrap(model: Any) -> tuple[Any, list[str]]:
+    """Return what is inside of all wrappers, and the places on the way."""
+    places: list[str] = []
+    while not _forecasts(model):
+        opened = _open(model)
+        if opened is None:
+            break
+        model, place = opened
+        places.append(place)
+    return model, places
+
+
+def _ask(model: Any, X: Any) -> Any:
+    """Return what the forecaster in a model says, as the model would pass it on."""
+    opened = None if _forecasts(model) else _open(model)
+    if opened is None:
+        return model.predict_dist(X)
+    inner = opened[0]
+    check_is_fitted(model)
+    if hasattr(model, "refit") and not hasattr(model, "best_estimator_"):
+        msg = (
+            f"`refit` of {type(model).__name__} must not be False for a forecast, "
+            f"got {model.refit!r}."
+        )
+        raise ValueError(msg)
+    if isinstance(model, TransformedTargetRegressor):
+        return untransform_target(model, _ask(inner, X))
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            # "passthrough" has none, nor have steps that only pick rows to fit on.
+            if hasattr(step, "transform"):
+                X = step.transform(X)
+    return _ask(inner, X)

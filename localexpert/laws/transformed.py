@@ -1,0 +1,371 @@
+"""`TransformedLaw`: the law of func(Y) for a smooth law of Y and an increasing func."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+from calibration.typing import Float64Array
+from localexpert.laws.law import Law, log_or_minus_inf
+from localexpert.laws.scanned import ScannedLaw
+from localexpert.laws.score_map import scores_of
+from localexpert.laws.value_map import ValueMap
+
+# Scores between which the panels lie: nearly all probability, and the rest, which is
+# for moments of what grows fast.
+_INNER, _OUTER = 8.4, 36.9
+_INNER_STEP, _OUTER_STEP = 0.7, 1.2
+_N_OUTER = round((_OUTER - _INNER) / _OUTER_STEP)
+_FAR = np.linspace(_INNER, _OUTER, _N_OUTER + 1)[1:]
+_NEAR = np.linspace(-_INNER, _INNER, round(2.0 * _INNER / _INNER_STEP) + 1)
+_GRID = np.concatenate([-_FAR[::-1], _NEAR, _FAR])
+_NODES, _SHARES = np.polynomial.legendre.leggauss(5)
+_NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
+_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+# An integral whose outermost terms are more than this of it is infinite.
+_ENDLESS = np.log(1e-6)
+# Values of y that are cut at at a time.
+_CUTS = 16
+# A share of a law's width that a slope is asked beside a bound.
+_BESIDE_BOUND = 1e-9
+# Nodes of less probability have no say in an entropy.
+_UNSEEN = 1e-13
+# What lies between these levels says how far a difference may reach.
+_QUARTILES = (0.25, 0.75)
+
+
+class _Nodes(NamedTuple):
+    """Gauss-Legendre nodes in the normal score s of Y, on panels of each row.
+
+    `borders` (n, p + 1), and at the nodes, (n, 5 p): the scores `s`, the values `x`
+    of Y and `y` of func(Y), and `log_ds`, the log of the weight in integrals over
+    phi(s) ds. Where y is no finite number log_ds is -inf.
+    """
+
+    borders: Float64Array
+    s: Float64Array
+    x: Float64Array
+    y: Float64Array
+    log_ds: Float64Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransformedLaw(ScannedLaw):
+    r"""The law of g(X), X of a smooth law and g increasing.
+
+    .. math:: F(z) = F_X(g^{-1}(z)), \quad
+       f(z) = \frac{f_X(g^{-1}(z))}{g'(g^{-1}(z))}.
+
+    Parameters
+    ----------
+    law : Law
+        That of X, without jumps.
+    values : ValueMap
+        g, its inverse, and its derivative if that is known.
+
+    Notes
+    -----
+    CDF and quantiles are as exact as those of X. Integrals are Gauss-Legendre sums
+    over the normal score of X between kinks of its density, up to 37 deviations, so
+    that the moments of exp(X) are right for a normal X. A moment whose integrand has
+    not died away there is infinite, or nan if it is then not defined: exp(X) has no
+    mean if the tails of X are heavier than normal ones. Where g itself has a kink
+    integrals are right to 1e-3.
+    """
+
+    law: Law
+    values: ValueMap
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, Law) or self.law.has_jumps:
+            msg = f"`law` must be a law without jumps, got {type(self.law).__name__}."
+            raise TypeError(msg)
+
+    def __len__(self) -> int:
+        return len(self.law)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """What func makes of the ends of the law's support."""
+        low, high = self.law.support
+        return self.values.end(low), self.values.end(high)
+
+    def take(self, rows: slice | NDArray[Any]) -> TransformedLaw:
+        return TransformedLaw(self.law.take(rows), self.values)
+
+    def _forward(self, x: Float64Array) -> Float64Array:
+        """Return g(x), the ends of the support where x is infinite."""
+        z = self.values.forward(x)
+        if np.isinf(x).any():
+            low, high = self.support
+            z = np.where(x == -np.inf, low, np.where(x == np.inf, high, z))
+        return z
+
+    def _backward(self, z: Float64Array) -> Float64Array:
+        """Return g^-1(z), infinite for a z that g(X) cannot be."""
+        low, high = self.support
+        x = self.values.backward(z, self._median())
+        return np.where(z < low, -np.inf, np.where(z > high, np.inf, x))
+
+    def cdf(self, y: Float64Array) -> Float64Array:
+        return self.law.cdf(self._backward(y))
+
+    def sf(self, y: Float64Array) -> Float64Array:
+        return self.law.sf(self._backward(y))
+
+    def logpdf(self, y: Float64Array) -> Float64Array:
+        return self._log_density(self._backward(y))
+
+    def _log_density(self, x: Float64Array) -> Float64Array:
+        """Return log f(g(x))."""
+        own, slopes = self.law.logpdf(x), self.log_slope(x)
+        # Where there is nothing of X no slope is known, and none is needed.
+        return np.where(own == -np.inf, own, own - np.where(own == -np.inf, 0, slopes))
+
+    def log_slope(self, x: Float64Array) -> Float64Array:
+        """Return log g'(x)."""
+        low, high = self.law.support
+        finite = np.isfinite(x)
+        at = np.where(finite, x, np.clip(0.0, low, high))
+        least = 64.0 * np.spacing(np.abs(at))
+        # Far out a step that is wide for most of the law may be lost in rounding.
+        first, last = self.law.ppf(np.tile(_QUARTILES, (len(self), 1))).T[:, :, None]
+        room = np.maximum(np.maximum(first - at, at - last), last - first)
+        room = np.maximum(room, least)
+        # Not beyond a bound, where g need not be defined, nor on it.
+        beside = np.maximum(_BESIDE_BOUND * room, least)
+        at = np.clip(at, low + beside, high - beside)
+        room = np.minimum(room, np.minimum(at - low, high - at))
+        return np.where(finite, self.values.log_slope(at, room), -np.inf)
+
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
+        return self._forward(self.law.ppf_scores(scores))
+
+    def kinks(self) -> Float64Array:
+        return self._forward(self._inner_kinks())
+
+    def _inner_kinks(self) -> Float64Array:
+        """Return those of X, within what it can be."""
+        ends = self.law.ppf_scores(np.tile([-_INNER, _INNER], (len(self), 1)))
+        return np.clip(self.law.kinks(), ends[:, :1], ends[:, 1:])
+
+    def _nodes(self) -> _Nodes:
+        kinks = self._inner_kinks()
+        bends = scores_of(self.law.cdf(kinks), self.law.sf(kinks))
+        bends = np.clip(bends, -_INNER, _INNER)
+        # Kinks where no row has any are no borders.
+        bends = bends[:, (np.abs(bends) < _INNER).any(axis=0)]
+        grid = np.tile(_GRID, (len(self), 1))
+        borders = np.sort(np.hstack([grid, bends]), axis=1)
+        return self._nodes_between(borders[:, :-1], borders[:, 1:])._replace(
+            borders=borders
+        )
+
+    def _nodes_between(self, left: Float64Array, right: Float64Array) -> _Nodes:
+        """Return the nodes on panels (n, p), from left to right of each."""
+        s, ds = _between(left, right)
+        x = self.law.ppf_scores(s)
+        y = self._forward(x)
+        ds = np.where(np.isfinite(y), ds, 0.0)
+        with np.errstate(divide="ignore"):
+            log_ds = np.log(ds) - 0.5 * s * s - _LOG_SQRT_TWO_PI
+        return _Nodes(left, s, x, np.where(np.isfinite(y), y, 0.0), log_ds)
+
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
+        every = [part._nodes() for _, part in self._parts()]
+        parts = [(at.y, _masses(at)) for at in every]
+        if not every:
+            return np.empty((0, 0)), np.empty((0, 0))
+        # Kinks differ in number where a law has them in some rows only.
+        most = max(y.shape[1] for y, _ in parts)
+        wide = [
+            [np.pad(each, ((0, 0), (0, most - each.shape[1]))) for each in part]
+            for part in parts
+        ]
+        y, masses = (np.vstack(each) for each in zip(*wide, strict=True))
+        return y, masses
+
+    def moments(self) -> Float64Array:
+        out = np.empty((len(self), 4))
+        for rows, part in self._parts():
+            out[rows] = part._own_moments()
+        return out
+
+    def _own_moments(self) -> Float64Array:
+        at, middle = self._nodes(), self._median()
+        order, side = _finite_orders(_log_abs(at.y - middle), at.log_ds)
+        mean = middle[:, 0] + _sum_power(at.y - middle, at.log_ds, 1)
+        mean = np.where(order >= 1, mean, side)
+        away = at.y - np.where(order >= 1, mean, 0.0)[:, None]
+        central = [
+            np.where(order >= k, _sum_power(away, at.log_ds, k), np.nan)
+            for k in (2, 3, 4)
+        ]
+        out = np.column_stack([mean, *central])
+        out[order == 1, 1] = np.inf
+        out[(order == 2) | (order == 3), 3] = np.inf
+        return out
+
+    def _median(self) -> Float64Array:
+        """Return the medians, (n, 1)."""
+        return self.ppf_scores(np.zeros((len(self), 1)))
+
+    def crps(self, y: Float64Array) -> Float64Array:
+        # By parts: 2 F is the slope of F^2 in F, 2 (1 - F) that of -(1 - F)^2.
+        below, above = self._integrals(y, squared=True)
+        return below + above
+
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        return self._integrals(y, squared=False)
+
+    def _integrals(
+        self, y: Float64Array, *, squared: bool
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the integrals of F below and of 1 - F above y, or of their squares."""
+        below, above = np.empty(y.shape), np.empty(y.shape)
+        for rows, part in self._parts():
+            at, middle = part._nodes(), part._median()
+            for first in range(0, y.shape[1], _CUTS):
+                columns = slice(first, first + _CUTS)
+                sides = part._sides(at, middle, y[rows, columns], squared=squared)
+                below[rows, columns], above[rows, columns] = sides
+        return below, above
+
+    def _sides(
+        self, at: _Nodes, middle: Float64Array, z: Float64Array, *, squared: bool
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return integrals of F^a below z (n, k) and of (1 - F)^a above it, a 1 or 2.
+
+        That below is (z - c) F(z)^a less the integral of (y - c) d(F^a), c any value,
+        which is cut at the score of z; likewise above.
+        """
+        z = np.ascontiguousarray(z)
+        x = self._backward(z)
+        cut = np.clip(scores_of(self.law.cdf(x), self.law.sf(x)), -_OUTER, _OUTER)
+        last = at.borders.shape[1] - 2
+        panel = (at.borders[:, None, :] <= cut[:, :, None]).sum(axis=2) - 1
+        panel = np.clip(panel, 0, last)
+        left = np.take_along_axis(at.borders, panel, axis=1)
+        part = self._nodes_between(left, cut)
+        out = []
+        for sign in (1.0, -1.0):
+            log_ds = _log_weights(at, sign, squared=squared)
+            endless = _endless(_log_abs(at.y - middle) + log_ds)[0 if sign > 0.0 else 1]
+            sums = _panel_sums((at.y - middle) * np.exp(log_ds))
+            within = _panel_sums(
+                (part.y - middle) * np.exp(_log_weights(part, sign, squared=squared))
+            )
+            level = ndtr(sign * cut) ** (2 if squared else 1)
+            if sign > 0.0:
+                before = np.cumsum(sums, axis=1) - sums
+                total = np.take_along_axis(before, panel, axis=1) + within
+            else:
+                after = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1]
+                total = np.take_along_axis(after, panel, axis=1) - within
+            rest = np.maximum(sign * ((z - middle) * level - total), 0.0)
+            out.append(np.where(endless[:, None], np.inf, rest))
+        return out[0], out[1]
+
+    def entropy(self) -> Float64Array:
+        out = self.law.entropy()
+        for rows, part in self._parts():
+            at = part._nodes()
+            # E log g' joins that of X itself; the rest has no say at 8.4 deviations.
+            inner = _inner_nodes(at)
+            slopes = part.log_slope(np.ascontiguousarray(at.x[:, inner]))
+            masses = _masses(at)[:, inner]
+            held = np.where(masses > _UNSEEN, slopes, 0.0)
+            out[rows] = out[rows] + (masses * held).sum(axis=1)
+        return out
+
+    def mode(self) -> Float64Array:
+        # Narrow peaks that the scan may miss: that of X, and where densities bend.
+        own = self._forward(self.law.mode()[:, None])
+        trials = np.hstack([super().mode()[:, None], own, self.kinks()])
+        best = np.argmax(self.logpdf(trials), axis=1)
+        return np.asarray(trials[np.arange(len(self)), best])
+
+    def _scan(self) -> Float64Array:
+        at = self._nodes()
+        inner = _inner_nodes(at)
+        x = np.ascontiguousarray(at.x[:, inner])
+        masses, cdf = _masses(at)[:, inner], ndtr(at.s[:, inner])
+        nodes = np.stack([at.y[:, inner], masses, self._log_density(x), cdf])
+        s = np.tile([-_INNER, _INNER], (len(self), 1))
+        x = self.law.ppf_scores(s)
+        ends = np.stack([self._forward(x), 0.0 * s, self._log_density(x), ndtr(s)])
+        return np.concatenate([ends[:, :, :1], nodes, ends[:, :, 1:]], axis=2)
+
+
+def _between(
+    left: Float64Array, right: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return nodes and weights on panels (n, p), (n, 5 p) both."""
+    width = (right - left)[:, :, None]
+    shape = len(left), left.shape[1] * len(_NODES)
+    nodes = left[:, :, None] + width * _NODES
+    return nodes.reshape(shape), (width * _SHARES).reshape(shape)
+
+
+def _inner_nodes(at: _Nodes) -> slice:
+    """Return which nodes lie between the inner ends of the panels, in any row."""
+    return slice(_N_OUTER * len(_NODES), at.s.shape[1] - _N_OUTER * len(_NODES))
+
+
+def _panel_sums(terms: Float64Array) -> Float64Array:
+    """Return sums (n, p) of terms at nodes (n, 5 p)."""
+    return np.asarray(terms.reshape(len(terms), -1, len(_NODES)).sum(axis=2))
+
+
+def _masses(at: _Nodes) -> Float64Array:
+    """Return the nodes' probabilities, of sum 1."""
+    masses = np.exp(at.log_ds)
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+def _log_weights(at: _Nodes, sign: float, *, squared: bool) -> Float64Array:
+    """Return log weights of integrals over F^a, or for sign -1 over -(1 - F)^a."""
+    if not squared:
+        return at.log_ds
+    return np.asarray(at.log_ds + log_ndtr(sign * at.s) + np.log(2.0))
+
+
+def _log_abs(away: Float64Array) -> Float64Array:
+    return log_or_minus_inf(np.abs(away))
+
+
+def _endless(log_terms: Float64Array) -> tuple[Any, Any]:
+    """Return whether a sum (n,) has not come to an end below, and above."""
+    finite = log_terms > -np.inf
+    every, last = np.arange(len(finite)), finite.shape[1] - 1
+    first = np.argmax(finite, axis=1)
+    final = last - np.argmax(finite[:, ::-1], axis=1)
+    goal = log_terms.max(axis=1) + _ENDLESS
+    # A law of one value has no terms at all.
+    some = finite.any(axis=1)
+    low = some & (log_terms[every, first] > goal)
+    return low, some & (log_terms[every, final] > goal)
+
+
+def _finite_orders(
+    log_away: Float64Array, log_ds: Float64Array
+) -> tuple[NDArray[np.intp], Float64Array]:
+    """Return up to which order moments exist (n,), and what a mean is that does not."""
+    order = np.full(len(log_away), 4)
+    side = np.zeros(len(log_away))
+    for k in (4, 3, 2, 1):
+        low, high = _endless(k * log_away + log_ds)
+        order[low | high] = k - 1
+        side = np.where(low & high, np.nan, np.where(low, -np.inf, np.inf))
+    return order, side
+
+
+def _sum_power(away: Float64Array, log_ds: Float64Array, k: int) -> Float64Array:
+    """Return the sums (n,) of away^k exp(log_ds), which may overflow at its end."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.sign(away) ** k * np.exp(k * _log_abs(away) + log_ds)
+        return np.asarray(terms.sum(axis=1))

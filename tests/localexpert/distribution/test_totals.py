@@ -1,0 +1,258 @@
+"""Laws of sums over rows: closed forms, brute force, and draws."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from localexpert import DiscreteLaw, MixedLaw, PredictiveDistribution, concatenate
+from localexpert.laws.sum_grid import lattice_step
+from tests.localexpert.distribution.test_predictive import make_normal
+from tests.localexpert.laws.test_transformed import heavy_law
+
+WEIGHTS = np.array([1.0, -2.0, 0.5, 0.0, 3.0])
+LEVELS = np.array([1e-6, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0 - 1e-6])
+
+
+@pytest.fixture
+def normal():
+    return PredictiveDistribution(make_normal(5)[0]), make_normal(5)[1]
+
+
+def make_coins(n, p=0.3):
+    return PredictiveDistribution(DiscreteLaw([0.0, 1.0], np.tile([1 - p, p], (n, 1))))
+
+
+def make_rain():
+    smooth = make_normal(5, bounds=(0.0, np.inf))[0]
+    return PredictiveDistribution(MixedLaw([0.0], np.full((5, 1), 0.6), smooth, [0.1]))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_sums_of_normals_are_normal(normal, weights):
+    dist, ref = normal
+    w = np.ones(5) if weights is None else weights
+    want = stats.norm(w @ ref.mean(), np.sqrt(w**2 @ ref.var()))
+    total = dist.total(weights)
+    assert len(total) == 1
+    assert_allclose(total.mean(), w @ dist.mean(), rtol=1e-12)
+    assert_allclose(total.var(), w**2 @ dist.var(), rtol=1e-12)
+    assert_allclose([total.skew(), total.kurtosis()], 0.0, atol=1e-6)
+    z = want.ppf(LEVELS)
+    assert_allclose(total.cdf_at(z)[0], want.cdf(z), atol=2e-5)
+    # Far out, too: a tail of a millionth to a hundredth of itself.
+    assert_allclose(total.sf(z[-1]), want.sf(z[-1]), rtol=0.01)
+    assert_allclose(total.cdf(z[0]), want.cdf(z[0]), rtol=0.01)
+    assert_allclose(total.entropy(), want.entropy(), atol=1e-3)
+    assert_allclose(total.crps(z[4]), _crps_normal(z[4], want), rtol=1e-4)
+
+
+def _crps_normal(y, ref):
+    z = (y - ref.mean()) / ref.std()
+    part = z * (2.0 * stats.norm.cdf(z) - 1.0) + 2.0 * stats.norm.pdf(z)
+    return ref.std() * (part - 1.0 / np.sqrt(np.pi))
+
+
+def test_sums_of_skewed_rows(normal):
+    prices = normal[0][:3].transform(np.exp, np.log)
+    total = prices.total()
+    y = prices.rvs(200_000, random_state=1).sum(axis=1)
+    assert_allclose(total.var(), prices.var().sum(), rtol=1e-12)
+    third = (prices.skew() * prices.var() ** 1.5).sum()
+    assert_allclose(total.skew() * total.var() ** 1.5, third, rtol=1e-9)
+    at = np.quantile(y, [0.01, 0.1, 0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(at)[0], [0.01, 0.1, 0.5, 0.9, 0.99], atol=4e-3)
+
+
+def test_sums_of_coins_are_binomial():
+    total = make_coins(40).total()
+    k = np.arange(41)
+    assert isinstance(total.law, DiscreteLaw)
+    assert_allclose(total.cdf_at(k)[0], stats.binom(40, 0.3).cdf(k), atol=1e-13)
+    assert_allclose([total.mean()[0], total.var()[0]], [12.0, 8.4], rtol=1e-12)
+    # Many rows: the grid is a window around the mean.
+    many = make_coins(30_000).total()
+    want = stats.binom(30_000, 0.3)
+    at = want.ppf([1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9])
+    assert_allclose(many.cdf_at(at)[0], want.cdf(at), atol=1e-11)
+    assert_allclose(many.mean(), 9000.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "weights"),
+    [
+        ([0.0, 1.0, 2.0], [1.0, 1.0, 1.0]),
+        ([-1.0, 0.5, 2.0], [0.1, -0.1, 0.3]),
+        ([0.0, 1.0, 3.5], [1.0, np.pi, -np.sqrt(2.0)]),
+        ([1e6, 1e6 + 1, 1e6 + 2], [1.0, 2.0, -1.0]),
+    ],
+)
+def test_discrete_sums_are_all_sums(values, weights, rng):
+    rows = rng.dirichlet(np.ones(3), size=3)
+    rows[0, 1], rows[0] = 0.0, rows[0] / (1.0 - rows[0, 1])
+    rows[0] /= rows[0].sum()
+    total = PredictiveDistribution(DiscreteLaw(values, rows)).total(weights)
+    sums, masses = [], []
+    for at in itertools.product(range(3), repeat=3):
+        sums.append(sum(w * values[j] for w, j in zip(weights, at, strict=True)))
+        masses.append(np.prod(rows[range(3), at]))
+    sums, masses = np.array(sums), np.array(masses)
+    for z in sums:
+        near = np.abs(sums - z) < 1e-9 * max(1.0, np.abs(sums).max())
+        assert_allclose(total.pmf(z), masses[near].sum(), atol=1e-14)
+    assert_allclose(total.mean(), masses @ sums, rtol=1e-12, atol=1e-12)
+
+
+def test_steps_of_lattices():
+    assert lattice_step(np.array([0.0, 0.3, 0.5, 1.1])) == pytest.approx(0.1)
+    assert lattice_step(np.array([7.0, 7.0])) == 1.0
+    assert lattice_step(np.array([0.0, 1.0, np.pi])) is None
+    assert lattice_step(np.array([0.1 + 0.2, 0.3, 0.6])) == pytest.approx(0.3)
+
+
+def test_sums_of_rain_keep_the_chance_of_none():
+    rain = make_rain()
+    total = rain.total()
+    assert isinstance(total.law, MixedLaw)
+    assert_allclose(total.pmf(0.0), 0.6**5, rtol=1e-9)
+    assert_allclose(total.mean(), rain.mean().sum(), rtol=1e-9)
+    assert_allclose(total.var(), rain.var().sum(), rtol=1e-9)
+    y = rain.rvs(200_000, random_state=2).sum(axis=1)
+    at = np.quantile(y, [0.2, 0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=4e-3)
+    # Beside a row without atoms there are none.
+    both = concatenate([rain, PredictiveDistribution(make_normal(1)[0])]).total()
+    assert_allclose(both.pmf(0.0), 0.0, atol=1e-12)
+
+
+def test_one_row_is_itself(normal):
+    dist, _ = normal
+    z = np.linspace(-2.0, 3.0, 4)
+    for i in range(5):
+        assert_array_equal(dist[[i]].total().cdf_at(z), dist[[i]].cdf_at(z))
+    single = dist.total(groups=np.arange(5))
+    assert_array_equal(single.ppf(0.3), dist.ppf(0.3))
+    doubled = dist[[1]].total([2.0])
+    assert_allclose(doubled.ppf(0.9), 2.0 * dist[[1]].ppf(0.9), rtol=1e-3)
+    mirrored = make_coins(1).total([-1.0])
+    assert_allclose(mirrored.pmf(-1.0), [0.3])
+
+
+def test_groups_are_totals_in_the_order_of_their_labels(normal):
+    dist, _ = normal
+    total = dist.total(groups=["b", "a", "b", "c", "a"], weights=[1, 1, 2, 1, 0])
+    m = dist.mean()
+    assert_allclose(total.mean(), [m[1], m[0] + 2.0 * m[2], m[3]])
+    alone = dist[[0, 2]].total([1.0, 2.0])
+    assert_allclose(total[1].cdf_at([0.3, 1.0]), alone.cdf_at([0.3, 1.0]), atol=1e-12)
+    nothing = dist.total(weights=np.zeros(5))
+    assert_array_equal(nothing.mean(), [0.0])
+    assert_array_equal(nothing.pmf(0.0), [1.0])
+    again = pickle.loads(pickle.dumps(total))
+    assert_array_equal(again.ppf(0.2), total.ppf(0.2))
+    coins = make_coins(6).total(groups=[0, 0, 0, 1, 1, 2])
+    assert_allclose(coins.mean(), [0.9, 0.6, 0.3])
+    assert_allclose(coins.pmf(2.0), [3 * 0.09 * 0.7, 0.09, 0.0], atol=1e-14)
+
+
+def test_moments_that_do_not_exist_stay_so():
+    heavy = PredictiveDistribution(heavy_law()).transform(
+        lambda x: x**3, np.cbrt, derivative=lambda x: 3.0 * x**2
+    )
+    total = heavy.total()
+    assert np.isfinite(total.mean()).all()
+    assert_array_equal(total.var(), [np.inf])
+    assert_allclose(total.mean(), heavy.mean().sum())
+    y = heavy.rvs(100_000, random_state=0).sum(axis=1)
+    at = np.quantile(y, [0.05, 0.5, 0.95])
+    assert_allclose(total.cdf_at(at)[0], [0.05, 0.5, 0.95], atol=0.01)
+
+
+@pytest.mark.parametrize("rho", [-0.2, 0.3, 1.0])
+def test_correlated_normals(normal, rho):
+    dist, ref = normal
+    s = ref.std()
+    variance = rho * s.sum() ** 2 + (1.0 - rho) * (s @ s)
+    want = stats.norm(ref.mean().sum(), np.sqrt(variance))
+    total = dist.total(correlation=rho, random_state=0)
+    assert_allclose(total.mean(), want.mean(), rtol=1e-12)
+    assert_allclose(total.var(), variance, rtol=1e-6)
+    z = want.ppf([0.01, 0.1, 0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(z)[0], want.cdf(z), atol=5e-3)
+    matrix = np.full((5, 5), rho) + (1.0 - rho) * np.eye(5)
+    same = dist.total(WEIGHTS, correlation=matrix, random_state=0)
+    assert_allclose(same.var(), (WEIGHTS * s) @ matrix @ (WEIGHTS * s), rtol=1e-6)
+
+
+def test_correlated_rows_of_other_shapes(normal):
+    prices = normal[0][:3].transform(np.exp, np.log)
+    total = prices.total(correlation=0.5, random_state=1)
+    m, s = normal[1].mean()[:3], normal[1].std()[:3]
+    mean = np.exp(m + s * s / 2.0)
+    cross = np.exp(0.5 * np.outer(s, s)) - 1.0
+    np.fill_diagonal(cross, np.exp(s * s) - 1.0)
+    assert_allclose(total.var(), mean @ cross @ mean, rtol=1e-6)
+    coins = make_coins(2, 0.5).total(correlation=0.5, random_state=0)
+    # Two normals of correlation .5 are of one sign with probability 2 / 3.
+    assert_allclose(coins.pmf(1.0), [1.0 / 3.0], atol=0.01)
+
+
+def test_correlated_rain_keeps_the_chance_of_none(rng):
+    rain = make_rain()
+    total = rain.total(correlation=0.5, random_state=0)
+    shared = rng.standard_normal((200_000, 1))
+    z = np.sqrt(0.5) * (shared + rng.standard_normal((200_000, 5)))
+    y = rain.law.ppf_scores(np.ascontiguousarray(z.T)).sum(axis=0)
+    assert_allclose(total.mean(), rain.mean().sum(), rtol=1e-9)
+    assert_allclose(total.std(), y.std(), rtol=0.02)
+    assert_allclose(total.pmf(0.0), (y == 0.0).mean(), atol=0.01)
+    at = np.quantile(y, [0.5, 0.9, 0.99])
+    assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=0.01)
+
+
+def test_draws_of_a_seed_are_the_same(normal):
+    dist, _ = normal
+    first = dist.total(correlation=0.3, random_state=5)
+    assert_array_equal(
+        first.ppf(0.9), dist.total(correlation=0.3, random_state=5).ppf(0.9)
+    )
+    third = dist.total(correlation=0.3, random_state=6)
+    assert first.ppf(0.9) != third.ppf(0.9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"weights": [1.0]}, ValueError, "`weights` must have one for each of the 5"),
+        ({"weights": [1, 2, 3, 4, np.nan]}, ValueError, "`weights` must be finite"),
+        ({"groups": [1, 2]}, ValueError, "`groups` must have a label for each of"),
+        ({"groups": [1, 2, 3, 4, np.nan]}, ValueError, "`groups` must not be missing"),
+        ({"groups": [1, "a", None, 2, 2]}, ValueError, "`groups` must not be missing"),
+        ({"correlation": 1.5}, ValueError, "`correlation` must lie in"),
+        ({"correlation": -0.5}, ValueError, "`correlation` of 5 rows must be at least"),
+        ({"correlation": np.eye(3)}, ValueError, "`correlation` must have shape"),
+        ({"correlation": 2 * np.eye(5)}, ValueError, "must be 1 on its diagonal"),
+        ({"correlation": np.tri(5)}, ValueError, "`correlation` must be symmetric"),
+        (
+            {"correlation": 1.9 * np.eye(5) - 0.9},
+            ValueError,
+            "`correlation` must have no negative eigenvalue",
+        ),
+        (
+            {"groups": np.array([1, "a", 2, 2, 2], dtype=object)},
+            TypeError,
+            "`groups` must be labels of one kind",
+        ),
+    ],
+)
+def test_totals_refuse(normal, arguments, error, message):
+    with pytest.raises(error, match=message):
+        normal[0].total(**arguments)
+
+
+def test_totals_of_no_rows_are_refused(normal):
+    with pytest.raises(ValueError, match="`total` needs at least one row"):
+        normal[0][:0].total()
