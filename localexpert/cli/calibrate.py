@@ -15,18 +15,18 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import calibration
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
-from localexpert.cli.cells import Dialect, as_texts
+from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
 from localexpert.cli.console import count, list_names, note, refuse, refusing
 from localexpert.cli.model_files import save_object
 from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
+from localexpert.cli.out_column import OutColumn, copy_column
 from localexpert.cli.output import (
     STDOUT,
     check_table_writable,
     check_writable,
-    format_numbers,
     read_out,
-    write_csv,
+    write_table,
 )
 from localexpert.cli.raw_table import RawTable
 
@@ -88,8 +88,9 @@ def run(options: Any) -> None:
         what = f"cannot calibrate the scores of {options.new}"
         with refusing(what, TypeError, ValueError):
             answers = fitted.predict(scores)
-    columns = {name: as_texts(cells) for name, cells in out.columns.items()}
-    write_csv(options.out, {**columns, _NAME: format_numbers(answers)}, "row")
+    dialect = Dialect(options.decimal)
+    columns = {name: copy_column(out, name, dialect) for name in out.columns}
+    write_table(options.out, {**columns, _NAME: OutColumn(answers)}, "row")
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
