@@ -121,8 +121,8 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.cli": (
         "sklearn calibration calibration._kernels calibration.storage "
-        "localexpert._kernels localexpert.distribution localexpert.ensemble "
-        "localexpert.metrics localexpert.regressor localexpert.reporting "
+        "localexpert._kernels localexpert.data localexpert.distribution "
+        "localexpert.ensemble localexpert.regressor localexpert.reporting "
         "localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",

@@ -208,7 +208,7 @@ COMMAND = Command(
             "parts of the rows without --new (default: 10)",
             whole_number(2, default=10),
         ),
-        ("--seed", "same seed, same answer", SEED),
+        ("--seed", "another seed, another answer (default: 0)", SEED),
     ),
     decimal=".",
 )

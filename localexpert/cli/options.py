@@ -95,6 +95,6 @@ REQUIRED = {"required": True}
 FLAG = {"action": "store_true"}
 COLUMN = {"metavar": "COLUMN"}
 NAMES = {"type": read_names, "default": [], "metavar": "A,B"}
-SEED = whole_number(0, dest="random_state")
+SEED = whole_number(0, dest="random_state", default=0)
 MODEL: Option = ("model", "a file that `localexpert fit` saved", {})
 QUIET: Option = ("--quiet", "no progress and no warnings, only errors", FLAG)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class OutColumn:
     cells: Cells
     copied: bool = False
     own: Any = None
-    dialect: Dialect = Dialect()
+    dialect: Dialect = field(default_factory=Dialect)
 
     @classmethod
     def join(cls, parts: Sequence[OutColumn]) -> OutColumn:
