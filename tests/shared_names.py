@@ -406,6 +406,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.limits": {"find_limits"},
     "localexpert.reporting.markup": {
         "Markup",
+        "count",
         "element",
         "escape",
         "join",
@@ -420,6 +421,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.pictures": {"label", "picture"},
     "localexpert.reporting.reference": {"score_boosting"},
     "localexpert.reporting.scores": {"Scores", "levels_for"},
+    "localexpert.reporting.subject": {"Subject", "read_subject"},
     "localexpert.reporting.summary": {"write_scores", "write_summary"},
     "localexpert.reporting.training": {"Training", "recall_reader", "recall_training"},
     "localexpert.reporting.writing": {"check_writable", "write_whole"},
