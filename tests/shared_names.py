@@ -409,6 +409,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.limits": {"find_limits"},
     "localexpert.reporting.markup": {
         "Markup",
+        "count",
         "element",
         "escape",
         "join",
@@ -423,6 +424,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.pictures": {"label", "picture"},
     "localexpert.reporting.reference": {"score_boosting"},
     "localexpert.reporting.scores": {"Scores", "levels_for"},
+    "localexpert.reporting.subject": {"Subject", "read_subject"},
     "localexpert.reporting.summary": {"write_scores", "write_summary"},
     "localexpert.reporting.training": {
         "Training",
