@@ -120,7 +120,7 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
-        "sklearn calibration calibration._kernels calibration.storage "
+        "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data localexpert.distribution "
         "localexpert.ensemble localexpert.regressor localexpert.reporting "
         "localexpert.storage"

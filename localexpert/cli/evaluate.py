@@ -13,7 +13,9 @@ from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
 from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
+from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import write_out
+from localexpert.cli.schema import Schema
 from localexpert.cli.scores import lay_out_scores, score_both, without_infinities
 from localexpert.cli.targets import with_targets
 
@@ -49,17 +51,33 @@ def run(options: Any) -> None:
     write_out(f"{text}\n")
 
 
-def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
-    """Return the model, features and targets of the rows that have one."""
+def read_test_rows(
+    options: Any, kept: dict[str, list[OutColumn]] | None = None
+) -> tuple[TableModel, Any, Float64Array]:
+    """Return the model, features and targets of the rows that have one.
+
+    Further columns of these rows are appended to those kept.
+    """
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     target = model.schema.target if options.target is None else options.target
-    dialect = Dialect(options.decimal, model.schema.missing)
+    return model, *read_rows(options, model.schema, options.table, target, kept or {})
+
+
+def read_rows(
+    options: Any,
+    schema: Schema,
+    path: str,
+    target: str,
+    kept: dict[str, list[OutColumn]],
+) -> tuple[Any, Float64Array]:
+    """Return features and targets of the rows of a file that have one."""
+    dialect = Dialect(options.decimal, schema.missing)
     y: list[Float64Array] = []
-    parts = read_parts_with(options, {target, *model.schema.features})
-    tables = with_targets(parts, target, dialect, y)
-    frame = model.schema.frame(tables, options.decimal, known=[target])
-    return model, frame, np.concatenate(y)
+    parts = read_parts_with(options, {target, *kept, *schema.features}, path)
+    tables = lay_aside(with_targets(parts, target, dialect, y), kept, dialect, "column")
+    frame = schema.frame(tables, options.decimal, known=[target, *kept])
+    return frame, np.concatenate(y)
 
 
 COMMAND = Command(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
+from calibration import ScoreCalibrator
 from localexpert.cli.column_table import describe_columns, lay_out_columns
 from localexpert.cli.command import Command
 from localexpert.cli.console import count
@@ -27,6 +29,13 @@ examples:
   localexpert inspect houses.zip
   localexpert inspect houses.zip --json | python -m json.tool
 """
+
+
+# By the scale of a calibrator; others have no scores of a meaning.
+_SCORES = {
+    "probability": (0.05, 0.25, 0.5, 0.75, 0.95),
+    "logit": (-3.0, -1.0, 0.0, 1.0, 3.0),
+}
 
 
 def run(options: Any) -> None:
@@ -60,9 +69,7 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], str
     }
     lines = [f"{path}: a model of `localexpert fit` that forecasts {schema.target!r}"]
     if origin is None:
-        lines.append(
-            "fitted by an earlier version, which did not note when and on what"
-        )
+        lines.append("fitted by an earlier version, which noted neither day nor table")
     else:
         lines.append(
             f"fitted on {origin.fitted} by version {origin.version} to "
@@ -76,19 +83,31 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], str
 def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], str]:
     names = getattr(thing, "feature_names_in_", None)
     n_features = getattr(thing, "n_features_in_", None)
-    told = {
+    told: dict[str, Any] = {
         "type": type(thing).__name__,
         "parameters": _parameters(thing),
         "features": n_features if names is None else [str(name) for name in names],
         "out_of_fold": recall_scores(thing),
     }
-    lines = [f"{path}: a {type(thing).__name__} that was saved in Python"]
+    lines = [f"{path}: a saved {type(thing).__name__}"]
     lines.append(f"parameters: {_show(told['parameters']) or 'all by default'}")
     if names is not None:
         lines.append(f"{count(len(names), 'feature')}: {', '.join(told['features'])}")
     elif n_features is not None:
         lines.append(f"{count(int(n_features), 'feature')} without names")
+    if isinstance(thing, ScoreCalibrator):
+        told["scale"] = thing.scale
+        told["calibrated"] = _ask(thing)
+        lines.append(f"scores: {thing.scale}")
+        lines += [f"{score:8g}  {p:.4f}" for score, p in told["calibrated"]]
     return _with_fit(thing, told, ["\n".join(lines)])
+
+
+def _ask(calibrator: Any) -> list[tuple[float, float]]:
+    """Return some scores that mean something, and what becomes of them."""
+    scores = np.array(_SCORES.get(calibrator.scale, ()))
+    answers = calibrator.predict(scores) if len(scores) else scores
+    return list(zip(scores.tolist(), answers.tolist(), strict=True))
 
 
 def _with_fit(

@@ -29,11 +29,13 @@ def read_with(options: Any, path: str) -> RawTable:
     return read_table(path, *how, options.max_unpacked)
 
 
-def read_parts_with(options: Any, wanted: Collection[str]) -> Iterator[RawTable]:
-    """Read columns of the table of the options part by part as they say."""
+def read_parts_with(
+    options: Any, wanted: Collection[str], path: str | None = None
+) -> Iterator[RawTable]:
+    """Read columns of a file, or the table of the options, part by part as they say."""
     how = options.delimiter, options.decimal
-    most = options.max_unpacked
-    return read_parts(options.table, *how, wanted=wanted, most=most)
+    most, path = options.max_unpacked, path or options.table
+    return read_parts(path, *how, wanted=wanted, most=most)
 
 
 def make_reader(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,6 +77,20 @@ def copy_column(table: RawTable, name: str, dialect: Dialect) -> OutColumn:
     return OutColumn(table.columns[name], copied=True, own=own, dialect=dialect)
 
 
+def lay_aside(
+    tables: Iterable[RawTable],
+    kept: dict[str, list[OutColumn]],
+    dialect: Dialect,
+    role: str = "column to keep",
+) -> Iterator[RawTable]:
+    """Yield parts of a file unchanged, and append their columns to those kept."""
+    for table in tables:
+        for name, parts in kept.items():
+            table.column(name, role)
+            parts.append(copy_column(table, name, dialect))
+        yield table
+
+
 def format_numbers(values: Float64Array) -> list[str]:
     """Return numbers so that reading them gives the same bits; NaN is ""."""
     return ["" if np.isnan(value) else repr(float(value)) for value in values]
@@ -88,7 +101,8 @@ def _find_type(cells: Cells, dialect: Dialect) -> Any:
     arrow, texts = _load_arrow(), Distinct.of(cells, dialect)
     for values, kind in _readings(texts.words, dialect):
         with suppress(arrow.ArrowInvalid, OverflowError):
-            read = iter(arrow.array(values).cast(kind).to_pylist())
+            given = None if isinstance(values[0], str) else kind
+            read = iter(arrow.array(values, given).cast(kind).to_pylist())
             all_of_them = [None if gap else next(read) for gap in texts.is_gap]
             return arrow.array(all_of_them, kind).take(arrow.array(texts.codes))
     return arrow.array([cell or None for cell in cells], arrow.string())
@@ -106,16 +120,13 @@ def _readings(words: list[str], dialect: Dialect) -> list[tuple[Sequence[Any], A
         return [(words, arrow.date32())]
     if all(map(_MOMENT.fullmatch, words)):
         return [(words, arrow.timestamp("us"))]
-    for parse, kind in (
-        (parse_booleans, arrow.bool_()),
-        (dialect.parse_numbers, arrow.float64()),
-    ):
-        values = parse(words)
-        if all(value is not None and math.isfinite(value) for value in values):
-            long = any(abs(value or 0.0) > LAST_WHOLE for value in values)
-            # Beyond that whole numbers would be rounded.
-            return [] if long else [(values, kind)]
-    return []
+    flags = parse_booleans(words)
+    if None not in flags:
+        return [(list(map(bool, flags)), arrow.bool_())]
+    values = dialect.parse_numbers(words)
+    # Beyond the last of them whole numbers would be rounded.
+    fit = all(v is not None and abs(v) <= LAST_WHOLE for v in values)
+    return [(values, arrow.float64())] if fit else []
 
 
 def _load_arrow() -> Any:

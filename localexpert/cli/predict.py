@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,13 @@ from localexpert.cli.options import (
     read_parts_with,
     read_share,
 )
-from localexpert.cli.out_column import OutColumn, copy_column
+from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import (
     STDOUT,
     check_table_writable,
     read_out,
     write_table,
 )
-from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
@@ -51,7 +49,7 @@ def run(options: Any) -> None:
     parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
     wanted = {*parts, *model.schema.features}
     dialect = Dialect(options.decimal, model.schema.missing)
-    tables = _keep_columns(read_parts_with(options, wanted), parts, dialect)
+    tables = lay_aside(read_parts_with(options, wanted), parts, dialect)
     frame = model.schema.frame(tables, options.decimal, known=parts)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
@@ -60,17 +58,6 @@ def run(options: Any) -> None:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
     kept = {name: OutColumn.join(columns) for name, columns in parts.items()}
     write_table(options.out, {**kept, **forecasts}, "forecast")
-
-
-def _keep_columns(
-    tables: Iterable[RawTable], kept: dict[str, list[OutColumn]], dialect: Dialect
-) -> Iterator[RawTable]:
-    """Yield tables unchanged, and lay aside what is to be copied."""
-    for table in tables:
-        for name, parts in kept.items():
-            table.column(name, "column to keep")
-            parts.append(copy_column(table, name, dialect))
-        yield table
 
 
 def _forecast_columns(
