@@ -117,9 +117,9 @@ def _with_fit(
     if told["out_of_fold"] is not None:
         parts.append(lay_out_scores(told["out_of_fold"], "out of fold"))
     report = getattr(model, "report_", None)
-    if hasattr(report, "summary"):
-        told["chosen"] = report.summary()
     if report is not None:
+        if hasattr(report, "summary"):
+            told["chosen"] = report.summary()
         parts.append(f"chosen on the way\n{report}")
     return told, "\n\n".join(parts)
 

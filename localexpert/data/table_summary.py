@@ -144,11 +144,12 @@ def _choose_edges(known: Float64Array) -> Float64Array:
     """Return all distinct values of a sorted column, or quantiles of many."""
     if len(known) == 0:
         return known
-    distinct = known[np.concatenate([[True], np.diff(known) > 0.0])]
+    distinct: Float64Array = known[np.concatenate([[True], np.diff(known) > 0.0])]
     if len(distinct) <= _MOST_EDGES:
         return distinct
     places = np.linspace(0, len(known) - 1, _MOST_EDGES).round().astype(np.intp)
-    return np.unique(known[places])
+    kept: Float64Array = np.unique(known[places])
+    return kept
 
 
 def _integers(values: Any) -> NDArray[np.int64]:
