@@ -74,8 +74,8 @@ def report(
     path : path-like
         The file, replaced if it is there; after an error it is as it was.
     X_train : array or data frame of shape (m, p), optional
-        Training rows, for a boosted baseline and the drift of features. Nothing of
-        the kind is told without them.
+        Training rows, for a boosted baseline, and for the drift of features of models
+        that keep no counts of them; a `LocalExpertRegressor` does.
     y_train : array-like of shape (m,), optional
         Training targets. Climatology and drift of the target take what a
         `LocalExpertRegressor` keeps of its own targets, and these for other models.
