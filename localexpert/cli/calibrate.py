@@ -33,6 +33,7 @@ from localexpert.cli.probabilities import (
     tell_losses,
     write_beside,
 )
+from localexpert.cli.read_file import STDIN, name_input
 from localexpert.reporting.probabilities import report_calibration
 
 _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
@@ -75,9 +76,15 @@ examples:
 def run(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     inputs = [name for name in (options.table, options.new) if name is not None]
+    if inputs == [STDIN, STDIN]:
+        refuse("standard input can be one table only: the other must be a file")
+    if options.save == STDOUT:
+        refuse("--save must be a file")
     check_table_writable(options.out, inputs)
     if options.save is not None:
         check_writable(options.save, "--save", [*inputs, options.out])
+    if options.report == STDOUT:
+        refuse("--report must be a file")
     if options.report is not None:
         others = [name for name in (options.out, options.save) if name is not None]
         check_writable(options.report, "--report", [*inputs, *others])
@@ -87,13 +94,13 @@ def run(options: Any) -> None:
     out = table if options.new is None else read_with(options, options.new)
     refuse_clash(out, [CALIBRATED])
     calibrator = _make_calibrator(options)
-    with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
+    with refusing(f"cannot calibrate by {table.path}", TypeError, ValueError):
         fitted = clone(calibrator).fit(scores, y)
     if options.new is None or options.report is not None:
         answers = honest = _out_of_fold(calibrator, scores, y, options)
     if options.new is not None:
         new = read_scores(out, options, options.scale, _HINT)
-        what = f"cannot calibrate the scores of {options.new}"
+        what = f"cannot calibrate the scores of {out.path}"
         with refusing(what, TypeError, ValueError):
             answers = fitted.predict(new)
     if options.report is not None:
@@ -121,7 +128,8 @@ def _out_of_fold(
 
     What calibration changes is said on stderr, where scores can be scored.
     """
-    path, rarer = options.table, int(min(y.sum(), len(y) - y.sum()))
+    path = name_input(options.table)
+    rarer = int(min(y.sum(), len(y) - y.sum()))
     if rarer < 2:
         refuse(
             f"{path} must hold each label at least twice to be calibrated out of fold"
@@ -130,8 +138,9 @@ def _out_of_fold(
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.random_state)
     with refusing(f"cannot calibrate by {path}", TypeError, ValueError):
         answers: Float64Array = cross_val_predict(calibrator, scores, y, cv=folds)
+    what = repr(CALIBRATED) if options.new is None else options.report
     note(
-        f"{CALIBRATED!r} is out of fold: each row by a calibrator fitted on the other "
+        f"{what} is out of fold: each row by a calibrator fitted on the other "
         f"{n_folds - 1} of {n_folds} parts of {path}"
     )
     tell_losses(y, as_probabilities(scores, options.scale), answers)
@@ -149,8 +158,8 @@ def _write_report(
     before = as_probabilities(scores, options.scale)
     answers = {} if before is None else {"before": before}
     about = (
-        f"{options.score} of {os.path.basename(options.table)}, calibrated by "
-        f"{type(fitted).__name__}, each row by one that had not seen it"
+        f"{options.score} of {os.path.basename(name_input(options.table))}, "
+        f"calibrated by {type(fitted).__name__}, each row by one that had not seen it"
     )
     with refusing(f"cannot write --report {options.report!r}", OSError):
         answers["after"] = honest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ MISSING = frozenset(
 # float64 holds all whole numbers up to here, and not all beyond.
 LAST_WHOLE = 2**53
 _BOOLEANS = {"true": 1.0, "false": 0.0}
-_GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
 
 
 def load_pandas() -> Any:
@@ -56,19 +54,18 @@ class Dialect:
         Decimal mark.
     missing : tuple of str
         What stands for nothing besides the usual, in any case.
+    thousands : {"", ",", ".", " ", "'"}
+        Mark between groups of three digits; "" is to be found out.
     """
 
     decimal: str = "."
     missing: tuple[str, ...] = ()
+    thousands: str = ""
 
     @property
     def gaps(self) -> frozenset[str]:
         """All that stands for nothing, in small letters."""
         return MISSING.union(word.casefold() for word in self.missing)
-
-    def parse_numbers(self, texts: list[str]) -> list[float | None]:
-        """Return the number that each text is, or None."""
-        return [parse_number(text, self.decimal) for text in texts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +78,13 @@ class Numbers:
         NaN where missing or a word; may be infinite.
     is_word : ndarray of bool, shape (n,)
         Cells that hold something, but no number.
+    seen : str
+        What is said of numbers that are not plain, if there are any.
     """
 
     values: Float64Array
     is_word: NDArray[np.bool_]
+    seen: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,20 +127,12 @@ class Distinct:
         return Numbers(values[self.codes], is_word[self.codes])
 
 
-def read_numbers(cells: Cells, dialect: Dialect) -> Numbers:
-    """Read a column as numbers."""
-    plain = read_plain(cells, dialect)
-    if plain is not None:
-        return Numbers(plain, np.zeros(len(cells), dtype=bool))
-    return Distinct.of(cells, dialect).read(dialect.parse_numbers)
-
-
 def read_plain(cells: Cells, dialect: Dialect) -> Float64Array | None:
     """Return the numbers if all are finite or gaps: most columns are read in one go."""
     if cells.dtype != object:
         return cells
     joined = "".join(cells)
-    # What Python reads and `parse_number` does not, and what it reads otherwise.
+    # What Python reads and no table means, and what it reads otherwise.
     if "_" in joined or (dialect.decimal == "," and "." in joined):
         return None
     texts = cells
@@ -158,6 +150,14 @@ def read_plain(cells: Cells, dialect: Dialect) -> Float64Array | None:
     return None
 
 
+def spelled_gaps(cells: Cells, dialect: Dialect) -> set[str]:
+    """Return the texts in a column that stand for nothing, without empty ones."""
+    if cells.dtype != object:
+        return set()
+    is_gap = load_pandas().Series(cells, dtype=object).isin(_spellings(dialect))
+    return set(cells[is_gap.to_numpy()]) - {""}
+
+
 def _spellings(dialect: Dialect) -> list[str]:
     """Return what most often stands for nothing, letter by letter."""
     gaps = dialect.gaps
@@ -167,25 +167,6 @@ def _spellings(dialect: Dialect) -> list[str]:
 def parse_booleans(texts: list[str]) -> list[float | None]:
     """Return 1 for true and 0 for false."""
     return [_BOOLEANS.get(text.casefold()) for text in texts]
-
-
-def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return the number that a text is, or None.
-
-    With a decimal comma, dots between groups of three digits are left out.
-    """
-    if decimal == ",":
-        if _GROUPED.fullmatch(text):
-            text = text.replace(".", "")
-        text = text.replace(",", ".")
-    # Python reads 1_000 and nan, which no table means.
-    if "_" in text:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(number) else number
 
 
 def as_texts(cells: Cells) -> list[str]:

@@ -61,6 +61,8 @@ def _describe(rule: ColumnRule, found: ColumnSummary | None) -> dict[str, Any]:
         told["categories"] = list(rule.categories)
     if rule.kind == "date":
         told["format"] = rule.date_format
+    if rule.written.text:
+        told["written"] = rule.written.text
     if found is None:
         return told
     n_rows = int(found.counts.sum()) + found.n_missing
@@ -92,6 +94,8 @@ def _say(column: dict[str, Any]) -> str:
         ends = (column["least"], column["greatest"])
         low, high = (e if isinstance(e, str) else f"{e:.6g}" for e in ends)
         more = f", {low} to {high}"
+    if "written" in column:
+        kind += f" {column['written']}"
     missing = column.get("missing", 0.0)
     if missing:
         more += f"; {100.0 * missing:.2g} % missing"

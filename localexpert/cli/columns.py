@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,17 +17,33 @@ from localexpert.cli.cells import (
     Numbers,
     load_pandas,
     parse_booleans,
-    read_numbers,
     read_plain,
 )
-from localexpert.cli.console import count, warn
-from localexpert.cli.dates import ORDERS, date_parts, find_formats, read_dates
+from localexpert.cli.console import count, quote_name, warn
+from localexpert.cli.dates import (
+    ORDERS,
+    date_parts,
+    find_formats,
+    is_date,
+    is_short,
+    read_dates,
+)
+from localexpert.cli.number_formats import (
+    PLAIN,
+    NumberFormat,
+    find_format,
+    hint_at_format,
+    is_like_number,
+    read_numbers,
+)
 from localexpert.cli.raw_table import RawTable
 
 Kind: TypeAlias = Literal["number", "boolean", "date", "category", "dropped"]
 
 # From so many texts on, of which nine in ten differ, a column names its rows.
 _LEAST_NAMES, _SHARE_OF_NAMES = 20, 0.9
+# Fewer numbers in a row than this may follow each other by chance.
+_LEAST_IN_ORDER = 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,8 @@ class ColumnRule:
         Of a date, what varied in training besides the day.
     reason : str
         Why a column is dropped.
+    written : NumberFormat
+        Of a number, how it is written besides digits and decimal mark.
     """
 
     name: str
@@ -53,6 +72,7 @@ class ColumnRule:
     date_format: str = ""
     parts: tuple[str, ...] = ()
     reason: str = ""
+    written: NumberFormat = PLAIN
 
     def read(self, cells: Cells, dialect: Dialect) -> Numbers:
         """Return finite numbers, codes of categories, or days; NaN where missing.
@@ -60,15 +80,18 @@ class ColumnRule:
         A word is what the rule cannot read.
         """
         if self.kind == "number":
-            numbers = read_numbers(cells, dialect)
+            numbers = read_numbers(cells, dialect, self.written)
             infinite = np.isinf(numbers.values)
             values = np.where(infinite, np.nan, numbers.values)
-            return Numbers(values, numbers.is_word | infinite)
+            return Numbers(values, numbers.is_word | infinite, numbers.seen)
         texts = Distinct.of(cells, dialect)
         if self.kind == "boolean":
             return texts.read(parse_booleans)
         if self.kind == "date":
-            return texts.read(lambda words: read_dates(words, self.date_format))
+            days = texts.read(lambda words: read_dates(words, self.date_format))
+            seen = is_short(self.date_format) and not np.isnan(days.values).all()
+            said = f"as dates ({self.date_format}, 69 is 1969 and 68 is 2068)"
+            return replace(days, seen=said if seen else "")
         known = {value: float(code) for code, value in enumerate(self.categories)}
         return texts.read(lambda words: list(map(known.get, words)))
 
@@ -86,27 +109,42 @@ class ColumnRule:
 
 
 def learn_rule(
-    table: RawTable, name: str, dialect: Dialect, date_order: str | None
+    table: RawTable,
+    name: str,
+    dialect: Dialect,
+    date_order: str | None,
+    *,
+    as_category: bool = False,
 ) -> ColumnRule:
     """Find out what a column is; what is surprising is said on stderr."""
-    cells = table.columns[name]
-    plain = read_plain(cells, dialect)
+    cells, dialect = table.columns[name], table.dialect_of(name, dialect)
+    plain = None if as_category else read_plain(cells, dialect)
     if plain is not None:
         _warn_of_rounding(name, cells, plain)
-        return _number_rule(name, "number", plain)
+        return _number_rule(table, name, "number", plain)
     texts = Distinct.of(cells, dialect)
     n_held = int(np.sum(~texts.is_gap[texts.codes]))
+    complete = n_held == len(table)
+    if as_category:
+        return _category_rule(name, texts.words, complete=complete)
     # Dates come first: no date is a number, and most can be told at once.
-    rule = _date_rule(name, texts.words, date_order, complete=n_held == len(table))
+    rule = _date_rule(name, texts.words, date_order, complete=complete)
     if rule is not None:
         return rule
-    numbers = texts.read(dialect.parse_numbers)
-    if not numbers.is_word.any():
-        return _number_rule(name, "number", numbers.values)
+    written = find_format(texts.words, dialect)
+    if written is not None or not n_held:
+        written = written or PLAIN
+        values = read_numbers(cells, dialect, written).values
+        return _number_rule(table, name, "number", values, written)
     booleans = texts.read(parse_booleans)
     if not booleans.is_word.any():
-        return _number_rule(name, "boolean", booleans.values)
-    return _category_rule(table, name, texts.words, n_held, numbers)
+        return _number_rule(table, name, "boolean", booleans.values)
+    rule = _category_rule(name, texts.words, complete=complete)
+    if n_held >= _LEAST_NAMES and len(set(texts.words)) > _SHARE_OF_NAMES * n_held:
+        rule = ColumnRule(name, "dropped", reason="a different text in each row")
+    fate = "dropped" if rule.kind == "dropped" else "taken as a category"
+    _warn_of_words(table, name, texts, dialect, fate)
+    return rule
 
 
 def _warn_of_rounding(name: str, cells: Cells, values: Float64Array) -> None:
@@ -122,8 +160,23 @@ def _warn_of_rounding(name: str, cells: Cells, values: Float64Array) -> None:
             )
 
 
+def _warn_of_zeros(name: str, cells: Cells) -> None:
+    """Say so if whole numbers begin with zeros, as only the names of things do."""
+    texts = map(str.strip, cells)
+    first = next((t for t in texts if t[:1] == "0" and t[1:].isdecimal()), None)
+    if first is not None:
+        warn(
+            f"column {name!r} holds digits that begin with zeros, first {first!r}; it "
+            f"is read as numbers (--categories {quote_name(name)} keeps the digits)"
+        )
+
+
 def _number_rule(
-    name: str, kind: Literal["number", "boolean"], values: Float64Array
+    table: RawTable,
+    name: str,
+    kind: Literal["number", "boolean"],
+    values: Float64Array,
+    written: NumberFormat = PLAIN,
 ) -> ColumnRule:
     finite = np.isfinite(values)
     if not finite.any():
@@ -134,7 +187,15 @@ def _number_rule(
     if name.startswith("column ") and whole and len(np.unique(values)) == len(values):
         # As data frames are saved with their index.
         return ColumnRule(name, "dropped", reason="without a name, numbers the rows")
-    return ColumnRule(name, kind)
+    if whole and kind == "number":
+        if len(values) >= _LEAST_IN_ORDER and table.counts_rows(values):
+            warn(
+                f"column {name!r} numbers the rows; it is learned from all the same "
+                f"(--drop {quote_name(name)} leaves it out)"
+            )
+        if table.columns[name].dtype == object:
+            _warn_of_zeros(name, table.columns[name])
+    return ColumnRule(name, kind, written=written)
 
 
 def _date_rule(
@@ -143,7 +204,7 @@ def _date_rule(
     """Return the rule of a column of dates, None if it is none or ambiguous."""
     formats = find_formats(texts)
     if len(formats) > 1 and date_order is not None:
-        formats = [ORDERS[date_order]]
+        formats = [f for f in formats if f.startswith(ORDERS[date_order])]
     if len(formats) > 1:
         warn(
             f"column {name!r} may hold dates, but every one can be read day first and "
@@ -159,23 +220,44 @@ def _date_rule(
     return ColumnRule(name, "date", date_format=formats[0], parts=varying)
 
 
-def _category_rule(
-    table: RawTable, name: str, texts: list[str], n_held: int, numbers: Numbers
-) -> ColumnRule:
+def _warn_of_words(
+    table: RawTable, name: str, texts: Distinct, dialect: Dialect, fate: str
+) -> None:
+    """Say so of words that stand among numbers or dates, or are written like them."""
+    what: str = "numbers"
+    like: Callable[[str], bool] = is_like_number
+    if any(map(is_date, texts.words[:_LEAST_NAMES])):
+        what, like = "dates", is_date
+    found = texts.read(lambda words: [float(like(w)) or None for w in words])
+    n_words = int(found.is_word.sum())
+    n_found = int(np.sum(~np.isnan(found.values)))
+    if n_found == 0 or (what == "dates" and n_found < n_words):
+        return
+    if n_words:
+        row = int(np.argmax(found.is_word))
+        cure = f"--missing {table.show(name, row)} would take that word as a gap"
+        holds = f"{count(n_found, what[:-1])} and {count(n_words, 'word')}, first"
+    else:
+        if what == "dates" and len(find_formats(texts.words)) > 1:
+            return
+        form = PLAIN.within(dialect)
+        odd = texts.read(lambda words: list(map(form.parse, words))).is_word
+        row = int(np.argmax(odd))
+        word = texts.texts[texts.codes[row]]
+        cure = hint_at_format(texts.words, dialect, word) if what == "numbers" else ""
+        cure = cure or "write all of them in one way"
+        holds = f"{what} that cannot all be read in one way, as"
+    warn(
+        f"column {name!r} holds {holds} {table.show(name, row)} in {table.where(row)}; "
+        f"it is {fate} ({cure})"
+    )
+
+
+def _category_rule(name: str, texts: list[str], *, complete: bool) -> ColumnRule:
     """Return the rule of a column of words."""
-    n_numbers = int(np.sum(~np.isnan(numbers.values)))
-    if n_numbers:
-        row = int(np.argmax(numbers.is_word))
-        word = table.show(name, row)
-        warn(
-            f"column {name!r} holds {count(n_numbers, 'number')} and "
-            f"{count(int(numbers.is_word.sum()), 'word')}, first {word} in "
-            f"{table.where(row)}; it is taken as a category (--missing {word} would "
-            "take that word as a gap)"
-        )
     categories = tuple(sorted(set(texts)))
-    if len(categories) == 1 and n_held == len(table):
+    if not categories:
+        return ColumnRule(name, "dropped", reason="holds no value")
+    if len(categories) == 1 and complete:
         return ColumnRule(name, "dropped", reason="constant")
-    if n_held >= _LEAST_NAMES and len(categories) > _SHARE_OF_NAMES * n_held:
-        return ColumnRule(name, "dropped", reason="a different text in each row")
     return ColumnRule(name, "category", categories=categories)

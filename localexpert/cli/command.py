@@ -9,8 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from localexpert.cli.console import refuse
-from localexpert.cli.options import QUIET, Option, read_delimiter, read_gib
+from localexpert.cli.options import (
+    QUIET,
+    THOUSANDS,
+    Option,
+    read_delimiter,
+    read_encoding,
+    read_gib,
+)
 from localexpert.cli.packed import MOST_BYTES
+
+# How argparse begins to say that words are lacking.
+_REQUIRED = "the following arguments are required"
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -29,9 +39,14 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
         self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
+        # What the last list of several words has taken, and perhaps should not have.
+        self.took = "", ""
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""
+        option, words = self.took
+        if option and message.startswith((_REQUIRED, f"argument {option}:")):
+            message += f"; {option} took {words}: write lists with commas, or -- after"
         refuse(f"{message} (see {self.prog} --help)")
 
 
@@ -73,7 +88,7 @@ class Command:
         )
         parser.set_defaults(run=self.run)
         _add_options(parser, (QUIET, *self.options))
-        reading = "reading tables (CSV, gzipped CSV, Parquet)"
+        reading = "reading tables (CSV or Parquet, also packed; - is standard input)"
         tables = {reading: self._of_tables()} if self.reads_tables else {}
         for title, group in {**tables, **self.groups}.items():
             _add_options(parser.add_argument_group(title), group)
@@ -85,6 +100,10 @@ class Command:
         text = f"decimal mark, . or , (default: {self.decimal or 'as in training'})"
         marks = {"choices": (".", ","), "default": self.decimal, "metavar": "MARK"}
         yield "--decimal", text, marks
+        text = "mark between thousands, or its name: comma, point, blank, apostrophe"
+        yield "--thousands", f"{text} (default: found out)", THOUSANDS
+        text = "of text, such as cp1252 (default: UTF-8, or UTF-16 that says so)"
+        yield "--encoding", text, {"type": read_encoding, "metavar": "NAME"}
         text = f"GiB that packed tables may unpack to (default: {MOST_BYTES / 2**30:g})"
         size = {"type": read_gib, "default": MOST_BYTES, "metavar": "GIB"}
         yield "--max-unpacked", text, size

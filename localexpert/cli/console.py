@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,12 @@ def show_table(text: str) -> None:
 def list_names(names: Iterable[str]) -> str:
     """Return names in quotes, the first few of many."""
     return join_few([repr(name) for name in names])
+
+
+def quote_name(name: str) -> str:
+    """Return a name as it stands in a list of the command line."""
+    special = any(mark in name for mark in ',"\n\r') or name != name.strip()
+    return shlex.quote('"' + name.replace('"', '""') + '"' if special else name)
 
 
 def join_few(texts: list[str]) -> str:

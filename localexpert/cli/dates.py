@@ -16,7 +16,9 @@ _TIME = (
 )
 _DAY, _MONTH, _YEAR = r"(?P<d>\d{1,2})", r"(?P<m>\d{1,2})", r"(?P<y>\d{4})"
 _NAME = r"(?P<name>[A-Za-z]{3,9})\.?"
-# No years of two digits, and no dates without marks: those may be plain numbers.
+_SHORT = r"(?P<y>\d{2})"
+# No dates without marks: those may be plain numbers. Years of two digits only where
+# versions, sections of text and plain numbers do not look alike.
 _FORMATS = {
     name: re.compile(pattern + _TIME)
     for name, pattern in {
@@ -27,10 +29,16 @@ _FORMATS = {
         "month/day/year": rf"{_MONTH}(?P<mark>[-/]){_DAY}(?P=mark){_YEAR}",
         "day name year": rf"{_DAY}[ -]{_NAME}[ -],? ?{_YEAR}",
         "name day year": rf"{_NAME} {_DAY},? {_YEAR}",
+        "day.month.yy": rf"(?P<d>\d\d)\.(?P<m>\d\d)\.{_SHORT}",
+        "day/month/yy": rf"{_DAY}/{_MONTH}/{_SHORT}",
+        "month/day/yy": rf"{_MONTH}/{_DAY}/{_SHORT}",
+        "day name yy": rf"{_DAY}[ -]{_NAME}[ -]{_SHORT}",
     }.items()
 }
-# The two that one text may fit alike, by what the user calls them.
-ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year"}
+# How those begin that one text may fit alike, by what the user calls them.
+ORDERS = {"dmy": "day/", "mdy": "month/"}
+# The last year of two digits that is in this century, as POSIX has it.
+_PIVOT = 68
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
@@ -78,12 +86,12 @@ def parse_date(text: str, format_name: str) -> float | None:
     if match is None:
         return None
     found = match.groupdict()
-    month = found.get("m") or _number_month(found.get("name") or "")
+    year, month = found["y"], found.get("m") or _number_month(found.get("name") or "")
     hours = _read_hours(found)
     if hours is None:
         return None
     try:
-        day = date(int(found["y"]), int(month), int(found.get("d") or 1))
+        day = date(_full_year(year), int(month), int(found.get("d") or 1))
     except ValueError:
         return None
     return day.toordinal() - _EPOCH + hours / 24.0
@@ -96,6 +104,22 @@ def date_parts(days: Float64Array) -> dict[str, Float64Array]:
     hours = np.round(24.0 * (days - whole), 6)
     parts = (stamps.year, stamps.month, stamps.day_of_week, hours)
     return dict(zip(PARTS, (np.asarray(p, np.float64) for p in parts), strict=True))
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date in any format."""
+    return bool(find_formats([text]))
+
+
+def is_short(format_name: str) -> bool:
+    """Return whether years of a format have two digits."""
+    return format_name.endswith("yy")
+
+
+def _full_year(text: str) -> int:
+    """Return a year of four digits, or that of its last two, 1969 to 2068."""
+    year = int(text)
+    return year if len(text) > 2 else year + (2000 if year <= _PIVOT else 1900)
 
 
 def _number_month(name: str) -> int:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localexpert.cli.cells import load_pandas
-from localexpert.cli.console import count, list_names, refuse, warn
+from localexpert.cli.console import count, list_names, note, refuse, warn
+from localexpert.cli.foreign import cure_of
 from localexpert.cli.raw_table import RawTable
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -26,9 +27,10 @@ def parse_delimited(
     decimal: str,
     n_rows: int | None,
     wanted: Collection[str] | None,
+    encoding: str | None,
 ) -> Iterator[RawTable]:
     """Yield the table in the bytes of a file, so many rows at a time."""
-    data = _as_utf8(path, data)
+    data = _as_utf8(path, data, encoding)
     if delimiter is None:
         delimiter = _sniff_delimiter(data, decimal)
     header, places = _find_rows(path, data, delimiter)
@@ -64,25 +66,32 @@ def parse_delimited(
                 yield RawTable(path, columns, held, "line", repeated, tuple(names))
 
 
-def _as_utf8(path: str, data: bytes) -> bytes:
-    """Return text as UTF-8, out of UTF-8, or out of UTF-16 that says so."""
-    encoding = "utf-8-sig"
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
+def _as_utf8(path: str, data: bytes, encoding: str | None) -> bytes:
+    """Return text as UTF-8, out of an encoding, UTF-8, or UTF-16 that says so."""
+    marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    chosen = encoding or ("utf-16" if marked else "utf-8")
     try:
-        text = data.decode(encoding).lstrip("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        refuse(
-            f"{path} is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line}; "
-            "save it as UTF-8"
+        text = data.decode(chosen).lstrip("\ufeff")
+        coded = text.encode()
+    except UnicodeError as error:
+        cure = cure_of(path) or (
+            "give another --encoding"
+            if encoding
+            else "save it as UTF-8, or give --encoding (often cp1252)"
         )
+        where = ""
+        if isinstance(error, UnicodeDecodeError):
+            line = data.count(b"\n", 0, error.start) + 1
+            where = f": byte 0x{data[error.start]:02x} in line {line}"
+        name = "UTF-8" if chosen == "utf-8" else chosen
+        refuse(f"{path} is not {name} text{where}; {cure}")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        refuse(f"{path} is not a text file: a zero byte in line {line}")
+        cure = f"; {cure_of(path)}" if cure_of(path) else ""
+        refuse(f"{path} is not a text file: a zero byte in line {line}{cure}")
     if not text.strip():
         refuse(f"{path} is empty")
-    return text.encode()
+    return coded
 
 
 def _sniff_delimiter(data: bytes, decimal: str) -> str:
@@ -97,7 +106,11 @@ def _sniff_delimiter(data: bytes, decimal: str) -> str:
         return len(set(widths)) == 1 and widths[0] > 1, widths[0] if widths else 0
 
     choices = [mark for mark in _DELIMITERS if mark != decimal]
-    return max(choices, key=evenness)
+    best = max(choices, key=evenness)
+    if evenness(best)[0] or decimal not in _DELIMITERS:
+        return best
+    # Numbers with decimal commas may stand in quotes.
+    return max((best, decimal), key=evenness)
 
 
 def _find_rows(
@@ -127,6 +140,9 @@ def _find_rows(
         refuse(f"{path} is no proper table: {error} (line {reader.line_num})")
     if not any(lines):
         refuse(f"{path} has a header but no rows")
+    last = max(row for row, line in enumerate(lines) if line)
+    if n_blank := lines[1:last].count(0):
+        note(f"left out {count(n_blank, 'blank line')} of {path}")
     return header, np.array(lines, dtype=np.intp)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
 from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
 from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import write_out
+from localexpert.cli.read_file import name_input
 from localexpert.cli.schema import Schema
 from localexpert.cli.scores import lay_out_scores, score_both, without_infinities
 from localexpert.cli.targets import with_targets
@@ -46,7 +46,7 @@ def run(options: Any) -> None:
     if options.json:
         text = json.dumps({"rows": len(y), **without_infinities(scores)})
     else:
-        title = f"{count(len(y), 'row')} of {options.table}"
+        title = f"{count(len(y), 'row')} of {name_input(options.table)}"
         text = f"{title}\n\n{lay_out_scores(scores)}"
     write_out(f"{text}\n")
 
@@ -72,12 +72,14 @@ def read_rows(
     kept: dict[str, list[OutColumn]],
 ) -> tuple[Any, Float64Array]:
     """Return features and targets of the rows of a file that have one."""
-    dialect = Dialect(options.decimal, schema.missing)
+    dialect = schema.dialect(options.decimal, options.thousands)
     y: list[Float64Array] = []
     parts = read_parts_with(options, {target, *kept, *schema.features}, path)
-    tables = lay_aside(with_targets(parts, target, dialect, y), kept, dialect, "column")
-    frame = schema.frame(tables, options.decimal, known=[target, *kept])
-    return frame, np.concatenate(y)
+    written = schema.target_written
+    tables = with_targets(parts, target, dialect, y, written=written)
+    tables = lay_aside(tables, kept, dialect, "column")
+    marks = options.decimal, [target, *kept], options.thousands
+    return schema.frame(tables, *marks), np.concatenate(y)
 
 
 COMMAND = Command(

@@ -69,6 +69,7 @@ _COLUMNS: tuple[Option, ...] = (
     ("--weight", "how many rows each row stands for", COLUMN),
     ("--group", "rows of one group stay in one fold", COLUMN),
     ("--missing", "further gaps", NAMES),
+    ("--categories", "no numbers, though digits, such as zip codes", NAMES),
     ("--date-order", "of dates such as 03/04/2025", {"choices": tuple(ORDERS)}),
 )
 _read_smoothing = make_reader(
@@ -136,10 +137,12 @@ def run(options: Any) -> None:
         if not low < high:
             refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
     check_writable(options.out, "--out", [options.table])
-    dialect = Dialect(options.decimal, tuple(options.missing))
-    targets: list[Float64Array] = []
+    dialect = Dialect(options.decimal, tuple(options.missing), options.thousands or "")
     whole = read_with(options, options.table)
-    (table,) = with_targets([whole], options.target, dialect, targets, _LEAST_ROWS)
+    written = whole.find_format(options.target, "target", dialect)
+    targets: list[Float64Array] = []
+    how = options.target, dialect, targets, _LEAST_ROWS, written
+    (table,) = with_targets([whole], *how)
     (y,) = targets
     weight = _read_weight(table, options, dialect)
     groups = None
@@ -148,12 +151,19 @@ def run(options: Any) -> None:
         words = table.words(options.group, "group", dialect)
         groups = np.unique(words, return_inverse=True)[1]
     schema = Schema.learn(
-        table, options.target, _kept_out(table, options), dialect, options.date_order
+        table,
+        options.target,
+        _kept_out(table, options),
+        dialect,
+        options.date_order,
+        options.categories,
+        written,
     )
     frame = schema.frame([table], options.decimal)
+    _tell_of_commas(schema)
     model = _make_regressor(options)
     note(f"fitting {count(len(y), 'row')}, {count(frame.shape[1], 'feature')}")
-    with refusing(f"cannot learn from {options.table}", TypeError, ValueError):
+    with refusing(f"cannot learn from {table.path}", TypeError, ValueError):
         model.fit(frame, y, sample_weight=weight, groups=groups)
     climatology = Climatology.of(model, y, weight)
     origin = Origin.of(options.table, model, y, weight, climatology)
@@ -180,7 +190,8 @@ def _read_weight(
 ) -> Float64Array | None:
     if options.weight is None:
         return None
-    weight = table.numbers(options.weight, "weight", dialect)
+    written = table.find_format(options.weight, "weight", dialect)
+    weight = table.numbers(options.weight, "weight", dialect, written).values
     rule = f"weight {options.weight!r} must hold numbers from 0 on"
     table.refuse_if(~(weight >= 0.0), options.weight, rule)
     if not weight.any():
@@ -195,7 +206,21 @@ def _kept_out(table: RawTable, options: Any) -> list[str]:
     named = [options.weight, options.group, *options.drop]
     if options.target in named:
         refuse(f"target {options.target!r} cannot be weight, group or dropped as well")
+    for name in options.categories:
+        table.column(name, "column of categories")
+        if name in (options.target, *named):
+            refuse(
+                f"--categories must name columns to learn from, got {name!r}, which is "
+                "target, weight, group or dropped"
+            )
     return list(dict.fromkeys(name for name in named if name is not None))
+
+
+def _tell_of_commas(schema: Schema) -> None:
+    """Say what else commas between thousands may be, where nobody has said it."""
+    written = [schema.target_written, *(rule.written for rule in schema.used)]
+    if not schema.thousands and any(one.thousands == "," for one in written):
+        note("if these commas are decimal marks, say --decimal ,")
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:

@@ -25,7 +25,8 @@ POSITIVE: Option = (
 
 def read_scores(table: RawTable, options: Any, scale: str, hint: str) -> Float64Array:
     """Return the scores of all rows (n,); the hint says what else they may be."""
-    scores = table.numbers(options.score, "score", Dialect(options.decimal))
+    dialect = Dialect(options.decimal, thousands=options.thousands or "")
+    scores = table.numbers(options.score, "score", dialect).values
     score = f"score {options.score!r} must"
     table.refuse_if(np.isnan(scores), options.score, f"{score} not have gaps")
     if scale == "probability":

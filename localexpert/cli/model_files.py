@@ -8,7 +8,7 @@ from typing import Any
 from calibration.storage import StorageError
 from localexpert.cli.console import refuse, refusing
 from localexpert.cli.origin import Origin
-from localexpert.cli.read_file import read_bytes
+from localexpert.cli.read_file import STDIN, read_bytes
 from localexpert.cli.schema import Schema
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -55,6 +55,8 @@ def save_object(thing: Any, path: str, option: str) -> None:
 
 def load_object(path: str, what: str = "model of this package") -> Any:
     """Return whatever was saved to a file."""
+    if path == STDIN:
+        refuse("a model must be a file: only tables are read from standard input")
     read_bytes(path)  # says why a file cannot be opened in the words of other files
     with refusing(f"{path} is no sound {what}", StorageError):
         return load(path)

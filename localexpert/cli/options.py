@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import math
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from localexpert.cli.lists import list_of
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.read_file import read_parts, read_table
 
 # Name of an option or argument, its help, and what else argparse is to know of it.
 Option: TypeAlias = tuple[str, str | None, dict[str, Any]]
 
+_THOUSANDS = {"comma": ",", "point": ".", "blank": " ", "apostrophe": "'"}
 _DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
@@ -26,7 +29,7 @@ def show_bar(options: Any) -> int:
 def read_with(options: Any, path: str) -> RawTable:
     """Read a whole file as the options say."""
     how = options.delimiter, options.decimal
-    return read_table(path, *how, options.max_unpacked)
+    return read_table(path, *how, options.max_unpacked, options.encoding)
 
 
 def read_parts_with(
@@ -34,8 +37,13 @@ def read_parts_with(
 ) -> Iterator[RawTable]:
     """Read columns of a file, or the table of the options, part by part as they say."""
     how = options.delimiter, options.decimal
-    most, path = options.max_unpacked, path or options.table
-    return read_parts(path, *how, wanted=wanted, most=most)
+    return read_parts(
+        path or options.table,
+        *how,
+        wanted=wanted,
+        most=options.max_unpacked,
+        encoding=options.encoding,
+    )
 
 
 def make_reader(
@@ -64,20 +72,19 @@ def whole_number(least: int, **more: Any) -> dict[str, Any]:
     return {"type": read_count(least), "metavar": "N", **more}
 
 
-def read_names(text: str) -> list[str]:
-    """Return the names in a list with commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def read_levels(text: str) -> list[float]:
-    """Return increasing levels inside (0, 1) from a list with commas."""
-    return sorted({read_share(part) for part in text.split(",") if part.strip()})
+def _is_encoding(name: str) -> bool:
+    with suppress(LookupError):
+        return bool(codecs.lookup(name)._is_text_encoding)
+    return False
 
 
 read_delimiter = make_reader(
     lambda text: _DELIMITERS.get(text, text),
     lambda mark: len(mark) == 1 and mark not in '"\r\n\0',
     "must be one character or tab, got {}",
+)
+read_encoding = make_reader(
+    str, _is_encoding, "must be the name of an encoding such as cp1252, got {}"
 )
 read_finite = make_reader(float, math.isfinite, "must be a number, got {}")
 # Inside (0, 1).
@@ -93,10 +100,21 @@ read_gib = make_reader(
 # Of processors: positive, or -1 and below to leave some idle.
 read_jobs = make_reader(read_count(-(2**31)), bool, "must not be 0")
 
+THOUSANDS = {
+    "type": make_reader(
+        lambda text: _THOUSANDS.get(text, text),
+        lambda mark: mark in _THOUSANDS.values(),
+        f"must be one of {', '.join(_THOUSANDS)} or such a mark, got {{}}",
+    ),
+    "metavar": "MARK",
+}
 REQUIRED = {"required": True}
 FLAG = {"action": "store_true"}
 COLUMN = {"metavar": "COLUMN"}
-NAMES = {"type": read_names, "default": [], "metavar": "A,B"}
+NAMES = list_of("A,B")
+VALUES = list_of("V,V", read_finite)
+# In order, each once; none unless asked for.
+LEVELS = list_of("P,P", read_share, lambda levels: sorted(set(levels)), default=None)
 SEED = whole_number(0, dest="random_state", default=0)
 MODEL: Option = ("model", "a file that `localexpert fit` saved", {})
 QUIET: Option = ("--quiet", "no progress and no warnings, only errors", FLAG)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibration import __version__
 from calibration.typing import Float64Array
+from localexpert.cli.read_file import name_input
 from localexpert.cli.scores import ScoreTable, score_both
 from localexpert.distribution.below_zero import mass_below_zero
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -58,7 +59,7 @@ class Origin:
         rows, dist = model.fitted_rows_, model.oof_distribution_
         held = (np.ones(len(y)) if weight is None else weight)[rows]
         return cls(
-            os.path.basename(path),
+            os.path.basename(name_input(path)),
             len(y),
             _today(),
             __version__,

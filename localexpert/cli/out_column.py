@@ -20,6 +20,7 @@ from localexpert.cli.cells import (
     load_module,
     parse_booleans,
 )
+from localexpert.cli.number_formats import PLAIN
 from localexpert.cli.raw_table import RawTable
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -123,7 +124,7 @@ def _readings(words: list[str], dialect: Dialect) -> list[tuple[Sequence[Any], A
     flags = parse_booleans(words)
     if None not in flags:
         return [(list(map(bool, flags)), arrow.bool_())]
-    values = dialect.parse_numbers(words)
+    values = list(map(PLAIN.within(dialect).parse, words))
     # Beyond the last of them whole numbers would be rounded.
     fit = all(v is not None and abs(v) <= LAST_WHOLE for v in values)
     return [(values, arrow.float64())] if fit else []

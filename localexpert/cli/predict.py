@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
 from localexpert.cli.options import (
+    LEVELS,
     MODEL,
     NAMES,
-    read_finite,
-    read_levels,
+    VALUES,
     read_parts_with,
     read_share,
 )
@@ -35,7 +34,7 @@ probability of a greater value). Categories not met in training count as missing
 examples:
   localexpert predict houses.zip new.csv --out forecasts.csv
   localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \\
-      --interval .9 --exceed 100 200 --out forecasts.csv
+      --interval .9 --exceed 100,200 --out forecasts.csv
   localexpert predict houses.zip new.csv | head
 """
 _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
@@ -48,9 +47,10 @@ def run(options: Any) -> None:
     options.decimal = options.decimal or model.schema.decimal
     parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
     wanted = {*parts, *model.schema.features}
-    dialect = Dialect(options.decimal, model.schema.missing)
+    dialect = model.schema.dialect(options.decimal, options.thousands)
     tables = lay_aside(read_parts_with(options, wanted), parts, dialect)
-    frame = model.schema.frame(tables, options.decimal, known=parts)
+    marks = options.decimal, parts, options.thousands
+    frame = model.schema.frame(tables, *marks)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
     clash = sorted(set(parts) & set(forecasts))
@@ -104,18 +104,14 @@ COMMAND = Command(
             "--quantiles",
             "levels between 0 and 1 (default, if nothing else is asked for: "
             f"{','.join(map(str, _DEFAULT_LEVELS))})",
-            {"type": read_levels, "metavar": "P,P"},
+            LEVELS,
         ),
         (
             "--interval",
             "central interval of mass P",
             {"type": read_share, "metavar": "P"},
         ),
-        (
-            "--exceed",
-            "probabilities of more than these values",
-            {"type": read_finite, "nargs": "+", "default": [], "metavar": "V"},
-        ),
+        ("--exceed", "probabilities of more than these values", VALUES),
         ("--keep", "columns to copy", NAMES),
     ),
 )

@@ -14,11 +14,18 @@ from localexpert.cli.cells import (
     Cells,
     Dialect,
     Distinct,
+    Numbers,
     as_texts,
-    parse_number,
-    read_numbers,
+    read_plain,
 )
 from localexpert.cli.console import list_names, refuse
+from localexpert.cli.number_formats import (
+    PLAIN,
+    NumberFormat,
+    find_format,
+    hint_at_format,
+    read_numbers,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +47,10 @@ class RawTable:
         Of all columns, where only some have been read.
     own : dict of str to pyarrow.ChunkedArray
         Columns as they were, of a file that knows types.
+    pointed : set of str
+        Columns of texts with decimal points, whatever else is said of the file.
+    rows : ndarray of int, shape (n,), optional
+        Which rows of the file these are; None is all of them.
     """
 
     path: str
@@ -49,6 +60,8 @@ class RawTable:
     repeated: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     own: dict[str, Any] = field(default_factory=dict)
+    pointed: frozenset[str] = frozenset()
+    rows: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -56,7 +69,20 @@ class RawTable:
     def take(self, rows: NDArray[np.intp]) -> RawTable:
         """Return some rows, which keep their places in the file."""
         columns = {name: cells[rows] for name, cells in self.columns.items()}
-        return replace(self, columns=columns, places=self.places[rows], own={})
+        old = np.arange(len(self)) if self.rows is None else self.rows
+        places = self.places[rows]
+        return replace(self, columns=columns, places=places, rows=old[rows], own={})
+
+    def dialect_of(self, name: str, dialect: Dialect) -> Dialect:
+        """Return how a column of the file writes its values."""
+        if name in self.pointed:
+            return replace(dialect, decimal=".", thousands="")
+        return dialect
+
+    def counts_rows(self, values: Float64Array) -> bool:
+        """Return whether values are the numbers of the rows, from any number on."""
+        rows = np.arange(len(self)) if self.rows is None else self.rows
+        return len(rows) > 0 and bool(np.all(values - values[0] == rows - rows[0]))
 
     def where(self, row: int) -> str:
         """Return where in the file a row is."""
@@ -81,17 +107,31 @@ class RawTable:
             )
         return self.columns[name]
 
-    def numbers(self, name: str, role: str, dialect: Dialect) -> Float64Array:
-        """Return a column that must hold finite numbers or gaps (NaN), shape (n,)."""
-        numbers = read_numbers(self.column(name, role), dialect)
+    def find_format(self, name: str, role: str, dialect: Dialect) -> NumberFormat:
+        """Return how the numbers of a column are written, if they are in one way."""
+        cells, dialect = self.column(name, role), self.dialect_of(name, dialect)
+        if read_plain(cells, dialect) is not None:
+            return PLAIN
+        return find_format(Distinct.of(cells, dialect).words, dialect) or PLAIN
+
+    def numbers(
+        self, name: str, role: str, dialect: Dialect, written: NumberFormat = PLAIN
+    ) -> Numbers:
+        """Return a column that must hold finite numbers of a format, or gaps."""
+        cells, dialect = self.column(name, role), self.dialect_of(name, dialect)
+        numbers = read_numbers(cells, dialect, written)
         wrong = numbers.is_word | np.isinf(numbers.values)
         hint = ""
-        if wrong.any() and dialect.decimal == ".":
-            text = self.show(name, int(np.argmax(wrong)))[1:-1]
-            if parse_number(text, ",") is not None:
-                hint = "; if that is a number with a decimal comma, say --decimal ,"
-        self.refuse_if(wrong, name, f"{role} {name!r} must hold finite numbers", hint)
-        return numbers.values
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            (cell,) = as_texts(cells[row : row + 1])
+            words = Distinct.of(cells, dialect).words
+            hint = hint_at_format(words, dialect, cell.strip())
+        rule = f"{role} {name!r} must hold finite numbers"
+        if written.text:
+            rule += f" {written.text}"
+        self.refuse_if(wrong, name, rule, hint and f"; {hint}")
+        return numbers
 
     def refuse_if(
         self, wrong: NDArray[np.bool_], name: str, rule: str, hint: str = ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Collection, Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import numpy as np
 from localexpert.cli.cells import LAST_WHOLE, Cells, load_module, load_pandas
 from localexpert.cli.console import refuse, refusing
 from localexpert.cli.delimited import parse_delimited
-from localexpert.cli.packed import MOST_BYTES, refuse_size, unzip
+from localexpert.cli.foreign import refuse_foreign
+from localexpert.cli.packed import MOST_BYTES, refuse_size, unpack
 from localexpert.cli.raw_table import RawTable
 
+#: The name of standard input.
+STDIN = "-"
 # Rows that are held as texts at once where the columns are known already.
 _PART = 100_000
 
@@ -23,9 +28,11 @@ def read_table(
     delimiter: str | None = None,
     decimal: str = ".",
     most: float = MOST_BYTES,
+    encoding: str | None = None,
 ) -> RawTable:
     """Return the whole table of a file."""
-    return next(read_parts(path, delimiter, decimal, None, most=most))
+    how = delimiter, decimal, None, None, most, encoding
+    return next(read_parts(path, *how))
 
 
 def read_parts(
@@ -35,27 +42,46 @@ def read_parts(
     n_rows: int | None = _PART,
     wanted: Collection[str] | None = None,
     most: float = MOST_BYTES,
+    encoding: str | None = None,
 ) -> Iterator[RawTable]:
-    """Yield the table of a CSV file, plain or gzipped, or of a Parquet file, in parts.
+    """Yield the table of a CSV or Parquet file, plain or packed, in parts.
 
     A part of a CSV file has so many rows, without the blank lines among them, and of
     columns those that are wanted, or all. A packed file must not have more than `most`
-    bytes when it is unpacked.
+    bytes when it is unpacked. Texts are in UTF-8, or in the encoding.
     """
-    data = read_bytes(path)
-    if data[:2] == b"\x1f\x8b":
-        data = unzip(path, data, most)
+    data = unpack(name_input(path), read_bytes(path), most)
+    path = name_input(path)
     if data[:4] == b"PAR1":
         return iter([_read_parquet(path, data, most)])
-    if data[:4] == b"PK\x03\x04":
-        refuse(f"{path} is a zip or Excel file; save the table as CSV or Parquet")
-    return parse_delimited(path, data, delimiter, decimal, n_rows, wanted)
+    refuse_foreign(path, data)
+    how = delimiter, decimal, n_rows, wanted, encoding
+    return parse_delimited(path, data, *how)
+
+
+def name_input(path: str) -> str:
+    """Return what messages call a file, which may be standard input."""
+    return "standard input" if path == STDIN else path
 
 
 def read_bytes(path: str) -> bytes:
     """Return the bytes of a file, or say why they cannot be read."""
+    if path == STDIN:
+        return _read_stdin()
     with refusing(f"cannot read {path!r}", OSError, ValueError), open(path, "rb") as f:
         return f.read()
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None or sys.stdin.closed:
+        refuse("cannot read standard input: it is closed")
+    if sys.stdin.isatty():
+        refuse(
+            "standard input is a terminal; send it a table, as in "
+            "`zcat table.csv.gz | localexpert COMMAND ... -`"
+        )
+    with refusing("cannot read standard input", OSError, ValueError):
+        return sys.stdin.buffer.read()
 
 
 def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
@@ -88,7 +114,13 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
         columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
     # What pandas makes its index of is no column.
     own = {name: arrow[name] for name in names if name in arrow.column_names}
-    return RawTable(path, columns, np.arange(1, len(frame) + 1), "row", own=own)
+    pointed = frozenset(
+        name
+        for name, column in zip(names, frame.items(), strict=True)
+        if isinstance(next(iter(column[1].dropna()), None), Decimal)
+    )
+    rows = np.arange(1, len(frame) + 1)
+    return RawTable(path, columns, rows, "row", pointed=pointed, own=own)
 
 
 def _read_column(column: Any) -> Cells:

@@ -21,6 +21,7 @@ from localexpert.cli.options import (
 )
 from localexpert.cli.out_column import OutColumn
 from localexpert.cli.output import STDOUT, check_writable
+from localexpert.cli.read_file import STDIN, name_input
 from localexpert.reporting import report
 from localexpert.reporting.columns import MISSING
 
@@ -54,6 +55,8 @@ def run(options: Any) -> None:
     """Load the model, read the tables, write the report."""
     if options.out == STDOUT:
         refuse("--out of report must be a file")
+    if options.table == options.train == STDIN:
+        refuse("standard input can be one table only: give a file after --train")
     inputs = [options.model, options.table, options.train]
     check_writable(options.out, "--out", [name for name in inputs if name])
     named = dict.fromkeys([*options.groups, *([options.id] if options.id else [])])
@@ -81,7 +84,7 @@ def run(options: Any) -> None:
             title=options.title,
             target_name=model.schema.target,
             unit=options.unit,
-            source=os.path.basename(options.table),
+            source=os.path.basename(name_input(options.table)),
             pdf_friendly=options.pdf_friendly,
             verbose=show_bar(options),
             **more,

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import Dialect, Numbers, load_pandas
+from localexpert.cli.cells import Dialect, Numbers, load_pandas, spelled_gaps
 from localexpert.cli.columns import ColumnRule, learn_rule
 from localexpert.cli.console import count, join_few, list_names, note, refuse, warn
+from localexpert.cli.number_formats import PLAIN, NumberFormat
 from localexpert.cli.raw_table import RawTable
 
 
@@ -30,6 +31,10 @@ class Schema:
         What stands for nothing besides the usual.
     decimal : {".", ","}
         Decimal mark of the training file.
+    thousands : {"", ",", ".", " ", "'"}
+        Mark between thousands of the training file, where the user named it.
+    target_written : NumberFormat
+        How the numbers of the target are written.
     """
 
     target: str
@@ -37,6 +42,8 @@ class Schema:
     others: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     decimal: str = "."
+    thousands: str = ""
+    target_written: NumberFormat = PLAIN
 
     @classmethod
     def learn(
@@ -46,13 +53,19 @@ class Schema:
         others: Collection[str],
         dialect: Dialect,
         date_order: str | None = None,
+        categories: Collection[str] = (),
+        written: NumberFormat = PLAIN,
     ) -> Schema:
-        """Find out what each column is; what is dropped is said on stderr."""
+        """Find out what each column is; what is dropped is said on stderr.
+
+        Those among `categories` are no numbers; the target is, `written` as it is.
+        """
         rules = tuple(
-            learn_rule(table, name, dialect, date_order)
+            learn_rule(table, name, dialect, date_order, as_category=name in categories)
             for name in table.columns
             if name != target and name not in others
         )
+        _note_gaps(table, [rule.name for rule in rules], dialect)
         by_reason: dict[str, list[str]] = {}
         for rule in rules:
             if rule.kind == "dropped":
@@ -61,7 +74,12 @@ class Schema:
             warn(f"dropped ({reason}): {list_names(names)}")
         if not any(rule.kind != "dropped" for rule in rules):
             refuse(f"{table.path} has no column to learn {target!r} from")
-        return cls(target, rules, tuple(others), dialect.missing, dialect.decimal)
+        marks = dialect.missing, dialect.decimal, dialect.thousands
+        return cls(target, rules, tuple(others), *marks, written)
+
+    def dialect(self, decimal: str, thousands: str | None = None) -> Dialect:
+        """Return how a file writes its values."""
+        return Dialect(decimal, self.missing, thousands or self.thousands)
 
     @property
     def used(self) -> tuple[ColumnRule, ...]:
@@ -74,14 +92,22 @@ class Schema:
         return [rule.name for rule in self.used]
 
     def frame(
-        self, tables: Iterable[RawTable], decimal: str, known: Collection[str] = ()
+        self,
+        tables: Iterable[RawTable],
+        decimal: str,
+        known: Collection[str] = (),
+        thousands: str | None = None,
     ) -> Any:
         """Return the features of all parts of a file as one data frame."""
-        parts = list(self.frames(tables, decimal, known))
+        parts = list(self.frames(tables, decimal, known, thousands))
         return load_pandas().concat(parts, ignore_index=True)
 
     def frames(
-        self, tables: Iterable[RawTable], decimal: str, known: Collection[str] = ()
+        self,
+        tables: Iterable[RawTable],
+        decimal: str,
+        known: Collection[str] = (),
+        thousands: str | None = None,
     ) -> Iterator[Any]:
         """Yield the features of each part of a file as a data frame of shape (n, p).
 
@@ -89,7 +115,7 @@ class Schema:
         columns that the model does not know are told of, but for those in `known`.
         """
         pandas = load_pandas()
-        dialect = Dialect(decimal, self.missing)
+        dialect = self.dialect(decimal, thousands)
         unread = [_Unread(rule) for rule in self.used]
         table = None
         for table in tables:
@@ -97,7 +123,8 @@ class Schema:
             frame: dict[str, Any] = {}
             for tally in unread:
                 rule = tally.rule
-                column = rule.read(table.columns[rule.name], dialect)
+                how = table.dialect_of(rule.name, dialect)
+                column = rule.read(table.columns[rule.name], how)
                 tally.add(table, column)
                 for wanted, values in rule.features(column.values).items():
                     name = wanted
@@ -128,19 +155,29 @@ class Schema:
             )
 
 
+def _note_gaps(table: RawTable, names: list[str], dialect: Dialect) -> None:
+    """Say which words of a file are taken for nothing."""
+    found = [spelled_gaps(table.columns[name], dialect) for name in names]
+    n_columns = sum(map(bool, found))
+    if n_columns:
+        words = list_names(sorted(set().union(*found)))
+        note(f"read as gaps in {count(n_columns, 'column')}: {words}")
+
+
 class _Unread:
     """Cells that a rule could not read, over all parts of a file."""
 
     def __init__(self, rule: ColumnRule) -> None:
         self.rule = rule
         self.n_cells = self.n_read = 0
-        self.first = ""
+        self.first = self.seen = ""
 
     def add(self, table: RawTable, column: Numbers) -> None:
         """Count those of one part."""
         if not self.n_cells and column.is_word.any():
             row = int(np.argmax(column.is_word))
             self.first = f"{table.show(self.rule.name, row)} in {table.where(row)}"
+        self.seen = self.seen or column.seen
         self.n_cells += int(column.is_word.sum())
         self.n_read += int(np.sum(~np.isnan(column.values)))
 
@@ -148,7 +185,8 @@ class _Unread:
         """Refuse a column of another kind: it holds values, none of them readable."""
         rule = self.rule
         if self.n_cells and not self.n_read and rule.kind != "category":
-            kinds = {"number": "numbers", "boolean": "true or false"}
+            numbers = f"numbers {rule.written.text}".strip()
+            kinds = {"number": numbers, "boolean": "true or false"}
             want = kinds.get(rule.kind, f"dates ({rule.date_format})")
             refuse(
                 f"column {rule.name!r} must hold {want} as in training, "
@@ -159,13 +197,18 @@ class _Unread:
 def _tell(unread: list[_Unread]) -> None:
     """Say which cells are taken as missing, or refuse their column."""
     found: dict[str, list[str]] = {}
+    seen: dict[str, list[str]] = {}
     for tally in unread:
         tally.check()
+        if tally.seen:
+            seen.setdefault(tally.seen, []).append(tally.rule.name)
         if tally.n_cells:
             what = "values that are not finite numbers or dates as in training"
             if tally.rule.kind == "category":
                 what = "categories not met in training"
             shown = f"{tally.rule.name!r} ({count(tally.n_cells, 'row')})"
             found.setdefault(what, []).append(shown)
+    for said, names in seen.items():
+        note(f"read {said}: {list_names(names)}")
     for what, columns in found.items():
         warn(f"{what}, taken as missing: {join_few(columns)}")

@@ -8,7 +8,8 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
-from localexpert.cli.console import count, refuse, warn
+from localexpert.cli.console import count, note, refuse, warn
+from localexpert.cli.number_formats import PLAIN, NumberFormat
 from localexpert.cli.raw_table import RawTable
 
 
@@ -18,11 +19,13 @@ def with_targets(
     dialect: Dialect,
     found: list[Float64Array],
     least: int = 1,
+    written: NumberFormat = PLAIN,
 ) -> Iterator[RawTable]:
     """Yield the rows that have a target; the targets are appended to `found`."""
-    path, n_rows, n_found = "", 0, 0
+    path, n_rows, n_found, seen = "", 0, 0, ""
     for table in tables:
-        y = table.numbers(name, "target", dialect)
+        numbers = table.numbers(name, "target", dialect, written)
+        y, seen = numbers.values, seen or numbers.seen
         rows = np.flatnonzero(~np.isnan(y))
         path, n_rows, n_found = table.path, n_rows + len(y), n_found + len(rows)
         if len(rows):
@@ -35,5 +38,7 @@ def with_targets(
         )
     if not n_found:
         refuse(f"{path} has no row with a target {name!r}")
+    if seen:
+        note(f"target {name!r} is read {seen}")
     if n_found < n_rows:
         warn(f"left out {count(n_rows - n_found, 'row')} without a target {name!r}")

@@ -10,9 +10,8 @@ from localexpert.cli.cells import (
     Distinct,
     as_texts,
     parse_booleans,
-    parse_number,
-    read_numbers,
 )
+from localexpert.cli.number_formats import PLAIN, read_numbers
 
 
 def texts(*cells):
@@ -28,7 +27,8 @@ def texts(*cells):
         ("1,5", ",", 1.5),
         ("1.234.567,5", ",", 1234567.5),
         ("-1.234", ",", -1234.0),
-        ("1.23", ",", 1.23),
+        ("1.23", ",", None),
+        ("0.123", ",", None),
         ("-inf", ".", -math.inf),
         ("1,5", ".", None),
         ("1_000", ".", None),
@@ -39,19 +39,19 @@ def texts(*cells):
     ],
 )
 def test_numbers(text, decimal, number):
-    assert parse_number(text, decimal) == number
+    assert PLAIN.within(Dialect(decimal)).parse(text) == number
 
 
 def test_gaps_and_words_of_a_column():
     cells = texts("1", " 2.5 ", "", "NA", "n/a", "?", "-", "None", "gone", "word")
-    numbers = read_numbers(cells, Dialect(missing=("Gone",)))
+    numbers = read_numbers(cells, Dialect(missing=("Gone",)), PLAIN)
     np.testing.assert_array_equal(numbers.values, [1.0, 2.5, *[np.nan] * 8])
     assert numbers.is_word.tolist() == [False] * 9 + [True]
 
 
 def test_numbers_of_a_typed_file_are_taken_as_they_are(frozen):
     values = frozen([1.0, np.nan])
-    assert read_numbers(values, Dialect()).values is values
+    assert read_numbers(values, Dialect(), PLAIN).values is values
 
 
 def test_booleans():
@@ -73,8 +73,8 @@ def test_texts_of_numbers_are_what_a_csv_would_hold():
 
 
 def test_columns_that_only_python_reads_as_numbers():
-    read = read_numbers(texts("1_000", "2"), Dialect())
+    read = read_numbers(texts("1_000", "2"), Dialect(), PLAIN)
     assert read.is_word.tolist() == [True, False]
-    read = read_numbers(texts("inf", "2", "nan"), Dialect())
+    read = read_numbers(texts("inf", "2", "nan"), Dialect(), PLAIN)
     np.testing.assert_array_equal(read.values, [np.inf, 2.0, np.nan])
     assert not read.is_word.any()

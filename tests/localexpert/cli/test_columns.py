@@ -29,7 +29,7 @@ def learn(cells, order=None, name="c", missing=()):
         (["a", "a", ""], "category"),
         (["2024-01-01", "", "2024-01-02"], "date"),
         (["13/01/2024", "01/02/2024"], "date"),
-        (["2024-01-01", "soon"], "category"),
+        (["2024-01-01", "soon", "late"], "category"),
         ([f"n{i}" for i in range(19)], "category"),
         (np.array([1.0, np.nan, 2.0]), "number"),
     ],
@@ -83,6 +83,40 @@ def test_dates_that_may_be_of_either_order(capsys):
     assert learn(cells, "mdy").date_format == "month/day/year"
     assert learn([*cells, "31/12/2025"], "mdy").date_format == "day/month/year"
     assert capsys.readouterr().err == ""
+
+
+def test_short_dates(capsys):
+    cells = ["03/04/25", "05/06/24"]
+    assert learn(cells).kind == "category"
+    assert "day first and month first" in capsys.readouterr().err
+    assert learn(cells, "dmy").date_format == "day/month/yy"
+    rule = learn(cells, "mdy")
+    assert rule.date_format == "month/day/yy"
+    read = rule.read(as_cells(["03/04/25", "2025-03-04"]), Dialect())
+    assert read.seen == "as dates (month/day/yy, 69 is 1969 and 68 is 2068)"
+    assert read.is_word.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ["2024-01-01", "2024-01-02", "soon"],
+            "holds 2 dates and 1 word, first 'soon'",
+        ),
+        (
+            ["2024-01-01", "01.02.2024"],
+            "holds dates that cannot all be read in one way",
+        ),
+        (["1,234", "2,345", "sold"], "holds 2 numbers and 1 word, first 'sold'"),
+        (["5%", "6"], "as '5%' in line 2 of t.csv; it is taken as a category (write %"),
+        (["$5", "€6"], "(its column must have one unit, and has $, €)"),
+        (["1 234", "1,234"], "(write all of them in one way)"),
+    ],
+)
+def test_columns_that_are_nearly_numbers_or_dates(cells, message, capsys):
+    assert learn(cells).kind == "category"
+    assert message in capsys.readouterr().err
 
 
 def test_parts_of_dates_are_those_that_vary():

@@ -53,6 +53,7 @@ class TestFit:
         code, out, lines = run("fit", houses / "train.csv", *words)
         assert (code, out) == (0, "")
         assert lines == [
+            "localexpert: read as gaps in 1 column: 'NA'",
             "localexpert: warning: dropped (a different text in each row): 'id'",
             "localexpert: warning: dropped (holds no value): 'empty'",
             "localexpert: warning: dropped (constant): 'const'",

@@ -46,13 +46,40 @@ def test_formats(text, moment):
 @pytest.mark.parametrize(
     "text",
     [
-        *("20240229", "2023-02-29", "2024-13-01", "1/2/24", "3.5.24", "0000-01-01"),
+        *("20240229", "2023-02-29", "2024-13-01", "1-2-24", "3.5.24", "0000-01-01"),
         *("12.5", "2024", "10:30", "2024-02-29T25:00", "2024-02-29 13:00 pm"),
         *("2024-02/29", "29 Foo 2024", "", "yesterday", "2024-00", "2024-02-29T10:99"),
     ],
 )
 def test_what_is_no_date(text):
     assert find_formats([text]) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "format_name", "first"),
+    [
+        (["31.12.24", "01.02.69"], "day.month.yy", dt.date(2024, 12, 31)),
+        (["1/2/68", "31/12/99"], "day/month/yy", dt.date(2068, 2, 1)),
+        (["1/2/70", "12/31/99"], "month/day/yy", dt.date(1970, 1, 2)),
+        (["05-Mar-24", "6-may-25"], "day name yy", dt.date(2024, 3, 5)),
+        (["29.02.00 18:00"], "day.month.yy", dt.date(2000, 2, 29)),
+    ],
+)
+def test_years_of_two_digits(texts, format_name, first):
+    assert find_formats(texts) == [format_name]
+    days = np.floor(read_dates(texts, format_name)[0])
+    assert days == first.toordinal() - dt.date(1970, 1, 1).toordinal()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        *(["1.2.24"], ["01.02.24", "01.02.2024"], ["31/12/24", "12/31/24"]),
+        *(["05-03-24"], ["1.10.12", "1.2.3"], ["30.02.24"]),
+    ],
+)
+def test_what_may_be_no_date_with_a_short_year(texts):
+    assert find_formats(texts) == []
 
 
 def test_the_order_of_day_and_month_comes_from_all_rows():

@@ -33,6 +33,13 @@ def test_delimiters_and_line_ends(read, mark, end):
     assert table.places.tolist() == [2, 3]
 
 
+def test_a_decimal_comma_is_a_delimiter_where_nothing_else_is(read):
+    table = read(b'a,b\n"1,5",2\n3,"4,5"\n', decimal=",")
+    assert columns_of(table) == {"a": ["1,5", "3"], "b": ["2", "4,5"]}
+    assert columns_of(read(b"a\n1,5\n2,5\n", decimal=",")) == {"a": ["1,5", "2,5"]}
+    assert columns_of(read(b"a.b\n1.5\n2.5\n")) == {"a.b": ["1.5", "2.5"]}
+
+
 def test_a_decimal_comma_is_no_delimiter(read):
     table = read(b"a;b\n1,5;2,5\n3,5;4,5\n", decimal=",")
     assert columns_of(table) == {"a": ["1,5", "3,5"], "b": ["2,5", "4,5"]}
@@ -108,7 +115,7 @@ def test_names_become_different(read, capsys):
         (b"a,b\n1,\0\n", "is not a text file: a zero byte in line 2"),
         (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "is a damaged gzip file"),
         (b"\x1f\x8bnothing", "is a damaged gzip file"),
-        (b"PK\x03\x04....", "is a zip or Excel file"),
+        (b"PK\x03\x04....", "is a damaged zip file"),
         (b"a,b\n1," + b"x" * 140_000, "is no proper table: field larger"),
     ],
 )

@@ -127,6 +127,7 @@ def test_parts_of_a_file_are_read_as_the_whole_is(write, capsys):
     rows += [[f"2024-01-{i + 1:02d}", "abc"[i % 3], str(i), str(i)] for i in range(9)]
     path = write(rows)
     schema = Schema.learn(read_table(path), "y", [], Dialect())
+    assert "column 'x' numbers the rows" in capsys.readouterr().err
     rows[2][1], rows[8][1], rows[5][2] = "new", "newer", "many"
     path = write(rows, "new.csv")
     frames = list(schema.frames(read_parts(path, None, ".", 4), "."))
