@@ -12,7 +12,6 @@ from localexpert._validation import (
     check_array,
     check_integer,
     format_number,
-    plain_label,
 )
 from localexpert.plots.canvas import check_labels, name_of, new_axes
 
