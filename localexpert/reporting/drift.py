@@ -12,7 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.reporting.columns import Column
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import SIGNIFICANT, Finding, adjust_holm, show_p
-from localexpert.reporting.markup import show
+from localexpert.reporting.markup import count, show
 from localexpert.reporting.training import recall_reader
 
 # Distances of distributions that are too small to matter, however significant.
@@ -81,7 +81,7 @@ def find_unseen(evidence: Evidence) -> list[Finding]:
         if rows:
             shown = ", ".join(repr(str(value)) for value in unseen[:3])
             more = ", ..." if len(unseen) > 3 else ""
-            told.append(f"{evidence.names[j]}: {shown}{more} ({rows:,} rows)")
+            told.append(f"{evidence.names[j]}: {shown}{more} ({count(rows, 'row')})")
     if not told:
         return []
     text = f"Categories that training has not met: {_list(told)}."

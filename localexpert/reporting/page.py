@@ -20,9 +20,12 @@ from localexpert.reporting.examples import write_examples, write_risk
 from localexpert.reporting.features import measure_importance, write_importance
 from localexpert.reporting.findings import render_findings
 from localexpert.reporting.groups import choose_groupings, write_groups
+from localexpert.reporting.judgement import judge
 from localexpert.reporting.limits import find_limits
 from localexpert.reporting.markup import (
     Markup,
+    Section,
+    contents,
     count,
     element,
     join,
@@ -174,8 +177,9 @@ def report(
     groupings = choose_groupings(evidence, groups, order)
     boosting, why_not = score_boosting(evidence)
     findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]
+    judgement = judge(evidence)
     parts = [
-        write_summary(evidence, boosting),
+        write_summary(evidence, subject, judgement, boosting),
         section(
             "Warnings and notes",
             paragraph(
@@ -184,12 +188,12 @@ def report(
             render_findings(findings),
         ),
         write_scores(evidence, boosting, why_not),
-        write_calibration(evidence),
+        write_calibration(evidence, subject, judgement),
         write_groups(evidence, groupings),
         write_risk(evidence, subject),
         write_examples(evidence, subject, order),
         write_importance(evidence, importance),
-        write_choices(evidence),
+        write_choices(evidence, subject, expanded=pdf_friendly),
     ]
     page = _lay_out(subject, evidence, parts, paper=pdf_friendly)
     write_whole(target, page)
@@ -197,7 +201,7 @@ def report(
 
 
 def _lay_out(
-    subject: Subject, evidence: Evidence, parts: list[Markup], *, paper: bool
+    subject: Subject, evidence: Evidence, parts: list[Section], *, paper: bool
 ) -> str:
     """Return the whole page."""
     title = subject.title
@@ -212,6 +216,7 @@ def _lay_out(
     body = element(
         "body",
         element("header", element("h1", title), _say_about(subject, evidence)),
+        contents(parts),
         element("main", *parts),
         element("footer", element("p", written, class_="soft")),
     )

@@ -21,11 +21,11 @@ from localexpert.reporting.findings import (
     CoverageTest,
     Finding,
     adjust_holm,
-    describe_pit,
     render_findings,
     show_p,
 )
 from localexpert.reporting.groups import Grouping
+from localexpert.reporting.judgement import Judgement
 from localexpert.reporting.limits import find_limits
 from localexpert.reporting.training import Training
 
@@ -49,6 +49,11 @@ class TestCoverage:
         test = CoverageTest(1000, 970, 0.97)
         assert test.verdict == "right"
         assert "(97.0\xa0% expected, for values repeat)" in test.sentence(0.9)
+
+
+def describe_pit(pit):
+    right = CoverageTest(len(pit), round(0.9 * len(pit)), 0.9)
+    return Judgement(0.9, right, np.sort(pit), 0).describe_pit()
 
 
 class TestPit:

@@ -106,7 +106,7 @@ class TestPath:
         path = tmp_path / "r.html"
         path.write_text("old", encoding="utf-8")
 
-        def fail(*_):
+        def fail(*_, **__):
             msg = "no choices"
             raise RuntimeError(msg)
 
