@@ -36,7 +36,9 @@ def lay_out_columns(schema: Schema, summary: TableSummary | None) -> str:
     told = describe_columns(schema, summary)
     names = [_cut(column["name"]) for column in told[:_MOST_LINES]]
     width = max(map(len, [*names, _cut(schema.target), "column"]))
-    lines = [f"{'column':{width}}  read as", f"{_cut(schema.target):{width}}  target"]
+    written = schema.target_written.text
+    target = f"target, number {written}" if written else "target"
+    lines = [f"{'column':{width}}  read as", f"{_cut(schema.target):{width}}  {target}"]
     lines += [
         f"{name:{width}}  {_say(column)}"
         for name, column in zip(names, told, strict=False)
@@ -98,7 +100,9 @@ def _say(column: dict[str, Any]) -> str:
         kind += f" {column['written']}"
     missing = column.get("missing", 0.0)
     if missing:
-        more += f"; {100.0 * missing:.2g} % missing"
+        percent = 100.0 * missing
+        shown = f"{percent:.2g}" if percent < 99.5 else f"{percent:.0f}"
+        more += f"; {shown} % missing"
     return f"{kind}{more}"
 
 
