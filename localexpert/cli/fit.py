@@ -46,9 +46,12 @@ _EPILOG = """\
 Dates become numbers (days since 1970, and year, month, weekday, hour where they
 vary), texts become categories, and empty cells, NA, NaN, null, none, ? and - are
 gaps, which need no filling in. Columns that are empty, constant, or differ in every
-row as names do are dropped, and rows without a target as well; stderr says so. At the
-end it says what each column was read as, and how good forecasts of rows were by
-models that had not seen them. The same command makes the same model again.
+row as names do are dropped, and rows without a target as well; stderr says so.
+Numbers with marks between thousands, currencies and percent (50% is 50) are read
+where a whole column is written in one way; stderr says so, or what to say instead.
+Lists have commas or blanks; a name that has a comma stands in quotes of its own.
+At the end it says what each column was read as, and how good forecasts of rows were
+by models that had not seen them. The same command makes the same model again.
 
 examples:
   localexpert fit houses.csv --target price --out houses.zip

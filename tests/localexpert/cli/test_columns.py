@@ -111,7 +111,7 @@ def test_short_dates(capsys):
         (["1,234", "2,345", "sold"], "holds 2 numbers and 1 word, first 'sold'"),
         (["5%", "6"], "as '5%' in line 2 of t.csv; it is taken as a category (write %"),
         (["$5", "€6"], "(its column must have one unit, and has $, €)"),
-        (["1 234", "1,234"], "(write all of them in one way)"),
+        (["1 234", "1'234"], "(write all of them in one way)"),
     ],
 )
 def test_columns_that_are_nearly_numbers_or_dates(cells, message, capsys):
