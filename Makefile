@@ -23,13 +23,14 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-oldest leg-skpro leg-xgboost leg-oldest
+.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest leg-skpro leg-xgboost leg-oldest
 .PHONY: docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, and how much of the packages it runs"
 	@echo "make test-skpro, test-xgboost    what needs these optional packages"
+	@echo "make test-browser    reports in Chromium, which must be on the PATH"
 	@echo "make test-oldest    the core on the oldest versions that are allowed"
 	@echo "make fuzz    random attacks, many more of them than in make test"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
@@ -84,6 +85,10 @@ leg-skpro: $(VENV)/.installed-test,skpro
 leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
 	$(PYTEST) -n 2 -k "xgboost or vector" tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
+
+# Skipped by `make test` where there is no Chromium; here that is a failure.
+test-browser: $(VENV)/.installed-test
+	LOCALEXPERT_NO_SKIPS=1 $(PYTEST) tests/localexpert/reporting/test_browser.py
 
 # The least versions that pyproject.toml allows, written out as constraints for pip.
 OLDEST_VERSIONS := build/oldest-versions.txt

@@ -1,9 +1,10 @@
-"""Every check of what a user passes in, and the wording of every refusal.
+"""Every check of what a user passes in, and the wording of every refusal and label.
 
 A message names the parameter in backticks, the rule, and the value got.
 """
 
 import numbers
+import re
 import reprlib
 from collections.abc import Collection
 from decimal import Decimal
@@ -20,6 +21,8 @@ _LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
 # What a cell of an array of objects may be: Decimal is no Real to Python.
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _GAPS = ("NoneType", "NAType", "NaTType")
+# Longer names are cut, for a label that fills a picture leaves none of it.
+_LONGEST_LABEL = 40
 
 
 def as_numbers(values: ArrayLike, name: str) -> Float64Array:
@@ -281,3 +284,18 @@ def check_number(
 def check_level(value: Any, name: str) -> float:
     """Return a probability level strictly between 0 and 1."""
     return check_number(value, name, 0.0, 1.0, open_low=True, open_high=True)
+
+
+def plain_label(text: object, most: int = _LONGEST_LABEL) -> str:
+    r"""Return a user's text as matplotlib may write it: one line, and no formula.
+
+    A dollar is escaped once, whoever did it. Long texts lose their middle, for names
+    often differ at their ends. Labels that begin with an underscore would be left out
+    of legends, so a space goes before it.
+    """
+    words = " ".join(str(text).split())
+    if len(words) > most:
+        tail = (most - 1) // 2
+        words = f"{words[: most - 1 - tail]}\u2026{words[len(words) - tail :]}"
+    words = re.sub(r"(?<!\\)\$", r"\\$", words)
+    return f" {words}" if words.startswith("_") else words

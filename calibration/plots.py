@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from calibration._validation import check_choice, check_probabilities, check_vector
+from calibration._validation import (
+    check_choice,
+    check_probabilities,
+    check_vector,
+    plain_label,
+)
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures.comparison import MethodComparison
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 
 Calibrator: TypeAlias = CalibrationMap | ScoreCalibrator
 
-_GREY = "0.45"
+_GREY = "0.5"
 # Height of the strip of each curve's forecasts below the reliability diagram.
 _STRIP = 0.08
 _STRIP_BINS = 50
@@ -30,6 +35,10 @@ _GRID_SIZE = 1001
 _MOST_POINTS = 2000
 # Log-odds shown by default: probabilities from .0025 to .9975.
 _LOG_ODDS_REACH = 6.0
+# Letters of a label that has room beside another.
+_SHORT_LABEL = 30
+# And of a name that stands beside other words.
+_LONGEST_NAME = 24
 
 
 def plot_reliability(
@@ -77,14 +86,14 @@ def plot_reliability(
     ax.plot([0, 1], [0, 1], linestyle="--", color=_GREY, lw=1, label="calibrated")
     for place, (name, one) in enumerate(curves.items()):
         color = f"C{place % 10}"
-        _draw_curve(ax, one, name, color)
+        _draw_curve(ax, one, plain_label(name, _LONGEST_NAME), color)
         _draw_strip(ax, one, color, -_STRIP * (place + 1.25))
-    ax.axhline(-0.25 * _STRIP, color="0.8", lw=0.8)
+    ax.axhline(-0.25 * _STRIP, color=_GREY, lw=0.8, alpha=0.5)
     ax.set(xlim=(-0.02, 1.02), ylim=(-_STRIP * (len(curves) + 0.5), 1.02))
     ticks = np.linspace(0.0, 1.0, 6)
     ax.set(xticks=ticks, yticks=ticks, aspect="equal")
     ax.set(xlabel="Forecast probability", ylabel="Observed event rate")
-    ax.legend(loc="upper left", frameon=False)
+    _put_legend_above(ax)
     return ax
 
 
@@ -136,7 +145,8 @@ def plot_calibration_map(
     ax = _new_axes((5.5, 5.0)) if ax is None else ax
     for name, one in some.items():
         x, y = _map_points(one, scales[name], axis, grid)
-        ax.plot(x, y, lw=1.8, label=name or type(one).__name__)
+        label = plain_label(name, _LONGEST_NAME) or type(one).__name__
+        ax.plot(x, y, lw=1.8, label=label)
     odds = axis == "log-odds"
     if not real:
         ends = (-_LOG_ODDS_REACH, _LOG_ODDS_REACH) if odds else (0.0, 1.0)
@@ -145,7 +155,7 @@ def plot_calibration_map(
         ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel("Score" if real or not odds else "Log-odds of score")
     ax.set_ylabel(f"{'Log-odds of c' if odds else 'C'}alibrated probability")
-    ax.legend(frameon=False)
+    _put_legend_above(ax)
     return ax
 
 
@@ -188,7 +198,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     # One line from the best to the worst of them (Demsar 2006, figure 1b).
     joined = ranks[~comparison.different]
     label = (
-        f"not different from {comparison.control} "
+        f"not different from {plain_label(comparison.control, _LONGEST_NAME)} "
         f"(Holm, level {comparison.level:g}; all equal: p = {comparison.p_value:.2g})"
     )
     ends = [joined.min(), joined.max()]
@@ -227,6 +237,15 @@ def _read_curves(
         )
         raise TypeError(msg)
     return curves
+
+
+def _put_legend_above(ax: Axes) -> None:
+    """Put the legend above the picture, where no curve is, in two columns at most."""
+    labels = ax.get_legend_handles_labels()[1]
+    short = max(map(len, labels)) <= _SHORT_LABEL
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    at: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    ax.legend(ncols=2 if short else 1, **at, **looks)
 
 
 def _check_items(
@@ -344,11 +363,14 @@ def _draw_rank(
     ax: Axes, comparison: MethodComparison, i: int, on_left: bool, height: float
 ) -> None:
     """Draw the line from a method's rank to its name."""
-    rank, name = comparison.average_ranks[i], comparison.names[i]
+    rank, name = (
+        comparison.average_ranks[i],
+        plain_label(comparison.names[i], _LONGEST_NAME),
+    )
     k = len(comparison.names)
     side = 1.0 - 0.05 * (k - 1) if on_left else k + 0.05 * (k - 1)
-    control = name == comparison.control
-    color = "C0" if control else "0.2"
+    control = comparison.names[i] == comparison.control
+    color = "C0" if control else ax.xaxis.label.get_color()
     ax.plot([rank, rank, side], [0.0, height, height], color=color, lw=1.2)
     ax.text(
         side,
@@ -369,4 +391,5 @@ def _dress_ranks(ax: Axes, k: int, bottom: float) -> None:
     ax.spines["top"].set_bounds(1, k)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), **looks)

@@ -1,8 +1,11 @@
 """Checks of what a user passes in; the general ones are those of `calibration`.
 
+And how numbers and names are written in refusals and pictures.
+
 A message names the parameter in backticks, the rule, and the value got.
 """
 
+import math
 import warnings
 from numbers import Real
 from typing import Any
@@ -25,6 +28,7 @@ from calibration._validation import (
     check_weights,
     find_no_number,
     is_gap,
+    plain_label,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
@@ -47,17 +51,24 @@ __all__ = [
     "check_probability_rows",
     "check_row_weights",
     "check_same_length",
+    "check_seed",
     "check_target_size",
     "check_targets",
     "check_vector",
     "check_verbose",
     "check_weights",
     "find_no_number",
+    "format_number",
     "is_gap",
+    "plain_label",
 ]
 
+# What forests take for a seed.
+_LARGEST_SEED = 2**32 - 1
 # Squares of squares of targets, of which moments are made, must be numbers.
 _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
+# Numbers between these are written without an exponent.
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e7
 # Weights are summed: one below the last digits of the others would be lost.
 _MOST_RATIO, _MOST_ROWS, _LEAST_ROWS = 1e13, 1e15, 2.0
 # Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
@@ -163,6 +174,17 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
     return weights
 
 
+def check_seed(random_state: int | None) -> int:
+    """Return a seed that forests take: what is given, or one that is drawn."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    seed = check_integer(random_state, "random_state", 0)
+    if seed > _LARGEST_SEED:
+        msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
+        raise ValueError(msg)
+    return seed
+
+
 def _is_flag(value: Any) -> bool:
     """Say whether a value is a truth value, which Python takes for a number."""
     return isinstance(value, bool | np.bool_)
@@ -236,3 +258,20 @@ def check_probability_rows(
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)
     return np.ascontiguousarray(rows / scale[:, None])
+
+
+def format_number(value: Any, digits: int = 4) -> str:
+    """Return a short text of a number, or the text of anything else.
+
+    Below ten million there is no exponent and nothing before the point is rounded:
+    years, rows and prices are read as they are written elsewhere.
+    """
+    no_number = not isinstance(value, int | float | np.number)
+    if no_number or isinstance(value, int | np.integer):
+        return str(value)
+    number = float(value)
+    size = abs(float(f"{number:.{digits}g}"))
+    if not (_LEAST_PLAIN <= size < _MOST_PLAIN):
+        return f"{number:.{digits}g}"
+    decimals = max(digits - 1 - math.floor(math.log10(size)), 0)
+    return f"{round(number, decimals):.15g}"

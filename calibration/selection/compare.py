@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from calibration._validation import check_integer
+from calibration._validation import check_integer, plain_label
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
@@ -39,6 +39,8 @@ Calibrators: TypeAlias = (
 
 _COLUMNS = 4
 _INCHES = 4.2
+# Letters of the title of a panel.
+_LONGEST_NAME = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,7 +123,10 @@ class CalibratorComparison:
         drawn = panels[: len(self.names)]
         for ax, name, loss in zip(drawn, self.names, self.log_loss, strict=True):
             _draw(ax, self.curves[name])
-            ax.set_title(f"{name}, log loss {loss:.4f}")
+            ax.set_title(
+                f"{plain_label(name, _LONGEST_NAME)}\nlog loss {loss:.4f}",
+                fontsize="medium",
+            )
         return drawn
 
 

@@ -32,11 +32,13 @@ def read_with(options: Any, path: str) -> RawTable:
     return read_table(path, *how, options.max_unpacked, options.encoding)
 
 
-def read_parts_with(options: Any, wanted: Collection[str]) -> Iterator[RawTable]:
-    """Read columns of the table of the options part by part as they say."""
+def read_parts_with(
+    options: Any, wanted: Collection[str], path: str | None = None
+) -> Iterator[RawTable]:
+    """Read columns of a file, or the table of the options, part by part as they say."""
     how = options.delimiter, options.decimal
     return read_parts(
-        options.table,
+        path or options.table,
         *how,
         wanted=wanted,
         most=options.max_unpacked,
@@ -113,6 +115,6 @@ NAMES = list_of("A,B")
 VALUES = list_of("V,V", read_finite)
 # In order, each once; none unless asked for.
 LEVELS = list_of("P,P", read_share, lambda levels: sorted(set(levels)), default=None)
-SEED = whole_number(0, dest="random_state")
+SEED = whole_number(0, dest="random_state", default=0)
 MODEL: Option = ("model", "a file that `localexpert fit` saved", {})
 QUIET: Option = ("--quiet", "no progress and no warnings, only errors", FLAG)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from localexpert.cli.cells import as_texts
 from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
@@ -17,19 +15,18 @@ from localexpert.cli.options import (
     read_parts_with,
     read_share,
 )
+from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import (
     STDOUT,
     check_table_writable,
-    format_numbers,
     read_out,
-    write_csv,
+    write_table,
 )
-from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.frame import DEFAULT_LEVELS, forecast_columns
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
-One line per row of the table, in its order: mean, std, and a column for each thing
+A row for each of the table, in its order: mean, std, and a column for each thing
 asked for: q0.05 (quantile), low_0.9 and high_0.9 (interval), p_above_100 (the
 probability of a greater value). Categories not met in training count as missing.
 
@@ -46,36 +43,28 @@ def run(options: Any) -> None:
     check_table_writable(options.out, [options.model, options.table])
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
-    kept: dict[str, list[str]] = {name: [] for name in options.keep}
-    wanted = {*kept, *model.schema.features}
-    tables = _keep_columns(read_parts_with(options, wanted), kept)
-    marks = options.decimal, kept, options.thousands
+    parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
+    wanted = {*parts, *model.schema.features}
+    dialect = model.schema.dialect(options.decimal, options.thousands)
+    tables = lay_aside(read_parts_with(options, wanted), parts, dialect)
+    marks = options.decimal, parts, options.thousands
     frame = model.schema.frame(tables, *marks)
     dist = model.predict_dist(frame)
-    forecasts = _forecast_texts(dist, options)
-    clash = sorted(set(kept) & set(forecasts))
+    forecasts = _forecast_columns(dist, options)
+    clash = sorted(set(parts) & set(forecasts))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    write_csv(options.out, {**kept, **forecasts}, "forecast")
+    kept = {name: OutColumn.join(columns) for name, columns in parts.items()}
+    write_table(options.out, {**kept, **forecasts}, "forecast")
 
 
-def _keep_columns(
-    tables: Iterable[RawTable], kept: dict[str, list[str]]
-) -> Iterator[RawTable]:
-    """Yield tables unchanged, and lay aside what is to be copied."""
-    for table in tables:
-        for name, texts in kept.items():
-            texts.extend(as_texts(table.column(name, "column to keep")))
-        yield table
-
-
-def _forecast_texts(
+def _forecast_columns(
     dist: PredictiveDistribution, options: Any
-) -> dict[str, Sequence[str]]:
-    """Return the forecasts that were asked for as texts, by their names."""
+) -> dict[str, OutColumn]:
+    """Return the forecasts that were asked for, by their names."""
     exceed = options.exceed or None
     columns = forecast_columns(dist, options.quantiles, options.interval, exceed)
-    return {name: format_numbers(values) for name, values in columns.items()}
+    return {name: OutColumn(values) for name, values in columns.items()}
 
 
 COMMAND = Command(

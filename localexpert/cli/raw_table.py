@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ class RawTable:
         Names that the file gives to several columns, of which only the first kept it.
     names : tuple of str
         Of all columns, where only some have been read.
+    own : dict of str to pyarrow.ChunkedArray
+        Columns as they were, of a file that knows types.
     pointed : set of str
         Columns of texts with decimal points, whatever else is said of the file.
     rows : ndarray of int, shape (n,), optional
@@ -56,6 +59,7 @@ class RawTable:
     unit: str = "line"
     repeated: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    own: dict[str, Any] = field(default_factory=dict)
     pointed: frozenset[str] = frozenset()
     rows: NDArray[np.intp] | None = None
 
@@ -66,7 +70,8 @@ class RawTable:
         """Return some rows, which keep their places in the file."""
         columns = {name: cells[rows] for name, cells in self.columns.items()}
         old = np.arange(len(self)) if self.rows is None else self.rows
-        return replace(self, columns=columns, places=self.places[rows], rows=old[rows])
+        places = self.places[rows]
+        return replace(self, columns=columns, places=places, rows=old[rows], own={})
 
     def dialect_of(self, name: str, dialect: Dialect) -> Dialect:
         """Return how a column of the file writes its values."""

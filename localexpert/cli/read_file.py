@@ -102,7 +102,8 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
         pyarrow.uint64(): pandas.UInt64Dtype(),
     }
     with refusing(f"{path} is a damaged Parquet file", Exception):
-        frame = file.read().to_pandas(types_mapper=whole.get)
+        arrow = file.read()
+        frame = arrow.to_pandas(types_mapper=whole.get)
     if not frame.shape[1] or not len(frame):
         refuse(f"{path} has no rows")
     names = [str(name) for name in frame.columns]
@@ -111,13 +112,15 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
     # Texts are looked at only now.
     with refusing(f"{path} is a damaged Parquet file", Exception):
         columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
+    # What pandas makes its index of is no column.
+    own = {name: arrow[name] for name in names if name in arrow.column_names}
     pointed = frozenset(
         name
         for name, column in zip(names, frame.items(), strict=True)
         if isinstance(next(iter(column[1].dropna()), None), Decimal)
     )
     rows = np.arange(1, len(frame) + 1)
-    return RawTable(path, columns, rows, "row", pointed=pointed)
+    return RawTable(path, columns, rows, "row", pointed=pointed, own=own)
 
 
 def _read_column(column: Any) -> Cells:

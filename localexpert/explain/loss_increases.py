@@ -50,9 +50,9 @@ class PermutationImportance:
       dose       +0.5   (se 0.02)
       age        +0.1   (se 0.02)
     >>> told.to_frame("pinball")
-          0.5
-    age   0.0
-    dose  0.3
+    level of the quantile  0.5
+    age                    0.0
+    dose                   0.3
     """
 
     feature_names: tuple[str, ...]
@@ -110,6 +110,7 @@ class PermutationImportance:
         Returns
         -------
         pandas.DataFrame of shape (P, 1), (P, q) or (P, k)
+            The index of the columns has a name, which a heat map writes below them.
         """
         import pandas as pd
 
@@ -117,9 +118,9 @@ class PermutationImportance:
         check_choice(values, "values", ("increases", "standard_errors"))
         held = self.increases if values == "increases" else self.standard_errors
         columns = {
-            "crps": ["crps"],
-            "pinball": self.levels.tolist(),
-            "events": self.thresholds.tolist(),
+            "crps": pd.Index(["crps"], name="loss"),
+            "pinball": pd.Index(self.levels, name="level of the quantile"),
+            "events": pd.Index(self.thresholds, name="threshold"),
         }
         return pd.DataFrame(
             held[:, self._part(loss)],

@@ -21,14 +21,17 @@ from localexpert.plots.canvas import (
     GREY,
     check_outcomes,
     format_percent,
+    ink_of,
     new_axes,
     put_legend_above,
+    shades,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BARS: dict[str, Any] = {"color": "C0", "alpha": 0.75, "ec": "white", "lw": 0.6}
+# How much of their colour bars and bands have.
+_BARS, _BAND = 0.7, 0.25
 _LEVELS = np.linspace(0.05, 0.95, 19)
 
 
@@ -107,14 +110,19 @@ def plot_pit(
     low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
     ax = new_axes() if ax is None else ax
     height = counts * bins / n
-    ax.bar(edges[:-1], height, width=1.0 / bins, align="edge", **_BARS)
+    (tone,) = shades(ax, "C0", [_BARS])
+    looks: dict[str, Any] = {"color": tone, "ec": ax.get_facecolor(), "lw": 0.6}
+    ax.bar(edges[:-1], height, width=1.0 / bins, align="edge", **looks)
+    # Behind the bars, which keep one tone; its edges go over them.
     label = f"{format_percent(coverage)} {band} band"
-    ax.axhspan(low, high, color=GREY, alpha=0.2, lw=0, zorder=2.5, label=label)
-    ax.axhline(1.0, color=GREY, ls="--", lw=1, zorder=2.6, label="calibrated")
-    top = 1.25 * max(float(high), float(height.max()))
+    ax.axhspan(low, high, color=GREY, alpha=_BAND, lw=0, zorder=0.5, label=label)
+    ax.hlines([low, high], 0.0, 1.0, color=ink_of(ax), lw=0.9, zorder=2.5)
+    looks = {"color": ink_of(ax), "ls": "--", "lw": 1, "zorder": 2.6}
+    ax.axhline(1.0, label="calibrated", **looks)
+    top = 1.06 * max(float(high), float(height.max()))
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
     ax.set(xlabel="PIT value", ylabel="Relative frequency")
-    ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper left")
+    put_legend_above(ax)
     return ax
 
 
@@ -194,10 +202,9 @@ def plot_quantile_reliability(
     ax.set(xlim=(-0.01, 1.01), xlabel="Level of the quantile")
     if difference:
         ax.set_ylabel("Share of outcomes below, less the level")
-        put_legend_above(ax)
     else:
         ax.set(ylabel="Share of outcomes below it", ylim=(-0.01, 1.01), aspect="equal")
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
+    put_legend_above(ax)
     return ax
 
 

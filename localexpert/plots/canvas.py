@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_same_length
+from localexpert._validation import (
+    check_integer,
+    check_same_length,
+    format_number,
+    plain_label,
+)
 from localexpert.distribution import predictive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GREY = "0.45"
+# As far from black ground as from white.
+GREY = "0.5"
 # Width and height in inches that fit a notebook.
 SIZE = (6.5, 4.0)
 # Single outcomes that a cloud shows; more of them are a blot, and slow.
 MOST_DOTS = 3000
+_FEW_DOTS = 200
 # Draws of the rows that are shown have a stream that no outcome was drawn from.
 _STREAM = 54_881
+# So many digits tell all numbers apart.
+_ALL_DIGITS = 17
+# In a legend, in heights of its letters: the room between columns, and all of a column
+# but its label.
+_BETWEEN = 1.4
+_HANDLE = 2.8 + _BETWEEN
+# Letters of a label beside an axis, and of the name of one.
+LONGEST_TICK, _LONGEST_NAME = 28, 48
 
 
 def new_axes(size: tuple[float, float] = SIZE) -> Axes:
@@ -73,24 +88,38 @@ def check_row(row: Any, name: str, n: int) -> int:
     return number % n
 
 
-def check_labels(labels: Sequence[Any], n: int, name: str, other: str) -> list[str]:
-    """Return n labels as text."""
-    texts = [format_number(label, 3) for label in labels]
+def check_labels(
+    labels: Sequence[Any], n: int, name: str, other: str, most: int = LONGEST_TICK
+) -> list[str]:
+    """Return n labels as text of at most so many letters."""
+    texts = [plain_label(format_number(label, 3), most) for label in labels]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
 
 
-def format_number(value: Any, digits: int = 4) -> str:
-    """Return a short text of a number, or the text of anything else."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return f"{value:.{digits}g}"
-    return str(value)
+def format_numbers(values: Float64Array, digits: int = 4) -> list[str]:
+    """Return short texts of different numbers, of as many digits as tell them apart."""
+    for more in range(digits, _ALL_DIGITS):
+        texts = [format_number(float(value), more) for value in values]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [repr(float(value)) for value in values]
 
 
 def name_of(values: Any, otherwise: str = "") -> str:
     """Return the name of a column of a data frame, or another for what has none."""
     name = getattr(values, "name", None)
-    return otherwise if name is None else str(name)
+    return otherwise if name is None else plain_label(name)
+
+
+def name_target(target_name: Any, *columns: Any) -> str:
+    """Return what the target's axis is called: as told, as a column is, or y."""
+    if target_name is not None:
+        if not isinstance(target_name, str):
+            msg = f"`target_name` must be a text, got {type(target_name).__name__}."
+            raise TypeError(msg)
+        return plain_label(target_name, _LONGEST_NAME)
+    return next(filter(None, map(name_of, columns)), "y")
 
 
 def format_percent(share: float) -> str:
@@ -106,9 +135,87 @@ def sample_rows(n: int, most: int = MOST_DOTS) -> NDArray[np.intp]:
     return np.sort(chosen)
 
 
-def put_legend_above(ax: Axes) -> None:
-    """Put the legend in one line above the picture, where nothing is drawn."""
-    columns = len(ax.get_legend_handles_labels()[1])
+def ink_of(ax: Axes) -> Any:
+    """Return the colour that axes are written in: black, or white on dark ones."""
+    return ax.xaxis.label.get_color()
+
+
+def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float, ...]]:
+    """Return mixtures of a colour with the ground of axes, from 0 (none of it) to 1.
+
+    Opaque: what shines through would have other colours on a grid or a band.
+    """
+    from matplotlib.colors import to_rgb
+
+    full, ground = np.array(to_rgb(color)), np.array(to_rgb(ax.get_facecolor()))
+    return [tuple((s * full + (1.0 - s) * ground).tolist()) for s in strengths]
+
+
+def draw_dots(ax: Axes, x: Any, y: Float64Array, color: Any, **looks: Any) -> None:
+    """Draw a dot for each row, or for a sample of very many; few are bold."""
+    shown = sample_rows(len(y))
+    size, alpha = (3.4, 0.8) if len(shown) <= _FEW_DOTS else (2.2, 0.4)
+    style: dict[str, Any] = {"ms": size, "mew": 0, "alpha": alpha, "color": color}
+    ax.plot(x[shown], y[shown], "o", **style, **looks)
+
+
+def put_legend_above(ax: Axes, *others: Axes) -> None:
+    """Put a legend above the picture, where nothing is drawn, as wide as it is.
+
+    What other axes of the same picture have named is in it too.
+    """
+    pairs = [ax.get_legend_handles_labels(), *map(_take_legend, others)]
+    handles = [handle for some, _ in pairs for handle in some]
+    labels = [label for _, some in pairs for label in some]
     looks: dict[str, Any] = {"frameon": False, "fontsize": "small", "loc": "lower left"}
-    spaces: dict[str, Any] = {"borderaxespad": 0.2, "columnspacing": 1.4}
-    ax.legend(ncols=columns, bbox_to_anchor=(0.0, 1.0), **looks, **spaces)
+    spaces: dict[str, Any] = {"borderaxespad": 0.2, "columnspacing": _BETWEEN}
+    columns = _count_columns(ax, labels)
+    at = {"bbox_to_anchor": (0.0, 1.0)}
+    ax.legend(handles, labels, ncols=columns, **at, **looks, **spaces)
+
+
+def _take_legend(ax: Axes) -> tuple[list[Any], list[str]]:
+    """Return what axes have to say in a legend."""
+    handles, labels = ax.get_legend_handles_labels()
+    return list(handles), list(labels)
+
+
+def put_legend_below(panels: NDArray[np.object_], columns: int) -> None:
+    """Put one legend below panels that are a whole figure, else into the first.
+
+    It names whatever has a label in any of the panels, once.
+    """
+    figure = panels[0].figure
+    named: dict[str, Any] = {}
+    for ax in panels:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    alone = set(figure.axes) == set(panels) and figure.get_layout_engine() is not None
+    if alone:
+        looks |= {"loc": "outside lower center", "ncols": columns}
+    else:
+        looks |= {"frameon": True, "framealpha": 0.8}
+    (figure if alone else panels[0]).legend(named.values(), named.keys(), **looks)
+
+
+def _count_columns(ax: Axes, labels: list[str]) -> int:
+    """Return how many columns a legend has so that it is no wider than its axes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size="small")
+    size = font.get_size_in_points()
+    measure = text_to_path.get_text_width_height_descent
+    widths = [measure(label, font, False)[0] + _HANDLE * size for label in labels]
+    to_points = 72.0 / ax.figure.dpi
+    room = to_points * ax.get_window_extent().width
+    # A layout takes the room of long labels beside the picture from the picture.
+    beside = [text.get_text() for text in ax.get_yticklabels()]
+    longest = max((measure(text, font, False)[0] for text in beside), default=0.0)
+    room -= max(1.2 * longest - to_points * ax.get_window_extent().x0, 0.0)
+    for columns in range(len(labels), 1, -1):
+        # As the legend will part them.
+        if sum(part.max() for part in np.array_split(widths, columns)) <= room:
+            return columns
+    return 1

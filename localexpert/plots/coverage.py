@@ -10,13 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_level, check_same_length
+from localexpert._validation import (
+    check_integer,
+    check_level,
+    check_same_length,
+    plain_label,
+)
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
+    LONGEST_TICK,
     SIZE,
     check_outcomes,
-    format_number,
+    format_numbers,
     format_percent,
     name_of,
     new_axes,
@@ -111,7 +117,8 @@ def plot_coverage(
         ax = new_axes((SIZE[0], max(2.2, min(1.2 + 0.3 * len(size), 14.0))))
     place = np.arange(len(size))
     ax.axvline(coverage, color=GREY, ls="--", lw=1, label="nominal", zorder=1)
-    bars = f"{format_percent(level)} interval"
+    # Not another interval: one is what the picture is about.
+    bars = f"{format_percent(level)} confidence"
     ax.hlines(place, ends[0, order], ends[1, order], color="C0", lw=1.6, label=bars)
     ax.plot(share[order], place, "o", color="C0", ms=5, label="covered")
     if dist.law.has_jumps:
@@ -138,7 +145,7 @@ def _read_groups(
         names, group = _group_numbers(array.astype(np.float64), n_bins)
     else:
         found, group = np.unique(array.astype(str), return_inverse=True)
-        names = found.tolist()
+        names = [plain_label(name, LONGEST_TICK) for name in found]
     if len(names) > _MOST_GROUPS:
         msg = f"`groups` must hold at most {_MOST_GROUPS} groups, got {len(names)}."
         raise ValueError(msg)
@@ -155,12 +162,12 @@ def _group_numbers(
     missing = np.isnan(values)
     distinct = np.unique(values[~missing])
     if len(distinct) <= _MOST_NUMBERS:
-        names = [format_number(value) for value in distinct]
+        names = format_numbers(distinct)
         group = np.searchsorted(distinct, values)
     else:
         levels = np.linspace(0.0, 1.0, n_bins + 1)
         edges = np.unique(np.quantile(values[~missing], levels))
-        ends = [format_number(edge, 3) for edge in edges]
+        ends = format_numbers(edges, 3)
         names = [f"[{a}, {b})" for a, b in pairwise(ends)]
         names[-1] = names[-1][:-1] + "]"
         group = np.searchsorted(edges[1:-1], values, "right")

@@ -11,7 +11,12 @@ from scipy.special import entr
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice
 from localexpert.experts.report import ExpertReport
-from localexpert.plots.canvas import GREY, check_axes, new_grid
+from localexpert.plots.canvas import (
+    GREY,
+    check_axes,
+    new_grid,
+    put_legend_below,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 _PANELS = ("Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate")
 # Room above and below the values of a panel, as a share of their range.
 _MARGIN = 0.08
+# Of the legend below the panels; thresholds on an axis.
+_COLUMNS, _MOST_TICKS = 4, 4
 
 
 def plot_expert_report(
@@ -94,6 +101,7 @@ def plot_expert_report(
     _draw_calibration(error, x, report.calibration_error_raw, report.calibration_error)
     rate.plot(x, base, "o-", ms=4, lw=1.2)
     _dress(panels, against)
+    put_legend_below(panels.ravel(), _COLUMNS)
     return panels
 
 
@@ -120,14 +128,16 @@ def _draw_reference(ax: Axes, x: Float64Array, figures: Float64Array) -> None:
 
 def _dress(panels: NDArray[np.object_], against: str) -> None:
     """Title the panels, name the axes and start losses at 0."""
+    from matplotlib.ticker import MaxNLocator
+
     for ax, name in zip(panels.ravel(), _PANELS, strict=True):
         ax.set_title(name, fontsize="medium")
         ax.margins(y=_MARGIN)
         ax.grid(alpha=0.25)
+    for ax in panels.ravel():
+        ax.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
     for ax in panels[1]:
         ax.set_xlabel("Threshold" if against == "threshold" else "Number of threshold")
-    accuracy, loss, error, rate = panels.ravel()[[0, 3, 4, 5]]
-    for ax in (accuracy, loss):
-        ax.legend(frameon=False, fontsize="small")
+    error, rate = panels.ravel()[[4, 5]]
     error.set_ylim(bottom=0.0)
     rate.set_ylim(-0.02, 1.02)

@@ -20,11 +20,14 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     check_dist,
     check_outcomes,
+    draw_dots,
     format_percent,
+    ink_of,
     name_of,
+    name_target,
     new_axes,
     put_legend_above,
-    sample_rows,
+    shades,
 )
 
 if TYPE_CHECKING:
@@ -33,9 +36,12 @@ if TYPE_CHECKING:
 # From more different values of x than this on, neighbours are joined.
 _MOST_VALUES = 2000
 _N_GROUPS = 500
+# Of other numbers than a series: so few values are categories, and steps between
+# neighbours above this share of those of a shuffled x are noise.
+_FEW_VALUES, _NOISE = 12, 0.1
+_LEAST_GROUPS, _MOST_GROUPS = 5, 50
 # How much of the colour the widest and the narrowest band have.
 _FAINT, _STRONG = 0.2, 0.55
-_FEW_DOTS = 200
 
 
 def plot_fan(
@@ -45,12 +51,14 @@ def plot_fan(
     coverages: Sequence[float] = (0.5, 0.8, 0.95),
     y: ArrayLike | None = None,
     n_groups: int | None = None,
+    target_name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw medians and central intervals over a variable or over time.
+    r"""Draw medians and central intervals over a variable or over time.
 
     Rows are put in the order of x. Of rows with the same x, and of those joined to a
-    group, the means of their quantiles are drawn at their mean x.
+    group, the means of their quantiles are drawn at their mean x; the outer groups
+    reach to the ends of x.
 
     Parameters
     ----------
@@ -65,8 +73,11 @@ def plot_fan(
         Outcomes, drawn as dots; of more than 3000 a sample, always the same.
     n_groups : int, optional
         Join neighbouring rows to this many groups of about equal size: to see how
-        forecasts change with a variable among others. Default: each value of x by
-        itself up to 2000 of them, and 500 groups beyond.
+        forecasts change with a variable among others. At least as many as there are
+        values of x: each by itself. Default: see Notes.
+    target_name : str, optional
+        What the target is called on its axis, with its unit; default the name of `y`
+        if it has one.
     ax : matplotlib Axes, optional
         Where to draw; default a new figure.
 
@@ -74,6 +85,24 @@ def plot_fan(
     -------
     matplotlib Axes
         The axes that were drawn on.
+
+    Notes
+    -----
+    By default each value of x is drawn by itself as long as that is a curve. Times,
+    and numbers evenly spaced with a row each, are a series: every value by itself up
+    to 2000 of them, 500 groups beyond. With other numbers forecasts depend on more
+    than x as a rule, and neighbours differ. Their quantiles Q are joined to about
+    :math:`\sqrt n` groups, from 5 to 50, if the mean squared step from one value of x
+    to the next is more than a tenth of that of a shuffled x:
+
+    .. math:: \sum_j (Q_{j+1} - Q_j)^2 > 0.1 \cdot 2 \sum_j (Q_j - \bar Q)^2.
+
+    The name of the axis then says how many groups there are.
+
+    References
+    ----------
+    von Neumann (1941), Distribution of the ratio of the mean square successive
+    difference to the variance.
 
     Examples
     --------
@@ -94,24 +123,33 @@ def plot_fan(
         raise ValueError(msg)
     values = _check_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
-    order, starts = _neighbours(values, n_groups)
     tails = 0.5 * (1.0 - np.array(shares))
-    quantiles = dist.quantiles(np.concatenate([tails, [0.5], 1.0 - tails]))[order]
+    quantiles = dist.quantiles(np.concatenate([tails, [0.5], 1.0 - tails]))
+    order, starts = _neighbours(values, quantiles, n_groups)
     size = np.diff(starts, append=len(values))
-    bands = np.add.reduceat(quantiles, starts, axis=0) / size[:, None]
+    bands = np.add.reduceat(quantiles[order], starts, axis=0) / size[:, None]
     at = _mean_positions(values[order], starts, size)
+    joined = len(starts) < len(np.unique(values))
+    if joined:
+        at, bands = _reach_ends(at, bands, values[order[[0, -1]]])
     ax = new_axes() if ax is None else ax
     k = len(shares)
+    # The narrowest first, so that a legend can tell them.
+    tones = shades(ax, "C0", np.linspace(_STRONG, _FAINT, k))
     ax.plot(at, bands[:, k], color="C0", lw=1.5, zorder=3, label="median")
-    for j, (share, color) in enumerate(zip(shares, _band_colors(k), strict=True)):
+    for j, (share, color) in enumerate(zip(shares, tones, strict=True)):
         low, high = bands[:, j], bands[:, k + 1 + j]
         # Narrow bands lie on wide ones; below 2 are no lines.
         layer = 1.5 - 0.4 * j / k
         label = format_percent(share)
         ax.fill_between(at, low, high, color=color, lw=0, zorder=layer, label=label)
     if outcomes is not None:
-        _draw_outcomes(ax, values, outcomes)
-    _dress(ax, x, values)
+        looks: dict[str, Any] = {"zorder": 4, "label": "outcome"}
+        draw_dots(ax, values, outcomes, ink_of(ax), **looks)
+    _dress(ax, values)
+    name = name_of(x, "x")
+    told = f"{name} (means of {len(starts)} groups)" if joined else name
+    ax.set(xlabel=told, ylabel=name_target(target_name, y))
     return ax
 
 
@@ -142,7 +180,7 @@ def _naive(time: Any) -> Any:
 
 
 def _neighbours(
-    values: NDArray[Any], n_groups: int | None
+    values: NDArray[Any], quantiles: Float64Array, n_groups: int | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the order of x, and where in it groups of neighbours start.
 
@@ -150,11 +188,13 @@ def _neighbours(
     """
     distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
     if n_groups is None:
-        group = np.arange(len(distinct))
-        n_groups = _N_GROUPS if len(distinct) > _MOST_VALUES else 0
+        sums = np.zeros((len(distinct), quantiles.shape[1]))
+        np.add.at(sums, place, quantiles)
+        n_groups = _choose_groups(distinct, count, sums / count[:, None])
     else:
         n_groups = check_integer(n_groups, "n_groups", 2)
-    if n_groups:
+    group = np.arange(len(distinct))
+    if n_groups < len(distinct):
         middle = np.cumsum(count) - 0.5 * count
         group = np.floor(middle / len(values) * n_groups).astype(np.intp)
     order = np.argsort(values, kind="stable")
@@ -163,16 +203,23 @@ def _neighbours(
     return order, starts
 
 
-def _band_colors(k: int) -> list[tuple[float, ...]]:
-    """Return colours of k bands, the narrowest first, so that a legend can tell them.
-
-    Opaque: colours that shine through would be other ones in the picture.
-    """
-    from matplotlib.colors import to_rgb
-
-    strengths = np.linspace(_STRONG, _FAINT, k)
-    full = 1.0 - np.array(to_rgb("C0"))
-    return [tuple(1.0 - s * full) for s in strengths]
+def _choose_groups(
+    distinct: NDArray[Any], count: NDArray[np.intp], quantiles: Float64Array
+) -> int:
+    """Return how many groups values of x need, given the mean quantiles of each."""
+    k = len(distinct)
+    most = _N_GROUPS if k > _MOST_VALUES else k
+    steps = np.diff(distinct).astype(np.float64)
+    even = bool(np.ptp(steps) <= 1e-6 * steps.max()) and bool((count == 1).all())
+    if distinct.dtype.kind == "M" or even or k <= _FEW_VALUES:
+        return most
+    step = (np.diff(quantiles, axis=0) ** 2).sum()
+    spread = ((quantiles - quantiles.mean(axis=0)) ** 2).sum()
+    # Zeros too: constant forecasts are a curve.
+    if step <= _NOISE * 2.0 * spread:
+        return most
+    few = round(float(np.sqrt(count.sum())))
+    return min(max(few, _LEAST_GROUPS), _MOST_GROUPS)
 
 
 def _mean_positions(
@@ -186,16 +233,14 @@ def _mean_positions(
     return np.where(size == 1, values[starts], values[0] + mean)
 
 
-def _draw_outcomes(ax: Axes, values: NDArray[Any], outcomes: Float64Array) -> None:
-    """Draw a dot for each outcome."""
-    shown = sample_rows(len(outcomes))
-    size, alpha = (3.4, 0.8) if len(shown) <= _FEW_DOTS else (2.2, 0.4)
-    looks: dict[str, Any] = {"color": "black", "zorder": 4, "label": "outcome"}
-    ax.plot(values[shown], outcomes[shown], "o", ms=size, mew=0, alpha=alpha, **looks)
+def _reach_ends(at: NDArray[Any], bands: Float64Array, ends: NDArray[Any]) -> Any:
+    """Return both continued, level, to the ends of x, where the outer groups end."""
+    outer = np.concatenate([ends[:1], at, ends[-1:]])
+    return outer, np.concatenate([bands[:1], bands, bands[-1:]])
 
 
-def _dress(ax: Axes, x: Any, values: NDArray[Any]) -> None:
-    """Name the axes, with dates no longer than they must be, and add the legend."""
+def _dress(ax: Axes, values: NDArray[Any]) -> None:
+    """Write dates no longer than they must be, and add the legend."""
     if values.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -203,6 +248,5 @@ def _dress(ax: Axes, x: Any, values: NDArray[Any]) -> None:
         ax.xaxis.set_major_locator(locator)
         short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(short)
-    ax.set(xlabel=name_of(x, "x"), ylabel="y")
     ax.margins(x=0.01)
     put_legend_above(ax)

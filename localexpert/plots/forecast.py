@@ -15,16 +15,19 @@ from localexpert._validation import (
     check_number,
     check_same_length,
     check_vector,
+    format_number,
 )
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     check_axes,
     check_dist,
     check_row,
-    format_number,
     format_percent,
+    ink_of,
+    name_target,
     new_axes,
     new_grid,
+    put_legend_above,
 )
 from localexpert.plots.shape import ForecastShape
 
@@ -32,10 +35,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SMOOTH, _SPIKE = "C0", "C1"
-# Colours and styles of upright lines, in the order in which they are drawn.
-_LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("black", "-")}
-# Room for the legend above the highest point.
-_HEADROOM = 1.12
+# Colours and styles of upright lines, in the order in which they are drawn; no colour
+# is that of the text.
+_LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("", "-")}
+# Room above the highest point.
+_HEADROOM = 1.06
 
 
 def plot_forecast(
@@ -44,14 +48,17 @@ def plot_forecast(
     *,
     what: Literal["both", "density", "cdf"] = "both",
     coverage: float = 0.8,
+    interval: Literal["densest", "central"] = "densest",
     y: float | None = None,
     prediction: float | None = None,
     expert_points: tuple[ArrayLike, ArrayLike] | None = None,
+    target_name: str | None = None,
     ax: Any = None,
 ) -> Any:
     r"""Draw one forecast: its density, its CDF, and where the outcome fell.
 
-    The region of highest density, a union of intervals, is shaded. Values that have
+    The region of highest density, a union of intervals, is shaded, or the central
+    interval, and the legend says which and of what probability. Values that have
     probability of their own are stems with a head, filled if they are in the region;
     beside a density they have an axis of their own on the right.
 
@@ -64,6 +71,9 @@ def plot_forecast(
         "both": the density above the CDF.
     coverage : float
         Probability of the shaded region, in (0, 1).
+    interval : {"densest", "central"}
+        What is shaded: the region of highest density, or the central interval, which
+        leaves out equal tails.
     y : float, optional
         The outcome.
     prediction : float, optional
@@ -72,6 +82,8 @@ def plot_forecast(
         Two array-likes of shape (N,): what the experts said, P(Y <= threshold),
         thresholds in units of y: a row of `LocalExpertRegressor.expert_points`. Drawn
         on the CDF as far as they are in sight.
+    target_name : str, optional
+        What the target is called on its axis, with its unit; default "y".
     ax : matplotlib Axes, or two of them for "both", optional
         Where to draw; default a new figure.
 
@@ -96,6 +108,7 @@ def plot_forecast(
     ('Probability', '$P(Y \\leq y)$')
     """
     check_choice(what, "what", ("both", "density", "cdf"))
+    check_choice(interval, "interval", ("densest", "central"))
     check_dist(dist)
     coverage = check_level(coverage, "coverage")
     points = None if expert_points is None else _check_points(expert_points)
@@ -107,8 +120,11 @@ def plot_forecast(
     panels = _panels(what, ax)
     low, high = shape.window(marks.values())
     x = shape.grid(low, high)
-    regions = shape.dist.hdi_regions(coverage)[0]
-    best = "most probable" if shape.is_discrete else "highest density"
+    if interval == "central":
+        regions, best = shape.dist.interval(coverage), "interval"
+    else:
+        regions = shape.dist.hdi_regions(coverage)[0]
+        best = "most probable" if shape.is_discrete else "highest density"
     label = f"{format_percent(coverage)} {best}"
     if what != "cdf":
         _draw_density(panels[0], shape, x, regions, label)
@@ -124,9 +140,8 @@ def plot_forecast(
     for place, panel in enumerate(panels):
         _draw_marks(panel, shape, marks, named=place == 0)
         panel.set_xlim(low, high)
-        if panel.get_legend_handles_labels()[1]:
-            panel.legend(frameon=False, fontsize="small")
-    panels[-1].set_xlabel("y")
+    put_legend_above(*panels)
+    panels[-1].set_xlabel(name_target(target_name))
     return panels if what == "both" else panels[0]
 
 
@@ -190,7 +205,10 @@ def _draw_spikes(
     inside = ((y >= regions[:, 0]) & (y <= regions[:, 1])).any(axis=1)
     ax.vlines(shape.spikes, 0.0, mass, color=color, lw=1.6)
     looks: dict[str, Any] = {"color": color, "ms": 5}
-    for kept, fill, name in ((inside, color, label), (~inside, "white", "")):
+    for kept, fill, name in (
+        (inside, color, label),
+        (~inside, ax.get_facecolor(), ""),
+    ):
         ax.plot(shape.spikes[kept], mass[kept], "o", mfc=fill, label=name, **looks)
     ax.set_ylim(0.0, _HEADROOM * float(mass.max()))
 
@@ -215,4 +233,5 @@ def _draw_marks(
         value = values[name]
         if value is not None and np.isfinite(value):
             label = f"{name} {format_number(value)}" if named else ""
-            ax.axvline(value, color=color, ls=style, lw=1.3, label=label, zorder=1.8)
+            tone = color or ink_of(ax)
+            ax.axvline(value, color=tone, ls=style, lw=1.3, label=label, zorder=1.8)

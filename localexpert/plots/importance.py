@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, check_integer
-from localexpert.plots.canvas import check_labels, format_number, name_of, new_axes
+from localexpert._validation import (
+    check_array,
+    check_integer,
+    format_number,
+)
+from localexpert.plots.canvas import check_labels, name_of, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 _MOST_NUMBERS, _MOST_TICKS = 8, 13
 # Beyond this share of the colours numbers are white.
 _DARK = 0.6
+# Letters of the name of a column, which may stand on end.
+_LONGEST_HEAD = 16
 
 
 def plot_importance(
@@ -41,7 +47,8 @@ def plot_importance(
     features : sequence of length p, optional
         Names of the rows; default those of a data frame, else their numbers.
     columns : sequence of length k, optional
-        Names of the columns, in the same way. Of many, some are written.
+        Names of the columns, in the same way; the name of an index that has one is
+        that of the axis. Of many, some are written.
     max_features : int
         Only the features of greatest mean absolute importance are drawn.
     sort : bool
@@ -78,7 +85,7 @@ def plot_importance(
     rows = getattr(frame, "index", first) if features is None else features
     heads = getattr(frame, "columns", second) if columns is None else columns
     names = check_labels(rows, p, "features", "table")
-    tops = check_labels(heads, k, "columns", "table")
+    tops = check_labels(heads, k, "columns", "table", _LONGEST_HEAD)
     most = check_integer(max_features, "max_features", 1)
     order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
     shown = (order if sort else np.sort(order)).tolist()
@@ -90,11 +97,11 @@ def plot_importance(
     ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
     ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
     _write_heads(ax, tops)
-    ax.set_xlabel(name_of(heads))
+    ax.set_xlabel(name_of(heads, "Column"))
     if k <= _MOST_NUMBERS:
         _write_numbers(ax, values[shown], image)
-    if len(shown) < p:
-        ax.set_ylabel(f"{len(shown)} of {p} features")
+    few = f"{len(shown)} of {p} features"
+    ax.set_ylabel(few if len(shown) < p else "Feature")
     return ax
 
 

@@ -12,13 +12,17 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_choice
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
+    GREY,
     SIZE,
     check_dist,
     check_labels,
     check_outcomes,
     check_row,
+    ink_of,
+    name_target,
     new_axes,
     put_legend_above,
+    shades,
 )
 from localexpert.plots.shape import ForecastShape
 
@@ -31,6 +35,8 @@ _MOST_OVERLAID = 5
 _OVERLAP = 1.6
 # Stems that did would be taken for stems of the next row.
 _STEM = 0.8
+# Rows on one scale may be so many times as high as the lowest.
+_MOST_RATIO = 5.0
 # Stems of several rows at one value stand apart by this share of the picture at most.
 _STEP = 0.012
 # Rows drawn where none are named.
@@ -45,6 +51,8 @@ def plot_forecasts(
     labels: Sequence[Any] | None = None,
     y: ArrayLike | None = None,
     layout: Literal["auto", "overlay", "ridge"] = "auto",
+    scale: Literal["auto", "common", "own"] = "auto",
+    target_name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the densities of several forecasts in one picture.
@@ -60,9 +68,16 @@ def plot_forecasts(
     y : array-like of shape (n,), optional
         Outcomes of all rows of the forecast; those of `rows` are marked.
     layout : {"auto", "overlay", "ridge"}
-        "overlay": on one another, heights are densities. "ridge": each on a line of
-        its own and all equally high, so that widths compare but heights do not.
-        "auto" is a ridge for more than five rows.
+        "overlay": on one another. "ridge": each on a line of its own. "auto" is a
+        ridge for more than five rows.
+    scale : {"auto", "common", "own"}
+        Of heights in a ridge: one for all rows, or all rows equally high, so that
+        widths compare but heights do not. "auto" is one for all unless the highest
+        would be more than five times as high as the lowest. The axis says which. In an
+        overlay it is one for all.
+    target_name : str, optional
+        What the target is called on its axis, with its unit; default the name of `y`
+        if it has one.
     ax : matplotlib Axes, optional
         Where to draw; default a new figure.
 
@@ -74,10 +89,10 @@ def plot_forecasts(
     Notes
     -----
     Values of positive probability are stems. In an overlay those of several rows stand
-    beside one another, and where there are densities too a probability of 1 is as high
-    as the highest of them; else heights are probabilities. In a ridge a probability of
-    1 is .8 of the distance between two rows, and so is the likeliest value of a row
-    without a density.
+    beside one another, and where there are densities too they have an axis of their
+    own on the right; else heights are probabilities. In a ridge a probability of 1 is
+    .8 of the distance between two rows where there are densities; else the likeliest
+    value is, that of all rows or, on scales of their own, of each.
 
     Examples
     --------
@@ -90,6 +105,7 @@ def plot_forecasts(
     ['a', 'b']
     """
     check_choice(layout, "layout", ("auto", "overlay", "ridge"))
+    check_choice(scale, "scale", ("auto", "common", "own"))
     check_dist(dist)
     if rows is None:
         rows = np.arange(min(len(dist), _MOST_UNASKED))
@@ -103,10 +119,12 @@ def plot_forecasts(
         height = min(max(SIZE[1], 0.8 + _LEAST_ROOM * len(picked)), _MOST_HEIGHT)
         ax = new_axes((SIZE[0], height) if ridge else SIZE)
     low, high = _common_window(shapes, outcomes)
-    ax.set(xlim=(low, high), xlabel="y")
+    ax.set(xlim=(low, high), xlabel=name_target(target_name, y))
     ridges = [_Ridge.of(*pair, low, high) for pair in zip(names, shapes, strict=True)]
-    draw = _draw_ridge if ridge else _draw_overlay
-    draw(ax, ridges, outcomes)
+    if ridge:
+        _draw_ridge(ax, ridges, outcomes, scale)
+    else:
+        _draw_overlay(ax, ridges, outcomes)
     return ax
 
 
@@ -168,40 +186,75 @@ def _draw_overlay(
     if outcomes is not None:
         _draw_bars(ax, outcomes, step)
     ax.set_ylabel("Probability" if discrete else "Density")
-    title = None if outcomes is None else "bar: outcome"
-    ax.legend(frameon=False, fontsize="small", title=title, title_fontsize="small")
+    if not discrete and any(len(one.shape.spikes) for one in ridges):
+        to, back = (lambda d: d / unit), (lambda p: p * unit)
+        side = ax.secondary_yaxis("right", functions=(to, back))
+        side.set_ylabel("Probability of a value (stem)")
+        side.set_yticks(np.linspace(0.0, 1.0, 6))
+    put_legend_above(ax)
 
 
 def _draw_bars(ax: Axes, outcomes: Float64Array, step: float) -> None:
     """Make room below the forecasts for a bar at each outcome."""
     room = 0.06 * ax.get_ylim()[1]
     ax.set_ylim(bottom=-1.2 * room)
-    ax.axhline(0.0, color="0.7", lw=0.8, zorder=1)
+    ax.axhline(0.0, color=GREY, lw=0.8, zorder=1)
     place = outcomes + step * (np.arange(len(outcomes)) - 0.5 * (len(outcomes) - 1))
     colors = [f"C{j % 10}" for j in range(len(outcomes))]
     ax.vlines(place, -room, -0.1 * room, colors=colors, lw=2.2)
+    # The legend shows one bar of no row.
+    looks: dict[str, Any] = {"color": GREY, "ms": 8, "mew": 2.2, "label": "outcome"}
+    ax.plot([], [], "|", **looks)
 
 
-def _draw_ridge(ax: Axes, ridges: list[_Ridge], outcomes: Float64Array | None) -> None:
+def _find_peaks(ridges: list[_Ridge], scale: str) -> tuple[Float64Array, bool]:
+    """Return the height (k,) that each row's scale ends at, and if it is one for all.
+
+    That of a density, or the likeliest value where there is none.
+    """
+    smooth = np.array([len(one.x) > 0 for one in ridges])
+    own = np.array(
+        [one.line.max() if len(one.x) else one.shape.masses.max() for one in ridges]
+    )
+    kinds = [kind for kind in (smooth, ~smooth) if kind.any()]
+    if scale == "auto":
+        ratios = [own[kind].max() / own[kind].min() for kind in kinds]
+        scale = "common" if max(ratios) <= _MOST_RATIO else "own"
+    if scale == "own":
+        return own, len(own) == 1
+    peaks = own.copy()
+    for kind in kinds:
+        peaks[kind] = own[kind].max()
+    return peaks, True
+
+
+def _draw_ridge(
+    ax: Axes, ridges: list[_Ridge], outcomes: Float64Array | None, scale: str
+) -> None:
     """Draw each forecast from a line of its own, the first on top and behind."""
     k = len(ridges)
+    peaks, same = _find_peaks(ridges, scale)
+    line_tone, fill_tone = shades(ax, GREY, [0.35])[0], shades(ax, "C0", [0.4])[0]
     for j, (_, shape, x, line) in enumerate(ridges):
         base, layer = float(k - 1 - j), 2.0 + j / k
-        ax.axhline(base, color="0.85", lw=0.8, zorder=layer)
-        unit, color = _STEM / float(max(shape.masses, default=1.0)), "C0"
+        ax.axhline(base, color=line_tone, lw=0.8, zorder=layer)
+        unit, color = _STEM / peaks[j], "C0"
         if len(x):
-            top = base + _OVERLAP * line / line.max()
-            ax.fill_between(x, base, top, color="C0", alpha=0.35, lw=0, zorder=layer)
+            top = base + _OVERLAP * line / peaks[j]
+            ax.fill_between(x, base, top, color=fill_tone, lw=0, zorder=layer)
             ax.plot(x, top, color="C0", lw=1.1, zorder=layer)
             unit, color = _STEM, "C1"
         _draw_stems(ax, shape.spikes, unit * shape.masses, base, color, "", layer)
+    smooth = any(len(one.x) for one in ridges)
+    told = "all rows on one scale" if same else "each row on a scale of its own"
+    ax.set_ylabel(f"{'Density' if smooth else 'Probability'}, {told}")
     if outcomes is not None:
-        looks: dict[str, Any] = {"color": "black", "ms": 9, "mew": 1.6, "zorder": 4}
+        looks: dict[str, Any] = {"color": ink_of(ax), "ms": 9, "mew": 1.6, "zorder": 4}
         ax.plot(outcomes, np.arange(k)[::-1], "|", label="outcome", **looks)
         put_legend_above(ax)
     ax.set_yticks(np.arange(k)[::-1], [one.name for one in ridges])
     ax.tick_params(axis="y", length=0)
-    highest = _OVERLAP if any(len(one.x) for one in ridges) else 1.0
+    highest = _OVERLAP if smooth else 1.0
     ax.set_ylim(-0.3, k - 1 + highest + 0.1)
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_choice, check_integer, check_level
+from localexpert._validation import (
+    check_choice,
+    check_integer,
+    check_level,
+    format_number,
+)
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
     check_outcomes,
+    draw_dots,
     format_percent,
+    name_target,
     new_axes,
+    put_legend_above,
     sample_rows,
 )
 
@@ -28,6 +36,8 @@ _LEAST_ROWS = 10
 _MOST_ROWS = 20_000
 # Single errors beyond this share of them may lie above the picture.
 _SEEN = 0.99
+# As for spreads, which cost the picture its width.
+_SEEN_WIDTHS = 0.995
 
 
 def plot_sharpness(
@@ -38,6 +48,7 @@ def plot_sharpness(
     coverage: float = 0.8,
     n_bins: int = 10,
     level: float = 0.95,
+    target_name: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Draw the error that came against the spread that was forecast.
@@ -59,6 +70,9 @@ def plot_sharpness(
         At most this many bins, with at least ten rows each.
     level : float
         Confidence of the bars, in (0, 1).
+    target_name : str, optional
+        What the target is called on both axes, with its unit; default the name of
+        `y` if it has one.
     ax : matplotlib Axes, optional
         Where to draw; default a new figure.
 
@@ -72,9 +86,10 @@ def plot_sharpness(
     An error is :math:`|y_i - m_i|` with the forecast's median :math:`m_i`; a
     calibrated forecast has errors of mean :math:`E|Y_i - m_i|`, whatever its shape,
     and its bars, a mean with a normal interval, lie on that line. Single errors are
-    drawn faintly: of more than 3000 a sample, and without the greatest 1 % if they
-    would press the others down. Of more than 20 000 rows a sample of so many stands
-    for all. Samples are always the same.
+    drawn faintly: of more than 3000 a sample. Where the longest tails would press the
+    others together they lie outside the picture: triangles at its edge, and the
+    legend says how many of all errors and how far they go. Of more than 20 000 rows a
+    sample of so many stands for all. Samples are always the same.
 
     Examples
     --------
@@ -103,13 +118,16 @@ def plot_sharpness(
     variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
     half = z * np.sqrt(variance / size)
     ax = new_axes() if ax is None else ax
-    shown = sample_rows(len(error))
-    ax.plot(width[shown], error[shown], "o", color=GREY, ms=2, mew=0, alpha=0.3)
+    draw_dots(ax, width, error, GREY, label="each row")
     ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")
-    label = f"mean and {format_percent(level)} interval"
+    label = f"mean, {format_percent(level)} confidence"
     ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
-    _dress(ax, width, error, np.concatenate([own, mean + half]))
-    ax.set_xlabel(name)
+    _frame(ax, at, width, error, np.concatenate([own, mean + half]))
+    _count_hidden(ax, width, error)
+    called = name_target(target_name, y)
+    ax.set(xlabel=_name_axis(name, called))
+    ax.set(ylabel=_name_axis("Absolute error of the median", called))
+    put_legend_above(ax)
     return ax
 
 
@@ -131,14 +149,36 @@ def _bin_rows(width: Float64Array, n_bins: int) -> NDArray[np.intp]:
     return np.unique(group, return_inverse=True)[1]
 
 
-def _dress(
-    ax: Axes, width: Float64Array, error: Float64Array, drawn: Float64Array
+def _frame(
+    ax: Axes,
+    at: Float64Array,
+    width: Float64Array,
+    error: Float64Array,
+    drawn: Float64Array,
 ) -> None:
     """Leave the longest tails of both out of sight, but nothing of the bins."""
     top = max(float(np.quantile(error, _SEEN)), float(drawn.max()))
-    low, high = width.min(), np.quantile(width, 0.995)
+    low, high = float(width.min()), float(np.quantile(width, _SEEN_WIDTHS))
+    high = max(high, float(at.max()))
     margin = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
     top = 1.05 * top or 1.0
     ax.set(xlim=(low - margin, high + margin), ylim=(-0.02 * top, top))
-    ax.set_ylabel("Absolute error of the median")
-    ax.legend(frameon=False, fontsize="small", loc="upper left")
+
+
+def _count_hidden(ax: Axes, width: Float64Array, error: Float64Array) -> None:
+    """Mark and count the errors that lie outside the picture."""
+    right, top = ax.get_xlim()[1], ax.get_ylim()[1]
+    beyond = (width > right) | (error > top)
+    if not beyond.any():
+        return
+    label = f"{beyond.sum()} of {len(error)} outside, error"
+    label += f" up to {format_number(error[beyond].max(), 3)}"
+    looks: dict[str, Any] = {"color": GREY, "ms": 4, "mew": 0, "clip_on": False}
+    x, y = np.minimum(width[beyond], right), np.minimum(error[beyond], top)
+    kept = sample_rows(len(x))
+    ax.plot(x[kept], y[kept], "^", alpha=0.6, label=label, **looks)
+
+
+def _name_axis(what: str, target: str) -> str:
+    """Return the name of an axis in the target's unit, which may be long."""
+    return what if target == "y" else f"{what}\n{target}"

@@ -9,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration import ReliabilityCurve, reliability_curve
-from localexpert._validation import check_integer, check_level
+from localexpert._validation import (
+    check_integer,
+    check_level,
+    format_number,
+)
 from localexpert.distribution.predictors import innermost
 from localexpert.experts.task_record import TaskRecord
 from localexpert.plots.canvas import (
     GREY,
     check_axes,
-    format_number,
     format_percent,
     new_grid,
+    put_legend_below,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +96,7 @@ def plot_threshold_reliability(
         threshold = format_number(float(tasks.thresholds[k]))
         ax.set_title(f"{threshold}: {100.0 * rate[k]:.2g}% below", fontsize="medium")
     _dress(panels)
-    _add_legend(panels, new=axes is None)
+    put_legend_below(panels, _columns(len(panels)))
     return panels
 
 
@@ -168,13 +172,3 @@ def _dress(panels: NDArray[np.object_]) -> None:
             ax.set_ylabel("Share below")
         if place is None or place.is_last_row():
             ax.set_xlabel("Forecast")
-
-
-def _add_legend(panels: NDArray[np.object_], *, new: bool) -> None:
-    """Put one legend below the panels of a new figure, or into the first panel."""
-    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-    if not new:
-        panels[0].legend(**looks)
-        return
-    looks |= {"loc": "outside lower center", "ncols": _columns(len(panels))}
-    panels[0].figure.legend(*panels[0].get_legend_handles_labels(), **looks)

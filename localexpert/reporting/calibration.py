@@ -5,21 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, kstest, spearmanr
+from scipy.stats import spearmanr
 
 from localexpert.plots.calibration import plot_pit, plot_quantile_reliability
 from localexpert.plots.sharpness import plot_sharpness
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.findings import SIGNIFICANT, describe_pit, show_p
-from localexpert.reporting.markup import Markup, element, paragraph, section, show
+from localexpert.reporting.findings import SIGNIFICANT, show_p
+from localexpert.reporting.judgement import Judgement
+from localexpert.reporting.markup import (
+    Markup,
+    Section,
+    element,
+    paragraph,
+    section,
+    show,
+)
 from localexpert.reporting.pictures import picture
+from localexpert.reporting.subject import Subject
 
-_LEVELS = np.linspace(0.05, 0.95, 19)
 # Fewer rows make bars of single outcomes.
 _ROWS_A_BAR = 10
 
 
-def write_calibration(evidence: Evidence) -> Markup:
+def write_calibration(
+    evidence: Evidence, subject: Subject, judgement: Judgement
+) -> Section:
     """Return the section."""
     return section(
         "Calibration",
@@ -27,22 +37,24 @@ def write_calibration(evidence: Evidence) -> Markup:
             "Are events that are forecast with 80 % seen in 80 of 100 cases? Forecasts "
             "should be calibrated first, and then as sharp as they can be."
         ),
-        paragraph(evidence.test_coverage().sentence(evidence.coverage)),
-        element("h3", "Where outcomes fall in their forecasts"),
-        _draw_pit(evidence),
-        element("h3", "Outcomes below each quantile"),
-        _draw_reliability(evidence),
-        element("h3", "Do wide forecasts mean large errors?"),
-        _draw_sharpness(evidence),
+        paragraph(judgement.test.sentence(evidence.coverage)),
+        element(
+            "div",
+            _below("Where outcomes fall", _draw_pit(evidence, judgement)),
+            _below("Outcomes below quantiles", _draw_reliability(evidence, judgement)),
+            _below("Do wide forecasts err more?", _draw_sharpness(evidence, subject)),
+            class_="pictures",
+        ),
     )
 
 
-def _draw_pit(evidence: Evidence) -> Markup:
-    test = kstest(evidence.pit, "uniform")
-    shown = (
-        f"{describe_pit(evidence.pit)} Test of a flat histogram (Kolmogorov-Smirnov): "
-        f"{show_p(float(test.pvalue))}."
-    )
+def _below(heading: str, drawn: Markup) -> Markup:
+    """Return a picture below its heading."""
+    return element("div", element("h3", heading), drawn)
+
+
+def _draw_pit(evidence: Evidence, judgement: Judgement) -> Markup:
+    shown = judgement.describe_pit()
     bins = int(np.clip(len(evidence) // _ROWS_A_BAR, 4, 20))
     shared: dict[str, Any] = {"bins": bins, "random_state": evidence.seed}
     return picture(
@@ -55,19 +67,8 @@ def _draw_pit(evidence: Evidence) -> Markup:
     )
 
 
-def _draw_reliability(evidence: Evidence) -> Markup:
-    n = len(evidence)
-    share = np.searchsorted(np.sort(evidence.pit), _LEVELS, "right") / n
-    worst = int(np.argmax(np.abs(share - _LEVELS)))
-    low, high = (binom.ppf(q, n, _LEVELS) / n for q in (0.05, 0.95))
-    out = int(((share < low) | (share > high)).sum())
-    shown = (
-        f"Here the largest gap is at the {show(100 * _LEVELS[worst], 3)} % quantile, "
-        f"below which {show(100 * share[worst], 3)} % of outcomes lie; {out} of "
-        f"{len(_LEVELS)} points are outside of the band, where right forecasts have "
-        "one in ten."
-    )
-
+def _draw_reliability(evidence: Evidence, judgement: Judgement) -> Markup:
+    shown = judgement.describe_quantiles()
     shared: dict[str, Any] = {"difference": True, "random_state": evidence.seed}
     y, dist = evidence.y, evidence.dist
     return picture(
@@ -79,13 +80,20 @@ def _draw_reliability(evidence: Evidence) -> Markup:
     )
 
 
-def _draw_sharpness(evidence: Evidence) -> Markup:
+def _draw_sharpness(evidence: Evidence, subject: Subject) -> Markup:
     spread = evidence.dist.std()
     error = np.abs(evidence.y - evidence.dist.median())
 
     shown = _say_sharpness(spread, error)
+
+    def draw(ax: Any) -> None:
+        plot_sharpness(evidence.y, evidence.dist, ax=ax)
+        if subject.unit:
+            ax.set_xlabel(f"{ax.get_xlabel()}{subject.scale}")
+            ax.set_ylabel(f"{ax.get_ylabel()}{subject.scale}")
+
     return picture(
-        lambda ax: plot_sharpness(evidence.y, evidence.dist, ax=ax),
+        draw,
         f"Absolute errors against the standard deviations of forecasts. {shown}",
         "Errors against the spread that was forecast: means (dots) should lie on the "
         "crosses, what forecasts expected of their own errors, and rise from left to "
@@ -96,7 +104,9 @@ def _draw_sharpness(evidence: Evidence) -> Markup:
 def _say_sharpness(spread: Any, error: Any) -> str:
     """Say how much spreads differ, and whether errors follow them."""
     low, high = np.quantile(spread, [0.05, 0.95])
-    if len(error) < 3 or np.ptp(spread) <= 1e-9 * spread.max() or np.ptp(error) == 0:
+    if len(error) < 3:
+        return "Here rows are too few to tell."
+    if np.ptp(spread) <= 1e-9 * spread.max() or np.ptp(error) == 0:
         return "Here all forecasts, or all errors, are as large, so nothing is told."
     result = spearmanr(spread, error)
     told = f"rank correlation {show(float(result.statistic), 2)}"

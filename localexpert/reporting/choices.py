@@ -13,9 +13,11 @@ from localexpert.forecasters.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
 from localexpert.plots.thresholds import plot_threshold_reliability
 from localexpert.reporting import markup as html
+from localexpert.reporting.chosen import describe_areas, describe_choices
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import Markup
+from localexpert.reporting.markup import Markup, Section, count
 from localexpert.reporting.pictures import picture
+from localexpert.reporting.subject import Subject
 
 _TITLE = "What the model chose on the way"
 # Reliability is drawn for this many thresholds.
@@ -23,7 +25,7 @@ _N_THRESHOLDS = 4
 _MOST_LINES = 120
 
 
-def write_choices(evidence: Evidence) -> Markup:
+def write_choices(evidence: Evidence, subject: Subject, *, expanded: bool) -> Section:
     """Return the section."""
     model = find_forecaster(evidence.model)
     report = getattr(model, "report_", None)
@@ -31,19 +33,27 @@ def write_choices(evidence: Evidence) -> Markup:
         words = f"A {type(model).__name__} keeps no record of choices."
         return html.section(_TITLE, html.paragraph(words))
     lines = [[name, _show_leaf(leaf)] for name, leaf in _walk(report.summary())]
+    told = describe_choices(report, subject.target or "The target")
     parts: list[object] = [
         html.paragraph(
             "Everything was chosen out of fold, on training rows that the part in "
             "question had not seen. Losses are of the candidates; less is better."
         ),
-        html.table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
+        html.element("ul", *(html.element("li", sentence) for sentence in told)),
+        *_draw_experts(model, report, subject),
+        html.element("h3", "All figures"),
+        html.details(
+            f"{count(len(lines), 'line')}, what was weighed against what",
+            html.table("Choices and losses", ["Stage", "Value"], lines[:_MOST_LINES]),
+            expanded=expanded,
+        ),
     ]
     if len(lines) > _MOST_LINES:
         parts.append(html.paragraph(f"And {len(lines) - _MOST_LINES} lines more."))
-    return html.section(_TITLE, *parts, *_draw_experts(model))
+    return html.section(_TITLE, *parts)
 
 
-def _draw_experts(model: Any) -> list[Markup]:
+def _draw_experts(model: Any, report: FitReport, subject: Subject) -> list[Markup]:
     """Return pictures of a regressor's experts, where it has some."""
     experts = getattr(model, "expert_report_", None)
     if not isinstance(experts, ExpertReport):
@@ -63,12 +73,13 @@ def _draw_experts(model: Any) -> list[Markup]:
         "Probabilities of experts against the shares that came true, out of fold. "
         "Calibrated ones lie on the diagonal."
     )
-    parts = [
-        html.element("h3", "The experts"),
+    near = describe_areas(report, auc)
+    drawn = [
         picture(
             lambda axes: plot_expert_report(experts, axes=axes),
             f"Figures of {n} experts by threshold. {told}",
-            f"Each expert answers whether y is below a threshold. {told}",
+            f"Each expert answers whether {subject.target or 'the target'} is below a "
+            f"threshold{_say_coordinate(report)}. {told}",
             size=(5.6, 6.4),
             panels=(3, 2),
             wide=True,
@@ -84,8 +95,23 @@ def _draw_experts(model: Any) -> list[Markup]:
             panels=shape,
             wide=True,
         )
-        parts.append(reliability)
-    return parts
+        drawn.append(reliability)
+    return [
+        html.element("h3", "The experts"),
+        *([html.paragraph(near)] if near else []),
+        html.element("div", *drawn, class_="pictures"),
+    ]
+
+
+def _say_coordinate(report: FitReport) -> str:
+    """Say what thresholds are measured in, where it is not the target itself."""
+    frame = report.choices.get("frame")
+    kind = frame.get("kind") if isinstance(frame, Mapping) else None
+    return {
+        "center": ", which is told as the distance from the centre",
+        "standardize": ", which is told as the distance from the centre in units of "
+        "the scale",
+    }.get(str(kind), "")
 
 
 def _walk(tree: Mapping[Any, Any], path: str = "") -> Iterator[tuple[str, Any]]:

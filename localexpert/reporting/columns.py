@@ -13,6 +13,8 @@ from localexpert.data.table import Table
 from localexpert.reporting.markup import show
 
 MISSING = "missing"
+# Whole numbers from here on are written with marks of thousands.
+_MARKED = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +40,18 @@ class Column:
     def texts(self) -> list[str]:
         """Return the values as texts."""
         if self.names is None:
-            return [show(value) for value in self.values]
+            return [show_feature(value) for value in self.values]
         return [MISSING if np.isnan(v) else self.names[int(v)] for v in self.values]
 
     def take(self, rows: Any) -> Column:
         """Return some rows."""
         return Column(self.values[rows], self.names)
+
+
+def show_feature(value: float, digits: int = 4) -> str:
+    """Return a value of a feature; years and other whole numbers have no marks."""
+    is_short = abs(value) < _MARKED and value == int(value)
+    return show(value, digits).replace(",", "") if is_short else show(value, digits)
 
 
 def read_columns(table: Table) -> list[Column]:

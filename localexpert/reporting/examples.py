@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from calibration.typing import Float64Array
 from localexpert.plots.forecast import plot_forecast
 from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import Markup, show
-from localexpert.reporting.pictures import picture
+from localexpert.reporting.markup import Markup, Section, count, enumerate_texts, show
+from localexpert.reporting.pictures import label, picture
+from localexpert.reporting.subject import Subject
 from localexpert.risk import risk_table
 
 _MOST_FEATURES = 8
+_MOST_REGIONS = 12
+# Characters that an axis has room for.
+_LONGEST_AXIS = 60
 _RISK_LEVEL = 0.95
 # Share of rows whose outcomes pass the value that chances are given for.
 _HIGH = 0.9
@@ -45,26 +50,37 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
     return {name: taken[name] for name in names if name in taken}
 
 
-def write_examples(evidence: Evidence, ranking: Sequence[int]) -> Markup:
+def write_examples(
+    evidence: Evidence, subject: Subject, ranking: Sequence[int]
+) -> Section:
     """Return the section on forecasts of single rows."""
     chosen = choose_examples(evidence)
+    names = subject.rows or evidence.labels
+    pictures = (
+        _draw(evidence, subject, f"{name.capitalize()}, row {names[row]}", row)
+        for name, row in chosen.items()
+    )
     return html.section(
         "Examples of forecasts",
         html.paragraph(
-            "A sure, a middling and an unsure forecast by the width of their "
+            "A sure, a middling and an unsure forecast by the width of their central "
             "intervals, and the ones that came closest and went farthest by the CRPS. "
-            "Shaded is where an outcome was likeliest to fall."
+            "Shaded is where an outcome was likeliest to fall: the smallest region of "
+            f"{show(100 * evidence.coverage)} % probability. The table has the central "
+            "interval, with as much probability below it as above."
         ),
-        *(_draw(evidence, name, row) for name, row in chosen.items()),
-        _tabulate(evidence, chosen, ranking),
+        html.element("div", *pictures, class_="pictures"),
+        _tabulate(evidence, chosen, names, ranking),
     )
 
 
-def write_risk(evidence: Evidence) -> Markup:
+def write_risk(evidence: Evidence, subject: Subject) -> Section:
     """Return the section on risks of a few rows, from narrow to wide forecasts."""
     title = "Risk of some rows"
+    names = subject.rows or evidence.labels
     rows = list(choose_examples(evidence).values())
     value = float(np.quantile(evidence.y, _HIGH, method="inverted_cdf"))
+    passed = int((evidence.y > value).sum())
     try:
         risks = risk_table(
             evidence.dist[rows],
@@ -78,7 +94,7 @@ def write_risk(evidence: Evidence) -> Markup:
     cells = risks.to_numpy(dtype=np.float64)
     body = [
         [
-            evidence.labels[row],
+            names[row],
             *(html.number(v) for v in line[:-1]),
             html.percent(line[-1]),
         ]
@@ -90,43 +106,57 @@ def write_risk(evidence: Evidence) -> Markup:
             f"The value at risk (VaR) is passed with {show(100 - 100 * _RISK_LEVEL)} % "
             "probability; the expected shortfall (ES) is the mean of what may come "
             "beyond it. The last column is the chance to pass "
-            f"{show(value)}, which one in ten of these outcomes did."
+            f"{show(value)}, as {passed:,} of "
+            f"{count(len(evidence), 'outcome')} here did."
         ),
         html.table("Risk by the forecasts", [*heads, f"P(Y > {show(value)})"], body),
     )
 
 
-def _draw(evidence: Evidence, name: str, row: int) -> Markup:
+def _draw(evidence: Evidence, subject: Subject, what: str, row: int) -> Markup:
     """Return the picture of one forecast."""
-    y = float(evidence.y[row])
-    low, high = evidence.interval[row]
+    y, share = float(evidence.y[row]), show(100 * evidence.coverage)
+    # What is shaded, and not the central interval, which is elsewhere.
+    regions = evidence.dist[row].hdi_regions(evidence.coverage)[0]
     told = (
-        f"{name.capitalize()}, row {evidence.labels[row]}: the "
-        f"{show(100 * evidence.coverage)} % interval is {show(low)} to {show(high)}, "
-        f"the outcome {show(y)}."
+        f"{what}: the shaded {share} % are {_show_regions(regions)}, the outcome "
+        f"{show(y)}."
     )
 
-    looks: dict[str, Any] = {"what": "density", "coverage": evidence.coverage, "y": y}
-    return picture(
-        lambda ax: plot_forecast(evidence.dist, row, ax=ax, **looks),
-        f"Density of a forecast. {told}",
-        told,
-        size=(5.0, 2.5),
-    )
+    def draw(ax: Any) -> None:
+        looks: dict[str, Any] = {"coverage": evidence.coverage, "y": y}
+        plot_forecast(evidence.dist, row, what="density", ax=ax, **looks)
+        ax.set_xlabel(label(subject.axis, _LONGEST_AXIS))
+
+    return picture(draw, f"Density of a forecast. {told}", told, size=(5.0, 2.5))
+
+
+def _show_regions(regions: Float64Array) -> str:
+    """Return intervals (m, 2) in words; those of one value as that value."""
+    parts = [
+        show(low) if low == high else f"{show(low)} to {show(high)}"
+        for low, high in regions
+    ]
+    if len(parts) > _MOST_REGIONS:
+        parts = [*parts[:_MOST_REGIONS], f"{len(parts) - _MOST_REGIONS} more"]
+    return enumerate_texts(parts)
 
 
 def _tabulate(
-    evidence: Evidence, chosen: dict[str, int], ranking: Sequence[int]
+    evidence: Evidence,
+    chosen: dict[str, int],
+    names: Sequence[str],
+    ranking: Sequence[int],
 ) -> Markup:
     """Return numbers of the examples, and what was known of them."""
     rows = list(chosen.values())
     median, (low, high) = evidence.dist[rows].median(), evidence.interval[rows].T
     lines: list[list[object]] = [
-        ["Row", *(evidence.labels[row] for row in rows)],
+        ["Row", *(names[row] for row in rows)],
         ["Outcome", *(html.number(v) for v in evidence.y[rows])],
         ["Median", *(html.number(v) for v in median)],
-        ["Interval from", *(html.number(v) for v in low)],
-        ["Interval to", *(html.number(v) for v in high)],
+        ["Central interval from", *(html.number(v) for v in low)],
+        ["Central interval to", *(html.number(v) for v in high)],
         ["Outcome's level (PIT)", *(html.number(v, 3) for v in evidence.pit[rows])],
         ["CRPS", *(html.number(v) for v in evidence.crps[rows])],
     ]

@@ -14,7 +14,7 @@ from localexpert.explain import PermutationImportance, permutation_importance
 from localexpert.plots.importance import plot_importance
 from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import Markup
+from localexpert.reporting.markup import Markup, Section
 from localexpert.reporting.pictures import label, picture
 
 # Permutations of a feature, and of each of more features than _MANY.
@@ -23,6 +23,8 @@ _REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
 _MOST_FORECASTS = 60_000
 _LEAST_ROWS = 50
 _MOST_SHOWN = 15
+# Characters of a name beside the heat map.
+_LONGEST = 22
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -71,7 +73,7 @@ def measure_importance(
     return Importance(told, n, repeats)
 
 
-def write_importance(evidence: Evidence, importance: Importance | None) -> Markup:
+def write_importance(evidence: Evidence, importance: Importance | None) -> Section:
     """Return the section."""
     title = "Which features matter"
     if importance is None:
@@ -117,7 +119,7 @@ def _draw(importance: Importance) -> Markup:
     def draw(ax: Any) -> None:
         plot_importance(
             told.pinball[shown],
-            features=[label(told.feature_names[j]) for j in shown],
+            features=[label(told.feature_names[j], _LONGEST) for j in shown],
             columns=[f"{100 * level:g}%" for level in told.levels],
             sort=False,
             label="Increase of loss",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binomtest, norm
 
 from calibration.typing import Float64Array
-from localexpert.reporting.markup import Markup, element, show, show_percent
+from localexpert.reporting.markup import LEAST_P, Markup, element, show, show_percent
 
 # Below this probability of as much or more by chance, a difference is spoken of.
 SIGNIFICANT = 0.01
@@ -78,15 +78,21 @@ class CoverageTest:
 
     @property
     def verdict(self) -> Literal["right", "narrow", "wide"]:
-        """What the intervals are, as far as the outcomes tell."""
-        if self.p_value >= SIGNIFICANT:
+        """What the intervals are, as far as the outcomes tell; of one, nothing."""
+        if self.n == 1 or self.p_value >= SIGNIFICANT:
             return "right"
         return "narrow" if self.share < self.expected else "wide"
 
     def sentence(self, coverage: float) -> str:
         """Return the finding in words."""
-        inside = show_percent(self.share)
         nominal = show_percent(coverage, 0 if coverage * 100 % 1 < 1e-9 else 1)
+        if self.n == 1:
+            where = "inside" if self.hits else "outside of"
+            return (
+                f"The outcome of the only row fell {where} its {nominal} interval; "
+                "one row cannot be tested."
+            )
+        inside = show_percent(self.share)
         told = f"{inside} of {self.n:,} outcomes fell inside the {nominal} intervals"
         if self.expected > coverage + 1e-6:
             told += f" ({show_percent(self.expected)} expected, for values repeat)"
@@ -99,8 +105,8 @@ class CoverageTest:
         return f"{told}, {end[self.verdict]}."
 
 
-def describe_pit(pit: Float64Array) -> str:
-    """Say what PIT values (n,) show of bias and spread, by their first two moments.
+def lean_and_spread(pit: Float64Array) -> list[tuple[str, float]]:
+    """Say what PIT values (n,) lean to, and its p-value, by their first two moments.
 
     For uniform values, their mean has variance 1 / 12n, and the mean of squared
     distances from 1/2 has mean 1/12 and variance 1 / 180n.
@@ -109,20 +115,10 @@ def describe_pit(pit: Float64Array) -> str:
     # In standard errors: a uniform u has variance 1 / 12, (u - 1/2)^2 has 1 / 180.
     lean = (pit.mean() - 0.5) * np.sqrt(12.0 * n)
     spread = (np.mean((pit - 0.5) ** 2) - 1.0 / 12.0) * np.sqrt(180.0 * n)
-    told = []
-    for value, low, high in (
-        (lean, "too high", "too low"),
-        (spread, "too wide", "too narrow"),
-    ):
-        p = float(2.0 * norm.sf(abs(value)))
-        if p < SIGNIFICANT:
-            told.append(f"{high if value > 0 else low} ({show_p(p)})")
-    if not told:
-        return (
-            "Here neither their mean nor their spread differs from a flat "
-            "histogram's by more than chance explains."
-        )
-    return f"Here forecasts are, on the whole, {' and '.join(told)}."
+    return [
+        ("too low" if lean > 0 else "too high", float(2.0 * norm.sf(abs(lean)))),
+        ("too narrow" if spread > 0 else "too wide", float(2.0 * norm.sf(abs(spread)))),
+    ]
 
 
 def adjust_holm(p_values: Sequence[float]) -> Float64Array:
@@ -139,4 +135,6 @@ def adjust_holm(p_values: Sequence[float]) -> Float64Array:
 
 def show_p(p_value: float) -> str:
     """Return a p-value with its sign, without digits that mean nothing."""
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {show(p_value, 2)}"
+    if p_value < LEAST_P:
+        return f"p < {LEAST_P:.4f}"
+    return f"p = {show(p_value, 2)}"

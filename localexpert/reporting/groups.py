@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from localexpert._validation import check_same_length
 from localexpert.plots.coverage import plot_coverage
 from localexpert.reporting import markup as html
-from localexpert.reporting.columns import MISSING, Column
+from localexpert.reporting.columns import MISSING, Column, show_feature
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import (
     SIGNIFICANT,
@@ -21,7 +21,7 @@ from localexpert.reporting.findings import (
     adjust_holm,
     show_p,
 )
-from localexpert.reporting.markup import Markup, show
+from localexpert.reporting.markup import Markup, Section, count, show
 from localexpert.reporting.pictures import label, picture
 
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
@@ -58,11 +58,11 @@ class Grouping:
             labels, group = _group_names(column.names, values, known)
         elif len(np.unique(known)) <= _MOST_NUMBERS:
             distinct = np.unique(known)
-            labels = [show(value) for value in distinct]
+            labels = [show_feature(value) for value in distinct]
             group = np.searchsorted(distinct, values)
         else:
             edges = np.unique(np.quantile(known, np.linspace(0.0, 1.0, _N_BINS + 1)))
-            ends = [show(edge, 3) for edge in edges]
+            ends = [show_feature(edge, 3) for edge in edges]
             labels = [f"{low} to <{high}" for low, high in pairwise(ends)]
             labels[-1] = labels[-1].replace("<", "")
             group = np.searchsorted(edges[1:-1], values, "right")
@@ -108,7 +108,7 @@ def choose_groupings(
     return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 
 
-def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
+def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Section:
     """Return the section on coverage by group."""
     if not groupings:
         return html.section("Coverage by group", html.paragraph("There are no groups."))
@@ -127,7 +127,9 @@ def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Markup:
             else ".",
         ),
         html.paragraph(_say_groups(told)),
-        *(_draw(evidence, part) for part in parts),
+        html.element(
+            "div", *(_draw(evidence, part) for part in parts), class_="pictures"
+        ),
         _tabulate(evidence, told),
     )
 
@@ -201,14 +203,17 @@ def _say_groups(told: Sequence[_Tested]) -> str:
         if group.p < SIGNIFICANT
     ]
     how = "binomial tests, p-values raised by Holm's method for their number"
+    groups = f"the {count(len(told), 'group')}" if len(told) > 1 else "the only group"
     if not off:
         return (
-            f"In none of the {len(told)} groups does the coverage differ from what "
+            f"In {'none of ' if len(told) > 1 else ''}{groups} the coverage "
+            f"{'differs' if len(told) > 1 else 'does not differ'} from what "
             f"it should be by more than chance explains ({how})."
         )
     return (
-        f"In {len(off)} of {len(told)} groups the coverage differs from what it "
-        f"should be by more than chance explains ({how}): {'; '.join(off)}."
+        f"In {f'{len(off)} of ' if len(told) > 1 else ''}{groups} the coverage differs "
+        f"from what it should be by more than chance explains ({how}): "
+        f"{'; '.join(off)}."
     )
 
 
@@ -229,23 +234,26 @@ def _draw(evidence: Evidence, told: list[_Tested]) -> Markup:
     drawn = picture(
         draw,
         f"Coverage of the intervals by {grouping.name}: {shares}.",
-        f"By {grouping.name}; numbers of rows in brackets.",
+        "Numbers of rows in brackets.",
         size=(5.0, min(1.3 + 0.3 * len(told), 6.0)),
     )
-    return html.join([html.element("h3", "By ", grouping.name), drawn])
+    return html.element("div", html.element("h3", "By ", grouping.name), drawn)
 
 
 def _tabulate(evidence: Evidence, told: Sequence[_Tested]) -> Markup:
     """Return the numbers behind the pictures."""
-    rows = [
-        [
-            f"{group.grouping.name}: {group.label}",
-            f"{group.test.n:,}",
-            html.percent(group.test.share),
-            html.number(float(evidence.width[group.rows].mean())),
-            html.number(group.p, 2),
-        ]
-        for group in told
-    ]
+    rows: list[list[object]] = []
+    for k, group in enumerate(told):
+        if k == 0 or told[k - 1].grouping is not group.grouping:
+            rows.append([group.grouping.name])
+        rows.append(
+            [
+                group.label,
+                f"{group.test.n:,}",
+                html.percent(group.test.share),
+                html.number(float(evidence.width[group.rows].mean())),
+                html.probability(group.p),
+            ]
+        )
     heads = ["Group", "Rows", "Covered", "Mean width", "p, raised"]
     return html.table("Coverage by group", heads, rows)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from localexpert.reporting.columns import read_columns
+from localexpert.distribution.below_zero import mass_below_zero
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import Finding
-from localexpert.reporting.markup import show
+from localexpert.reporting.judgement import VERY_FEW
+from localexpert.reporting.markup import count, show, show_percent
 from localexpert.reporting.training import Training
 
-_FEW, _VERY_FEW = 200, 30
+_FEW = 200
 # Probability beyond the range of training that is spoken of.
 _NOTABLE = 0.05
+# Mean probability below zero that is spoken of, and that is warned of.
+_LEAST_BELOW_ZERO, _MUCH_BELOW_ZERO = 5e-5, 0.01
 _MOST_NAMED = 8
 
 
@@ -23,6 +26,7 @@ def find_limits(evidence: Evidence) -> list[Finding]:
     if training is not None:
         found += _find_outcomes_beyond(evidence, training)
         found += _find_mass_beyond(evidence, *training.range)
+    found += _find_mass_below_zero(evidence)
     return found + _find_features_beyond(evidence) + _find_missing(evidence)
 
 
@@ -31,13 +35,16 @@ def _find_few(evidence: Evidence) -> list[Finding]:
     n, p = len(evidence), evidence.coverage
     if n >= _FEW:
         return []
+    if n == 1:
+        text = "There is only 1 row: it says next to nothing of the model."
+        return [Finding("warning", text)]
     half = float(norm.ppf(0.975)) * np.sqrt(p * (1.0 - p) / n)
     text = (
         f"There are only {n:,} rows: even of right {show(100 * p, 3)} % intervals "
         f"chance makes the coverage miss by {show(100 * half, 2)} points or less in "
         "19 of 20 reports, and the other scores are as rough."
     )
-    return [Finding("warning" if n < _VERY_FEW else "note", text)]
+    return [Finding("warning" if n < VERY_FEW else "note", text)]
 
 
 def _find_outcomes_beyond(evidence: Evidence, training: Training) -> list[Finding]:
@@ -54,7 +61,8 @@ def _find_outcomes_beyond(evidence: Evidence, training: Training) -> list[Findin
     n, m = len(evidence), int((training.weight > 0.0).sum())
     expected = 2.0 * n / (m + 1.0)
     text = (
-        f"{below + above:,} of {n:,} outcomes lie beyond the {m:,} of training "
+        f"{below + above:,} of {count(n, 'outcome')} "
+        f"{'lies' if below + above == 1 else 'lie'} beyond the {m:,} of training "
         f"({below:,} below {show(low)}, {above:,} above {show(high)}); of rows like "
         f"those about {show(expected, 2)} would."
     )
@@ -69,7 +77,8 @@ def _find_mass_beyond(evidence: Evidence, low: float, high: float) -> list[Findi
     if not rows:
         return []
     text = (
-        f"{rows:,} of {len(evidence):,} forecasts give more than "
+        f"{rows:,} of {count(len(evidence), 'forecast')} "
+        f"{'gives' if rows == 1 else 'give'} more than "
         f"{show(100 * _NOTABLE, 2)} % to values beyond those of training (on average "
         f"{show(100 * float(beyond.mean()), 2)} %, at most "
         f"{show(100 * float(beyond.max()), 3)} %). No outcome has confirmed the shape "
@@ -79,12 +88,29 @@ def _find_mass_beyond(evidence: Evidence, low: float, high: float) -> list[Findi
     return [Finding("note", text)]
 
 
+def _find_mass_below_zero(evidence: Evidence) -> list[Finding]:
+    """Say how much of the forecasts of a target without negative values is below 0."""
+    training = evidence.training
+    if training is not None and (training.y[training.weight > 0.0] < 0.0).any():
+        return []
+    mass = mass_below_zero(evidence.dist, evidence.y)
+    if mass is None or mass < _LEAST_BELOW_ZERO:
+        return []
+    text = (
+        f"Forecasts give {show_percent(mass, 2)} to values below 0 on average, and no "
+        "outcome was below 0. Where such values are impossible, the model should be "
+        "fitted with bounds=(0, np.inf), in the shell with --bounds 0 inf."
+    )
+    many = mass >= _MUCH_BELOW_ZERO
+    return [Finding("warning" if many else "note", text)]
+
+
 def _find_features_beyond(evidence: Evidence) -> list[Finding]:
     """Name the features with values beyond those of training."""
-    if evidence.beside_training is None:
+    if evidence.columns_beside_training is None:
         return []
     told = []
-    train, here = map(read_columns, evidence.beside_training)
+    train, here = evidence.columns_beside_training
     for name, before, now in zip(evidence.names, train, here, strict=True):
         known = before.values[~before.is_missing]
         if before.names is not None or len(known) == 0:

@@ -13,6 +13,10 @@ _VOID = {"img", "meta", "br"}
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 # Rows of a table that is not parted between printed pages.
 _MOST_ON_A_PAGE = 35
+# Characters of a cell that are not parted between lines.
+_LONGEST_ON_A_LINE = 14
+# p-values below it are not told apart.
+LEAST_P = 1e-4
 # Powers of ten between which numbers are written without an exponent.
 _SMALLEST, _GREATEST = -4, 9
 
@@ -23,11 +27,24 @@ class Markup(str):
     __slots__ = ()
 
 
+class Section(Markup):
+    """A section of a page, that a list of contents can name."""
+
+    heading: str
+    anchor: str
+
+
 def escape(value: object) -> Markup:
     """Return the text of a value as HTML, which `Markup` is already."""
     if isinstance(value, Markup):
         return value
     return Markup(html.escape(_FORBIDDEN.sub("\ufffd", str(value)), quote=True))
+
+
+def enumerate_texts(texts: Sequence[str]) -> str:
+    """Return texts as one would list them: "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def join(parts: Iterable[object]) -> Markup:
@@ -51,25 +68,37 @@ def paragraph(*children: object) -> Markup:
     return element("p", *children)
 
 
-def section(title: str, *children: object) -> Markup:
+def section(title: str, *children: object) -> Section:
     """Return a section below a heading of its own."""
     anchor = re.sub("[^a-z]+", "-", title.lower()).strip("-")
-    return element("section", element("h2", title), *children, id=anchor)
+    heading = element("h2", title)
+    made = Section(element("section", heading, *children, id=anchor))
+    made.heading, made.anchor = title, anchor
+    return made
+
+
+def contents(sections: Iterable[Section]) -> Markup:
+    """Return a list of sections with links to them."""
+    links = [element("a", one.heading, href=f"#{one.anchor}") for one in sections]
+    items = (element("li", link) for link in links)
+    return element("nav", element("ul", *items), aria_label="Contents")
+
+
+def details(summary: str, *children: object, expanded: bool) -> Markup:
+    """Return what is opened by a click, or is open already."""
+    state: dict[str, object] = {"open": "open"} if expanded else {}
+    return element("details", element("summary", summary), *children, **state)
 
 
 def table(
     caption: str, heads: Sequence[object], rows: Sequence[Sequence[object]]
 ) -> Markup:
-    """Return a table in a box that it scrolls in; the first cells name the rows."""
+    """Return a table in a box that it scrolls in; the first cells name the rows.
+
+    A row of one cell is a heading of those below it.
+    """
     top = element("tr", *(element("th", head, scope="col") for head in heads))
-    body = [
-        element(
-            "tr",
-            element("th", row[0], scope="row"),
-            *(element("td", cell) for cell in row[1:]),
-        )
-        for row in rows
-    ]
+    body = [_write_row(row, len(heads)) for row in rows]
     whole = element(
         "table",
         element("caption", caption),
@@ -81,6 +110,23 @@ def table(
     return element(
         "div", whole, class_="scroll", role="region", aria_label=caption, tabindex=0
     )
+
+
+def _write_row(row: Sequence[object], width: int) -> Markup:
+    """Return a row of a table."""
+    if len(row) == 1:
+        head = element("th", row[0], scope="rowgroup", colspan=width)
+        return element("tr", head)
+    head = element("th", row[0], scope="row")
+    return element("tr", head, *map(_write_cell, row[1:]))
+
+
+def _write_cell(cell: object) -> Markup:
+    """Return a cell; numbers stay on one line, and long texts do not."""
+    is_text = isinstance(cell, str) and not isinstance(cell, Markup)
+    if is_text and len(str(cell)) > _LONGEST_ON_A_LINE:
+        return element("td", cell, class_="words")
+    return element("td", cell)
 
 
 def number(value: float | None, digits: int = 4) -> Markup:
@@ -97,6 +143,17 @@ def percent(share: float | None, digits: int = 1) -> Markup:
     return element("data", show_percent(share, digits), value=repr(float(share)))
 
 
+def count(n: int, noun: str, many: str = "") -> str:
+    """Return a number of things, "1 row" or "1,200 rows"."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def probability(p: float) -> Markup:
+    """Return a p-value, without digits that mean nothing."""
+    text = f"< {LEAST_P:.4f}" if p < LEAST_P else show(p, 2)
+    return element("data", text, value=repr(float(p)))
+
+
 def show_percent(share: float, digits: int = 1) -> str:
     """Return a share as a percentage with so many digits, as people write it."""
     return f"{100.0 * share:.{digits}f}\u00a0%".replace("-", "\u2212")
@@ -108,9 +165,15 @@ def show(value: float, digits: int = 4) -> str:
         return {"nan": "missing", "inf": "\u221e"}.get(str(value), "\u2212\u221e")
     power = math.floor(math.log10(abs(value))) if value else 0
     if not _SMALLEST <= power < _GREATEST:
-        text = f"{value:.{digits - 1}e}"
+        digit, exponent = f"{value:.{digits - 1}e}".split("e")
+        text = f"{_trim(digit)}e{int(exponent)}"
     else:
         text = f"{value:,.{max(digits - 1 - power, 0)}f}"
-    if "." in text and "e" not in text:
-        text = text.rstrip("0").rstrip(".")
-    return text.replace("-", "\u2212")
+    return _trim(text).replace("-", "\u2212")
+
+
+def _trim(digits: str) -> str:
+    """Return digits without zeros that end a fraction."""
+    if "." not in digits or "e" in digits:
+        return digits
+    return digits.rstrip("0").rstrip(".")

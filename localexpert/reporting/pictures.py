@@ -70,11 +70,11 @@ def picture(
     return element("figure", image, element("figcaption", caption), **look)
 
 
-def label(text: object) -> str:
+def label(text: object, longest: int = _LONGEST_LABEL) -> str:
     """Return a text as matplotlib may write it: not too long, and no formula."""
     words = str(text).replace("\n", " ")
-    if len(words) > _LONGEST_LABEL:
-        words = f"{words[: _LONGEST_LABEL - 1]}\u2026"
+    if len(words) > longest:
+        words = f"{words[: longest - 1]}\u2026"
     return words.replace("$", r"\$")
 
 

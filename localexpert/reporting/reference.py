@@ -9,6 +9,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
 from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.markup import count
 from localexpert.reporting.scores import Scores, levels_for
 
 # Training rows that are needed to fit a baseline and to tell it when to stop.
@@ -32,7 +33,11 @@ def score_boosting(evidence: Evidence) -> tuple[Scores | None, str]:
             "none were given (X_train and y_train)."
         )
     if len(y_train) < _LEAST_TO_BOOST:
-        return None, f"{len(y_train)} training rows are too few for boosting."
+        few = count(len(y_train), "training row")
+        return (
+            None,
+            f"{few} {'is' if len(y_train) == 1 else 'are'} too few for boosting.",
+        )
     train, new = tables
     order = np.random.default_rng(evidence.seed).permutation(len(y_train))
     levels = levels_for(evidence.coverage)

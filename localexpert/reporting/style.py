@@ -2,9 +2,11 @@
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #55606d; --page: #fff;
-  --box: #f3f5f8; --line: #d5dae1; --good: #1a7f4b; --bad: #b3261e; --note: #8a5a00; }
+  --box: #f3f5f8; --line: #d5dae1; --shade: rgb(0 0 0 / .25);
+  --good: #1a7f4b; --bad: #b3261e; --note: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --soft: #a8b2be;
-  --page: #14181d; --box: #1f252c; --line: #39424d; --good: #5fd39a; --bad: #ff8a80;
+  --page: #14181d; --box: #1f252c; --line: #39424d; --shade: rgb(255 255 255 / .35);
+  --good: #5fd39a; --bad: #ff8a80;
   --note: #ffc766; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -17,6 +19,10 @@ h2 { font-size: 1.3rem; line-height: 1.25; margin: 2.5rem 0 .5rem;
   padding-top: .8rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
 p { margin: .5rem 0; }
+nav ul { list-style: none; margin: 1rem 0 0; padding: 0; display: flex;
+  flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .95rem; }
+a { color: inherit; text-underline-offset: .2em; }
+section { scroll-margin-top: .5rem; }
 .soft, figcaption, caption { color: var(--soft); font-size: .9rem; }
 .cards { display: grid; gap: .6rem; margin: 1rem 0;
   grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
@@ -34,32 +40,63 @@ figure img { display: block; width: 100%; max-width: 34rem; height: auto;
   background: #fff; border-radius: .4rem; }
 figure.wide img { max-width: 100%; }
 figcaption { margin-top: .4rem; }
-.scroll { overflow-x: auto; margin: 1rem 0; overflow-wrap: normal; }
-table { border-collapse: collapse; font-size: .9rem;
+summary { cursor: pointer; }
+.scroll { overflow-x: auto; margin: 1rem 0; overflow-wrap: normal;
+  background: linear-gradient(to left, var(--page) 40%, transparent) right / 2.5rem
+  100% no-repeat local, linear-gradient(to left, var(--shade), transparent) right /
+  .7rem 100% no-repeat scroll; }
+table { border-collapse: separate; border-spacing: 0; font-size: .9rem;
   font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .4rem; }
 th, td { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line);
   text-align: right; vertical-align: top; }
-th:first-child { text-align: left; }
+th:first-child { text-align: left; position: sticky; left: 0;
+  background: var(--page); }
 thead th { border-bottom: 2px solid var(--line); }
-tbody th { font-weight: 500; min-width: 7rem; max-width: 16rem;
+thead th { vertical-align: bottom; }
+tbody th { font-weight: 500; min-width: 6rem; max-width: 16rem;
   overflow-wrap: anywhere; }
+td { max-width: 14rem; }
+td.words { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
+tbody th[colspan] { max-width: none; padding-top: .8rem; font-weight: 700; }
+@media (max-width: 40rem) {
+  table { font-size: .8rem; }
+  th, td { padding: .3rem .5rem .3rem 0; }
+  tbody th { max-width: 9rem; }
+}
 td { white-space: nowrap; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); }
-@page { margin: 15mm; }
+@page { margin: 12mm; }
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --page: #fff;
     --box: #f3f5f8; --line: #bbb; --good: #1a7f4b; --bad: #b3261e; --note: #8a5a00; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  h2, h3 { break-after: avoid; page-break-after: avoid; }
-  li, .card, tr { break-inside: avoid; page-break-inside: avoid; }
+  body { max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.4; }
+  h1, h2, h3 { break-after: avoid; page-break-after: avoid; }
+  h2 { margin-top: 1.2rem; padding-top: .5rem; }
+  h3 { margin-top: .8rem; }
+  li, .card, tr, .pictures > * { break-inside: avoid; page-break-inside: avoid; }
+  .pictures { display: grid; grid-template-columns: 1fr 1fr; gap: 0 6mm; }
+  ul.findings li { margin: .3rem 0; padding: .3rem .6rem; }
+  figure { margin: .5rem 0; }
+  figure img, figure.wide img { max-width: 12cm; }
+  .pictures figure img { max-width: 100%; }
   thead { display: table-header-group; }
-  table { break-inside: avoid; page-break-inside: avoid; }
+  table { break-inside: avoid; page-break-inside: avoid; font-size: 8pt; }
   table.long { break-inside: auto; page-break-inside: auto; }
-  figure img { max-width: 12.5cm; }
-  figure.wide img { max-width: 15cm; }
-  .scroll { overflow: visible; }
-  table { font-size: 8pt; }
-  td { white-space: normal; }
+  .scroll { overflow: visible; background: none; margin: .5rem 0; }
+  th, td { padding: .15rem .5rem .15rem 0; }
+  th:first-child { position: static; }
+  .soft, figcaption, caption { font-size: 8pt; line-height: 1.3; }
 }
+"""
+
+# For pages that are to be printed: light, whatever the reader's screen is set to, and
+# each part that is long begins on a page of its own.
+PAPER = f"""{STYLE}
+:root {{ color-scheme: light; --ink: #1d2733; --soft: #55606d; --page: #fff;
+  --box: #f3f5f8; --line: #d5dae1; --shade: rgb(0 0 0 / .25); --good: #1a7f4b;
+  --bad: #b3261e; --note: #8a5a00; }}
+@media print {{ #calibration, #coverage-by-group, #examples-of-forecasts,
+  #what-the-model-chose-on-the-way {{ break-before: page;
+  page-break-before: always; }} }}
 """

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import SIGNIFICANT, show_p
-from localexpert.reporting.markup import Markup, show
+from localexpert.reporting.judgement import Judgement
+from localexpert.reporting.markup import Markup, Section, count, show
 from localexpert.reporting.scores import Scores
+from localexpert.reporting.subject import Subject
 
 _LABELS = {
     "crps": "CRPS",
@@ -18,23 +20,34 @@ _LABELS = {
     "rmse": "RMSE of the mean",
     "mae": "MAE of the median",
 }
-_VERDICTS = {"right": "as it should be", "narrow": "too narrow", "wide": "too wide"}
 
 
-def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
+def write_summary(
+    evidence: Evidence, subject: Subject, judgement: Judgement, boosting: Scores | None
+) -> Section:
     """Return the headline in words, and its numbers on cards."""
     scores, coverage = evidence.scores, show(100 * evidence.coverage, 3)
-    test = evidence.test_coverage()
-    verdict = _VERDICTS[test.verdict]
+    n, unit = len(evidence), f" {subject.unit}" if subject.unit else ""
     cards = [
-        _card("Rows", show(len(evidence), 9), "not seen in training"),
-        _card("Typical error", show(scores.mae, 3), "mean distance from the median"),
-        _card(f"In {coverage} % intervals", html.percent(test.share), verdict),
+        _card("Rows", f"{n:,}", "not seen in training"),
+        _card(
+            "Typical error",
+            f"{show(scores.mae, 3)}{unit}",
+            "mean distance from the median" if n > 1 else "distance from the median",
+        ),
+        _card(
+            f"In {coverage} % intervals",
+            html.percent(judgement.test.share),
+            judgement.verdict,
+        ),
     ]
+    error, width = f"{show(scores.mae, 3)}{unit}", f"{show(scores.width, 3)}{unit}"
     sentences = [
-        f"On {len(evidence):,} rows, outcomes were {show(scores.mae, 3)} from the "
-        f"median of their forecasts on average, and the {coverage} % intervals were "
-        f"{show(scores.width, 3)} wide."
+        f"On {count(n, 'row')}, outcomes were {error} from the median of their "
+        f"forecasts on average, and the {coverage} % intervals were {width} wide."
+        if n > 1
+        else f"On 1 row, the outcome was {error} from the median of its forecast, and "
+        f"the {coverage} % interval was {width} wide."
     ]
     climatology = evidence.climatology_scores
     if climatology is None or climatology.crps is None:
@@ -48,7 +61,7 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
             against = "by CRPS, against climatology"
             cards.append(_card("Skill", html.percent(skill, 0), against))
         sentences.append(_say_skill(evidence, skill))
-    sentences.append(test.sentence(evidence.coverage))
+    sentences += judgement.sentences()
     if boosting is not None:
         sentences.append(_say_boosting(scores, boosting))
     return html.section(
@@ -60,7 +73,7 @@ def write_summary(evidence: Evidence, boosting: Scores | None) -> Markup:
 
 def write_scores(
     evidence: Evidence, boosting: Scores | None, why_not: str = ""
-) -> Markup:
+) -> Section:
     """Return the table of scores against climatology and boosting."""
     scores, climatology = evidence.scores, evidence.climatology_scores
     rows: list[list[object]] = [
@@ -105,7 +118,7 @@ def _say_climatology(evidence: Evidence) -> str:
     kept = evidence.training.oof is not None
     told = (
         "Climatology forecasts for every row how the target was distributed in "
-        f"training ({len(evidence.training.y):,} rows, "
+        f"training ({count(len(evidence.training.y), 'row')}, "
         f"{'kept by the model' if kept else 'given'})."
     )
     scores = evidence.climatology_scores
@@ -123,16 +136,19 @@ def _say_skill(evidence: Evidence, skill: float | None) -> str:
         return "Climatology makes no error at all here: the target does not vary."
     gain = evidence.climatology.crps(evidence.y) - evidence.crps
     told = (
-        f"Their error as whole forecasts (CRPS {show(evidence.scores.crps or 0.0)}) is "
+        f"{'Their' if len(gain) > 1 else 'Its'} error as "
+        f"{'whole forecasts' if len(gain) > 1 else 'a whole forecast'} "
+        f"(CRPS {show(evidence.scores.crps or 0.0)}) is "
         f"{show(abs(100 * skill), 3)} % {'smaller' if skill >= 0 else 'larger'} than "
         "that of climatology, which forecasts for every row how the target was "
         "distributed in training"
     )
     if len(gain) < 2 or gain.std() == 0.0:
         return f"{told}."
-    # Diebold & Mariano (1995) for rows that are independent.
-    z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
-    p = float(2.0 * norm.sf(abs(z)))
+    # Diebold & Mariano (1995) for rows that are independent, with Student's law as
+    # in Harvey, Leybourne & Newbold (1997), for rows may be few.
+    ratio = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
+    p = float(2.0 * student.sf(abs(ratio), len(gain) - 1))
     chance = "more than" if p < SIGNIFICANT else "no more than"
     return f"{told}; {chance} chance explains ({show_p(p)})."
 

@@ -136,6 +136,57 @@ class TestReliability:
             plot_reliability({"a": curve}, n_bins=3)
 
 
+NAMES = ["cost $", "$\\frac", "a_b^c", "_x", "größe"]
+
+
+def shown(text):
+    """Return what a text looks like, which must be no formula."""
+    words, is_formula = text._preprocess_math(text.get_text())
+    assert not is_formula
+    return words.strip()
+
+
+class TestLegends:
+    @pytest.fixture(params=["above", "below", "many", "long", "map"])
+    def drawn(self, request, rng):
+        p = rng.uniform(size=500)
+        y = rng.uniform(size=500) < p
+        if request.param == "map":
+            platt = PlattCalibrator().fit(p, y)
+            return plot_calibration_map(dict.fromkeys(NAMES, platt))
+        power = 3.0 if request.param == "above" else 0.4
+        curve = reliability_curve(y, p**power)
+        kinds = {"many": dict.fromkeys(NAMES, curve), "long": {"x" * 80: curve}}
+        return plot_reliability(kinds.get(request.param, curve))
+
+    def test_they_lie_over_nothing(self, drawn):
+        drawn.figure.canvas.draw()
+        box = drawn.get_legend().get_window_extent()
+        assert box.y0 >= drawn.get_window_extent().y1 - 1.0
+        assert box.y1 <= drawn.figure.bbox.y1
+        assert box.x1 <= drawn.figure.bbox.x1
+
+    def test_names_are_shown_as_they_are(self, forecasts):
+        y, p = forecasts
+        curves = {name: reliability_curve(y, p, bands=None) for name in NAMES}
+        axes = [plot_reliability(curves)]
+        axes.append(
+            plot_calibration_map({n: PlattCalibrator().fit(p, y) for n in NAMES})
+        )
+        for ax in axes:
+            ax.figure.canvas.draw()
+            assert set(NAMES) < {shown(text) for text in ax.get_legend().get_texts()}
+
+    def test_ranks(self, rng):
+        losses = rng.uniform(size=(20, 5)) + 0.1 * np.arange(5)
+        with plt.style.context("dark_background"):
+            ax = plot_ranks(compare_methods(losses, names=NAMES))
+        ax.figure.canvas.draw()
+        words = " ".join(shown(text) for text in ax.texts)
+        assert all(name in words for name in NAMES)
+        assert {text.get_color() for text in ax.texts} <= {"C0", "white"}
+
+
 class TestCalibrationMap:
     def test_draws_a_fitted_calibrator(self, ax, forecasts):
         y, p = forecasts

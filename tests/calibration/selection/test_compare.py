@@ -101,7 +101,7 @@ def test_curves_are_drawn_side_by_side(data):
     figure = axes[0].figure
     assert figure.axes == axes
     for ax, name, loss in zip(axes, comparison.names, comparison.log_loss, strict=True):
-        assert ax.get_title() == f"{name}, log loss {loss:.4f}"
+        assert ax.get_title() == f"{name}\nlog loss {loss:.4f}"
         curve = comparison.curves[name]
         line = ax.lines[-1]
         np.testing.assert_array_equal(line.get_xdata(), curve.mean_prob)

@@ -1,5 +1,6 @@
 """Explanations as tables, as text and as pictures."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -92,6 +93,59 @@ def test_draws_where_it_is_told_and_sums_what_is_left_out(told):
     assert plot_explanation(told, ax=ax, max_features=2) is ax
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels == ["1 other", "age = 61", "dose = 2.5"]
+
+
+NAMES = ("cost $", "$\\frac", "a_b^c", "x" * 80, "größe")
+
+
+def test_names_are_shown_as_they_are():
+    k = len(NAMES)
+    inputs = np.array([["$x$"] * k], dtype=object)
+    told = Explanation(
+        "mean", NAMES, np.ones((1, k)), np.zeros((1, k)), 0.0, np.ones(1), inputs
+    )
+    ax = plot_explanation(told, target_name="$\\alpha$ (€)")
+    ax.figure.canvas.draw()
+    labels = {
+        label._preprocess_math(label.get_text()) for label in ax.get_yticklabels()
+    }
+    short = {(f"{name} = $x$", False) for name in NAMES if len(name) < 40}
+    assert short < labels
+    (long,) = labels - short
+    assert long == ("x" * 20 + "…" + "x" * 13 + " = $x$", False)
+    name = ax.xaxis.label
+    assert name._preprocess_math(name.get_text()) == ("mean: $\\alpha$ (€)", False)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e5])
+def test_nothing_runs_together(told, scale):
+    big = replace(
+        told,
+        values=scale * told.values,
+        standard_errors=scale * told.standard_errors,
+        base=scale * told.base,
+        total=scale * told.total,
+    )
+    ax = plot_explanation(big)
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    ticks = [t for t in ax.xaxis.get_major_ticks() if low <= t.get_loc() <= high]
+    boxes = [tick.label1.get_window_extent() for tick in ticks]
+    assert min(b.x0 - a.x1 for a, b in pairwise(boxes)) > 0.0
+    base = next(text for text in ax.texts if text.get_text().startswith("base"))
+    for bar in ax.patches:
+        assert not base.get_window_extent().overlaps(bar.get_window_extent())
+    for text in ax.texts:
+        assert text.get_window_extent().x0 >= ax.get_window_extent().x0
+        assert text.get_window_extent().x1 <= ax.figure.bbox.x1
+        assert "e+" not in text.get_text()
+
+
+def test_it_is_written_in_the_colour_of_the_ground(told):
+    with plt.style.context("dark_background"):
+        ax = plot_explanation(told)
+    bars = [c for c in ax.collections if hasattr(c, "get_segments")]
+    assert all(line.get_color()[0][:3].max() > 0.4 for line in bars)
 
 
 def test_refuses_bad_arguments(told):

@@ -220,6 +220,8 @@ def test_tables(rng, loss):
     np.testing.assert_array_equal(
         table.to_numpy(), np.reshape(getattr(told, loss), (3, -1))
     )
+    named = {"crps": "loss", "pinball": "level of the quantile", "events": "threshold"}
+    assert table.columns.name == named[loss]
     errors = told.to_frame(loss, values="standard_errors")
     assert errors.shape == table.shape
     assert (errors.loc["x0"] > 0.0).all()

@@ -43,7 +43,7 @@ def test_shares_of_named_groups_are_sorted(smooth, y, labelled):
 def test_bars_are_the_shares_that_a_score_test_keeps(smooth, y, labelled):
     groups = np.repeat([0, 1], [50, 10])
     ax = plot_coverage(y, smooth, groups, level=0.8)
-    bars = np.array(labelled(ax, "80% interval").get_segments())[:, :, 0]
+    bars = np.array(labelled(ax, "80% confidence").get_segments())[:, :, 0]
     z = norm.ppf(0.9)
     for bar, g, m in zip(bars, (0, 1), (50, 10), strict=True):
         share = covered(y, smooth)[groups == g].mean()
@@ -128,3 +128,11 @@ def test_too_many_groups_are_refused(many):
         ValueError, match="`groups` must hold at most 60 groups, got 61"
     ):
         plot_coverage(np.zeros(61), many(61), names)
+
+
+def test_groups_of_near_numbers_have_different_names(smooth, y):
+    groups = np.where(np.arange(60) % 2, 2019.0001, 2019.0002)
+    assert ticks(plot_coverage(y, smooth, groups)) == [
+        "2019.0001 (30)",
+        "2019.0002 (30)",
+    ]

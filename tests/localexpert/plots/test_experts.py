@@ -1,5 +1,8 @@
 """What is drawn of an expert report, read back from the artists."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -108,16 +111,42 @@ def test_nothing_is_cut_off(panels):
         assert values.max() <= high
 
 
-def test_legends_stand_where_two_things_are_drawn(panels):
-    texts = {
-        title: {text.get_text() for text in ax.get_legend().get_texts()}
-        for title, ax in panels.items()
-        if ax.get_legend()
-    }
-    assert texts == {
-        "Accuracy": {"mean, sd over folds", "base rate alone"},
-        "Log loss": {"before calibration", "after calibration", "base rate alone"},
-    }
+LEGEND = {
+    "mean, sd over folds",
+    "base rate alone",
+    "before calibration",
+    "after calibration",
+}
+
+
+def test_one_legend_below_all_panels(report):
+    figure = plot_expert_report(report)[0, 0].figure
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == LEGEND
+    assert len(legend.get_texts()) == 4
+    box = legend.get_window_extent()
+    for ax in figure.axes:
+        assert ax.get_legend() is None
+        assert ax.get_tightbbox().y0 >= box.y1
+
+
+def test_panels_that_share_a_figure_keep_the_legend(report):
+    grid = plt.subplots(2, 4, layout="constrained")[1]
+    panels = plot_expert_report(report, axes=grid[:, :3]).ravel()
+    assert not panels[0].figure.legends
+    assert {text.get_text() for text in panels[0].get_legend().get_texts()} == LEGEND
+
+
+def test_long_thresholds_do_not_run_together(report):
+    far = replace(report, thresholds=1e5 * (1.0 + np.arange(4.0)))
+    axes = plot_expert_report(far)
+    axes[0, 0].figure.canvas.draw()
+    for ax in axes[1]:
+        low, high = ax.get_xlim()
+        ticks = [t for t in ax.xaxis.get_major_ticks() if low <= t.get_loc() <= high]
+        boxes = [tick.label1.get_window_extent() for tick in ticks]
+        assert min(b.x0 - a.x1 for a, b in pairwise(boxes)) > 0.0
 
 
 def test_numbers_are_evenly_spaced(report):

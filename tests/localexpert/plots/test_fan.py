@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 
+from localexpert import PredictiveDistribution
 from localexpert.plots import plot_fan
 
 DAYS = np.datetime64("2024-01-01") + np.arange(60)
@@ -60,7 +61,51 @@ def test_groups_of_neighbours(smooth, labelled, rng):
     expected = np.column_stack(
         [x[parts].mean(axis=1), smooth.median()[parts].mean(axis=1)]
     )
-    np.testing.assert_allclose(labelled(ax, "median").get_xydata(), expected)
+    drawn = labelled(ax, "median").get_xydata()
+    np.testing.assert_allclose(drawn[1:-1], expected)
+    # The outer groups reach to the ends of x.
+    np.testing.assert_allclose(drawn[[0, -1], 0], [x.min(), x.max()])
+    np.testing.assert_allclose(drawn[[0, -1], 1], expected[[0, -1], 1])
+    assert ax.get_xlabel() == "x (means of 6 groups)"
+
+
+def test_groups_are_found_where_neighbours_differ(many, labelled, rng):
+    x = rng.gamma(2.0, size=400)
+    dist = many(400)[rng.permutation(400)]
+    ax = plot_fan(dist, x)
+    assert ax.get_xlabel() == "x (means of 20 groups)"
+    assert len(labelled(ax, "median").get_xdata()) == 22
+    # As many groups as values are none.
+    assert len(labelled(plot_fan(dist, x, n_groups=400), "median").get_xdata()) == 400
+
+
+def test_many_ties_and_single_rows_between_them(many, labelled, rng):
+    age = np.rint(rng.gamma(4.0, 10.0, size=900))
+    ax = plot_fan(many(900)[rng.permutation(900)], age)
+    assert ax.get_xlabel() == "x (means of 30 groups)"
+    assert len(labelled(ax, "median").get_xdata()) <= 32
+
+
+def test_what_is_a_curve_is_not_joined(many, labelled, rng):
+    dist = many(400)
+    x = np.sort(rng.gamma(2.0, size=400))
+    assert len(labelled(plot_fan(dist, x), "median").get_xdata()) == 400
+    noise = dist[rng.permutation(400)]
+    series = np.arange(400.0)
+    assert len(labelled(plot_fan(noise, series), "median").get_xdata()) == 400
+    days = np.datetime64("2024-01-01") + np.rint(1000 * x).astype(int)
+    every = len(np.unique(days))
+    assert len(labelled(plot_fan(noise, days), "median").get_xdata()) == every
+    few = np.arange(400) % 12
+    ax = plot_fan(noise, few)
+    assert ax.get_xlabel() == "x"
+    assert len(labelled(ax, "median").get_xdata()) == 12
+
+
+def test_constant_forecasts_are_a_curve(bell, labelled, rng):
+    dist = PredictiveDistribution(bell(np.zeros(50), np.ones(50)))
+    drawn = labelled(plot_fan(dist, rng.gamma(2.0, size=50)), "median").get_xdata()
+    assert len(drawn) == 50
 
 
 def test_groups_never_part_equal_values(smooth, labelled):
@@ -74,7 +119,9 @@ def test_very_many_values_are_joined(many, labelled):
     assert len(labelled(plot_fan(many(2000), x[:2000]), "median").get_xdata()) == 2000
     dist = many(2001)
     drawn = labelled(plot_fan(dist, x), "median").get_xydata()
-    assert len(drawn) == 500
+    assert len(drawn) == 502
+    assert (drawn[[0, -1], 0] == [0.0, 1.0]).all()
+    drawn = drawn[1:-1]
     assert (np.diff(drawn[:, 0]) > 0.0).all()
     # Of 2001 rows the first 500th holds those whose middle is below 4.002: four.
     np.testing.assert_allclose(drawn[0, 1], dist.median()[:4].mean())
@@ -127,7 +174,8 @@ def test_zones_are_drawn_in_utc(smooth, labelled):
 
 def test_times_are_joined_at_their_mean(smooth, labelled):
     drawn = labelled(plot_fan(smooth, DAYS, n_groups=30), "median").get_xydata()
-    np.testing.assert_allclose(drawn[:, 0], date2num(DAYS).reshape(30, 2).mean(axis=1))
+    middles = date2num(DAYS).reshape(30, 2).mean(axis=1)
+    np.testing.assert_allclose(drawn[1:-1, 0], middles)
 
 
 def test_axes_given(smooth, ax):

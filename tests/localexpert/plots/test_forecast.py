@@ -49,6 +49,16 @@ class TestSmooth:
         region = corners(labelled(ax, "60% highest density"))
         np.testing.assert_allclose(region, smooth.hdi_regions(0.6)[4][0])
 
+    def test_the_central_interval_instead(self, smooth, labelled):
+        axes = plot_forecast(smooth, 4, coverage=0.6, interval="central")
+        region = corners(labelled(axes[0], "60% interval"))
+        np.testing.assert_allclose(region, smooth.interval(0.6)[4])
+
+    def test_one_legend_names_both_panels(self, smooth, legend):
+        density, cdf = plot_forecast(smooth, 4, expert_points=([1.0], [0.5]))
+        assert legend(density)[-1] == "experts"
+        assert cdf.get_legend() is None
+
     def test_every_part_of_the_region_is_shaded(self, bell):
         # The CDF is flat in the middle of probit space: a density of two humps.
         knots = np.array([-1.0, -0.5, 0.5, 1.0])
@@ -125,6 +135,8 @@ def test_bad_input_is_named(smooth, ax):
         plot_forecast(smooth, -61)
     with pytest.raises(ValueError, match="`what` must be one of 'both', 'density'"):
         plot_forecast(smooth, what="pdf")
+    with pytest.raises(ValueError, match="`interval` must be one of 'densest', 'cent"):
+        plot_forecast(smooth, interval="hdi")
     with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1.0"):
         plot_forecast(smooth, coverage=1.0)
     with pytest.raises(ValueError, match=r"`y` must lie in .* got nan"):

@@ -41,7 +41,8 @@ def test_few_of_many_features():
     ax = plot_importance(TABLE, max_features=2, features=["a", "b", "c"], sort=False)
     assert ticks(ax) == ["b", "c"]
     assert ax.get_ylabel() == "2 of 3 features"
-    assert plot_importance(TABLE).get_ylabel() == ""
+    assert plot_importance(TABLE).get_ylabel() == "Feature"
+    assert plot_importance(TABLE).get_xlabel() == "Column"
 
 
 def test_names_of_a_data_frame():

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from localexpert import MixedLaw, PredictiveDistribution
 from localexpert.plots import plot_forecasts
 
 
@@ -46,6 +47,11 @@ class TestOverlay:
         stems = [c for c in ax.collections if hasattr(c, "get_segments")]
         tops = [c.get_segments()[0][1, 1] for c in stems]
         np.testing.assert_allclose(tops, peak * np.array([0.1, 0.6]))
+        (side,) = ax.child_axes
+        ax.figure.canvas.draw()
+        assert side.get_ylabel() == "Probability of a value (stem)"
+        np.testing.assert_allclose(side.get_ylim(), np.array(ax.get_ylim()) / peak)
+        assert not plot_forecasts(mixed.__class__(mixed.law.continuous)).child_axes
 
 
 class TestRidge:
@@ -56,13 +62,42 @@ class TestRidge:
         assert ax.get_yticks().tolist() == [5, 4, 3, 2, 1, 0]
         assert len(curves(plot_forecasts(smooth, range(5), y=np.ones(60)))) == 5
 
-    def test_rows_are_equally_high_and_on_their_lines(self, smooth):
-        ax = plot_forecasts(smooth, [0, 20, 40], layout="ridge")
+    def test_rows_are_on_their_lines_and_may_be_equally_high(self, smooth):
+        ax = plot_forecasts(smooth, [0, 20, 40], layout="ridge", scale="own")
+        assert ax.get_ylabel() == "Density, each row on a scale of its own"
         for base, line, row in zip((2, 1, 0), curves(ax), (0, 20, 40), strict=True):
             x, height = line.get_xydata().T
             density = smooth[row].pdf(x[:, None])[:, 0]
             scaled = 1.6 * density / density.max()
             np.testing.assert_allclose(height - base, scaled, atol=1e-12)
+
+    @pytest.mark.parametrize("scale", ["auto", "common"])
+    def test_one_scale(self, smooth, scale):
+        ax = plot_forecasts(smooth, [0, 20, 40], layout="ridge", scale=scale)
+        assert ax.get_ylabel() == "Density, all rows on one scale"
+        heights = [
+            line.get_ydata().max() - base
+            for base, line in zip((2, 1, 0), curves(ax), strict=True)
+        ]
+        law = [smooth[row].pdf(smooth[row].ppf([0.5])).item() for row in (0, 20, 40)]
+        np.testing.assert_allclose(heights[0], 1.6)
+        ratio = np.array(heights) / heights[0]
+        np.testing.assert_allclose(ratio, np.array(law) / law[0], rtol=0.01)
+
+    def test_rows_of_very_unlike_heights_have_their_own_scales(self, bell):
+        dist = PredictiveDistribution(bell(np.zeros(2), np.array([0.1, 1.0])))
+        ax = plot_forecasts(dist, layout="ridge")
+        assert ax.get_ylabel() == "Density, each row on a scale of its own"
+        tops = [line.get_ydata().max() for line in curves(ax)]
+        np.testing.assert_allclose(tops, [2.6, 1.6])
+        near = PredictiveDistribution(bell(np.zeros(2), np.array([0.25, 1.0])))
+        ax = plot_forecasts(near, layout="ridge")
+        assert ax.get_ylabel() == "Density, all rows on one scale"
+
+    def test_rows_with_and_without_a_density(self, bell):
+        law = MixedLaw([0.0], [[0.5], [1.0]], bell(np.full(2, 3.0), np.ones(2)), [0.01])
+        ax = plot_forecasts(PredictiveDistribution(law), layout="ridge")
+        assert ax.get_ylabel() == "Density, all rows on one scale"
 
     def test_outcomes(self, smooth, labelled):
         y = np.arange(60.0) / 10
@@ -71,7 +106,8 @@ class TestRidge:
         np.testing.assert_array_equal(drawn, [[0.0, 2.0], [2.0, 1.0], [4.0, 0.0]])
 
     def test_stems_end_below_the_next_row(self, discrete, mixed):
-        ax = plot_forecasts(discrete, range(8))
+        ax = plot_forecasts(discrete, range(8), scale="own")
+        assert ax.get_ylabel() == "Probability, each row on a scale of its own"
         for j, stems in enumerate(ax.collections):
             heights = np.array(stems.get_segments())[:, 1, 1] - (7 - j)
             p = discrete.law.probabilities[j]
@@ -102,6 +138,8 @@ def test_bad_input_is_named(smooth):
         plot_forecasts(smooth, [0, 1], labels=["a"])
     with pytest.raises(ValueError, match="`y` must be as long as dist, got 2 and 60"):
         plot_forecasts(smooth, [0, 1], y=[1.0, 2.0])
+    with pytest.raises(ValueError, match="`scale` must be one of 'auto', 'common'"):
+        plot_forecasts(smooth, [0, 1], scale="log")
     with pytest.raises(ValueError, match="`layout` must be one of 'auto', 'overlay'"):
         plot_forecasts(smooth, [0, 1], layout="grid")
     assert not plt.get_fignums()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from localexpert import PredictiveDistribution
 from localexpert.plots import plot_sharpness
 
 
@@ -62,25 +63,25 @@ def test_equal_spreads_are_one_bin(many):
     assert ax.get_xlim()[0] < at < ax.get_xlim()[1]
 
 
-def test_single_errors_are_dots(smooth, y):
+def test_single_errors_are_dots(smooth, y, labelled):
     ax = plot_sharpness(y, smooth)
-    dots = next(line for line in ax.lines if line.get_alpha() == 0.3)
+    dots = labelled(ax, "each row")
     errors = np.abs(y - smooth.median())
     np.testing.assert_allclose(dots.get_xydata(), np.c_[smooth.std(), errors])
 
 
-def test_a_sample_stands_for_very_many_rows(many):
+def test_a_sample_stands_for_very_many_rows(many, labelled):
     n = 20_500
     dist, y = many(n), np.linspace(0.0, 7.0, n)
     first, again = (plot_sharpness(y, dist) for _ in range(2))
     np.testing.assert_array_equal(bars(first)[0], bars(again)[0])
     errors = np.abs(y - dist.median())
     assert bars(first)[0][:, 1].mean() == pytest.approx(errors.mean(), rel=0.02)
-    dots = next(line for line in first.lines if line.get_alpha() == 0.3)
+    dots = labelled(first, "each row")
     assert len(dots.get_xdata()) == 3000
 
 
-def test_an_outlier_does_not_press_the_others_down(many):
+def test_an_outlier_does_not_press_the_others_down(many, labelled):
     y = np.linspace(0.0, 5.0, 400)
     y[7] = 1e3
     dist = many(400)
@@ -88,7 +89,27 @@ def test_an_outlier_does_not_press_the_others_down(many):
     _, ends = bars(ax)
     assert ax.get_ylim()[1] < 1e3
     assert ends.max() <= ax.get_ylim()[1]
+    # What is cut off is counted.
+    marks = labelled(ax, "1 of 400 outside, error up to 1000").get_xydata()
+    assert marks[:, 1].tolist() == [ax.get_ylim()[1]]
     assert ax.get_ylim()[0] <= 0.0
+
+
+def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(bell, legend):
+    width = np.r_[np.ones(400), 1e6]
+    dist = PredictiveDistribution(bell(np.zeros(401), width))
+    ax = plot_sharpness(np.zeros(401), dist)
+    assert bars(ax)[0][:, 0].max() <= ax.get_xlim()[1]
+    assert any(text.startswith("1 of 401 outside") for text in legend(ax))
+
+
+def test_nothing_is_counted_where_nothing_is_cut_off(discrete, legend):
+    ax = plot_sharpness(np.zeros(60), discrete)
+    assert legend(ax) == [
+        "each row",
+        "expected by the forecasts",
+        "mean, 95% confidence",
+    ]
 
 
 def test_axes_given(smooth, y, ax):

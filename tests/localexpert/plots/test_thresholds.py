@@ -99,6 +99,13 @@ def test_axes_given(tasks):
     assert len(plt.get_fignums()) == 1
 
 
+def test_axes_that_are_a_figure_get_the_legend_below(tasks):
+    given = plt.subplots(1, 2, layout="constrained")[1]
+    plot_threshold_reliability(tasks, numbers=[0, 8], axes=given)
+    assert len(given[0].figure.legends) == 1
+    assert given[0].get_legend() is None
+
+
 def test_bad_input_is_named(tasks):
     constant = SimpleNamespace(forecaster_=ConstantForecaster(1.0, 5))
     with pytest.raises(TypeError, match="`model` must be a TaskRecord or a fitted"):

@@ -85,7 +85,7 @@ class Page(HTMLParser):
         """Return a column of a table by the first cells of its rows."""
         heads, *rows = self.tables[caption]
         place = heads.index(head)
-        return {row[0]: row[place] for row in rows}
+        return {row[0]: row[place] for row in rows if len(row) > 1}
 
     def of(self, tag):
         """Return the attributes of all elements of a kind."""

@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from localexpert.reporting import pictures
 from localexpert.reporting.markup import (
     Markup,
+    contents,
+    count,
+    details,
     element,
     escape,
     number,
     percent,
+    probability,
+    section,
     show,
     table,
 )
@@ -69,8 +74,8 @@ def test_attributes_of_python_names():
         (-0.012344, "\u22120.01234"),
         (12.3456, "12.35"),
         (100.0, "100"),
-        (1e-7, "1.000e\u221207"),
-        (2.5e12, "2.500e+12"),
+        (1e-7, "1e\u22127"),
+        (2.5e12, "2.5e12"),
         (math.inf, "\u221e"),
         (-math.inf, "\u2212\u221e"),
         (math.nan, "missing"),
@@ -84,6 +89,35 @@ def test_numbers_keep_all_digits_for_machines():
     assert number(1.0 / 3.0) == '<data value="0.3333333333333333">0.3333</data>'
     assert percent(-0.125) == '<data value="-0.125">\u221212.5\u00a0%</data>'
     assert number(None) == number(math.nan) == "&ndash;"
+
+
+def test_p_values_have_few_digits_and_all_for_machines():
+    assert probability(0.0123) == '<data value="0.0123">0.012</data>'
+    assert probability(1e-9) == '<data value="1e-09">&lt; 0.0001</data>'
+
+
+def test_things_are_counted_in_their_number():
+    assert [count(n, "row") for n in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
+    assert count(2, "axis", "axes") == "2 axes"
+
+
+def test_a_table_has_headings_between_rows_and_parts_long_texts_alone():
+    made = table("t", ["a", "b"], [["part"], ["x", "a text of many words"], ["y", "3"]])
+    assert '<th scope="rowgroup" colspan="2">part</th>' in made
+    assert '<td class="words">a text of many words</td>' in made
+    assert "<td>3</td>" in made
+
+
+def test_contents_lead_to_the_sections():
+    parts = [section("Who & what", "x"), section("When", "y")]
+    assert [one.anchor for one in parts] == ["who-what", "when"]
+    assert '<section id="who-what">' in parts[0]
+    assert '<a href="#who-what">Who &amp; what</a>' in contents(parts)
+
+
+def test_details_are_open_if_asked():
+    assert details("a", "b", expanded=False).startswith("<details><summary>a</summary>")
+    assert details("a", "b", expanded=True).startswith('<details open="open">')
 
 
 def test_tables_name_rows_and_columns():

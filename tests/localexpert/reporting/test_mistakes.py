@@ -46,6 +46,15 @@ Y = X[:, 0]
         ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
         ({"groups": {"a": Y[:3]}}, "`groups` must be as long as X"),
         ({"groups": {"a": X}}, r"`groups` must hold arrays of shape \(n,\)"),
+        ({"row_names": ["a"]}, "`row_names` must be as long as X, got 1 and 20"),
+        ({"row_names": "a" * 20}, "`row_names` must hold a name for each row"),
+        ({"row_names": 3}, "`row_names` must hold a name for each row, got 3"),
+        ({"pdf_friendly": 1}, "`pdf_friendly` must be True or False, got 1"),
+        ({"title": 3}, "`title` must be a text, got 3"),
+        ({"target_name": b"y"}, "`target_name` must be a text, got b'y'"),
+        ({"unit": 1.0}, "`unit` must be a text, got 1.0"),
+        ({"source": ["f"]}, r"`source` must be a text, got \['f'\]"),
+        ({"date": "today"}, "`date` must be a datetime.date, got 'today'"),
         ({"model": object()}, "`model` must have a method predict_dist, got object"),
     ],
 )
@@ -97,7 +106,7 @@ class TestPath:
         path = tmp_path / "r.html"
         path.write_text("old", encoding="utf-8")
 
-        def fail(*_):
+        def fail(*_, **__):
             msg = "no choices"
             raise RuntimeError(msg)
 
