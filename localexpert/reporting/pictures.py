@@ -112,7 +112,7 @@ def _fold_legend(figure: Any) -> None:
     """Put the legend below panels into columns that a narrow picture has room for."""
     for legend in list(figure.legends):
         legend.remove()
-    named = {}
+    named: dict[str, Any] = {}
     for ax in figure.axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             named.setdefault(name, handle)
