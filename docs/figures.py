@@ -193,15 +193,12 @@ def draw_plots(path: Path) -> None:
     figure, panels = plt.subplots(2, 2, figsize=(10.4, 7.4), layout="constrained")
     one, fan, pit, groups = panels.ravel()
     third = np.searchsorted(X["age"].quantile([1 / 3, 2 / 3]), X_new["age"])
-    plot_forecast(dist, 3, what="density", y=y_new.iloc[3], ax=one)
-    plot_fan(dist, X_new["bmi"], n_groups=20, y=y_new, ax=fan)
+    name = {"target_name": "Progression after a year"}
+    plot_forecast(dist, 3, what="density", y=y_new.iloc[3], ax=one, **name)
+    plot_fan(dist, X_new["bmi"], y=y_new, ax=fan, **name)
     fan.set_xlabel("body mass index, standardised")
-    fan.legend(fontsize="small", ncols=2, loc="upper left", frameon=False)
     plot_pit(y_new, dist, bins=10, ax=pit)
-    pit.set_ylim(0.0, 2.4)
     plot_coverage(y_new, dist, np.array(["young", "middle", "old"])[third], ax=groups)
-    groups.set_ylim(-0.5, 2.8)
-    groups.legend(fontsize="small", ncols=3, loc="upper left", frameon=False)
     save(figure, path)
 
 

@@ -145,9 +145,12 @@ def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float
 
     Opaque: what shines through would have other colours on a grid or a band.
     """
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_rgb, to_rgba
 
-    full, ground = np.array(to_rgb(color)), np.array(to_rgb(ax.get_facecolor()))
+    # Axes without a ground of their own lie on that of the figure.
+    grounds = map(to_rgba, (ax.get_facecolor(), ax.figure.get_facecolor(), "white"))
+    ground = next(np.array(rgba[:3]) for rgba in grounds if rgba[3] > 0.0)
+    full = np.array(to_rgb(color))
     return [tuple((s * full + (1.0 - s) * ground).tolist()) for s in strengths]
 
 
@@ -185,13 +188,17 @@ def put_legend_below(panels: NDArray[np.object_], columns: int) -> None:
 
     It names whatever has a label in any of the panels, once.
     """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     figure = panels[0].figure
     named: dict[str, Any] = {}
     for ax in panels:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
     looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-    alone = set(figure.axes) == set(panels) and figure.get_layout_engine() is not None
+    # Other layouts know nothing of a legend outside.
+    laid_out = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    alone = laid_out and set(figure.axes) == set(panels)
     if alone:
         looks |= {"loc": "outside lower center", "ncols": columns}
     else:

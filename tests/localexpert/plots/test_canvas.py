@@ -19,7 +19,7 @@ from localexpert.plots import (
     plot_quantile_reliability,
     plot_sharpness,
 )
-from localexpert.plots.canvas import format_numbers, name_target
+from localexpert.plots.canvas import format_numbers, name_target, shades
 
 KINDS = ["smooth", "discrete", "mixed"]
 # What people call columns: prices, formulas that are none, whole sentences.
@@ -181,3 +181,23 @@ def test_a_legend_has_as_many_columns_as_have_room(smooth):
     long = plot_forecasts(smooth, [0, 1, 2], labels=["a" * 27, "b" * 27, "c" * 27])
     assert short.get_legend()._ncols == 3
     assert long.get_legend()._ncols < 3
+
+
+@pytest.mark.parametrize("ground", ["white", "black"])
+def test_axes_without_a_ground_lie_on_that_of_the_figure(ground):
+    figure = plt.figure(facecolor=ground)
+    ax = figure.add_subplot(facecolor="none")
+    faint, full = shades(ax, "red", [0.0, 1.0])
+    assert faint == to_rgb(ground)
+    assert full == (1.0, 0.0, 0.0)
+    figure.set_facecolor("none")
+    assert shades(ax, "red", [0.0]) == [(1.0, 1.0, 1.0)]
+
+
+def test_pictures_fit_into_a_part_of_a_figure(smooth):
+    part = plt.figure(layout="constrained", figsize=(9, 4)).subfigures(1, 2)[1]
+    ax = plot_fan(smooth, np.arange(60), ax=part.subplots())
+    ax.figure.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    assert box.y0 >= ax.get_window_extent().y1 - 1.0
+    assert box.x1 <= part.bbox.x1 + 1.0
