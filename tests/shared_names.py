@@ -502,7 +502,7 @@ SHARED: dict[str, set[str]] = {
         "show_p",
     },
     "localexpert.reporting.groups": {"Grouping", "choose_groupings", "write_groups"},
-    "localexpert.reporting.judgement": {"VERY_FEW", "Judgement", "judge"},
+    "localexpert.reporting.judgement": {"Judgement", "judge"},
     "localexpert.reporting.limits": {"find_limits"},
     "localexpert.reporting.markup": {
         "Markup",

@@ -88,9 +88,8 @@ def _draw_sharpness(evidence: Evidence, subject: Subject) -> Markup:
 
     def draw(ax: Any) -> None:
         plot_sharpness(evidence.y, evidence.dist, ax=ax)
-        if subject.unit:
-            ax.set_xlabel(f"{ax.get_xlabel()}{subject.scale}")
-            ax.set_ylabel(f"{ax.get_ylabel()}{subject.scale}")
+        ax.set_xlabel(f"{ax.get_xlabel()}{subject.scale}")
+        ax.set_ylabel(f"{ax.get_ylabel()}{subject.scale}")
 
     return picture(
         draw,

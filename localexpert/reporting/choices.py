@@ -33,7 +33,9 @@ def write_choices(evidence: Evidence, subject: Subject, *, expanded: bool) -> Se
         words = f"A {type(model).__name__} keeps no record of choices."
         return html.section(_TITLE, html.paragraph(words))
     lines = [[name, _show_leaf(leaf)] for name, leaf in _walk(report.summary())]
-    told = describe_choices(report, subject.target or "The target")
+    told = describe_choices(
+        report, f"Target ({subject.target})" if subject.target else "Target"
+    )
     parts: list[object] = [
         html.paragraph(
             "Everything was chosen out of fold, on training rows that the part in "

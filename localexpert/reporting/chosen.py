@@ -12,8 +12,8 @@ from localexpert.forecasters.fit_report import FitReport
 from localexpert.reporting.markup import enumerate_texts, show
 
 _TARGETS = {
-    "continuous": "It was taken as continuous.",
-    "discrete": "Every value of it was taken as a case of its own (discrete).",
+    "continuous": "continuous",
+    "discrete": "discrete, every value is a case of its own",
 }
 _FRAMES = {
     "None": "on the target itself",
@@ -28,7 +28,7 @@ _NEAR_NOTHING = 0.6
 
 def describe_choices(report: FitReport, target: str) -> list[str]:
     """Return a sentence for each stage of a fit."""
-    told = [f"{target}: {_say_target(report)}"]
+    told = [f"{target}: {_say_target(report)}."]
     told += _say_frame(report.choices.get("frame"))
     told += _say_stages(report.choices, "")
     if "choice" in report.choices:
@@ -62,13 +62,13 @@ def describe_areas(report: FitReport | None, auc: Float64Array) -> str:
 def _say_target(report: FitReport) -> str:
     """Say what kind of target it is."""
     if report.target != "mixed":
-        return _TARGETS.get(report.target, f"{report.target}.")
+        return _TARGETS.get(report.target, report.target)
     values = [show(float(value)) for value in report.choices.get("atoms", [])]
     if len(values) == 1:
-        told = f"The value {values[0]} has probability of its own"
+        told = f"the value {values[0]} has probability of its own"
     else:
-        told = f"The values {enumerate_texts(values)} have probability of their own"
-    return f"{told}, the rest is continuous (mixed)."
+        told = f"the values {enumerate_texts(values)} have probability of their own"
+    return f"mixed, {told}, the rest is continuous"
 
 
 def _say_frame(frame: Any) -> list[str]:

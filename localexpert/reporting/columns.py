@@ -13,7 +13,7 @@ from localexpert.data.table import Table
 from localexpert.reporting.markup import show
 
 MISSING = "missing"
-# Whole numbers from here on are written with marks of thousands.
+# Values of features from here on are written with marks of thousands.
 _MARKED = 10_000
 
 
@@ -49,9 +49,9 @@ class Column:
 
 
 def show_feature(value: float, digits: int = 4) -> str:
-    """Return a value of a feature; years and other whole numbers have no marks."""
-    is_short = abs(value) < _MARKED and value == int(value)
-    return show(value, digits).replace(",", "") if is_short else show(value, digits)
+    """Return a value of a feature; years and other short numbers have no marks."""
+    text = show(value, digits)
+    return text.replace(",", "") if abs(value) < _MARKED else text
 
 
 def read_columns(table: Table) -> list[Column]:

@@ -7,19 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from calibration.typing import Float64Array
 from localexpert.plots.forecast import plot_forecast
 from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.markup import Markup, Section, count, enumerate_texts, show
-from localexpert.reporting.pictures import label, picture
+from localexpert.reporting.markup import Markup, Section, count, show
+from localexpert.reporting.pictures import picture
 from localexpert.reporting.subject import Subject
 from localexpert.risk import risk_table
 
 _MOST_FEATURES = 8
-_MOST_REGIONS = 12
-# Characters that an axis has room for.
-_LONGEST_AXIS = 60
 _RISK_LEVEL = 0.95
 # Share of rows whose outcomes pass the value that chances are given for.
 _HIGH = 0.9
@@ -65,9 +61,8 @@ def write_examples(
         html.paragraph(
             "A sure, a middling and an unsure forecast by the width of their central "
             "intervals, and the ones that came closest and went farthest by the CRPS. "
-            "Shaded is where an outcome was likeliest to fall: the smallest region of "
-            f"{show(100 * evidence.coverage)} % probability. The table has the central "
-            "interval, with as much probability below it as above."
+            "Shaded, or with filled heads, is the central interval, with as much "
+            "probability below it as above."
         ),
         html.element("div", *pictures, class_="pictures"),
         _tabulate(evidence, chosen, names, ranking),
@@ -116,30 +111,18 @@ def write_risk(evidence: Evidence, subject: Subject) -> Section:
 def _draw(evidence: Evidence, subject: Subject, what: str, row: int) -> Markup:
     """Return the picture of one forecast."""
     y, share = float(evidence.y[row]), show(100 * evidence.coverage)
-    # What is shaded, and not the central interval, which is elsewhere.
-    regions = evidence.dist[row].hdi_regions(evidence.coverage)[0]
+    low, high = evidence.interval[row]
     told = (
-        f"{what}: the shaded {share} % are {_show_regions(regions)}, the outcome "
+        f"{what}: the {share} % interval is {show(low)} to {show(high)}, the outcome "
         f"{show(y)}."
     )
 
     def draw(ax: Any) -> None:
         looks: dict[str, Any] = {"coverage": evidence.coverage, "y": y}
+        looks |= {"interval": "central", "target_name": subject.axis}
         plot_forecast(evidence.dist, row, what="density", ax=ax, **looks)
-        ax.set_xlabel(label(subject.axis, _LONGEST_AXIS))
 
     return picture(draw, f"Density of a forecast. {told}", told, size=(5.0, 2.5))
-
-
-def _show_regions(regions: Float64Array) -> str:
-    """Return intervals (m, 2) in words; those of one value as that value."""
-    parts = [
-        show(low) if low == high else f"{show(low)} to {show(high)}"
-        for low, high in regions
-    ]
-    if len(parts) > _MOST_REGIONS:
-        parts = [*parts[:_MOST_REGIONS], f"{len(parts) - _MOST_REGIONS} more"]
-    return enumerate_texts(parts)
 
 
 def _tabulate(
@@ -155,8 +138,8 @@ def _tabulate(
         ["Row", *(names[row] for row in rows)],
         ["Outcome", *(html.number(v) for v in evidence.y[rows])],
         ["Median", *(html.number(v) for v in median)],
-        ["Central interval from", *(html.number(v) for v in low)],
-        ["Central interval to", *(html.number(v) for v in high)],
+        ["Interval from", *(html.number(v) for v in low)],
+        ["Interval to", *(html.number(v) for v in high)],
         ["Outcome's level (PIT)", *(html.number(v, 3) for v in evidence.pit[rows])],
         ["CRPS", *(html.number(v) for v in evidence.crps[rows])],
     ]

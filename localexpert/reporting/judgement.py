@@ -16,7 +16,7 @@ from localexpert.reporting.findings import (
     lean_and_spread,
     show_p,
 )
-from localexpert.reporting.markup import count, show
+from localexpert.reporting.markup import count, show, show_percent
 
 # Of fewer rows tests see gross faults only.
 VERY_FEW = 30
@@ -112,7 +112,10 @@ class Judgement:
             return "one row tells nothing"
         words = {"narrow": "too narrow", "wide": "too wide"}
         if self.test.verdict != "right":
-            return words[self.test.verdict]
+            word, own = words[self.test.verdict], self.test.expected
+            if own > self.coverage + 1e-6:
+                return f"{word}, {show_percent(own)} expected"
+            return word
         if self.faults:
             return "right in number, but see below"
         return "too few rows to tell" if self.n < VERY_FEW else "as it should be"

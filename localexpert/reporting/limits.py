@@ -60,10 +60,12 @@ def _find_outcomes_beyond(evidence: Evidence, training: Training) -> list[Findin
         return []
     n, m = len(evidence), int((training.weight > 0.0).sum())
     expected = 2.0 * n / (m + 1.0)
+    held = training.y[training.weight > 0.0]
+    least, greatest = show(float(held.min())), show(float(held.max()))
     text = (
         f"{below + above:,} of {count(n, 'outcome')} "
         f"{'lies' if below + above == 1 else 'lie'} beyond the {m:,} of training "
-        f"({below:,} below {show(low)}, {above:,} above {show(high)}); of rows like "
+        f"({below:,} below {least}, {above:,} above {greatest}); of rows like "
         f"those about {show(expected, 2)} would."
     )
     many = below + above > max(2.0, expected + 3.0 * np.sqrt(expected))

@@ -172,13 +172,30 @@ def report(
         date=date,
         row_names=row_names,
     )
+    sections = _write_sections(
+        evidence, subject, groups, most_rows, verbose, paper=pdf_friendly
+    )
+    write_whole(target, _lay_out(subject, evidence, sections, paper=pdf_friendly))
+    return target
+
+
+def _write_sections(
+    evidence: Evidence,
+    subject: Subject,
+    groups: Any,
+    most_rows: int,
+    verbose: int,
+    *,
+    paper: bool,
+) -> list[Section]:
+    """Return the sections in their order."""
     importance = measure_importance(evidence, most_rows, verbose)
     order = range(len(evidence.names)) if importance is None else importance.ranking
     groupings = choose_groupings(evidence, groups, order)
     boosting, why_not = score_boosting(evidence)
     findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]
     judgement = judge(evidence)
-    parts = [
+    return [
         write_summary(evidence, subject, judgement, boosting),
         section(
             "Warnings and notes",
@@ -193,11 +210,8 @@ def report(
         write_risk(evidence, subject),
         write_examples(evidence, subject, order),
         write_importance(evidence, importance),
-        write_choices(evidence, subject, expanded=pdf_friendly),
+        write_choices(evidence, subject, expanded=paper),
     ]
-    page = _lay_out(subject, evidence, parts, paper=pdf_friendly)
-    write_whole(target, page)
-    return target
 
 
 def _lay_out(

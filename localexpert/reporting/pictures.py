@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from localexpert.reporting.markup import Markup, element
+from localexpert.reporting.markup import Markup, element, show
 
 # Inches that stay readable on a phone, where a picture is as wide as the screen.
 NARROW = (5.0, 3.4)
@@ -16,7 +17,9 @@ NARROW = (5.0, 3.4)
 _MOST_BYTES = 150_000
 _LONGEST_LABEL = 30
 # From here on numbers on axes are written as 10k, and there are this many at most.
-_LONG_NUMBER, _MOST_TICKS = 1e4, 6
+_LONG_NUMBER, _SHORT_NUMBER, _MOST_TICKS, _FEW_TICKS = 1e4, 1e-3, 6, 3
+# Of a legend below panels, which a narrow picture has no room for in one line.
+_LEGEND_COLUMNS = 2
 _LOOK = {
     "font.size": 10,
     "svg.fonttype": "none",  # small, and the reader's fonts know all scripts
@@ -64,6 +67,9 @@ def picture(
         draw(figure.subplots(*panels))
         for ax in figure.axes:
             _make_room(ax)
+            _write_alike(ax)
+        if figure.legends:
+            _fold_legend(figure)
         address = _to_address(figure)
     image = element("img", src=address, alt=alt)
     look = {"class_": "wide"} if wide else {}
@@ -80,16 +86,55 @@ def label(text: object, longest: int = _LONGEST_LABEL) -> str:
 
 def _make_room(ax: Any) -> None:
     """Write fewer and shorter numbers on axes, which would run into each other."""
-    from matplotlib.ticker import EngFormatter, MaxNLocator, ScalarFormatter
+    from matplotlib.ticker import (
+        EngFormatter,
+        FuncFormatter,
+        MaxNLocator,
+        ScalarFormatter,
+    )
 
     for axis in (ax.xaxis, ax.yaxis):
         if not isinstance(axis.get_major_formatter(), ScalarFormatter):
             continue
-        if max(abs(end) for end in axis.get_view_interval()) >= _LONG_NUMBER:
+        longest = max(abs(end) for end in axis.get_view_interval())
+        if longest >= _LONG_NUMBER:
             axis.set_major_formatter(EngFormatter(sep=""))
+        elif longest < _SHORT_NUMBER:
+            # Without a factor above the picture, where the legend is.
+            axis.set_major_formatter(FuncFormatter(lambda value, _: show(value, 3)))
         locator = axis.get_major_locator()
         if isinstance(locator, MaxNLocator):
-            locator.set_params(nbins=_MOST_TICKS)
+            most = _MOST_TICKS if longest >= _SHORT_NUMBER else _FEW_TICKS
+            locator.set_params(nbins=most)
+
+
+def _fold_legend(figure: Any) -> None:
+    """Put the legend below panels into columns that a narrow picture has room for."""
+    for legend in list(figure.legends):
+        legend.remove()
+    named: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            named.setdefault(name, handle)
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    looks |= {"loc": "outside lower center", "ncols": _LEGEND_COLUMNS}
+    figure.legend(named.values(), named.keys(), **looks)
+
+
+def _write_alike(ax: Any) -> None:
+    """Write numbers of a legend as those of the text are written."""
+    legend = ax.get_legend()
+    for text in legend.get_texts() if legend is not None else ():
+        words = re.sub(r"(?<![\d.])\d{4,}", _mark_thousands, text.get_text())
+        text.set_text(re.sub(r"(?<=\d)e([+-])0*", _write_exponent, words))
+
+
+def _mark_thousands(digits: re.Match[str]) -> str:
+    return f"{int(digits[0]):,}"
+
+
+def _write_exponent(sign: re.Match[str]) -> str:
+    return "e" if sign[1] == "+" else "e\u2212"
 
 
 def _to_address(figure: Any) -> str:

@@ -81,7 +81,7 @@ function measurePicture(image, say) {
   document.body.append(holder);
   const svg = holder.querySelector('svg'), whole = svg.getBoundingClientRect();
   for (const e of svg.querySelectorAll('text')) {
-    const box = e.getBoundingClientRect(), slack = 0.02 * whole.width;
+    const box = e.getBoundingClientRect(), slack = 0.01 * whole.width;
     if (box.right > whole.right + slack || box.left < whole.left - slack ||
         box.bottom > whole.bottom + slack || box.top < whole.top - slack)
       say('cut in a picture', e);

@@ -24,7 +24,7 @@ CHOICES = {
 
 def test_every_stage_has_a_sentence():
     assert describe_choices(FitReport("continuous", CHOICES), "price") == [
-        "price: It was taken as continuous.",
+        "price: continuous.",
         "Thresholds: around a centre, in units of a scale, both forecast for every row "
         "(loss 23,220; the best of the others, center, 23,314).",
         "Centre: 77 % additive and 23 % extra trees.",
@@ -39,12 +39,12 @@ def test_values_with_probability_of_their_own():
     report = FitReport("mixed", {"atoms": [0.0], "choice": CHOICES, **CHOICES})
     told = describe_choices(report, "rain")
     assert told[0] == (
-        "rain: The value 0 has probability of its own, the rest is continuous (mixed)."
+        "rain: mixed, the value 0 has probability of its own, the rest is continuous."
     )
     assert "Experts of the values with probability of their own: joint." in told
     report = FitReport("mixed", {"atoms": [0.0, 5.0]})
     assert describe_choices(report, "rain")[0].startswith(
-        "rain: The values 0 and 5 have probability of their own"
+        "rain: mixed, the values 0 and 5 have probability of their own"
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localexpert.reporting import pictures
+from localexpert.reporting.columns import show_feature
 from localexpert.reporting.markup import (
     Markup,
     contents,
@@ -149,3 +150,26 @@ def test_numbers_on_axes_do_not_run_into_each_other(monkeypatch):
     assert "100k" in long
     assert all(len(text) < 6 for text in long + short)
     assert len(long) <= 8  # six and one beyond either end
+
+
+def test_numbers_of_pictures_are_written_as_those_of_the_text(monkeypatch):
+    seen = []
+    monkeypatch.setattr(pictures, "_to_address", seen.append)
+
+    def draw(ax):
+        ax.plot([0.0, 1.0], [0.0, 2e-5], label="mean 184530.5, 1.5e-07 and 3e+12")
+        ax.plot([0.0, 1.0], [0.0, 1e-5], label="0.12345 and 999")
+        ax.legend()
+
+    pictures.picture(draw, "two lines", "")
+    (ax,) = seen[0].axes
+    seen[0].draw_without_rendering()
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert told == ["mean 184,530.5, 1.5e\u22127 and 3e12", "0.12345 and 999"]
+    assert "1e\u22125" in [tick.get_text() for tick in ax.get_yticklabels()]
+    assert ax.yaxis.get_offset_text().get_text() == ""
+
+
+def test_years_have_no_marks_and_long_numbers_do():
+    shown = [show_feature(value) for value in (1987.0, 1921.4, 12345.0, -2000.0)]
+    assert shown == ["1987", "1921", "12,345", "\u22122000"]
