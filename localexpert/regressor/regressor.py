@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_integer,
     check_row_weights,
     check_seed,
     check_target_size,
