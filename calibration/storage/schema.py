@@ -48,8 +48,13 @@ _BASES = (
     "sklearn.metrics.DistanceMetric sklearn.metrics._dist_metrics.DistanceMetric32 "
     "sklearn.metrics._dist_metrics.DistanceMetric64 "
     "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
-    "sklearn._loss.link.Interval"
+    "sklearn._loss.link.Interval sklearn.compose.make_column_selector "
+    "sklearn.metrics._scorer._BaseScorer sklearn.metrics._scorer._MultimetricScorer "
+    "sklearn.metrics._scorer._PassthroughScorer"
 )
+# Public functions of these turn numbers into numbers: searches and selections of
+# columns hold them.
+_MEASURES = ("sklearn.metrics", "sklearn.feature_selection")
 _LOSSES = "_loss sklearn._loss._loss sklearn.linear_model._sgd_fast"
 _KEYS = "builtins.str builtins.int builtins.float builtins.bool"
 _CONTAINERS = "builtins.dict collections.OrderedDict builtins.list"
@@ -206,7 +211,7 @@ class Schema:
             return any("__reduce__" in vars(base) for base in bases)
         if loader == "FunctionNode":
             known = module.partition(".")[0] in ("numpy", "scipy")
-            return known and isinstance(cls, np.ufunc)
+            return (known and isinstance(cls, np.ufunc)) or _is_measure(name, cls)
         if loader == "LossNode":
             return module in _LOSSES.split() and inspect.isclass(cls)
         if loader == "NdArrayNode":
@@ -234,6 +239,13 @@ def find_loaded(module: str, name: str) -> Any:
 def _is_number(module: str, name: str) -> bool:
     cls = find_loaded(module, name)
     return module == "numpy" and inspect.isclass(cls) and issubclass(cls, np.generic)
+
+
+def _is_measure(name: str, function: Any) -> bool:
+    packages = [sys.modules.get(package) for package in _MEASURES]
+    public = [p for p in packages if name in getattr(p, "__all__", ())]
+    same = any(getattr(package, name) is function for package in public)
+    return same and inspect.isfunction(function)
 
 
 def _is_of_sklearn(module: str, cls: Any) -> bool:
