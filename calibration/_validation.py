@@ -4,9 +4,11 @@ A message names the parameter in backticks, the rule, and the value got.
 """
 
 import numbers
+import os
 import reprlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,22 @@ def as_numbers(values: ArrayLike, name: str) -> Float64Array:
     except (ValueError, OverflowError) as error:
         msg = f"`{name}` must be numeric: {str(error).rstrip('.')}."
         raise ValueError(msg) from error
+    if array.dtype.kind in "SUT" and array.size:
+        return _read_cells(array.astype(object), name)
     if array.dtype.kind not in "biuf":
         msg = f"`{name}` must be numeric, got dtype {array.dtype}."
         raise TypeError(msg)
     return np.asarray(array, dtype=np.float64)
+
+
+def show(value: Any) -> str:
+    """Return a number as text that reads back as the number, for one out of bounds.
+
+    Six digits where they are all: a bound that is missed by less must not be shown as
+    if it were met.
+    """
+    text = f"{value:g}"
+    return text if float(text) == float(value) else repr(float(value))
 
 
 def is_gap(cell: Any) -> bool:
@@ -67,12 +81,26 @@ def _read_cells(cells: NDArray[np.object_], name: str) -> Float64Array:
     if place is not None:
         indices = [int(i) for i in np.unravel_index(place, cells.shape)]
         where = f" at position {', '.join(map(str, indices))}" if indices else ""
-        got = reprlib.repr(cells.flat[place])
-        msg = f"`{name}` must be numeric, got {got}{where}."
+        cell = cells.flat[place]
+        got = reprlib.repr(cell)
+        if not indices and not isinstance(cell, str):
+            msg = f"`{name}` must be an array or a list of numbers, got {got}."
+            raise TypeError(msg)
+        cure = "; convert texts to numbers first" if _is_numeral(cell) else ""
+        msg = f"`{name}` must be numeric, got {got}{where}{cure}."
         raise TypeError(msg)
     # NA and NaT are no numbers to numpy; None is.
     known = [np.nan if type(cell).__name__ in _GAPS else cell for cell in cells.ravel()]
     return np.array(known, dtype=np.float64).reshape(cells.shape)
+
+
+def _is_numeral(cell: Any) -> bool:
+    """Say whether a cell is a text that reads as a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(cell, str)
 
 
 def check_vector(values: ArrayLike, name: str) -> Float64Array:
@@ -107,7 +135,7 @@ def check_labels(y: ArrayLike, name: str = "y") -> NDArray[np.bool_]:
         place = int(np.argmin(valid))
         msg = (
             f"`{name}` must hold the two classes coded 0 and 1, "
-            f"got {labels[place]:g} at position {place}."
+            f"got {show(labels[place])} at position {place}."
         )
         raise ValueError(msg)
     return ones
@@ -126,7 +154,7 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         place = int(np.argmin(weights))
         msg = (
             "`sample_weight` must not be negative, "
-            f"got {weights[place]:g} at position {place}."
+            f"got {show(weights[place])} at position {place}."
         )
         raise ValueError(msg)
     if weights.max() == 0.0:
@@ -150,6 +178,18 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
     return weights
 
 
+def count_rows(table: Any) -> int:
+    """Return the number of rows of what has rows, -1 of anything else."""
+    if isinstance(table, str | bytes | Mapping):
+        return -1
+    if hasattr(table, "__array__") and not hasattr(table, "shape"):
+        table = np.asarray(table)
+    shape = getattr(table, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else -1
+    return len(table) if hasattr(table, "__len__") else -1
+
+
 def check_same_length(n: int, name: str, other_n: int, other_name: str) -> None:
     """Refuse two arguments of different length."""
     if n != other_n:
@@ -164,7 +204,7 @@ def check_in_unit(low: float, high: float, name: str) -> None:
     """Refuse values, given by their least and greatest, outside [0, 1]."""
     if low < 0.0 or high > 1.0:
         value = low if low < 0.0 else high
-        msg = f"`{name}` must lie in [0, 1], got {value:g}."
+        msg = f"`{name}` must lie in [0, 1], got {show(value)}."
         raise ValueError(msg)
 
 
@@ -173,7 +213,7 @@ def check_span(low: float, high: float, name: str) -> None:
     with np.errstate(over="ignore"):
         span = high - low
     if not np.isfinite(span):
-        msg = f"`{name}` must span a finite range, got {low:g} to {high:g}."
+        msg = f"`{name}` must span a finite range, got {show(low)} to {show(high)}."
         raise ValueError(msg)
 
 
@@ -202,6 +242,11 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
         raise ValueError(msg)
 
 
+def is_auto(value: Any) -> bool:
+    """Say whether a parameter is left to us; an array has no answer to ``==``."""
+    return isinstance(value, str) and value == "auto"
+
+
 def check_integer(value: Any, name: str, least: int) -> int:
     """Return an integer parameter that is at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -223,6 +268,63 @@ def check_n_jobs(value: Any) -> None:
     if value == 0:
         msg = "`n_jobs` must not be 0, got 0."
         raise ValueError(msg)
+
+
+def check_seed(value: Any, name: str = "random_state") -> None:
+    """Refuse what is no seed: None, or an integer from 0 on."""
+    if value is not None:
+        check_integer(value, name, 0)
+
+
+def make_rng(random_state: Any, name: str = "random_state") -> np.random.Generator:
+    """Return the generator that a seed stands for."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"`{name}` must be None, an integer from 0 on, or a numpy Generator, "
+            f"got {reprlib.repr(random_state)}."
+        )
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(msg) from error
+
+
+def check_callable(value: Any, name: str) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        msg = f"`{name}` must be a function, got {reprlib.repr(value)}."
+        raise TypeError(msg)
+
+
+def check_mapping(value: Any, name: str, held: str) -> None:
+    """Refuse what has no names for what it holds."""
+    if not isinstance(value, Mapping):
+        msg = f"`{name}` must be a mapping of {held}, got {reprlib.repr(value)}."
+        raise TypeError(msg)
+
+
+def check_list(values: Any, name: str, held: str) -> list[Any]:
+    """Return what is listed; a text is one thing, not a list of letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        msg = f"`{name}` must be a list of {held}, got {reprlib.repr(values)}."
+        raise TypeError(msg)
+    return list(values)
+
+
+def check_path(path: Any, name: str = "path") -> Path:
+    """Return the path that a text or a path-like names."""
+    try:
+        return Path(os.fsdecode(path))
+    except TypeError as error:
+        msg = f"`{name}` must be a path, got {reprlib.repr(path)}."
+        raise TypeError(msg) from error
+
+
+def check_ax(ax: Any, name: str = "ax") -> None:
+    """Refuse what is neither None nor one of matplotlib's Axes."""
+    if ax is not None and not hasattr(ax, "get_figure"):
+        msg = f"`{name}` must be one of matplotlib's Axes, got {reprlib.repr(ax)}."
+        raise TypeError(msg)
 
 
 def check_flag(value: Any, name: str, wanted: str = "True or False") -> None:

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from calibration._validation import check_choice, check_probabilities, check_vector
+from calibration._validation import (
+    check_ax,
+    check_choice,
+    check_probabilities,
+    check_vector,
+)
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures.comparison import MethodComparison
@@ -62,6 +67,7 @@ def plot_reliability(
     >>> plot_reliability(curve).get_xlabel()
     'Forecast probability'
     """
+    check_ax(ax)
     curves = dict(curve) if isinstance(curve, Mapping) else {"": curve}
     _check_items(curves, "curve", (ReliabilityCurve,))
     ax = _new_axes((5.5, 5.8)) if ax is None else ax
@@ -116,6 +122,7 @@ def plot_calibration_map(
     >>> plot_calibration_map({"Platt": platt}, axis="log-odds").get_ylabel()
     'Log-odds of calibrated probability'
     """
+    check_ax(ax)
     check_choice(axis, "axis", ("probability", "log-odds"))
     some = dict(calibrators) if isinstance(calibrators, Mapping) else {"": calibrators}
     _check_items(some, "calibrators", (CalibrationMap, ScoreCalibrator))
@@ -167,6 +174,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     >>> plot_ranks(compare_methods(losses)).get_xlabel()
     'Average rank (1 is best)'
     """
+    check_ax(ax)
     _check_items({"": comparison}, "comparison", (MethodComparison,))
     ranks = comparison.average_ranks
     k = len(ranks)

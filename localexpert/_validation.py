@@ -12,18 +12,28 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
+    check_ax,
+    check_callable,
     check_choice,
     check_flag,
     check_in_unit,
     check_integer,
     check_level,
+    check_list,
+    check_mapping,
     check_n_jobs,
     check_number,
+    check_path,
     check_same_length,
+    check_seed,
     check_vector,
     check_weights,
+    count_rows,
     find_no_number,
+    is_auto,
     is_gap,
+    make_rng,
+    show,
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
@@ -33,7 +43,9 @@ __all__ = [
     "as_numbers",
     "check_answers",
     "check_array",
+    "check_ax",
     "check_bounds",
+    "check_callable",
     "check_choice",
     "check_flag",
     "check_in_unit",
@@ -41,17 +53,25 @@ __all__ = [
     "check_integer",
     "check_level",
     "check_levels",
+    "check_list",
+    "check_mapping",
     "check_n_jobs",
     "check_number",
+    "check_path",
     "check_probability_rows",
     "check_row_weights",
     "check_same_length",
+    "check_seed",
     "check_target_size",
     "check_targets",
     "check_vector",
     "check_weights",
+    "count_rows",
     "find_no_number",
+    "is_auto",
     "is_gap",
+    "make_rng",
+    "show",
 ]
 
 # Squares of squares of targets, of which moments are made, must be numbers.
@@ -94,7 +114,7 @@ def check_increasing(values: Float64Array, name: str) -> None:
         k = int(np.argmax(falls))
         msg = (
             f"`{name}` must increase strictly, "
-            f"got {values[k]:g} before {values[k + 1]:g} at position {k}."
+            f"got {show(values[k])} before {show(values[k + 1])} at position {k}."
         )
         raise ValueError(msg)
 
@@ -122,9 +142,9 @@ def check_target_size(y: Float64Array) -> None:
     most = int(np.argmax(np.abs(y)))
     if abs(y[most]) > _LARGEST_TARGET:
         msg = (
-            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {y[most]:g} at position "
-            f"{most}: leave the row out if that stands for a missing value, or else "
-            "take another unit."
+            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {show(y[most])} at "
+            f"position {most}: leave the row out if that stands for a missing value, "
+            "or else take another unit."
         )
         raise ValueError(msg)
     if 0.0 < np.ptp(y) < _LEAST_RANGE:
@@ -229,7 +249,8 @@ def check_probability_rows(
     if (excess > _SUM_TOLERANCE).any():
         i = int(np.argmax(excess))
         rule = "1" if full else "at most 1"
-        msg = f"`{name}` must sum to {rule} in every row, got {sums[i]:g} in row {i}."
+        got = show(sums[i])
+        msg = f"`{name}` must sum to {rule} in every row, got {got} in row {i}."
         raise ValueError(msg)
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)

@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import kstest
 
-from calibration._validation import check_integer, check_level, check_weights
+from calibration._validation import (
+    check_callable,
+    check_integer,
+    check_level,
+    check_weights,
+)
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 
@@ -286,6 +291,7 @@ def threshold_weighted_crps(
     0.08
     """
     y, rows = _check(y_true, dist, sample_weight)
+    check_callable(weight, "weight")
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / check_integer(n_points, "n_points", 1)

@@ -34,6 +34,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.classifier.classifier": {"CalibratedPair"},
     "calibration.classifier.folds": {
         "TrainingData",
+        "check_table_rows",
         "choose_splitter",
         "cross_fit",
         "split_rows",

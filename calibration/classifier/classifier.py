@@ -25,6 +25,7 @@ from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.folds import (
     Fold,
     TrainingData,
+    check_table_rows,
     choose_splitter,
     cross_fit,
     split_rows,
@@ -193,8 +194,9 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         calibrator = self._resolve_calibrator(response)
-        X, y = indexable(X, y)
         labels = read_labels(y)
+        check_table_rows(X, len(labels))
+        X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
         forget_fit(self)
         routed = None if sample_weight is None else weights
@@ -228,6 +230,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
+        check_table_rows(X)
         asked = [
             (pair.calibrator, self._read_scores(pair.estimator, X))
             for pair in self.calibrated_pairs_

@@ -15,6 +15,7 @@ from calibration._validation import (
     check_number,
     check_same_length,
     check_weights,
+    is_auto,
 )
 from calibration.base.calibrators import Scale, forget_fit
 from calibration.neighbours.side_information import SideInformationCalibrator
@@ -172,7 +173,7 @@ class SBACalibrator(SideInformationCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_neighbors != "auto":
+        if not is_auto(self.n_neighbors):
             check_integer(self.n_neighbors, "n_neighbors", 1)
         check_number(self.score_weight, "score_weight", 0.0)
 

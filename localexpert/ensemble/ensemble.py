@@ -13,6 +13,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_integer,
+    check_mapping,
     check_n_jobs,
     check_vector,
     check_weights,
@@ -193,6 +194,7 @@ class DistributionEnsemble(DistributionRegressor):
         DistributionEnsemble
             Fitted.
         """
+        check_mapping(members, "members", "names to fitted regressors")
         self = cls(list(members.items()), **parameters)
         fitted = dict(named_members(self.members))
         for member in fitted.values():

@@ -18,6 +18,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
     check_weights,
+    make_rng,
 )
 from localexpert.data.columns import Columns
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -127,7 +128,7 @@ def permutation_importance(
         values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
     losses = _Losses(target, weight, asked, values, event_loss)
     players = Players.of(Columns.of(table), groups)
-    rng = np.random.default_rng(random_state)
+    rng = make_rng(random_state)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
     mixer, own = RowMixer(table), np.arange(n)
     baseline = losses.measure(model.predict_dist(table))

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_same_length
+from localexpert._validation import (
+    check_ax,
+    check_integer,
+    check_list,
+    check_same_length,
+)
 from localexpert.distribution import predictive
 
 if TYPE_CHECKING:
@@ -43,11 +48,13 @@ def new_grid(
 
 def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
     """Return n axes as a vector."""
-    array = np.asarray(axes, dtype=object)
+    array = np.asarray(axes, dtype=object).ravel()
     if array.size != n:
         msg = f"`{name}` must hold {n} Axes, got {array.size}."
         raise ValueError(msg)
-    return array.ravel()
+    for ax in array:
+        check_ax("None" if ax is None else ax, name)
+    return array
 
 
 def check_dist(dist: Any) -> None:
@@ -75,7 +82,8 @@ def check_row(row: Any, name: str, n: int) -> int:
 
 def check_labels(labels: Sequence[Any], n: int, name: str, other: str) -> list[str]:
     """Return n labels as text."""
-    texts = [format_number(label, 3) for label in labels]
+    listed = check_list(labels, name, "labels")
+    texts = [format_number(label, 3) for label in listed]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
 

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_level, check_same_length
+from localexpert._validation import (
+    check_ax,
+    check_integer,
+    check_level,
+    check_same_length,
+)
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
@@ -97,6 +102,7 @@ def plot_coverage(
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a (3)', 'b (1)']
     """
+    check_ax(ax)
     outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration import ReliabilityCurve, reliability_curve
-from localexpert._validation import check_integer, check_level
+from localexpert._validation import check_integer, check_level, check_list
 from localexpert.experts.task_record import TaskRecord
 from localexpert.plots.canvas import (
     GREY,
@@ -112,7 +112,8 @@ def _pick_thresholds(rate: Any, numbers: Sequence[int] | None) -> list[int]:
     if numbers is None:
         nearest = np.abs(rate[:, None] - _SHARES).argmin(axis=0)
         return [int(k) for k in np.unique(nearest)]
-    chosen = [check_integer(k, "numbers", 0) for k in numbers]
+    listed = check_list(numbers, "numbers", "numbers of thresholds")
+    chosen = [check_integer(k, "numbers", 0) for k in listed]
     if not chosen or max(chosen) >= n:
         got = f"{max(chosen)}" if chosen else "none"
         msg = f"`numbers` must hold at least one number below {n}, got {got}."
