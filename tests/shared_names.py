@@ -216,6 +216,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
     "localexpert.data.weights": {"fit_weighted", "name_of_weights"},
+    "localexpert.distribution.below_zero": {"mass_below_zero"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.ensemble.learned": {"LearnedPool"},
