@@ -6,7 +6,10 @@ A message names the parameter in backticks, the rule, and the value got.
 import numbers
 import os
 import reprlib
-from collections.abc import Collection, Iterable, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,11 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 _MOST_WEIGHT = 2.0**53
 # Below it floats lose digits.
 _LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
+# Rows count for too little where their weights add up to less than this share of their
+# number, or to less than two rows while the mean weight is below a half.
+_LIGHT_SHARE, _FEW_ROWS, _LIGHT_MEAN = 0.1, 2.0, 0.5
+_told_of_light: ContextVar[bool] = ContextVar("told_of_light", default=False)
 # What a cell of an array of objects may be: Decimal is no Real to Python.
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _GAPS = ("NoneType", "NAType", "NaTType")
@@ -176,6 +184,35 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         )
         raise ValueError(msg)
     return weights
+
+
+def warn_of_light(weights: Float64Array, stacklevel: int = 2) -> None:
+    """Warn of weights that make next to nothing of the rows, such as 1 / n.
+
+    A weight is a number of repetitions, and whatever is learned is as vague as from as
+    many rows as the weights add up to. True shares of rows, a half on average, pass.
+    """
+    if _told_of_light.get():
+        return
+    held, total = int(np.count_nonzero(weights)), float(weights.sum())
+    if total >= max(_LIGHT_SHARE * held, min(_FEW_ROWS, _LIGHT_MEAN * held)):
+        return
+    msg = (
+        f"`sample_weight` counts repetitions, and {held} rows add up to {total:.3g}: "
+        "what is learned is as vague as from so few. To count each row as one on "
+        f"average, multiply by {held / total:.4g} (their number / the sum)."
+    )
+    warnings.warn(msg, CalibrationWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def told_of_light() -> Iterator[None]:
+    """Let fits within a fit, which has said so for all, not warn of light weights."""
+    token = _told_of_light.set(True)
+    try:
+        yield
+    finally:
+        _told_of_light.reset(token)
 
 
 def count_rows(table: Any) -> int:

@@ -3,7 +3,6 @@
 A message names the parameter in backticks, the rule, and the value got.
 """
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -34,8 +33,9 @@ from calibration._validation import (
     is_gap,
     make_rng,
     show,
+    told_of_light,
+    warn_of_light,
 )
-from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 __all__ = [
@@ -72,12 +72,14 @@ __all__ = [
     "is_gap",
     "make_rng",
     "show",
+    "told_of_light",
+    "warn_of_light",
 ]
 
 # Squares of squares of targets, of which moments are made, must be numbers.
 _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
 # Weights are summed: one below the last digits of the others would be lost.
-_MOST_RATIO, _MOST_ROWS, _LEAST_ROWS = 1e13, 1e15, 2.0
+_MOST_RATIO, _MOST_ROWS = 1e13, 1e15
 # Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
@@ -172,12 +174,7 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
             f"got weights up to {most:g}: divide by their mean."
         )
         raise ValueError(msg)
-    if weights.sum() < _LEAST_ROWS:
-        msg = (
-            f"`sample_weight` counts rows, and its sum is {weights.sum():g}: forecasts "
-            "are as vague as after so few. Divide by the mean to count each row as one."
-        )
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    warn_of_light(weights, stacklevel=3)
     return weights
 
 

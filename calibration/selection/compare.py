@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from calibration._validation import check_choice, check_integer
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_integer,
+    warn_of_light,
+)
 from calibration.base.calibrators import SCALES, Scale, ScoreCalibrator
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
@@ -180,6 +185,8 @@ def compare_calibrators(
     n_folds = check_integer(n_folds, "n_folds", 2)
     check_choice(scale, "scale", SCALES)
     summary = ScoreSummary.from_scores(scores, y, sample_weight)
+    if sample_weight is not None:
+        warn_of_light(as_numbers(sample_weight, "sample_weight"))
     menu = _prepare(calibrators, scale)
     trials = hold_trials(menu, summary, n_folds, random_state)
     if trials is None:

@@ -17,6 +17,8 @@ from localexpert._validation import (
     check_n_jobs,
     check_vector,
     check_weights,
+    told_of_light,
+    warn_of_light,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import ordinary_range
@@ -160,13 +162,15 @@ class DistributionEnsemble(DistributionRegressor):
         n = len(target)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, n)
+            warn_of_light(sample_weight)
         seed = self._check_parameters()
         members = seeded_clones(named_members(self.members), seed, self.n_jobs)
         check_members(members, target, sample_weight, groups)
         fitted = {}
-        for name, member in members:
-            fitted[name] = member.fit(table, target, sample_weight, groups)
-        return self._learn(fitted, target, sample_weight, groups, seed)
+        with told_of_light():
+            for name, member in members:
+                fitted[name] = member.fit(table, target, sample_weight, groups)
+            return self._learn(fitted, target, sample_weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -205,7 +209,10 @@ class DistributionEnsemble(DistributionRegressor):
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
         target = check_vector(y, "y")
-        return self._learn(fitted, target, sample_weight, groups, seed)
+        if sample_weight is not None:
+            warn_of_light(check_weights(sample_weight, len(target)))
+        with told_of_light():
+            return self._learn(fitted, target, sample_weight, groups, seed)
 
     def _learn(
         self,

@@ -8,7 +8,12 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, check_vector, check_weights
+from localexpert._validation import (
+    check_same_length,
+    check_vector,
+    check_weights,
+    warn_of_light,
+)
 from localexpert.data.folds import Fold
 from localexpert.laws import Law
 from localexpert.laws.recalibrated import recalibrate_law
@@ -104,4 +109,6 @@ def check_rows(
     """Return targets and weights of the law's length."""
     target = check_vector(y, "y")
     check_same_length(len(law), "`law`", len(target), "y")
-    return target, check_weights(sample_weight, len(target))
+    weights = check_weights(sample_weight, len(target))
+    warn_of_light(weights, stacklevel=3)
+    return target, weights

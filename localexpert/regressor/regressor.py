@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_integer,
     check_row_weights,
     check_target_size,
+    told_of_light,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import warn_of_far
@@ -212,7 +213,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_, aside = np.arange(n), np.arange(0)
-        with show_progress(self.verbose, type(self).__name__):
+        with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
                 make_folds(n, self.cv, target, groups, settings.seed)
                 return self._fit_constant(given, target, weight)
