@@ -375,6 +375,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit": {"pit_scores"},
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.regressor.base": {"DistributionRegressor"},
+    "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.climatology": {"Climatology"},

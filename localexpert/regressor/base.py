@@ -89,9 +89,10 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
 
     def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
         """Return features as an array or data frame, and the target."""
-        _check_rows(X, 2)
         if has_columns(X):
             _check_names(X)
+        _check_rows(X, 2)
+        if has_columns(X):
             validate_data(self, X, skip_check_array=True)
         else:
             X = validate_data(self, _read_cells(X), **_CHECKS)
@@ -101,9 +102,10 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""
-        _check_rows(X, 1)
         if has_columns(X):
             _check_names(X)
+        _check_rows(X, 1)
+        if has_columns(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(self, _read_cells(X), reset=False, **_CHECKS)

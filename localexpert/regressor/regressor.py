@@ -35,6 +35,7 @@ from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.below_zero import report_below_zero
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
@@ -231,6 +232,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             elif recalibration is not None:
                 recalibration.fit(law, sample.y, sample.weight, sample.folds)
             self._use(recalibration, law)
+            self.report_ = report_below_zero(self, sample)
         return self
 
     def _sample(
