@@ -307,7 +307,7 @@ def check_n_jobs(value: Any) -> None:
         raise ValueError(msg)
 
 
-def check_seed(value: Any, name: str = "random_state") -> None:
+def check_optional_seed(value: Any, name: str = "random_state") -> None:
     """Refuse what is no seed: None, or an integer from 0 on."""
     if value is not None:
         check_integer(value, name, 0)

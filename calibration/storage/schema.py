@@ -141,7 +141,7 @@ class Schema:
             elif node["__loader__"] == "SetNode" and len(node["content"]) > _MOST_KEYS:
                 refuse(f"a set has more than {_MOST_KEYS} items.")
             elif node["__loader__"] == "RandomGeneratorNode":
-                self._check_seeds(node)
+                self._check_optional_seeds(node)
 
     def _check_memory(self) -> None:
         """Spend what the nodes take, and what is made of them."""
@@ -193,7 +193,7 @@ class Schema:
         if n_others > _MOST_KEYS:
             refuse(f"a dict has more than {_MOST_KEYS} keys that are no texts.")
 
-    def _check_seeds(self, node: dict[str, Any]) -> None:
+    def _check_optional_seeds(self, node: dict[str, Any]) -> None:
         """Refuse large pools: they are memory, and mixing takes the square of them."""
         seeds = self._nodes[node["content"]["seed_seq"]["__id__"]]
         size = self._nodes[seeds["content"]["pool_size"]["__id__"]]["content"]
