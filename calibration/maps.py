@@ -17,6 +17,7 @@ from calibration._validation import (
     check_probabilities,
     check_vector,
     check_weights,
+    show,
 )
 from calibration.storage import Saved
 from calibration.typing import Float64Array
@@ -101,7 +102,7 @@ class CalibrationMap(Saved):
         for name in ("weight0", "weight1"):
             array = getattr(self, name)
             if array is not None and not (array >= 0.0).all():
-                msg = f"`{name}` must not be negative, got {array.min():g}."
+                msg = f"`{name}` must not be negative, got {show(array.min())}."
                 raise ValueError(msg)
 
     @classmethod

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from calibration._validation import (
+    check_ax,
     check_choice,
     check_probabilities,
     check_vector,
@@ -81,6 +82,7 @@ def plot_reliability(
     >>> plot_reliability({"mine": curve}).get_ylabel()
     'Observed event rate'
     """
+    check_ax(ax)
     curves = _read_curves(curve, y_prob, options)
     ax = _new_axes((5.5, 5.8)) if ax is None else ax
     ax.plot([0, 1], [0, 1], linestyle="--", color=_GREY, lw=1, label="calibrated")
@@ -134,6 +136,7 @@ def plot_calibration_map(
     >>> plot_calibration_map({"Platt": platt}, axis="log-odds").get_ylabel()
     'Log-odds of calibrated probability'
     """
+    check_ax(ax)
     check_choice(axis, "axis", ("probability", "log-odds"))
     some = dict(calibrators) if isinstance(calibrators, Mapping) else {"": calibrators}
     _check_items(some, "calibrators", (CalibrationMap, ScoreCalibrator))
@@ -186,6 +189,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     >>> plot_ranks(compare_methods(losses)).get_xlabel()
     'Average rank (1 is best)'
     """
+    check_ax(ax)
     _check_items({"": comparison}, "comparison", (MethodComparison,))
     ranks = comparison.average_ranks
     k = len(ranks)

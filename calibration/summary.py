@@ -18,6 +18,7 @@ from calibration._kernels.cells import (
 from calibration._validation import (
     check_integer,
     check_labels,
+    check_optional_seed,
     check_same_length,
     check_vector,
     check_weights,
@@ -265,6 +266,7 @@ class ScoreSummary:
             The folds that received any weight (all k unless there are few rows).
         """
         k = check_integer(k, "k", 2)
+        check_optional_seed(random_state)
         keys = np.random.SeedSequence(random_state).generate_state(2, np.uint64)
         # A fold depends on the score itself, never on its place among others.
         bits = self.scores.view(np.uint64)

@@ -6,7 +6,6 @@ A message names the parameter in backticks, the rule, and the value got.
 """
 
 import math
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -15,22 +14,32 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
+    check_ax,
+    check_callable,
     check_choice,
     check_flag,
     check_in_unit,
     check_integer,
     check_level,
+    check_list,
+    check_mapping,
     check_n_jobs,
     check_number,
+    check_path,
     check_same_length,
     check_vector,
     check_verbose,
     check_weights,
+    count_rows,
     find_no_number,
+    is_auto,
     is_gap,
+    make_rng,
     plain_label,
+    show,
+    told_of_light,
+    warn_of_light,
 )
-from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 __all__ = [
@@ -38,7 +47,9 @@ __all__ = [
     "as_numbers",
     "check_answers",
     "check_array",
+    "check_ax",
     "check_bounds",
+    "check_callable",
     "check_choice",
     "check_flag",
     "check_in_unit",
@@ -46,8 +57,11 @@ __all__ = [
     "check_integer",
     "check_level",
     "check_levels",
+    "check_list",
+    "check_mapping",
     "check_n_jobs",
     "check_number",
+    "check_path",
     "check_probability_rows",
     "check_row_weights",
     "check_same_length",
@@ -57,10 +71,16 @@ __all__ = [
     "check_vector",
     "check_verbose",
     "check_weights",
+    "count_rows",
     "find_no_number",
     "format_number",
+    "is_auto",
     "is_gap",
+    "make_rng",
     "plain_label",
+    "show",
+    "told_of_light",
+    "warn_of_light",
 ]
 
 # What forests take for a seed.
@@ -70,7 +90,7 @@ _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
 # Numbers between these are written without an exponent.
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e7
 # Weights are summed: one below the last digits of the others would be lost.
-_MOST_RATIO, _MOST_ROWS, _LEAST_ROWS = 1e13, 1e15, 2.0
+_MOST_RATIO, _MOST_ROWS = 1e13, 1e15
 # Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
@@ -107,7 +127,7 @@ def check_increasing(values: Float64Array, name: str) -> None:
         k = int(np.argmax(falls))
         msg = (
             f"`{name}` must increase strictly, "
-            f"got {values[k]:g} before {values[k + 1]:g} at position {k}."
+            f"got {show(values[k])} before {show(values[k + 1])} at position {k}."
         )
         raise ValueError(msg)
 
@@ -135,9 +155,9 @@ def check_target_size(y: Float64Array) -> None:
     most = int(np.argmax(np.abs(y)))
     if abs(y[most]) > _LARGEST_TARGET:
         msg = (
-            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {y[most]:g} at position "
-            f"{most}: leave the row out if that stands for a missing value, or else "
-            "take another unit."
+            f"`y` must lie within +-{_LARGEST_TARGET:g}, got {show(y[most])} at "
+            f"position {most}: leave the row out if that stands for a missing value, "
+            "or else take another unit."
         )
         raise ValueError(msg)
     if 0.0 < np.ptp(y) < _LEAST_RANGE:
@@ -165,12 +185,7 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
             f"got weights up to {most:g}: divide by their mean."
         )
         raise ValueError(msg)
-    if weights.sum() < _LEAST_ROWS:
-        msg = (
-            f"`sample_weight` counts rows, and its sum is {weights.sum():g}: forecasts "
-            "are as vague as after so few. Divide by the mean to count each row as one."
-        )
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+    warn_of_light(weights, stacklevel=3)
     return weights
 
 
@@ -253,7 +268,8 @@ def check_probability_rows(
     if (excess > _SUM_TOLERANCE).any():
         i = int(np.argmax(excess))
         rule = "1" if full else "at most 1"
-        msg = f"`{name}` must sum to {rule} in every row, got {sums[i]:g} in row {i}."
+        got = show(sums[i])
+        msg = f"`{name}` must sum to {rule} in every row, got {got} in row {i}."
         raise ValueError(msg)
     # Rows that are exact up to the last bits are left as they are.
     scale = np.where(excess > _LAST_BITS, sums, 1.0)

@@ -15,7 +15,12 @@ from scipy.stats import kstest
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from calibration._validation import check_integer, check_level, check_weights
+from calibration._validation import (
+    check_callable,
+    check_integer,
+    check_level,
+    check_weights,
+)
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.distribution.predictors import predict_dist
@@ -281,6 +286,7 @@ def threshold_weighted_crps(
     0.08
     """
     y, rows = _check(y_true, dist, sample_weight)
+    check_callable(weight, "weight")
     ends = dist.quantiles([0.0005, 0.9995])
     low, high = min(ends.min(), y.min()), max(ends.max(), y.max())
     step = (high - low) / check_integer(n_points, "n_points", 1)

@@ -34,6 +34,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.classifier.classifier": {"CalibratedPair"},
     "calibration.classifier.folds": {
         "TrainingData",
+        "check_table_rows",
         "choose_splitter",
         "cross_fit",
         "split_rows",
@@ -470,6 +471,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit": {"pit_scores"},
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.regressor.base": {"DistributionRegressor"},
+    "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.climatology": {"Climatology"},

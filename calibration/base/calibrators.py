@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_choice, check_in_unit, check_vector
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_in_unit,
+    check_vector,
+    warn_of_light,
+)
 from calibration.exceptions import CalibrationWarning
 from calibration.maps import CalibrationMap
 from calibration.storage import Saved
@@ -62,6 +68,9 @@ class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
 class SummaryEstimator(ScaledEstimator):
     """Base of what is fitted on scores and labels alone, hence on their summary."""
 
+    # Whether the fit depends on the labels; if not, one class is no problem.
+    _learns: bool = True
+
     def fit(
         self,
         scores: ArrayLike,
@@ -83,7 +92,10 @@ class SummaryEstimator(ScaledEstimator):
         -------
         self
         """
-        return self.fit_summary(ScoreSummary.from_scores(scores, y, sample_weight))
+        summary = ScoreSummary.from_scores(scores, y, sample_weight)
+        if sample_weight is not None and self._learns:
+            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        return self.fit_summary(summary)
 
     def fit_summary(self, summary: ScoreSummary) -> Self:
         """Fit from a summary of scores and labels; `fit` is this after summarising.
@@ -128,9 +140,6 @@ class ScoreCalibrator(SummaryEstimator):
     `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
     `LogOddsCalibrator` (state is a formula) write the last two for it.
     """
-
-    # Whether the map depends on the labels; if not, one class is no problem.
-    _learns: bool = True
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.

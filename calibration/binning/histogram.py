@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration._kernels.cells import group_starts
-from calibration._validation import check_choice, check_integer, check_number
+from calibration._validation import (
+    check_choice,
+    check_integer,
+    check_number,
+    is_auto,
+)
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
@@ -69,7 +74,7 @@ class HistogramCalibrator(MapCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_bins != "auto":
+        if not is_auto(self.n_bins):
             check_integer(self.n_bins, "n_bins", 1)
         check_choice(self.binning, "binning", ("frequency", "width"))
         check_number(self.smoothing, "smoothing", 0.0)

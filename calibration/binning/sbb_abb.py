@@ -6,7 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from calibration._validation import check_choice, check_number
+from calibration._validation import (
+    check_choice,
+    check_number,
+    is_auto,
+)
 from calibration.base.calibrators import MapCalibrator, Scale, ScoreCalibrator
 from calibration.binning.beta_prior import BIN_SCORES, AveragedBinsCalibrator, BinScore
 from calibration.binning.law_of_binnings import law_of_binnings
@@ -33,7 +37,7 @@ class _AllBinningsCalibrator(ScoreCalibrator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.score, "score", BIN_SCORES)
-        if self.rate != "auto":
+        if not is_auto(self.rate):
             check_number(self.rate, "rate", 0.0, open_low=True)
 
 

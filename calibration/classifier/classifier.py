@@ -20,11 +20,18 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from calibration._validation import check_flag, check_n_jobs, check_weights
+from calibration._validation import (
+    check_flag,
+    check_n_jobs,
+    check_weights,
+    told_of_light,
+    warn_of_light,
+)
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
 from calibration.classifier.folds import (
     Fold,
     TrainingData,
+    check_table_rows,
     choose_splitter,
     cross_fit,
     split_rows,
@@ -200,9 +207,11 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
         calibrator = self._resolve_calibrator(response)
-        X, y = indexable(X, y)
         labels = read_labels(y)
+        check_table_rows(X, len(labels))
+        X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
+        warn_of_light(weights)
         forget_fit(self)
         routed = None if sample_weight is None else weights
         params, split_params = self._route(estimator, routed, fit_params)
@@ -212,7 +221,8 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             check_is_fitted(estimator)
             self.classes_ = check_known_classes(labels, estimator)
             scores = self._read_scores(estimator, X)
-            calibrator.fit(scores, labels == self.classes_[1], weights)
+            with told_of_light():
+                calibrator.fit(scores, labels == self.classes_[1], weights)
             pairs = [CalibratedPair(estimator, calibrator)]
         else:
             self.classes_ = check_two_classes(labels)
@@ -235,6 +245,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
+        check_table_rows(X)
         asked = [
             (pair.calibrator, self._read_scores(pair.estimator, X))
             for pair in self.calibrated_pairs_
@@ -362,11 +373,12 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         if not self.ensemble:
             parts, scores = [tested], [pooled]
         positive = data.y == self.classes_[1]
-        calibrators = [
-            # Here and not in the workers, whose warnings would be lost.
-            clone(calibrator).fit(score, positive[rows], weights[rows])
-            for score, rows in zip(scores, parts, strict=True)
-        ]
+        with told_of_light():
+            calibrators = [
+                # Here and not in the workers, whose warnings would be lost.
+                clone(calibrator).fit(score, positive[rows], weights[rows])
+                for score, rows in zip(scores, parts, strict=True)
+            ]
         return [CalibratedPair(*pair) for pair in zip(models, calibrators, strict=True)]
 
     def _keep(self, pairs: list[CalibratedPair]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import reprlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibration._validation import check_integer
+from calibration._validation import check_integer, check_same_length, count_rows
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
@@ -44,7 +45,7 @@ class TrainingData:
         """Return the data of some rows."""
         n = len(self.y)
         params = {
-            name: take_rows(value, rows) if _n_rows(value) == n else value
+            name: take_rows(value, rows) if count_rows(value) == n else value
             for name, value in self.params.items()
         }
         return TrainingData(take_rows(self.X, rows), self.y[rows], params)
@@ -169,6 +170,22 @@ def _fit_and_score(
     return estimator if keep else None, read(estimator, take_rows(data.X, test))
 
 
+def check_table_rows(X: Any, n: int | None = None) -> None:
+    """Refuse what is no table, one without rows, and one not as long as `y`."""
+    found = count_rows(X)
+    if found < 0:
+        msg = (
+            "`X` must be an array, a sparse array or a data frame of shape "
+            f"(n, n_features), got {reprlib.repr(X)}."
+        )
+        raise TypeError(msg)
+    if n is not None:
+        check_same_length(n, "`y`", found, "X")
+    elif found == 0:
+        msg = "`X` must have at least one row, got none."
+        raise ValueError(msg)
+
+
 def take_rows(table: Any, rows: Rows) -> Any:
     """Return the given rows of an array, sparse array, data frame or list."""
     if hasattr(table, "iloc"):
@@ -189,13 +206,3 @@ def _number_rows(part: Any, n: int) -> Rows:
         msg = f"`cv` must yield row numbers or masks of {n} rows, got {part!r}."
         raise ValueError(msg) from error
     return rows
-
-
-def _n_rows(value: Any) -> int:
-    """Return the number of rows of a sized value, -1 of anything else."""
-    if isinstance(value, (str, bytes, Mapping)):
-        return -1
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else -1
-    return len(value) if hasattr(value, "__len__") else -1

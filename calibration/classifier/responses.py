@@ -15,6 +15,7 @@ from calibration._validation import (
     check_choice,
     check_in_unit,
     check_vector,
+    count_rows,
     find_no_number,
     is_gap,
 )
@@ -91,6 +92,10 @@ def read_scores(
 
 def read_labels(y: ArrayLike) -> NDArray[Any]:
     """Return labels as a vector without gaps, objects that are numbers as numbers."""
+    if count_rows(y) < 0:
+        # The last words are those that scikit-learn's checks look for.
+        msg = f"`y` must be labels of shape (n,), got {y!r}: y should be a 1d array."
+        raise ValueError(msg)
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "OMm":
         return labels

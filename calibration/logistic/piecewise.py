@@ -10,7 +10,11 @@ import numpy as np
 
 from calibration._kernels.cells import collapse_ties
 from calibration._kernels.logistic import LogisticProblem, fit_logistic
-from calibration._validation import check_integer, check_number
+from calibration._validation import (
+    check_integer,
+    check_number,
+    is_auto,
+)
 from calibration.base.calibrators import Scale
 from calibration.base.log_odds import (
     WEAK_RIDGE,
@@ -129,9 +133,9 @@ class PiecewiseLogisticCalibrator(LogOddsCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_pieces != "auto":
+        if not is_auto(self.n_pieces):
             check_integer(self.n_pieces, "n_pieces", 1)
-        if self.regularization != "auto":
+        if not is_auto(self.regularization):
             check_number(self.regularization, "regularization", 0.0, _STRONGEST)
         if self.random_state is not None:
             check_integer(self.random_state, "random_state", 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from calibration._validation import as_numbers, check_choice, check_level
+from calibration._validation import as_numbers, check_choice, check_level, check_list
 from calibration.measures.rank_tests import (
     friedman,
     holm,
@@ -266,7 +266,7 @@ def _check_names(
             if columns is None
             else [str(column) for column in columns]
         )
-    labels = tuple(names)
+    labels = tuple(check_list(names, "names", "texts"))
     if len(labels) != n_methods or len(set(labels)) != n_methods:
         msg = (
             f"`names` must hold {n_methods} different names, one per method, "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration._kernels.pav import isotonic_rates
+from calibration._validation import check_callable
 from calibration.measures.binned_errors import bin_starts, summarise_forecasts
 from calibration.measures.scores import brier_score
 from calibration.typing import Float64Array
@@ -217,6 +218,7 @@ def corp_decomposition(
     (0.6931, 0.5827)
     """
     summary = summarise_forecasts(y_true, y_prob, sample_weight)
+    check_callable(score, "score")
     recalibrated = isotonic_rates(summary.weight0, summary.weight1)
     # All three on the same rows in the same order: forecasts that recalibration
     # leaves alone are miscalibrated by exactly 0.

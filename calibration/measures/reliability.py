@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from calibration._kernels.pav import isotonic_rates
-from calibration._validation import check_choice, check_integer, check_level
+from calibration._validation import check_choice, check_integer, check_level, make_rng
 from calibration.maps import CalibrationMap
 from calibration.measures.binned_errors import bin_starts, summarise_forecasts
 from calibration.summary import ScoreSummary
@@ -147,6 +147,7 @@ def reliability_curve(
     >>> curve.lower, curve.upper
     (array([0., 0.]), array([1., 1.]))
     """
+    rng = make_rng(random_state)
     summary = summarise_forecasts(y_true, y_prob, sample_weight)
     check_choice(binning, "binning", get_args(CurveBinning))
     if bands is not None:
@@ -164,7 +165,6 @@ def reliability_curve(
         event_rate = np.add.reduceat(summary.weight1, starts) / weight
     lower, upper = None, None
     if bands is not None and binning == "isotonic":
-        rng = np.random.default_rng(random_state)
         lower, upper = _isotonic_band(summary, bands, level, n_resamples, rng)
     elif bands == "consistency":
         lower, upper = _consistency_band(summary, starts, level)

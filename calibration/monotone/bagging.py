@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from calibration._kernels.bags import sum_of_bags
 from calibration._kernels.pav import always_pooled
-from calibration._validation import check_integer, check_number
+from calibration._validation import check_integer, check_number, check_optional_seed
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap
 from calibration.summary import ScoreSummary
@@ -92,6 +92,8 @@ class BaggedIsotonicCalibrator(MapCalibrator):
         check_integer(self.n_bags, "n_bags", 1)
         check_number(self.max_samples, "max_samples", 0.0, 1.0, open_low=True)
         check_integer(self.n_jobs, "n_jobs", 1)
+        if not isinstance(self.random_state, np.random.RandomState):
+            check_optional_seed(self.random_state)
 
     def _fit(self, summary: ScoreSummary) -> None:
         first = always_pooled(summary.weight0, summary.weight1)

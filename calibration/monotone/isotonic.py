@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._kernels.pav import pool_adjacent_violators
-from calibration._validation import check_span
+from calibration._validation import check_span, show
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
@@ -134,7 +134,7 @@ class CenteredIsotonicCalibrator(MapCalibrator):
             low, high = summary.scores[[0, -1]]
             msg = (
                 "`scores` must have means that are finite, "
-                f"got them from {low:g} to {high:g}."
+                f"got them from {show(low)} to {show(high)}."
             )
             raise ValueError(msg)
         check_span(centers[0], centers[-1], "scores")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration._kernels.evaluate import count_below
-from calibration._validation import as_numbers
+from calibration._validation import as_numbers, show
 from calibration.base.calibrators import Scale, SummaryEstimator
 from calibration.exceptions import CalibrationWarning
 from calibration.neighbours.side_information import SideInformationCalibrator
@@ -153,8 +153,8 @@ def _check_intervals(
         place = int(np.argmin(inside))
         msg = (
             "`intervals` must contain their predictions, "
-            f"got [{array[place, 0]:g}, {array[place, 1]:g}] for the score "
-            f"{scores[place]:g} at position {place}."
+            f"got [{show(array[place, 0])}, {show(array[place, 1])}] for the score "
+            f"{show(scores[place])} at position {place}."
         )
         raise ValueError(msg)
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])

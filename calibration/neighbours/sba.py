@@ -15,6 +15,9 @@ from calibration._validation import (
     check_number,
     check_same_length,
     check_weights,
+    is_auto,
+    show,
+    warn_of_light,
 )
 from calibration.base.calibrators import Scale, forget_fit
 from calibration.neighbours.side_information import SideInformationCalibrator
@@ -134,6 +137,8 @@ class SBACalibrator(SideInformationCalibrator):
         values = self._check_scores(scores)
         table = _check_table(X, len(values))
         summary = ScoreSummary.from_scores(values, y, sample_weight)
+        if sample_weight is not None:
+            warn_of_light(as_numbers(sample_weight, "sample_weight"))
         k = self._choose_k(summary.n)
         forget_fit(self)
         self._settle(summary, stacklevel=3)
@@ -172,7 +177,7 @@ class SBACalibrator(SideInformationCalibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_neighbors != "auto":
+        if not is_auto(self.n_neighbors):
             check_integer(self.n_neighbors, "n_neighbors", 1)
         check_number(self.score_weight, "score_weight", 0.0)
 
@@ -182,7 +187,7 @@ class SBACalibrator(SideInformationCalibrator):
         if self.n_neighbors > n:
             msg = (
                 "`n_neighbors` must not be greater than the number of rows (the sum "
-                f"of weights), got {self.n_neighbors} for {n:g}."
+                f"of weights), got {self.n_neighbors} for {show(n)}."
             )
             raise ValueError(msg)
         return int(self.n_neighbors)

@@ -246,12 +246,6 @@ def _default_menu(
 
 def _check_candidates(candidates: Mapping[str, ScoreCalibrator]) -> None:
     """Refuse an empty menu, and what is no calibrator of scores."""
-    if not isinstance(candidates, Mapping):
-        msg = (
-            "`candidates` must be a mapping of names to ScoreCalibrator, "
-            f"got {type(candidates).__name__}."
-        )
-        raise TypeError(msg)
     check_menu(candidates, "candidates")
     one = candidates.get("identity")
     if not isinstance(one, IdentityCalibrator | None):

@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from calibration._validation import check_integer, plain_label
-from calibration.base.calibrators import Scale, ScoreCalibrator
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_integer,
+    plain_label,
+    warn_of_light,
+)
+from calibration.base.calibrators import SCALES, Scale, ScoreCalibrator
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.polynomial import PlattCalibrator, QuadraticCalibrator
 from calibration.measures import (
@@ -191,7 +197,10 @@ def compare_calibrators(
     harm against identity
     """
     n_folds = check_integer(n_folds, "n_folds", 2)
+    check_choice(scale, "scale", SCALES)
     summary = ScoreSummary.from_scores(scores, y, sample_weight)
+    if sample_weight is not None:
+        warn_of_light(as_numbers(sample_weight, "sample_weight"))
     menu = _prepare(calibrators, scale)
     trials = hold_trials(menu, summary, n_folds, random_state)
     if trials is None:

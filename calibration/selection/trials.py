@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from scipy.special import expit, logit, ndtr
 from sklearn.base import clone
 
+from calibration._validation import check_mapping
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.base.rank_folds import deal_by_rank
@@ -154,6 +155,7 @@ class HeldOut:
 
 def check_menu(menu: Mapping[str, ScoreCalibrator], name: str) -> None:
     """Refuse an empty menu, and what is no calibrator of scores."""
+    check_mapping(menu, name, "names to ScoreCalibrator")
     if not menu:
         msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
         raise ValueError(msg)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import math
-import numbers
 import os
 import zipfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
+from calibration._validation import check_list, check_number, check_path
 from calibration.storage.archive import pack_members, read_archive, write_archive
 from calibration.storage.budget import Budget
 from calibration.storage.errors import StorageError, errors_of, refuse, refusing
@@ -48,6 +47,7 @@ def save_model(
         If the model holds functions that have no name, or anything else that cannot
         be saved.
     """
+    target = check_path(path)
     registry = Registry(packages)
     twins = Twins(registry)
     try:
@@ -61,7 +61,7 @@ def save_model(
             _blame(leaf, place, registry)
         msg = f"`model` cannot be saved ({error})."
         raise StorageError(msg) from error
-    write_archive(Path(path), members, cost)
+    write_archive(target, members, cost)
 
 
 def load_model(
@@ -97,15 +97,13 @@ def load_model(
         If the file is no saved model, damaged, or of a newer format, or holds types
         that are not trusted, or takes more memory than it may.
     """
-    if isinstance(trusted, str | type):
-        msg = f"`trusted` must be a list of names or types, got {trusted!r}."
-        raise TypeError(msg)
-    known = [one if isinstance(one, str) else name_of(one) for one in trusted]
-    if max_memory is not None and not isinstance(max_memory, numbers.Real):
-        msg = f"`max_memory` must be a number of bytes or None, got {max_memory!r}."
-        raise TypeError(msg)
-    with errors_of(Path(path)):
-        members, budget = read_archive(Path(path), max_memory)
+    target = check_path(path)
+    listed = check_list(trusted, "trusted", "names or types")
+    known = [one if isinstance(one, str) else name_of(one) for one in listed]
+    if max_memory is not None:
+        check_number(max_memory, "max_memory", 0.0, open_low=True)
+    with errors_of(target):
+        members, budget = read_archive(target, max_memory)
         # A description that is not ours may go wrong in any way.
         with refusing("its description makes no sense ({kind}: {error}).", Exception):
             return _read(members, known, Registry(packages), budget)

@@ -48,8 +48,13 @@ _BASES = (
     "sklearn.metrics.DistanceMetric sklearn.metrics._dist_metrics.DistanceMetric32 "
     "sklearn.metrics._dist_metrics.DistanceMetric64 "
     "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
-    "sklearn._loss.link.Interval"
+    "sklearn._loss.link.Interval sklearn.compose.make_column_selector "
+    "sklearn.metrics._scorer._BaseScorer sklearn.metrics._scorer._MultimetricScorer "
+    "sklearn.metrics._scorer._PassthroughScorer"
 )
+# Public functions of these turn numbers into numbers: searches and selections of
+# columns hold them.
+_MEASURES = ("sklearn.metrics", "sklearn.feature_selection")
 _LOSSES = "_loss sklearn._loss._loss sklearn.linear_model._sgd_fast"
 _KEYS = "builtins.str builtins.int builtins.float builtins.bool"
 _CONTAINERS = "builtins.dict collections.OrderedDict builtins.list"
@@ -136,7 +141,7 @@ class Schema:
             elif node["__loader__"] == "SetNode" and len(node["content"]) > _MOST_KEYS:
                 refuse(f"a set has more than {_MOST_KEYS} items.")
             elif node["__loader__"] == "RandomGeneratorNode":
-                self._check_seeds(node)
+                self._check_optional_seeds(node)
 
     def _check_memory(self) -> None:
         """Spend what the nodes take, and what is made of them."""
@@ -188,7 +193,7 @@ class Schema:
         if n_others > _MOST_KEYS:
             refuse(f"a dict has more than {_MOST_KEYS} keys that are no texts.")
 
-    def _check_seeds(self, node: dict[str, Any]) -> None:
+    def _check_optional_seeds(self, node: dict[str, Any]) -> None:
         """Refuse large pools: they are memory, and mixing takes the square of them."""
         seeds = self._nodes[node["content"]["seed_seq"]["__id__"]]
         size = self._nodes[seeds["content"]["pool_size"]["__id__"]]["content"]
@@ -206,7 +211,7 @@ class Schema:
             return any("__reduce__" in vars(base) for base in bases)
         if loader == "FunctionNode":
             known = module.partition(".")[0] in ("numpy", "scipy")
-            return known and isinstance(cls, np.ufunc)
+            return (known and isinstance(cls, np.ufunc)) or _is_measure(name, cls)
         if loader == "LossNode":
             return module in _LOSSES.split() and inspect.isclass(cls)
         if loader == "NdArrayNode":
@@ -234,6 +239,13 @@ def find_loaded(module: str, name: str) -> Any:
 def _is_number(module: str, name: str) -> bool:
     cls = find_loaded(module, name)
     return module == "numpy" and inspect.isclass(cls) and issubclass(cls, np.generic)
+
+
+def _is_measure(name: str, function: Any) -> bool:
+    packages = [sys.modules.get(package) for package in _MEASURES]
+    public = [p for p in packages if name in getattr(p, "__all__", ())]
+    same = any(getattr(package, name) is function for package in public)
+    return same and inspect.isfunction(function)
 
 
 def _is_of_sklearn(module: str, cls: Any) -> bool:

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_same_length, check_weights
+from localexpert._validation import (
+    check_integer,
+    check_same_length,
+    check_weights,
+    make_rng,
+)
 
 Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
@@ -73,7 +78,7 @@ def make_folds(
         raise ValueError(msg)
     if isinstance(cv, (str, numbers.Integral)):
         weight = check_weights(sample_weight, n)
-        return _deal_rows(weight, cv, groups, np.random.default_rng(random_state))
+        return _deal_rows(weight, cv, groups, make_rng(random_state))
     folds = _read_folds(n, cv, y, groups)
     check_folds(folds, n, "cv")
     return folds

@@ -204,7 +204,8 @@ class PointwiseAnswers:
         -------
         ndarray of the broadcast shape
         """
-        return self.prob_between(y, y)
+        values = check_targets(y, "y", len(self.law), finite=False)
+        return self.prob_between(values, values)
 
     def quantiles(self, levels: ArrayLike) -> Float64Array:
         """Return the same quantiles of every row.

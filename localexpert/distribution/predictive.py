@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_callable,
     check_choice,
     check_integer,
     check_level,
     check_same_length,
     check_targets,
     check_vector,
+    make_rng,
+    show,
 )
 from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.foreign import ForeignForecasts
@@ -284,6 +287,7 @@ class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswer
             As exact as the moments for smooth functions that grow no faster than
             the fourth power.
         """
+        check_callable(func, "func")
         parts = [np.empty(0)]
         for start in range(0, len(self.law), _CHUNK):
             y, weights = self.law.take(slice(start, start + _CHUNK)).nodes()
@@ -345,7 +349,7 @@ class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswer
         -------
         ndarray of shape (size, n)
         """
-        rng = np.random.default_rng(random_state)
+        rng = make_rng(random_state)
         shape = (check_integer(size, "size", 1), len(self))
         return self._at(self.law.ppf_scores, rng.standard_normal(shape))
 
@@ -385,6 +389,6 @@ def _check_confidence(level: ArrayLike, n: int) -> Float64Array:
     levels = check_targets(level, "level", n)
     outside = (levels <= 0.0) | (levels >= 1.0)
     if outside.any():
-        msg = f"`level` must lie in (0, 1), got {levels[outside].flat[0]:g}."
+        msg = f"`level` must lie in (0, 1), got {show(levels[outside].flat[0])}."
         raise ValueError(msg)
     return levels

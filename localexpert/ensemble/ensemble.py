@@ -13,9 +13,12 @@ from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
     check_integer,
+    check_mapping,
     check_n_jobs,
     check_vector,
     check_weights,
+    told_of_light,
+    warn_of_light,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import ordinary_range
@@ -165,22 +168,24 @@ class DistributionEnsemble(DistributionRegressor):
         n = len(target)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, n)
+            warn_of_light(sample_weight)
         seed = self._check_parameters()
         members = seeded_clones(named_members(self.members), seed, self.n_jobs)
         check_members(members, target, sample_weight, groups)
         fitted, said = {}, {}
-        for name, member in members:
-            fitted[name], said[name] = fit_member(
-                name,
-                member,
-                table,
-                target,
-                sample_weight=sample_weight,
-                groups=groups,
-                seed=seed,
-                n_jobs=self.n_jobs,
-            )
-        return self._learn(fitted, said, target, sample_weight, groups, seed)
+        with told_of_light():
+            for name, member in members:
+                fitted[name], said[name] = fit_member(
+                    name,
+                    member,
+                    table,
+                    target,
+                    sample_weight=sample_weight,
+                    groups=groups,
+                    seed=seed,
+                    n_jobs=self.n_jobs,
+                )
+            return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -208,6 +213,7 @@ class DistributionEnsemble(DistributionRegressor):
         DistributionEnsemble
             Fitted.
         """
+        check_mapping(members, "members", "names to fitted regressors")
         self = cls(list(members.items()), **parameters)
         fitted = dict(named_members(self.members))
         for member in fitted.values():
@@ -220,7 +226,10 @@ class DistributionEnsemble(DistributionRegressor):
         check_same_features(fitted)
         said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
         target = check_vector(y, "y")
-        return self._learn(fitted, said, target, sample_weight, groups, seed)
+        if sample_weight is not None:
+            warn_of_light(check_weights(sample_weight, len(target)))
+        with told_of_light():
+            return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     def _learn(
         self,

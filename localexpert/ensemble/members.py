@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from calibration.typing import Float64Array
+from localexpert._validation import check_list
 from localexpert.data.folds import Rows, make_folds
 from localexpert.data.unseen import unseen_silently
 from localexpert.data.weights import name_of_argument
@@ -56,10 +57,14 @@ def named_members(
     """
     if members is None:
         return list(standard_members())
-    named = [(name, member) for name, member in members]
+    named = check_list(members, "members", "(name, regressor)")
     if len(named) == 0:
         msg = "`members` must hold at least one regressor, got none."
         raise ValueError(msg)
+    for pair in named:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            msg = f"`members` must be a list of (name, regressor), got {pair!r:.80}."
+            raise TypeError(msg)
     names = [name for name, _ in named]
     for name, member in named:
         if names.count(name) > 1 or name in ("linear", "probit"):

@@ -12,7 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
-from localexpert._validation import are_probabilities
+from localexpert._validation import (
+    are_probabilities,
+    check_n_jobs,
+    make_rng,
+    show,
+)
 from localexpert.data.table import Table, TableReader
 from localexpert.experts.tasks import Tasks
 
@@ -69,7 +74,7 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         tasks = Tasks.check(X, r, thresholds, folds, sample_weight)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -106,12 +111,18 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         elif are_probabilities(p):
             return p
         else:
-            wrong = f"values from {np.min(p):g} to {np.max(p):g}"
+            wrong = f"values from {show(np.min(p))} to {show(np.max(p))}"
         msg = (
             f"{type(self).__name__} must say a probability in [0, 1] for every row and "
             f"threshold, got {wrong}."
         )
         raise ValueError(msg)
+
+    def check_parameters(self) -> None:
+        """Refuse invalid constructor arguments, before anything is learned."""
+        check_n_jobs(getattr(self, "n_jobs", None))
+        make_rng(getattr(self, "random_state", None))
+        self._check_parameters()
 
     @abstractmethod
     def _check_parameters(self) -> None:

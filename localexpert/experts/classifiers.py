@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
-from localexpert._validation import are_probabilities, check_answers
+from localexpert._validation import are_probabilities, check_answers, show
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
@@ -61,7 +61,7 @@ class ProbabilityModel(NamedTuple):
             p = answer[:, classes.index(True)]
             if are_probabilities(p):
                 return np.clip(p, 0.0, 1.0)
-            msg = f"values from {p.min():g} to {p.max():g}"
+            msg = f"values from {show(p.min())} to {show(p.max())}"
             msg = "NaN" if np.isnan(p).any() else msg
         name = type(self.estimator).__name__
         msg = f"{name} must predict probabilities in [0, 1] of two classes, got {msg}"

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import delayed
 from calibration.typing import Float64Array
 from localexpert._kernels.forest_split import N_TARGETS
 from localexpert._kernels.forest_tree import grow_tree
-from localexpert._validation import check_integer, check_number
+from localexpert._validation import check_flag, check_integer, check_number, is_auto
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
@@ -143,7 +143,7 @@ class JointForest(Experts):
         return state
 
     def _check_parameters(self) -> None:
-        if self.n_estimators != "auto":
+        if not is_auto(self.n_estimators):
             check_integer(self.n_estimators, "n_estimators", 1)
         check_integer(self.min_samples_leaf, "min_samples_leaf", 1)
         check_number(self.max_features, "max_features", 0.0, 1.0, open_low=True)
@@ -153,8 +153,9 @@ class JointForest(Experts):
                 f"`n_components` must be at most {N_TARGETS}, got {self.n_components}."
             )
             raise ValueError(msg)
-        if self.max_samples != "auto":
+        if not is_auto(self.max_samples):
             check_integer(self.max_samples, "max_samples", 1)
+        check_flag(self.out_of_bag, "out_of_bag")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         X = tasks.table.codes

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_flag,
     check_increasing,
     check_integer,
     check_number,
     check_vector,
+    is_auto,
 )
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
@@ -177,7 +179,7 @@ class SharedBoosting(Experts):
         return self._predict_places(self._read(X), places)
 
     def _check_parameters(self) -> None:
-        if self.draws != "auto":
+        if not is_auto(self.draws):
             check_integer(self.draws, "draws", 1)
         check_number(self.learning_rate, "learning_rate", 0.0, open_low=True)
         check_integer(self.num_leaves, "num_leaves", 2)
@@ -186,6 +188,7 @@ class SharedBoosting(Experts):
         check_number(self.l2, "l2", 0.0)
         check_integer(self.max_bins, "max_bins", 2)
         check_integer(self.max_rounds, "max_rounds", 1)
+        check_flag(self.refit, "refit")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         encoded = tasks.table.codes

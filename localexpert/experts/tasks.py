@@ -16,6 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
     check_weights,
+    show,
 )
 from localexpert.data.folds import Fold, Rows, check_folds
 from localexpert.data.table import Table
@@ -66,8 +67,8 @@ class Tasks:
         if cuts[0] < present.min() or cuts[-1] >= present.max():
             msg = (
                 "`thresholds` must lie in the range of `r`, "
-                f"[{present.min():g}, {present.max():g}), "
-                f"got {cuts[0]:g} to {cuts[-1]:g}."
+                f"[{show(present.min())}, {show(present.max())}), "
+                f"got {show(cuts[0])} to {show(cuts[-1])}."
             )
             raise ValueError(msg)
         return cls(table, targets, cuts, _check_folds(folds, weights), weights)

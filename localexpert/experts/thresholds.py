@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
+    check_flag,
     check_increasing,
     check_integer,
     check_number,
     check_vector,
     check_weights,
+    show,
 )
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
@@ -96,6 +98,7 @@ def place_thresholds(
     >>> place_thresholds([0, 0, 0, 1, 2], 3)
     array([0.5, 1.5])
     """
+    check_flag(tails, "tails")
     values = _summarise(r, sample_weight)
     if len(values.distinct) < 2:
         msg = (
@@ -315,7 +318,7 @@ def _check_numbers(numbers: Float64Array, values: _Values) -> Float64Array:
     if len(outside):
         msg = (
             "`thresholds` must lie in the range of the targets, "
-            f"[{low:g}, {high:g}), got {', '.join(f'{v:g}' for v in outside)}."
+            f"[{show(low)}, {show(high)}), got {', '.join(map(show, outside))}."
         )
         raise ValueError(msg)
     kept = _first_of_each_cut(numbers, values)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._kernels.tree_shapley import tree_shapley, turn_left
-from localexpert._validation import check_number
+from localexpert._validation import check_number, make_rng
 from localexpert.coordinate import Frame
 from localexpert.data.table import Table
 from localexpert.experts.draws import grid_knots
@@ -100,7 +100,7 @@ def explain_boosting(
     True
     """
     v = check_number(threshold, "threshold", -np.finfo(float).max, np.finfo(float).max)
-    rng = np.random.default_rng(random_state)
+    rng = make_rng(random_state)
     rows = read_table(X, "X")
     against = draw_background(read_table(background, "background"), n_background, rng)
     check_same_columns(rows, against)

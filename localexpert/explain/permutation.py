@@ -19,6 +19,7 @@ from localexpert._validation import (
     check_vector,
     check_verbose,
     check_weights,
+    make_rng,
 )
 from localexpert.data.columns import Columns
 from localexpert.data.unseen import unseen_once
@@ -130,7 +131,7 @@ def permutation_importance(
         values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
     losses = _Losses(target, weight, asked, values, event_loss)
     players = Players.of(Columns.of(table), groups)
-    rng = np.random.default_rng(random_state)
+    rng = make_rng(random_state)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
     mixer, own = RowMixer(table), np.arange(n)
     baseline = losses.measure(predict_dist(model, table))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Int64Array
+from localexpert._validation import check_list, check_mapping
 from localexpert.data.columns import Columns, has_columns, list_columns
 
 # Values of a group that are written out.
@@ -46,7 +47,9 @@ class Players:
         """
         p = columns.n_columns
         labels = columns.names or (*(f"x{j}" for j in range(p - len(last))), *last)
-        members = _read_groups(columns, labels, {} if groups is None else groups)
+        groups = {} if groups is None else groups
+        check_mapping(groups, "groups", "names to lists of features")
+        members = _read_groups(columns, labels, groups)
         first = {numbers[0]: name for name, numbers in members.items()}
         taken = {j for numbers in members.values() for j in numbers}
         names, parts = [], []
@@ -96,10 +99,11 @@ def _read_groups(
     read: dict[str, tuple[int, ...]] = {}
     owners: dict[int, str] = {}
     for name, features in groups.items():
-        if isinstance(features, str) or len(features) == 0:
-            msg = f"`groups` must list features, got {features!r} for {name!r}."
+        listed = check_list(features, f"groups[{name!r}]", "features")
+        if not listed:
+            msg = f"`groups[{name!r}]` must hold at least one feature, got none."
             raise ValueError(msg)
-        for feature in features:
+        for feature in listed:
             if feature not in places:
                 msg = (
                     "`groups` must hold features of `X`, "

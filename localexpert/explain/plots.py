@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, format_number, plain_label
+from localexpert._validation import (
+    check_ax,
+    check_integer,
+    format_number,
+    plain_label,
+)
 from localexpert.explain.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -62,6 +67,7 @@ def plot_explanation(
     >>> [label.get_text() for label in plot_explanation(told).get_yticklabels()]
     ['age = 61', 'dose = 2.5']
     """
+    check_ax(ax)
     if not isinstance(explanation, Explanation):
         msg = f"`explanation` must be an Explanation, got {type(explanation).__name__}."
         raise TypeError(msg)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import check_choice, check_integer
+from localexpert._validation import check_choice, check_integer, make_rng
 from localexpert.data.columns import Columns
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once
@@ -119,7 +119,7 @@ def explain_forecast(
     check_integer(batch_size, "batch_size", 1)
     number = Functional.of(of, at)
     rows = read_table(X, "X")
-    rng = np.random.default_rng(random_state)
+    rng = make_rng(random_state)
     against = draw_background(read_table(background, "background"), n_background, rng)
     mixer = RowMixer.join(rows, against)
     players = Players.of(Columns.of(rows), groups)

@@ -41,6 +41,9 @@ def _chosen(choices: Any) -> str:
     """Return what a stage chose, with what the alternatives scored."""
     if not isinstance(choices, dict):
         return str(choices)
+    if "cure" in choices:
+        share = f"{100.0 * choices['mass']:.2g}% of the mass out of fold lies"
+        return f"{share} where y never is; {choices['cure']} keeps it out"
     parts = [str(choices[key]) for key in ("kind", "chosen") if key in choices]
     for key in ("weights", "losses", "rmse", "rmse_of_mean"):
         value = choices.get(key)

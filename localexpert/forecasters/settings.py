@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_integer,
     check_n_jobs,
     check_vector,
+    show,
 )
 from localexpert.coordinate import Frame
 from localexpert.coordinate.families import predicts_numbers
@@ -194,7 +195,7 @@ def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
     if expert is not None:
         check_classifier(expert, "expert")
     if isinstance(strategy, Experts):
-        strategy._check_parameters()
+        strategy.check_parameters()
         return strategy
     check_choice(strategy, "strategy", _STRATEGIES)
     if expert is None or strategy == "independent":
@@ -216,8 +217,8 @@ def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
     outside = y[(y < low) | (y > high)]
     if len(outside):
         msg = (
-            f"`bounds` must hold every y, got ({low:g}, {high:g}) and "
-            f"y = {outside[0]:g}."
+            f"`bounds` must hold every y, got ({show(low)}, {show(high)}) and "
+            f"y = {show(outside[0])}."
         )
         raise ValueError(msg)
     return low, high

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer
+from localexpert._validation import check_integer, make_rng
 
 # Marks the stream of PIT draws as another one than that of the same seed elsewhere.
 _PIT_STREAM = 54_881
@@ -295,7 +295,7 @@ def draw_shares(
     if not isinstance(random_state, np.random.Generator | None):
         seed = check_integer(random_state, "random_state", 0)
         random_state = np.random.default_rng([seed, _PIT_STREAM])
-    return np.random.default_rng(random_state).uniform(size=shape)
+    return make_rng(random_state).uniform(size=shape)
 
 
 def freeze_fields(owner: Any, **arrays: Float64Array) -> None:

@@ -15,6 +15,7 @@ from localexpert._validation import (
     check_increasing,
     check_probability_rows,
     check_same_length,
+    show,
 )
 from localexpert.laws.discrete import densest_values
 from localexpert.laws.law import (
@@ -82,7 +83,7 @@ class MixedLaw(Law):
         masses = check_probability_rows(self.masses, "masses", len(atoms), full=False)
         widths = check_array(self.widths, "widths", (len(atoms),))
         if widths.min() <= 0.0:
-            msg = f"`widths` must be positive, got {widths.min():g}."
+            msg = f"`widths` must be positive, got {show(widths.min())}."
             raise ValueError(msg)
         if not isinstance(self.continuous, Law) or self.continuous.has_jumps:
             msg = (

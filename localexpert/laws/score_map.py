@@ -22,6 +22,7 @@ from localexpert._validation import (
     check_in_unit,
     check_increasing,
     check_same_length,
+    show,
 )
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import freeze_fields
@@ -278,12 +279,12 @@ def _check_curves(
     """Refuse curves that do not increase."""
     rises = np.diff(values, axis=1)
     if (rises <= 0.0).any():
-        msg = f"`values` must increase strictly, got a rise of {rises.min():g}."
+        msg = f"`values` must increase strictly, got a rise of {show(rises.min())}."
         raise ValueError(msg)
     steepest = STEEPEST_GIVEN * chords_beside(knots, values)
     if (slopes <= 0.0).any() or (slopes > steepest).any():
         msg = (
             "`slopes` must be positive and at most 3 times the chords beside, "
-            f"got values from {slopes.min():g} to {slopes.max():g}."
+            f"got values from {show(slopes.min())} to {show(slopes.max())}."
         )
         raise ValueError(msg)

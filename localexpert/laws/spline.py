@@ -28,7 +28,12 @@ from localexpert._kernels.law_spline import (
     spline_quantiles,
     truncate,
 )
-from localexpert._validation import check_array, check_bounds, check_increasing
+from localexpert._validation import (
+    check_array,
+    check_bounds,
+    check_increasing,
+    show,
+)
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import Law
@@ -262,7 +267,7 @@ def _check_curves(
     """Refuse scales that are not positive and curves that are not increasing."""
     if len(scale) and scale.min() <= 0.0:
         i = int(np.argmin(scale))
-        msg = f"`scale` must be positive, got {scale[i]:g} in row {i}."
+        msg = f"`scale` must be positive, got {show(scale[i])} in row {i}."
         raise ValueError(msg)
     rises = np.diff(values, axis=1)
     falls = np.argwhere(rises < 0.0)
@@ -270,7 +275,7 @@ def _check_curves(
         i, k = falls[0]
         msg = (
             "`values` must not decrease along a row, "
-            f"got {values[i, k]:g} before {values[i, k + 1]:g} in row {i}."
+            f"got {show(values[i, k])} before {show(values[i, k + 1])} in row {i}."
         )
         raise ValueError(msg)
     # Slopes within 3 chords on both sides keep a cubic from decreasing.
@@ -285,5 +290,5 @@ def _check_curves(
 def _refuse_slopes(slopes: Float64Array, wrong: NDArray[np.bool_], rule: str) -> None:
     if wrong.any():
         i, k = np.argwhere(wrong)[0]
-        msg = f"`slopes` must {rule}, got {slopes[i, k]:g} in row {i} at knot {k}."
+        msg = f"`slopes` must {rule}, got {show(slopes[i, k])} in row {i} at knot {k}."
         raise ValueError(msg)

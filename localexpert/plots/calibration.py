@@ -10,7 +10,9 @@ from scipy.stats import binom
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_ax,
     check_choice,
+    check_flag,
     check_increasing,
     check_integer,
     check_level,
@@ -98,6 +100,7 @@ def plot_pit(
     >>> ax.get_xlabel()
     'PIT value'
     """
+    check_ax(ax)
     outcomes = check_outcomes(y, dist)
     bins = check_integer(bins, "bins", 2)
     coverage = check_level(coverage, "coverage")
@@ -179,6 +182,8 @@ def plot_quantile_reliability(
     >>> plot_quantile_reliability(y, PredictiveDistribution(law)).get_xlabel()
     'Level of the quantile'
     """
+    check_ax(ax)
+    check_flag(difference, "difference")
     outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS if levels is None else _check_levels(levels)

@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_ax,
     check_integer,
+    check_list,
     check_same_length,
     format_number,
     plain_label,
@@ -58,11 +60,13 @@ def new_grid(
 
 def check_axes(axes: Any, n: int, name: str) -> NDArray[np.object_]:
     """Return n axes as a vector."""
-    array = np.asarray(axes, dtype=object)
+    array = np.asarray(axes, dtype=object).ravel()
     if array.size != n:
         msg = f"`{name}` must hold {n} Axes, got {array.size}."
         raise ValueError(msg)
-    return array.ravel()
+    for ax in array:
+        check_ax("None" if ax is None else ax, name)
+    return array
 
 
 def check_dist(dist: Any) -> None:
@@ -92,7 +96,8 @@ def check_labels(
     labels: Sequence[Any], n: int, name: str, other: str, most: int = LONGEST_TICK
 ) -> list[str]:
     """Return n labels as text of at most so many letters."""
-    texts = [plain_label(format_number(label, 3), most) for label in labels]
+    listed = check_list(labels, name, "labels")
+    texts = [plain_label(format_number(label, 3), most) for label in listed]
     check_same_length(n, f"`{other}`", len(texts), name)
     return texts
 

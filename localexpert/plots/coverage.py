@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_ax,
     check_integer,
     check_level,
     check_same_length,
@@ -103,6 +104,7 @@ def plot_coverage(
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a (3)', 'b (1)']
     """
+    check_ax(ax)
     outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_ax,
     check_integer,
     check_level,
+    check_list,
     check_same_length,
     check_vector,
 )
@@ -116,8 +118,10 @@ def plot_fan(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['median', '50%', '90%']
     """
+    check_ax(ax)
     check_dist(dist)
-    shares = sorted(check_level(share, "coverages") for share in coverages)
+    listed = check_list(coverages, "coverages", "levels")
+    shares = sorted(check_level(share, "coverages") for share in listed)
     if not shares:
         msg = "`coverages` must hold at least one value, got none."
         raise ValueError(msg)

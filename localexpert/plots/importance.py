@@ -10,6 +10,8 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_array,
+    check_ax,
+    check_flag,
     check_integer,
     format_number,
 )
@@ -72,6 +74,7 @@ def plot_importance(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['income', 'age']
     """
+    check_ax(ax)
     if not hasattr(table, "columns") and hasattr(table, "to_frame"):
         table = table.to_frame()
     values = check_array(table, "table", (None, None))
@@ -86,6 +89,7 @@ def plot_importance(
     heads = getattr(frame, "columns", second) if columns is None else columns
     names = check_labels(rows, p, "features", "table")
     tops = check_labels(heads, k, "columns", "table", _LONGEST_HEAD)
+    check_flag(sort, "sort")
     most = check_integer(max_features, "max_features", 1)
     order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
     shown = (order if sort else np.sort(order)).tolist()

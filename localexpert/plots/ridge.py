@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_choice
+from localexpert._validation import check_ax, check_choice
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.plots.canvas import (
     GREY,
@@ -104,6 +104,7 @@ def plot_forecasts(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['a', 'b']
     """
+    check_ax(ax)
     check_choice(layout, "layout", ("auto", "overlay", "ridge"))
     check_choice(scale, "scale", ("auto", "common", "own"))
     check_dist(dist)

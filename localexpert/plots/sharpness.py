@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_ax,
     check_choice,
     check_integer,
     check_level,
@@ -102,6 +103,7 @@ def plot_sharpness(
     >>> plot_sharpness(y, PredictiveDistribution(law)).get_ylabel()
     'Absolute error of the median'
     """
+    check_ax(ax)
     outcomes = check_outcomes(y, dist)
     check_choice(spread, "spread", ("std", "interval"))
     bins = check_integer(n_bins, "n_bins", 1)

@@ -12,6 +12,7 @@ from calibration import ReliabilityCurve, reliability_curve
 from localexpert._validation import (
     check_integer,
     check_level,
+    check_list,
     format_number,
 )
 from localexpert.distribution.predictors import innermost
@@ -118,7 +119,8 @@ def _pick_thresholds(rate: Any, numbers: Sequence[int] | None) -> list[int]:
     if numbers is None:
         nearest = np.abs(rate[:, None] - _SHARES).argmin(axis=0)
         return [int(k) for k in np.unique(nearest)]
-    chosen = [check_integer(k, "numbers", 0) for k in numbers]
+    listed = check_list(numbers, "numbers", "numbers of thresholds")
+    chosen = [check_integer(k, "numbers", 0) for k in listed]
     if not chosen or max(chosen) >= n:
         got = f"{max(chosen)}" if chosen else "none"
         msg = f"`numbers` must hold at least one number below {n}, got {got}."

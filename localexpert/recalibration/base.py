@@ -8,7 +8,12 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_same_length, check_vector, check_weights
+from localexpert._validation import (
+    check_same_length,
+    check_vector,
+    check_weights,
+    warn_of_light,
+)
 from localexpert.data.folds import Fold
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
@@ -126,4 +131,6 @@ def check_rows(
     """Return the law, and targets and weights of its length."""
     law, target = _law_of(given), check_vector(y, "y")
     check_same_length(len(law), "`law`", len(target), "y")
-    return law, target, check_weights(sample_weight, len(target))
+    weights = check_weights(sample_weight, len(target))
+    warn_of_light(weights, stacklevel=3)
+    return law, target, weights

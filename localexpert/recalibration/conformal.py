@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer, check_number
+from localexpert._validation import check_integer, check_number, is_auto, make_rng
 from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -167,7 +167,7 @@ class ConformalRecalibration(Recalibration):
     def _check_parameters(self) -> None:
         if not isinstance(self.largest_gap, str):
             check_integer(self.largest_gap, "largest_gap", 1)
-        elif self.largest_gap != "auto":
+        elif not is_auto(self.largest_gap):
             msg = (
                 f'`largest_gap` must be "auto" or an integer, got {self.largest_gap!r}.'
             )
@@ -223,7 +223,7 @@ def split_calibration_rows(
     parts = check_groups(groups, n)
     if parts is not None:
         labels = np.unique(parts, return_inverse=True)[1].ravel()
-    order = np.random.default_rng(random_state).permutation(labels.max() + 1)
+    order = make_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     # The first groups that hold enough rows together, all if they do not.
     taken = order[: int(np.searchsorted(sizes, wanted)) + 1]

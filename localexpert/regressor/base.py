@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import abstractmethod
 from collections import Counter
 from typing import Any
@@ -9,11 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from calibration.typing import Float64Array
-from localexpert._validation import as_numbers, check_levels, check_same_length
+from localexpert._validation import (
+    as_numbers,
+    check_levels,
+    check_same_length,
+    check_vector,
+    count_rows,
+)
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.storage import SavedModel
@@ -84,18 +91,21 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         """Return features as an array or data frame, and the target."""
         if has_columns(X):
             _check_names(X)
+        _check_rows(X, 2)
+        if has_columns(X):
             validate_data(self, X, skip_check_array=True)
         else:
-            X = validate_data(self, _read_cells(X), ensure_min_samples=2, **_CHECKS)
-        target = column_or_1d(as_numbers(y, "y"), warn=True)
+            X = validate_data(self, _read_cells(X), **_CHECKS)
+        target = _check_target(y, type(self).__name__)
         check_same_length(len(X), "`X`", len(target), "y")
-        check_array(target, ensure_2d=False, ensure_min_samples=2, input_name="y")
         return X, target
 
     def _check_table(self, X: Any) -> Any:
         """Return features to predict for, in the columns of `fit`."""
         if has_columns(X):
             _check_names(X)
+        _check_rows(X, 1)
+        if has_columns(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return validate_data(self, _read_cells(X), reset=False, **_CHECKS)
@@ -104,6 +114,43 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _check_rows(X: Any, least: int) -> None:
+    """Refuse what is no table, and one of too few rows."""
+    n = count_rows(X)
+    if n < 0:
+        msg = (
+            "`X` must be a data frame or an array of shape (n, p), "
+            f"got {reprlib.repr(X)}."
+        )
+        raise TypeError(msg)
+    if n < least:
+        # The first words are those that scikit-learn's checks look for.
+        rows = "1 sample" if n == 1 else f"{n} rows"
+        wanted = "one row" if least == 1 else "two rows to learn from"
+        msg = f"`X` must have at least {wanted}, got {rows}."
+        raise ValueError(msg)
+
+
+def _check_target(y: ArrayLike, owner: str) -> Float64Array:
+    """Return a finite target, shape (n,)."""
+    if y is None:
+        # The last words are those that scikit-learn's checks look for.
+        msg = f"`y`: {owner} requires y to be passed, but the target y is None."
+        raise ValueError(msg)
+    target = as_numbers(y, "y")
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = column_or_1d(target, warn=True)
+    missing = np.isnan(target)
+    if target.ndim == 1 and missing.any():
+        place = int(np.argmax(missing))
+        msg = (
+            f"`y` must have no gaps, got {target[place]} at position {place} and "
+            f"{missing.sum()} in all: leave these rows out."
+        )
+        raise ValueError(msg)
+    return check_vector(target, "y")
 
 
 def _check_names(X: Any) -> None:

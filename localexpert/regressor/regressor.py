@@ -17,6 +17,7 @@ from localexpert._validation import (
     check_seed,
     check_target_size,
     check_verbose,
+    told_of_light,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import warn_of_far
@@ -36,6 +37,7 @@ from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.below_zero import report_below_zero
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
@@ -215,7 +217,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
         self.fitted_rows_, aside = np.arange(n), np.arange(0)
-        with show_progress(self.verbose, type(self).__name__):
+        with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
                 make_folds(n, self.cv, target, groups, settings.seed)
                 return self._fit_constant(given, target, weight)
@@ -233,6 +235,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             elif recalibration is not None:
                 recalibration.fit(law, sample.y, sample.weight, sample.folds)
             self._use(recalibration, law)
+            self.report_ = report_below_zero(self, sample)
         return self
 
     def _sample(

@@ -6,14 +6,16 @@ import os
 from pathlib import Path
 
 from calibration.storage import replacing_file, writable_file
+from localexpert._validation import check_path
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path names; refuse one that cannot be written."""
+    path = check_path(path)
     try:
         return writable_file(path)
     except (FileNotFoundError, NotADirectoryError):
-        reason = f"there is no directory {str(Path(path).parent)!r}"
+        reason = f"there is no directory {str(path.parent)!r}"
     except OSError as error:
         reason = error.strerror or str(error)
     msg = f"`path` must name a file that can be written, got {str(path)!r}: {reason}."

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_targets
+from localexpert._validation import check_targets, show
 
 
 def check_rows(values: ArrayLike, name: str, n: int) -> Float64Array:
@@ -29,6 +29,6 @@ def check_costs(
     if wrong.any():
         i = int(np.argmax(wrong))
         rule = "be positive" if positive else "not be negative"
-        msg = f"`{name}` must {rule}, got {costs[i]:g} in row {i}."
+        msg = f"`{name}` must {rule}, got {show(costs[i])} in row {i}."
         raise ValueError(msg)
     return costs

@@ -14,6 +14,7 @@ from localexpert._validation import (
     check_probability_rows,
     check_same_length,
     check_weights,
+    show,
 )
 
 
@@ -199,7 +200,7 @@ def _check_codes(values: ArrayLike, name: str, k: int) -> NDArray[np.int64]:
         i = int(np.argmax(wrong))
         msg = (
             f"`{name}` must hold whole numbers from 0 to {k - 1}, "
-            f"got {codes[i]:g} at position {i}."
+            f"got {show(codes[i])} at position {i}."
         )
         raise ValueError(msg)
     return codes.astype(np.int64)

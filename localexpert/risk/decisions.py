@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_targets
+from localexpert._validation import check_callable, check_flag, check_targets
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -168,6 +168,8 @@ def best_action(
     (array([2., 2.]), array([-1.3, -3.7]))
     """
     check_distribution(dist)
+    check_callable(loss, "loss")
+    check_flag(keep_table, "keep_table")
     grid = _check_actions(actions, len(dist))
     table = expected_losses(dist, loss, grid, breaks)
     chosen = np.argmin(table, axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_targets
+from localexpert._validation import check_callable, check_targets, show
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -76,7 +76,7 @@ def probability_between(
     if crossed.any():
         msg = (
             "`low` must not be above `high`, "
-            f"got {low[crossed].flat[0]:g} and {high[crossed].flat[0]:g}."
+            f"got {show(low[crossed].flat[0])} and {show(high[crossed].flat[0])}."
         )
         raise ValueError(msg)
     return dist.prob_between(low, high)
@@ -205,5 +205,6 @@ def expected_loss(
     array([0.5, 0.1])
     """
     check_distribution(dist)
+    check_callable(loss, "loss")
     actions = check_rows(action, "action", len(dist))
     return expected_losses(dist, loss, actions[:, None], breaks)[:, 0]

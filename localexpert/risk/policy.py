@@ -13,6 +13,7 @@ from localexpert._validation import (
     check_in_unit,
     check_integer,
     check_level,
+    make_rng,
 )
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.risk._validation import check_costs, check_rows
@@ -126,7 +127,7 @@ def policy_profit(
     gain = p * _expected_amounts(amount, n)
     send = gain > each
     profits = np.where(send, came - each, 0.0)
-    rng = np.random.default_rng(random_state)
+    rng = make_rng(random_state)
     sums = _resampled_sums(profits, n_bootstrap, rng)
     low, high = np.quantile(sums, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage])
     return PolicyProfit(

@@ -129,6 +129,9 @@ def _plain(number: float) -> str:
 
 def _check_index(index: Any, n: int) -> Any:
     """Refuse labels of another length than the table."""
+    if index is not None and not hasattr(index, "__len__"):
+        msg = f"`index` must be a list of labels, got {index!r}."
+        raise TypeError(msg)
     if index is not None and len(index) != n:
         msg = f"`index` must have a label for each of the {n} rows, got {len(index)}."
         raise ValueError(msg)

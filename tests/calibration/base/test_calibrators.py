@@ -75,6 +75,33 @@ def test_weights_are_repetitions(cls, data, rng):
 
 
 @everyone
+def test_weights_that_sum_to_one_are_warned_of_once_with_the_cure(cls, data):
+    scores, y = data
+    if cls is IdentityCalibrator:
+        cls().fit(scores, y, np.full(400, 1 / 400))
+        return
+    cure = "400 rows add up to 1: .* multiply by 400"
+    with pytest.warns(CalibrationWarning, match=cure) as caught:
+        make(cls).fit(scores, y, np.full(400, 1 / 400))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_shares_of_rows_and_rows_that_do_not_count_are_no_cause_to_warn(data, rng):
+    scores, y = data
+    one, two = np.eye(2, 400)
+    held = rng.permutation(400) < 20
+    for weight in (rng.uniform(size=400), held / 1.0, 0.2 * held, one + two):
+        ones = np.where(np.cumsum(weight > 0) % 2, 1, 0)
+        PlattCalibrator().fit(scores, ones, weight)
+    for weight in (np.where(held, 0.05, 0.0), np.full(400, 0.01)):
+        with pytest.warns(CalibrationWarning, match=r"`sample_weight` counts rep"):
+            PlattCalibrator().fit(scores, y, weight)
+    # A summary may be a part of a whole, and a fit on it is as vague as it should be.
+    PlattCalibrator().fit_summary(ScoreSummary.from_scores(scores, y, y / 400 + 1e-3))
+
+
+@everyone
 def test_row_order_does_not_matter(cls, data, rng):
     scores, y = data
     order = rng.permutation(400)
@@ -151,6 +178,8 @@ def test_scores_outside_the_unit_interval_need_a_scale(cls):
     fitted = make(cls).fit([0.1, 0.2, 0.7], [0, 1, 1])
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1.5"):
         fitted.predict([1.5])
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 1\.0000001\."):
+        fitted.predict([1.0000001])
 
 
 @everyone
@@ -164,6 +193,10 @@ def test_bad_arguments_are_named(cls):
     fitted = make(cls).fit([0.1, 0.2, 0.7], [0, 1, 1])
     with pytest.raises(ValueError, match="`scores` must be finite, got inf"):
         fitted.predict([np.inf])
+    with pytest.raises(TypeError, match=r"got '0.1' at position 0; convert texts to"):
+        fitted.predict(["0.1", "0.2"])
+    with pytest.raises(TypeError, match=r"`scores` must be an array .* got \{0.1\}"):
+        fitted.predict({0.1})
 
 
 @pytest.mark.parametrize(

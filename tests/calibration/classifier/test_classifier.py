@@ -820,7 +820,7 @@ def test_a_scale_without_meaning_is_refused_before_any_fit(data):
         (["a"] * 4, "`y` must hold two classes, got one class: 'a'"),
         ([0.5, 1.5, 2.5, 0.5], "Unknown label type: continuous"),
         ([0.0, 1.0, np.nan, 0.0], "Input y contains NaN"),
-        ([0, 1, 1], "inconsistent numbers of samples"),
+        ([0, 1, 1], "`X` must be as long as y, got 4 and 3 values"),
         ([[0, 1], [1, 0], [1, 1], [0, 0]], "y should be a 1d array"),
     ],
 )

@@ -175,5 +175,7 @@ def test_bad_input_is_named(measure, y_true, y_prob, weight, message):
 
 
 def test_text_is_refused(measure):
-    with pytest.raises(TypeError, match="`y_prob` must be numeric, got dtype"):
+    with pytest.raises(
+        TypeError, match="`y_prob` must be numeric, got 'a' at position 0"
+    ):
         measure([0, 1], ["a", "b"])

@@ -211,6 +211,7 @@ def test_few_rows_are_no_problem(rng, n):
 
 
 @pytest.mark.parametrize("total", [1e-6, 0.5, 1e9])
+@pytest.mark.filterwarnings("ignore::calibration.CalibrationWarning")
 def test_any_total_weight_gives_finite_answers(rng, total):
     y = rng.uniform(size=50) < 0.5
     weight = rng.uniform(size=50)

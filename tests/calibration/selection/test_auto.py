@@ -233,7 +233,7 @@ def test_report_is_a_table(rng):
         ({"n_folds": 1}, ValueError, "`n_folds` must be at least 2, got 1"),
         ({"random_state": "x"}, TypeError, "`random_state` must be an integer"),
         ({"candidates": {}}, ValueError, "must hold at least one calibrator"),
-        ({"candidates": [1]}, TypeError, "must be a mapping of names .* got list"),
+        ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
         (
             {"candidates": {"a": PlattCalibrator}},
             TypeError,

@@ -258,7 +258,7 @@ def test_the_limit_can_be_raised_and_lowered(tmp_path):
         load(tmp_path / "model.zip", max_memory=1000)
     again = load(tmp_path / "model.zip", max_memory=1e8)
     np.testing.assert_array_equal(again.predict(scores), model.predict(scores))
-    with pytest.raises(TypeError, match=r"`max_memory` must be a number .* got 'much'"):
+    with pytest.raises(TypeError, match="`max_memory` must be a real number, got"):
         load(tmp_path / "model.zip", max_memory="much")
 
 

@@ -4,13 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import calibration
@@ -225,3 +227,35 @@ def test_boosters_of_other_libraries(library, rows, reload):
     model = CalibratedClassifier(booster, cv=3).fit(X, y)
     again = reload(model)
     assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize(
+    "kinds", [np.number, "number", ["float64", np.float32], np.dtype(float)]
+)
+def test_pipelines_that_choose_columns_by_their_types(kinds, rows, reload):
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(y == y[0], "u", "v")})
+    columns = make_column_transformer(
+        (StandardScaler(), make_column_selector("^[ab]$", dtype_include=kinds)),
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+    )
+    model = CalibratedClassifier(make_pipeline(columns, LogisticRegression())).fit(X, y)
+    again = reload(model)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(
+        clone(again).fit(X, y).predict_proba(X), model.predict_proba(X)
+    )
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", ["accuracy", "roc_auc"]])
+def test_searches_and_selections_hold_functions_of_sklearn(scoring, rows, reload):
+    X, y = rows
+    pipeline = make_pipeline(SelectKBest(f_classif, k=1), LogisticRegression())
+    grid = {"logisticregression__C": [0.1, 1.0]}
+    refit = scoring[0] if isinstance(scoring, list) else True
+    search = GridSearchCV(pipeline, grid, scoring=scoring, refit=refit, cv=3)
+    model = CalibratedClassifier(search, cv=3).fit(X, y)
+    again = reload(model)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.estimator_.score(X, y) == model.estimator_.score(X, y)

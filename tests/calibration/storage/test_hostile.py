@@ -294,6 +294,8 @@ def test_nothing_is_run_not_even_by_skops(loader, sound, target):
         ("OperatorFuncNode", "operator.methodcaller", {}),
         ("OperatorFuncNode", "operator.attrgetter", {}),
         ("FunctionNode", "numpy.save", {}),
+        ("FunctionNode", "sklearn.utils._joblib.delayed", {}),
+        ("FunctionNode", "sklearn.metrics._scorer.inspect", {}),
         ("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", {}),
         ("QuantileForestNode", "quantile_forest.QuantileForest", {}),
         ("ObjectNode", "lightgbm.basic.Booster", {}),

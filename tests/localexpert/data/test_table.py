@@ -145,7 +145,7 @@ def test_pickles_hold_rows_and_no_views(frame):
             ValueError,
             r"must be an array or data frame with two axes, got shape \(3,\)",
         ),
-        (np.array([["a"]]), TypeError, "`X` must be numeric, got dtype <U1"),
+        (np.array([["a"]]), TypeError, "`X` must be numeric, got 'a'"),
         (
             np.array([[0.0, np.inf]]),
             ValueError,

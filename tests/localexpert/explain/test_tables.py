@@ -175,9 +175,13 @@ class TestRefusals:
             (
                 {"groups": {"g": []}},
                 ValueError,
-                r"`groups` must list features, got \[\]",
+                r"`groups\[.*\]` must hold at least one feature, got none",
             ),
-            ({"groups": {"g": "x1"}}, ValueError, "`groups` must list features"),
+            (
+                {"groups": {"g": "x1"}},
+                TypeError,
+                r"`groups\[.*\]` must be a list of features",
+            ),
             ({"groups": {"x2": [0]}}, ValueError, "named as a feature is, got 'x2'"),
             ({"method": "guess"}, ValueError, "`method` must be one of"),
             ({"n_permutations": 2}, ValueError, "`n_permutations` must be at least 4"),

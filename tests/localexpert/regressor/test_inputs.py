@@ -59,7 +59,11 @@ def y(rng, columns):
             TypeError,
             "`y` must be numeric, got dtype datetime64",
         ),
-        (lambda y: y.astype(str), TypeError, "`y` must be numeric, got dtype <U"),
+        (
+            lambda y: y.astype(str),
+            TypeError,
+            "`y` must be numeric, got '.*' at position 0; convert texts to numbers",
+        ),
         (
             lambda y: y.astype(str).astype(object),
             TypeError,
@@ -67,10 +71,18 @@ def y(rng, columns):
         ),
         (lambda y: y + 1j, TypeError, "`y` must be numeric, got dtype complex128"),
         (lambda _: [[1], [2, 3]], ValueError, "`y` must be numeric: setting an array"),
-        (lambda y: [None, *y[1:]], ValueError, "Input y contains NaN"),
-        (lambda y: pd.array([pd.NA, *y[1:]]), ValueError, "Input y contains NaN"),
+        (
+            lambda y: [None, *y[1:]],
+            ValueError,
+            "`y` must have no gaps, got nan at position 0 and 1",
+        ),
+        (
+            lambda y: pd.array([pd.NA, *y[1:]]),
+            ValueError,
+            "`y` must have no gaps, got nan at position 0 and 1",
+        ),
         (lambda y: y[1:], ValueError, "`y` must be as long as X, got 59 and 60 values"),
-        (lambda y: np.column_stack([y, y]), ValueError, "y should be a 1d array"),
+        (lambda y: np.column_stack([y, y]), ValueError, r"`y` must .* shape \(60, 2\)"),
     ],
 )
 def test_targets_that_are_none(columns, y, container, spoil, error, message):
@@ -112,8 +124,16 @@ def test_tables_that_are_none(columns, y):
         quick().fit([[1.0], [2.0, 3.0]], [1.0, 2.0])
     with pytest.raises(ValueError, match="`groups` must be as long as the data, got 3"):
         quick().fit(frame, y, groups=[1, 2, 3])
-    with pytest.raises(ValueError, match="minimum of 2 is required"):
+    with pytest.raises(
+        ValueError, match=r"`X` must have at least two rows .* 1 sample"
+    ):
         quick().fit(frame[:1], y[:1])
+    fitted = quick().fit(frame, y)
+    with pytest.raises(ValueError, match="`X` must have at least one row, got 0 rows"):
+        fitted.predict_dist(frame[:0])
+    for none in (3, "abc", {"a": [1.0]}, None):
+        with pytest.raises(TypeError, match="`X` must be a data frame or an array"):
+            fitted.predict(none)
 
 
 def test_numbers_as_objects_are_no_categories(columns, y):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LinearRegression
 
 from calibration import CalibrationWarning
-from localexpert import LocalExpertRegressor
+from localexpert import DistributionEnsemble, LocalExpertRegressor, PitRecalibration
 from localexpert.stacking.stacker import Stacker
 
 QUICK = {"strategy": "joint", "n_thresholds": 7, "cv": 2, "random_state": 0}
@@ -67,9 +67,35 @@ def test_weights_that_cannot_be_summed_are_refused(data, weight, wrong):
 
 
 def test_weights_that_are_shares_of_a_whole_are_pointed_out(data):
-    model = LocalExpertRegressor(frame=None, **QUICK)
-    with pytest.warns(CalibrationWarning, match="`sample_weight` counts rows, and its"):
-        model.fit(*data, np.full(300, 1.0 / 300.0))
+    """Once, whatever is fitted within."""
+    model = LocalExpertRegressor(frame=None, recalibrate="pit", **QUICK)
+    fits = (model, DistributionEnsemble([("a", model), ("b", clone(model))]))
+    shares = np.full(300, 1.0 / 300.0)
+    for one in fits:
+        with pytest.warns(CalibrationWarning, match="300 rows add up to 1:") as caught:
+            one.fit(*data, shares)
+        assert [warning.filename for warning in caught] == [__file__]
+    law = model.oof_distribution_.law
+    with pytest.warns(CalibrationWarning, match="300 rows add up to 1:"):
+        PitRecalibration().fit(law, data[1], shares)
+
+
+def test_mass_below_zero_is_told_where_no_target_is(data, rng):
+    X, y = data
+    positive = np.exp(2.0 * X[:, 0] + 0.8 * rng.normal(size=300))
+    model = LocalExpertRegressor(frame=None, **QUICK).fit(X, positive)
+    told = model.report_.choices["below zero"]
+    assert told["mass"] == pytest.approx(model.oof_distribution_.cdf(0.0).mean())
+    said = f"below zero   {100 * told['mass']:.2g}% of the mass out of fold"
+    assert said in str(model.report_)
+    assert "bounds=(0, None)" in str(model.report_)
+    bounded = clone(model).set_params(bounds=(0, None)).fit(X, positive)
+    for other in (
+        bounded,
+        clone(model).fit(X, y - y.mean()),
+        clone(model).fit(X, y + 1e6),
+    ):
+        assert "below zero" not in other.report_.choices
 
 
 class Silent(RegressorMixin, BaseEstimator):

@@ -397,7 +397,7 @@ def test_bad_parameters_are_named(data, parameters, message):
 
 def test_targets_must_be_finite(data):
     X, y = data
-    for bad in (np.nan, np.inf):
+    for bad, rule in ((np.nan, "have no gaps"), (np.inf, "be finite")):
         y[3] = bad
-        with pytest.raises(ValueError, match="Input y contains"):
+        with pytest.raises(ValueError, match=f"`y` must {rule}, got .* at position 3"):
             fast().fit(X, y)

@@ -1,0 +1,232 @@
+"""Whatever is public, given the wrong kind of thing, says which argument is wrong.
+
+Only an answer, or a refusal that names the argument, may come out of a call: no error
+of Python's that tells of our code instead of the caller's mistake.
+"""
+
+import inspect
+import re
+from functools import cache, partial
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+
+import calibration
+import localexpert
+from calibration import IsotonicCalibrator, ScoreCalibrator, reliability_curve
+from localexpert import (
+    DistributionEnsemble,
+    JointForest,
+    LocalExpertRegressor,
+    PredictiveDistribution,
+    SharedBoosting,
+    risk,
+)
+from tests.fuzz.refusals import answer_or_refusal
+
+WRONG = {
+    "None": None,
+    "a text": "x",
+    "an empty list": [],
+    "a dict": {},
+    "a negative number": -1,
+    "nan": np.nan,
+    "an object": object(),
+    "texts": ["x", "y"],
+    "objects": np.array([object(), None], dtype=object),
+}
+# What names things may be anything that prints.
+TEXTS = {
+    ("plot_importance", "label"),
+    ("plot_importance", "features"),
+    ("plot_importance", "columns"),
+    ("plot_forecasts", "labels"),
+    ("report", "title"),
+    ("risk_table", "index"),
+}
+# What is right after all, or not looked at without a splitter that asks for it.
+RIGHT = {("n_jobs", "a negative number")}
+UNREAD = {("make_folds", "y")}
+LABELLED = [
+    "brier_decomposition",
+    "brier_score",
+    "corp_decomposition",
+    "expected_calibration_error",
+    "log_loss",
+    "maximum_calibration_error",
+    "realised_cost",
+    "reliability_curve",
+    "spherical_score",
+]
+QUICK = {
+    "strategy": JointForest(n_estimators=5),
+    "frame": None,
+    "n_thresholds": 5,
+    "cv": 2,
+    "random_state": 0,
+}
+STAGES = (JointForest, SharedBoosting)
+REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
+CLASSES = [getattr(calibration, name) for name in calibration.__all__]
+ESTIMATORS = [
+    *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
+    *REGRESSORS,
+]
+ESTIMATORS.remove(ScoreCalibrator)
+
+
+@cache
+def things():
+    """Return the tables, scores and forecasts that all calls share."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    y, scores = X["a"] + rng.normal(size=60), rng.uniform(size=60)
+    ones = (rng.uniform(size=60) < scores).astype(int)
+    model = make(LocalExpertRegressor).fit(X, y)
+    dist, losses = model.predict_dist(X), rng.uniform(size=(12, 3))
+    return SimpleNamespace(**{k: v for k, v in locals().items() if k != "rng"})
+
+
+@cache
+def arguments():
+    """Return a right argument for every name of a parameter that must be given."""
+    t = things()
+    explained = localexpert.explain_forecast(t.model, t.X[:2], t.X, random_state=0)
+    return {
+        "X": t.X, "y": t.y, "x": t.X["a"], "groups": t.X["b"] > 0, "background": t.X,
+        "X_train": t.X, "scores": t.scores, "y_true": t.y, "y_prob": t.scores,
+        "dist": t.dist, "model": t.model, "report": t.model.expert_report_, "r": t.y,
+        "n": 60, "n_bins": 5, "delta": 0.1, "losses": t.losses, "level": 0.9,
+        "q": 0.5, "levels": [0.1, 0.5], "coverage": 0.8, "threshold": 0.3,
+        "low": -1.0, "high": 1.0, "a": -1.0, "b": 1.0, "grid": [0.0, 1.0],
+        "weight": np.ones_like, "func": np.square, "loss": lambda y, a: (y - a) ** 2,
+        "curve": reliability_curve(t.ones, t.scores),
+        "calibrators": IsotonicCalibrator().fit(t.scores, t.ones),
+        "actions": [0.0, 1.0], "action": 0.5, "costs": [[0, 1], [5, 0]],
+        "decision": t.ones, "probabilities": np.c_[t.scores, 1.0 - t.scores],
+        "underage": 1.0, "overage": 2.0, "probability": t.scores, "amount": t.y**2,
+        "cost": 1.0, "received": t.y**2, "members": {"a": t.model}, "size": 2,
+        "table": pd.DataFrame({"importance": [1.0, 2.0]}, index=["a", "b"]),
+        "explanation": explained, "comparison": calibration.compare_methods(t.losses),
+        "intervals": t.scores[:, None] + [-0.1, 0.1],
+    }  # fmt: skip
+
+
+def special(name):
+    """Return the arguments of a call that are not those of their names."""
+    t = things()
+    if name == "proper_score":
+        return {"y_true": t.ones, "weight": {0.5: 1.0}}
+    if name in LABELLED:
+        return {"y_true": t.ones}
+    if name == "logistic_intervals":
+        return {"model": LogisticRegression().fit(t.X, t.ones)}
+    if name == "compare_calibrators":
+        return {"y": t.ones, "calibrators": None}
+    return {}
+
+
+def make(cls, **parameters):
+    """Return an unfitted estimator that is quick."""
+    if cls in STAGES:
+        parameters = {"strategy": cls(**parameters)}
+    if cls in (LocalExpertRegressor, *STAGES):
+        return LocalExpertRegressor(**{**QUICK, **parameters})
+    if cls is DistributionEnsemble:
+        parameters = {"members": [("a", make(LocalExpertRegressor))], **parameters}
+    return cls(**parameters)
+
+
+def rows_of(cls):
+    """Return the rows that a class is fitted on, by the names of `fit`."""
+    rows = {**arguments(), "y": things().y if cls in REGRESSORS else things().ones}
+    asked = inspect.signature(LocalExpertRegressor.fit if cls in STAGES else cls.fit)
+    return {
+        name: rows[name]
+        for name, one in asked.parameters.items()
+        if name in rows and one.default is one.empty
+    }
+
+
+def set_and_fit(cls, **parameters):
+    return make(cls, **parameters).fit(**rows_of(cls))
+
+
+def fit(cls, **rows):
+    return make(cls).fit(**{**rows_of(cls), **rows})
+
+
+def call(name, function, **given):
+    right = {
+        key: arguments()[key]
+        for key, one in inspect.signature(function).parameters.items()
+        if one.default is one.empty and key in arguments()
+    }
+    return function(**{**right, **special(name), **given})
+
+
+def public_calls():
+    """Return what can be called, and with which parameters, by its name."""
+    found = {}
+    for package in (calibration, localexpert, risk):
+        for name in package.__all__:
+            function = getattr(package, name)
+            # Files have tests of their own, and the last asks for a booster.
+            if inspect.isfunction(function) and name not in (
+                "load",
+                "report",
+                "explain_boosting",
+            ):
+                parameters = inspect.signature(function).parameters
+                found[name] = partial(call, name, function), list(parameters.values())
+    for name, function in inspect.getmembers(PredictiveDistribution, callable):
+        if not name.startswith("_"):
+            parameters = list(inspect.signature(function).parameters.values())[1:]
+
+            def ask(name=name, **given):
+                return call(name, getattr(things().dist, name), **given)
+
+            found[f"PredictiveDistribution.{name}"] = ask, parameters
+    for cls in ESTIMATORS:
+        parameters = inspect.signature(cls).parameters
+        found[cls.__name__] = partial(set_and_fit, cls), list(parameters.values())
+        rows = list(inspect.signature(cls.fit).parameters.values())[1:]
+        if cls not in STAGES:
+            found[f"{cls.__name__}.fit"] = partial(fit, cls), rows
+    return found
+
+
+CALLS = public_calls()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_wrong_is_named(name):
+    function, parameters = CALLS[name]
+    function()
+    complaints = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        for kind, value in WRONG.items():
+            if value is parameter.default or (parameter.name, kind) in RIGHT:
+                continue
+            case = f"{name}({parameter.name}={kind})"
+            try:
+                said = answer_or_refusal(partial(function, **{parameter.name: value}))
+            except Exception as error:
+                complaints.append(f"{case} let through {type(error).__name__}: {error}")
+                continue
+            finally:
+                plt.close("all")
+            if not isinstance(said, Exception):
+                taken = kind in ("an object", "objects")
+                if taken and (name, parameter.name) not in TEXTS | UNREAD:
+                    complaints.append(f"{case} was taken")
+            elif not re.search(f"(`|as long as ){parameter.name}\\b", str(said)):
+                complaints.append(f"{case} blamed another: {said}")
+    assert not complaints, "\n".join(complaints)
