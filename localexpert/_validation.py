@@ -47,6 +47,7 @@ __all__ = [
     "check_probability_rows",
     "check_row_weights",
     "check_same_length",
+    "check_seed",
     "check_target_size",
     "check_targets",
     "check_vector",
@@ -56,6 +57,8 @@ __all__ = [
     "is_gap",
 ]
 
+# What forests take for a seed.
+_LARGEST_SEED = 2**32 - 1
 # Squares of squares of targets, of which moments are made, must be numbers.
 _LARGEST_TARGET, _LEAST_RANGE = 1e70, 1e-70
 # Weights are summed: one below the last digits of the others would be lost.
@@ -161,6 +164,17 @@ def check_row_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return weights
+
+
+def check_seed(random_state: int | None) -> int:
+    """Return a seed that forests take: what is given, or one that is drawn."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    seed = check_integer(random_state, "random_state", 0)
+    if seed > _LARGEST_SEED:
+        msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
+        raise ValueError(msg)
+    return seed
 
 
 def _is_flag(value: Any) -> bool:

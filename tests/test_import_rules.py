@@ -123,9 +123,9 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
-        "sklearn calibration calibration._kernels calibration.storage "
-        "localexpert._kernels localexpert.distribution localexpert.ensemble "
-        "localexpert.metrics localexpert.regressor localexpert.reporting "
+        "scipy sklearn calibration calibration._kernels calibration.storage "
+        "localexpert._kernels localexpert.data localexpert.distribution "
+        "localexpert.ensemble localexpert.regressor localexpert.reporting "
         "localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",

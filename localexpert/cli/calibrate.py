@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,25 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import calibration
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
-from localexpert.cli.cells import Dialect, as_texts
 from localexpert.cli.command import Command
-from localexpert.cli.console import count, list_names, note, refuse, refusing
+from localexpert.cli.console import count, note, refuse, refusing
+from localexpert.cli.labelled import POSITIVE, SCORE, read_labels, read_scores
 from localexpert.cli.model_files import save_object
 from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
 from localexpert.cli.output import (
     STDOUT,
     check_table_writable,
     check_writable,
-    format_numbers,
     read_out,
-    write_csv,
 )
-from localexpert.cli.raw_table import RawTable
+from localexpert.cli.probabilities import (
+    CALIBRATED,
+    as_probabilities,
+    refuse_clash,
+    tell_losses,
+    write_beside,
+)
+from localexpert.reporting.probabilities import report_calibration
 
 _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "auto": calibration.AutoCalibrator,
@@ -49,18 +54,19 @@ _METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
     "venn_abers": calibration.VennAbersCalibrator,
 }
 _SCALES = ("probability", "logit", "real")
-_LOSSES = {"log loss": calibration.log_loss, "Brier score": calibration.brier_score}
-_NAME = "calibrated"
+_HINT = "unless --scale says logit or real"
 _EPILOG = f"""\
 Learns from scores and labels of rows how often each score comes true. With --new the
 scores of other rows are calibrated; without it those of the same rows, each by a
 calibrator fitted on other rows (out of fold), so that they may be judged fairly.
-The output is the table with one column more, {_NAME!r}.
+The output is the table with one column more, {CALIBRATED!r}.
 
 methods: {textwrap.fill(", ".join(_METHODS), 78, subsequent_indent="  ")}
 
 examples:
   localexpert calibrate scores.csv --score s --label y --out calibrated.csv
+  localexpert calibrate scores.csv --score s --label y --method venn_abers \\
+      --save calibrator.zip --report calibration.html --out calibrated.csv
   localexpert calibrate scores.csv --score s --label sick --positive yes \\
       --new new_scores.csv --method isotonic --out new_probabilities.csv
 """
@@ -72,62 +78,30 @@ def run(options: Any) -> None:
     check_table_writable(options.out, inputs)
     if options.save is not None:
         check_writable(options.save, "--save", [*inputs, options.out])
+    if options.report is not None:
+        others = [name for name in (options.out, options.save) if name is not None]
+        check_writable(options.report, "--report", [*inputs, *others])
     table = read_with(options, options.table)
-    scores = _read_scores(table, options)
-    y = _read_labels(table, options)
+    scores = read_scores(table, options, options.scale, _HINT)
+    y = read_labels(table, options)
     out = table if options.new is None else read_with(options, options.new)
-    if _NAME in out.columns:
-        refuse(f"{out.path} has a column {_NAME!r} already; rename it")
+    refuse_clash(out, [CALIBRATED])
     calibrator = _make_calibrator(options)
     with refusing(f"cannot calibrate by {options.table}", TypeError, ValueError):
         fitted = clone(calibrator).fit(scores, y)
-    if options.new is None:
-        answers = _out_of_fold(calibrator, scores, y, options)
-    else:
-        scores = _read_scores(out, options)
+    if options.new is None or options.report is not None:
+        answers = honest = _out_of_fold(calibrator, scores, y, options)
+    if options.new is not None:
+        new = read_scores(out, options, options.scale, _HINT)
         what = f"cannot calibrate the scores of {options.new}"
         with refusing(what, TypeError, ValueError):
-            answers = fitted.predict(scores)
-    columns = {name: as_texts(cells) for name, cells in out.columns.items()}
-    write_csv(options.out, {**columns, _NAME: format_numbers(answers)}, "row")
+            answers = fitted.predict(new)
+    if options.report is not None:
+        _write_report(fitted, scores, y, honest, options)
+    write_beside(options, out, {CALIBRATED: answers})
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
-
-
-def _read_scores(table: RawTable, options: Any) -> Float64Array:
-    scores = table.numbers(options.score, "score", Dialect(options.decimal))
-    score = f"score {options.score!r} must"
-    table.refuse_if(np.isnan(scores), options.score, f"{score} not have gaps")
-    if options.scale == "probability":
-        rule = f"{score} lie in [0, 1] unless --scale says logit or real"
-        table.refuse_if((scores < 0.0) | (scores > 1.0), options.score, rule)
-    return scores
-
-
-def _read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
-    """Return 1 for the positive class and 0 for the other, shape (n,)."""
-    texts = table.words(options.label, "label", Dialect(options.decimal))
-    classes = sorted(set(texts))
-    if len(classes) != 2:
-        refuse(
-            f"label {options.label!r} of {table.path} must hold two different values, "
-            f"got {len(classes)}: {list_names(classes)}"
-        )
-    positive = options.positive
-    if positive is None:
-        positive = _greater(classes)
-    if positive not in classes:
-        refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
-    return np.asarray(texts == positive, dtype=np.intp)
-
-
-def _greater(classes: list[str]) -> str:
-    """Return the greater number, or the later word."""
-    try:
-        return max(classes, key=Decimal)
-    except InvalidOperation:
-        return classes[-1]
 
 
 def _make_calibrator(options: Any) -> ScoreCalibrator:
@@ -157,14 +131,31 @@ def _out_of_fold(
     with refusing(f"cannot calibrate by {path}", TypeError, ValueError):
         answers: Float64Array = cross_val_predict(calibrator, scores, y, cv=folds)
     note(
-        f"{_NAME!r} is out of fold: each row by a calibrator fitted on the other "
+        f"{CALIBRATED!r} is out of fold: each row by a calibrator fitted on the other "
         f"{n_folds - 1} of {n_folds} parts of {path}"
     )
-    if options.scale == "probability":
-        for name, loss in _LOSSES.items():
-            before, after = loss(y, scores), loss(y, answers)
-            note(f"{name} {before:.5f} before, {after:.5f} after")
+    tell_losses(y, as_probabilities(scores, options.scale), answers)
     return answers
+
+
+def _write_report(
+    fitted: ScoreCalibrator,
+    scores: Float64Array,
+    y: NDArray[np.intp],
+    honest: Float64Array,
+    options: Any,
+) -> None:
+    """Write the page on probabilities out of fold."""
+    before = as_probabilities(scores, options.scale)
+    answers = {} if before is None else {"before": before}
+    about = (
+        f"{options.score} of {os.path.basename(options.table)}, calibrated by "
+        f"{type(fitted).__name__}, each row by one that had not seen it"
+    )
+    with refusing(f"cannot write --report {options.report!r}", OSError):
+        answers["after"] = honest
+        report_calibration(y, answers, fitted, scores, options.report, about)
+    note(f"wrote {options.report}")
 
 
 COMMAND = Command(
@@ -174,13 +165,9 @@ COMMAND = Command(
     _EPILOG,
     (
         ("table", "rows with a score and a label", {}),
-        ("--score", "greater means likelier", COLUMN | REQUIRED),
+        SCORE,
         ("--label", "two different values", COLUMN | REQUIRED),
-        (
-            "--positive",
-            "the class whose probability is meant (default: the greater of the two)",
-            {"metavar": "LABEL"},
-        ),
+        POSITIVE,
         ("--new", "rows to calibrate instead", {"metavar": "TABLE"}),
         (
             "--method",
@@ -199,15 +186,16 @@ COMMAND = Command(
         ),
         (
             "--save",
-            "keep it, for `calibration` in Python",
+            "keep it, for `localexpert apply` or `calibration` in Python",
             {"metavar": "CALIBRATOR.zip"},
         ),
+        ("--report", "a page on scores before and after", {"metavar": "PAGE.html"}),
         (
             "--folds",
             "parts of the rows without --new (default: 10)",
             whole_number(2, default=10),
         ),
-        ("--seed", "same seed, same answer", SEED),
+        ("--seed", "another seed, another answer (default: 0)", SEED),
     ),
     decimal=".",
 )

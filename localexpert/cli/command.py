@@ -50,6 +50,7 @@ class Command:
         Further options by their headings.
     decimal : str, optional
         Decimal mark of tables unless told; None is that of training.
+    reads_tables : bool
     """
 
     run: Callable[[Any], None]
@@ -59,6 +60,7 @@ class Command:
     options: Iterable[Option]
     groups: Mapping[str, Iterable[Option]] = field(default_factory=dict)
     decimal: str | None = None
+    reads_tables: bool = True
 
     def add_to(self, commands: Any) -> None:
         """Add the command to those of a parser."""
@@ -72,7 +74,8 @@ class Command:
         parser.set_defaults(run=self.run)
         _add_options(parser, (QUIET, *self.options))
         reading = "reading tables (CSV, gzipped CSV, Parquet)"
-        for title, group in {reading: self._of_tables(), **self.groups}.items():
+        tables = {reading: self._of_tables()} if self.reads_tables else {}
+        for title, group in {**tables, **self.groups}.items():
             _add_options(parser.add_argument_group(title), group)
 
     def _of_tables(self) -> Iterable[Option]:

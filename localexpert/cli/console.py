@@ -48,6 +48,12 @@ def complain(message: str) -> None:
     _print(f"localexpert: error: {message}")
 
 
+def show_table(text: str) -> None:
+    """Print lines that are laid out, after an empty one."""
+    for line in ["", *text.splitlines()]:
+        _print_line(line)
+
+
 def list_names(names: Iterable[str]) -> str:
     """Return names in quotes, the first few of many."""
     return join_few([repr(name) for name in names])
@@ -66,10 +72,14 @@ def count(n: int, noun: str) -> str:
 
 
 def _print(message: str) -> None:
-    # Names out of a file may hold line breaks, and what no terminal can show.
-    line = " ".join(message.split())
+    # Names out of a file may hold line breaks.
+    _print_line(" ".join(message.split()))
+
+
+def _print_line(line: str) -> None:
     if sys.stderr is None:
         return
+    # They may hold what no terminal can show, too.
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     line = line.encode(encoding, "backslashreplace").decode(encoding)
     try:

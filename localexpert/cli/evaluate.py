@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +13,11 @@ from localexpert.cli.command import Command
 from localexpert.cli.console import count
 from localexpert.cli.model_files import TableModel, load_table_model
 from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
+from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import write_out
+from localexpert.cli.schema import Schema
+from localexpert.cli.scores import lay_out_scores, score_both, without_infinities
 from localexpert.cli.targets import with_targets
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.metrics import crps_score, interval_coverage, log_score
 
 _EPILOG = """\
 Prints scores on rows that the model has not seen, beside those of climatology: the
@@ -32,18 +30,6 @@ examples:
   localexpert evaluate houses.zip test.csv
   localexpert evaluate houses.zip test.csv --target sold_for --json > scores.json
 """
-# By the names in JSON: the labels in print, and the scores of targets and forecasts.
-_SCORES: dict[
-    str, tuple[str, Callable[[Float64Array, PredictiveDistribution], Any]]
-] = {
-    "crps": ("CRPS", crps_score),
-    "log_score": ("log score", log_score),
-    "coverage_50": ("coverage of 50 %", partial(interval_coverage, coverage=0.5)),
-    "coverage_90": ("coverage of 90 %", partial(interval_coverage, coverage=0.9)),
-    "rmse": ("RMSE", lambda y, dist: math.sqrt(np.mean((y - dist.mean()) ** 2))),
-    "mae": ("MAE", lambda y, dist: float(np.mean(np.abs(y - dist.median())))),
-}
-
 
 #: A model and a table with known targets.
 TEST_ROWS: tuple[Option, ...] = (
@@ -56,51 +42,42 @@ TEST_ROWS: tuple[Option, ...] = (
 def run(options: Any) -> None:
     """Load the model, read the table, print the scores of both forecasts."""
     model, frame, y = read_test_rows(options)
-    scores = {
-        "model": _score(y, model.predict_dist(frame)),
-        "climatology": _score(y, model.climatology.dist(len(y))),
-    }
+    scores = score_both(y, model.predict_dist(frame), model.climatology)
     if options.json:
-        text = json.dumps({"rows": len(y), **_without_infinities(scores)})
+        text = json.dumps({"rows": len(y), **without_infinities(scores)})
     else:
         title = f"{count(len(y), 'row')} of {options.table}"
-        text = f"{title}\n\n{_lay_out(scores)}"
+        text = f"{title}\n\n{lay_out_scores(scores)}"
     write_out(f"{text}\n")
 
 
-def _lay_out(scores: dict[str, dict[str, float]]) -> str:
-    lines = [f"{'':18}{'model':>12}{'climatology':>14}"]
-    for name, (label, _) in _SCORES.items():
-        ours, theirs = scores["model"][name], scores["climatology"][name]
-        lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
-    return "\n".join(lines)
+def read_test_rows(
+    options: Any, kept: dict[str, list[OutColumn]] | None = None
+) -> tuple[TableModel, Any, Float64Array]:
+    """Return the model, features and targets of the rows that have one.
 
-
-def read_test_rows(options: Any) -> tuple[TableModel, Any, Float64Array]:
-    """Return the model, features and targets of the rows that have one."""
+    Further columns of these rows are appended to those kept.
+    """
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
     target = model.schema.target if options.target is None else options.target
-    dialect = Dialect(options.decimal, model.schema.missing)
+    return model, *read_rows(options, model.schema, options.table, target, kept or {})
+
+
+def read_rows(
+    options: Any,
+    schema: Schema,
+    path: str,
+    target: str,
+    kept: dict[str, list[OutColumn]],
+) -> tuple[Any, Float64Array]:
+    """Return features and targets of the rows of a file that have one."""
+    dialect = Dialect(options.decimal, schema.missing)
     y: list[Float64Array] = []
-    parts = read_parts_with(options, {target, *model.schema.features})
-    tables = with_targets(parts, target, dialect, y)
-    frame = model.schema.frame(tables, options.decimal, known=[target])
-    return model, frame, np.concatenate(y)
-
-
-def _score(y: Float64Array, dist: PredictiveDistribution) -> dict[str, float]:
-    return {name: score(y, dist) for name, (_, score) in _SCORES.items()}
-
-
-def _without_infinities(
-    scores: dict[str, dict[str, float]],
-) -> dict[str, dict[str, float | None]]:
-    """Return scores that JSON can hold."""
-    return {
-        who: {name: v if math.isfinite(v) else None for name, v in row.items()}
-        for who, row in scores.items()
-    }
+    parts = read_parts_with(options, {target, *kept, *schema.features}, path)
+    tables = lay_aside(with_targets(parts, target, dialect, y), kept, dialect, "column")
+    frame = schema.frame(tables, options.decimal, known=[target, *kept])
+    return frame, np.concatenate(y)
 
 
 COMMAND = Command(

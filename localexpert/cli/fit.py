@@ -8,8 +8,16 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
+from localexpert.cli.column_table import lay_out_columns
 from localexpert.cli.command import Command
-from localexpert.cli.console import count, note, refuse, refusing
+from localexpert.cli.console import (
+    count,
+    note,
+    refuse,
+    refusing,
+    show_table,
+    warn,
+)
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.model_files import TableModel, save_object
 from localexpert.cli.options import (
@@ -25,9 +33,11 @@ from localexpert.cli.options import (
     show_bar,
     whole_number,
 )
+from localexpert.cli.origin import Origin
 from localexpert.cli.output import STDOUT, check_writable
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.schema import Schema
+from localexpert.cli.scores import lay_out_scores
 from localexpert.cli.targets import with_targets
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
@@ -36,10 +46,12 @@ _EPILOG = """\
 Dates become numbers (days since 1970, and year, month, weekday, hour where they
 vary), texts become categories, and empty cells, NA, NaN, null, none, ? and - are
 gaps, which need no filling in. Columns that are empty, constant, or differ in every
-row as names do are dropped, and rows without a target as well; stderr says so.
+row as names do are dropped, and rows without a target as well; stderr says so. At the
+end it says what each column was read as, and how good forecasts of rows were by
+models that had not seen them. The same command makes the same model again.
 
 examples:
-  localexpert fit houses.csv --target price --out houses.zip --seed 0
+  localexpert fit houses.csv --target price --out houses.zip
   localexpert fit sales.csv.gz --target units --drop order_id,comment \\
       --group shop --bounds 0 inf --recalibrate conformal --out sales.zip
   localexpert fit big.parquet --target delay --fast --out first_look.zip
@@ -47,6 +59,8 @@ examples:
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 _LEAST_ROWS = 2
+# Probability below zero that is spoken of.
+_LEAST_MASS = 1e-3
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 
 
@@ -142,8 +156,23 @@ def run(options: Any) -> None:
     with refusing(f"cannot learn from {options.table}", TypeError, ValueError):
         model.fit(frame, y, sample_weight=weight, groups=groups)
     climatology = Climatology.of(model, y, weight)
-    save_object(TableModel(schema, model, climatology), options.out, "--out")
+    origin = Origin.of(options.table, model, y, weight, climatology)
+    if options.bounds is None:
+        _warn_of_mass_below_zero(options.target, origin.below_zero)
+    save_object(TableModel(schema, model, climatology, origin), options.out, "--out")
     note(f"saved {options.out}")
+    show_table(lay_out_columns(schema, model.table_summary_))
+    show_table(lay_out_scores(origin.scores, "out of fold"))
+
+
+def _warn_of_mass_below_zero(target: str, mass: float | None) -> None:
+    """Say so if a target that never was below zero is forecast to be."""
+    if mass is not None and mass >= _LEAST_MASS:
+        warn(
+            f"{target!r} is never below 0, and forecasts give {100.0 * mass:.2g} % to "
+            "values there, on average out of fold; if there can be none, say "
+            "--bounds 0 inf"
+        )
 
 
 def _read_weight(
@@ -188,7 +217,7 @@ COMMAND = Command(
         ("table", "training rows, with a header", {}),
         ("--target", "the numbers to forecast", COLUMN | REQUIRED),
         ("--out", "where the model goes", {"metavar": "MODEL.zip"} | REQUIRED),
-        ("--seed", "same seed, same model", SEED),
+        ("--seed", "another seed, another model (default: 0)", SEED),
         (
             "--jobs",
             "processors, -1 for all",

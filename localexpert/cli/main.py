@@ -9,17 +9,28 @@ from contextlib import ExitStack, redirect_stderr
 
 from calibration import __version__
 from calibration._kernels._jit import telling
-from localexpert.cli import calibrate, evaluate, fit, predict, report, warm
+from localexpert.cli import (
+    apply,
+    calibrate,
+    evaluate,
+    fit,
+    inspect,
+    predict,
+    report,
+    warm,
+)
 from localexpert.cli.command import HelpFormatter, Parser
 from localexpert.cli.console import UserError, complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
 
+_COMMANDS = (fit, inspect, predict, evaluate, report, calibrate, apply, warm)
 _MISTAKE, _BROKEN_PIPE = 2, 141
 
 _EPILOG = """\
 a first session:
   localexpert fit houses.csv --target price --out houses.zip
+  localexpert inspect houses.zip
   localexpert evaluate houses.zip test.csv
   localexpert predict houses.zip new.csv --out forecasts.csv --quantiles .05,.5,.95
   localexpert report houses.zip test.csv --out report.html
@@ -75,7 +86,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for module in (fit, predict, evaluate, report, calibrate, warm):
+    for module in _COMMANDS:
         module.COMMAND.add_to(commands)
     return parser
 

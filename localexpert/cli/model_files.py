@@ -7,6 +7,7 @@ from typing import Any
 
 from calibration.storage import StorageError
 from localexpert.cli.console import refuse, refusing
+from localexpert.cli.origin import Origin
 from localexpert.cli.read_file import read_bytes
 from localexpert.cli.schema import Schema
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -29,11 +30,14 @@ class TableModel:
         Fitted.
     climatology : Climatology
         Distribution of the training target.
+    origin : Origin or None
+        Where it comes from; models of earlier versions do not know.
     """
 
     schema: Schema
     model: LocalExpertRegressor
     climatology: Climatology
+    origin: Origin | None = None
 
     def predict_dist(self, frame: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row of features."""
@@ -49,11 +53,16 @@ def save_object(thing: Any, path: str, option: str) -> None:
         save(thing, path)
 
 
+def load_object(path: str, what: str = "model of this package") -> Any:
+    """Return whatever was saved to a file."""
+    read_bytes(path)  # says why a file cannot be opened in the words of other files
+    with refusing(f"{path} is no sound {what}", StorageError):
+        return load(path)
+
+
 def load_table_model(path: str) -> TableModel:
     """Return what `localexpert fit` saved."""
-    read_bytes(path)  # says why a file cannot be opened in the words of other files
-    with refusing(f"{path} is no sound model of `localexpert fit`", StorageError):
-        thing = load(path)
+    thing = load_object(path, "model of `localexpert fit`")
     if not isinstance(thing, TableModel):
         refuse(
             f"{path} holds a {type(thing).__name__}, not a model of `localexpert fit`"

@@ -29,11 +29,13 @@ def read_with(options: Any, path: str) -> RawTable:
     return read_table(path, *how, options.max_unpacked)
 
 
-def read_parts_with(options: Any, wanted: Collection[str]) -> Iterator[RawTable]:
-    """Read columns of the table of the options part by part as they say."""
+def read_parts_with(
+    options: Any, wanted: Collection[str], path: str | None = None
+) -> Iterator[RawTable]:
+    """Read columns of a file, or the table of the options, part by part as they say."""
     how = options.delimiter, options.decimal
-    most = options.max_unpacked
-    return read_parts(options.table, *how, wanted=wanted, most=most)
+    most, path = options.max_unpacked, path or options.table
+    return read_parts(path, *how, wanted=wanted, most=most)
 
 
 def make_reader(
@@ -95,6 +97,6 @@ REQUIRED = {"required": True}
 FLAG = {"action": "store_true"}
 COLUMN = {"metavar": "COLUMN"}
 NAMES = {"type": read_names, "default": [], "metavar": "A,B"}
-SEED = whole_number(0, dest="random_state")
+SEED = whole_number(0, dest="random_state", default=0)
 MODEL: Option = ("model", "a file that `localexpert fit` saved", {})
 QUIET: Option = ("--quiet", "no progress and no warnings, only errors", FLAG)

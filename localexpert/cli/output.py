@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from calibration.typing import Float64Array
 from localexpert.cli.console import count, note, refuse, refusing
+from localexpert.cli.out_column import OutColumn
+from localexpert.cli.out_format import OutFormat, lay_out
 
 # The name of standard output.
 STDOUT = "-"
@@ -51,6 +47,9 @@ def _is_same(target: Path, name: str) -> bool:
 
 def check_table_writable(path: str, others: Sequence[str]) -> None:
     """Refuse an --out to which no table can be written: devices and pipes are good."""
+    if path == STDOUT:
+        return
+    OutFormat.of(path)
     if not _is_stream(path):
         check_writable(path, "--out", others)
 
@@ -63,33 +62,22 @@ def _is_stream(path: str) -> bool:
     return False
 
 
-def write_csv(path: str, columns: dict[str, Sequence[str]], noun: str) -> None:
-    """Write columns of texts as CSV, to a file, which is told, or to standard output.
+def write_table(path: str, columns: Mapping[str, OutColumn], noun: str) -> None:
+    """Write columns to a file, which is told, or as CSV to standard output.
 
-    The noun says what a row is.
+    The name of the file says how; the noun says what a row is.
     """
-    text = _lay_out(columns, csv.QUOTE_MINIMAL)
-    if "\r" in text:
-        # Of line breaks only those that end a line of ours are seen as such.
-        text = _lay_out(columns, csv.QUOTE_ALL)
     if path == STDOUT:
-        write_out(text)
+        write_out(lay_out({name: column.texts() for name, column in columns.items()}))
         return
+    data = OutFormat.of(path).encode(columns)
     with ExitStack() as stack:
         stack.enter_context(refusing(f"cannot write --out {path!r}", OSError))
         target = Path(path)
         if not _is_stream(path):
             target = stack.enter_context(replacing_file(target))
-        target.write_text(text, encoding="utf-8", newline="")
-    note(f"wrote {count(len(next(iter(columns.values()))), noun)} to {path}")
-
-
-def _lay_out(columns: dict[str, Sequence[str]], quoting: Literal[0, 1]) -> str:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n", quoting=quoting)
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return buffer.getvalue()
+        target.write_bytes(data)
+    note(f"wrote {count(len(next(iter(columns.values())).cells), noun)} to {path}")
 
 
 def write_out(text: str) -> None:
@@ -105,8 +93,3 @@ def write_out(text: str) -> None:
             # What is still to be written must not fail again at the end.
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
             raise
-
-
-def format_numbers(values: Float64Array) -> list[str]:
-    """Return numbers so that reading them gives the same bits; NaN is ""."""
-    return ["" if np.isnan(value) else repr(float(value)) for value in values]

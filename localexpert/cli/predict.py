@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from localexpert.cli.cells import as_texts
+from localexpert.cli.cells import Dialect
 from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
@@ -19,18 +18,17 @@ from localexpert.cli.options import (
     read_parts_with,
     read_share,
 )
+from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import (
     STDOUT,
     check_table_writable,
-    format_numbers,
     read_out,
-    write_csv,
+    write_table,
 )
-from localexpert.cli.raw_table import RawTable
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
-One line per row of the table, in its order: mean, std, and a column for each thing
+A row for each of the table, in its order: mean, std, and a column for each thing
 asked for: q0.05 (quantile), low_0.9 and high_0.9 (interval), p_above_100 (the
 probability of a greater value). Categories not met in training count as missing.
 
@@ -48,32 +46,24 @@ def run(options: Any) -> None:
     check_table_writable(options.out, [options.model, options.table])
     model = load_table_model(options.model)
     options.decimal = options.decimal or model.schema.decimal
-    kept: dict[str, list[str]] = {name: [] for name in options.keep}
-    wanted = {*kept, *model.schema.features}
-    tables = _keep_columns(read_parts_with(options, wanted), kept)
-    frame = model.schema.frame(tables, options.decimal, known=kept)
+    parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
+    wanted = {*parts, *model.schema.features}
+    dialect = Dialect(options.decimal, model.schema.missing)
+    tables = lay_aside(read_parts_with(options, wanted), parts, dialect)
+    frame = model.schema.frame(tables, options.decimal, known=parts)
     dist = model.predict_dist(frame)
     forecasts = _forecast_columns(dist, options)
-    clash = sorted(set(kept) & set(forecasts))
+    clash = sorted(set(parts) & set(forecasts))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    write_csv(options.out, {**kept, **forecasts}, "forecast")
-
-
-def _keep_columns(
-    tables: Iterable[RawTable], kept: dict[str, list[str]]
-) -> Iterator[RawTable]:
-    """Yield tables unchanged, and lay aside what is to be copied."""
-    for table in tables:
-        for name, texts in kept.items():
-            texts.extend(as_texts(table.column(name, "column to keep")))
-        yield table
+    kept = {name: OutColumn.join(columns) for name, columns in parts.items()}
+    write_table(options.out, {**kept, **forecasts}, "forecast")
 
 
 def _forecast_columns(
     dist: PredictiveDistribution, options: Any
-) -> dict[str, Sequence[str]]:
-    """Return the forecasts that were asked for as texts, by their names."""
+) -> dict[str, OutColumn]:
+    """Return the forecasts that were asked for, by their names."""
     columns = {"mean": dist.mean(), "std": dist.std()}
     levels = options.quantiles
     if levels is None and options.interval is None and not options.exceed:
@@ -88,7 +78,7 @@ def _forecast_columns(
         columns[f"high_{_name(options.interval)}"] = ends[:, 1]
     for value in options.exceed:
         columns[f"p_above_{_name(value)}"] = dist.sf(value)
-    return {name: format_numbers(values) for name, values in columns.items()}
+    return {name: OutColumn(values) for name, values in columns.items()}
 
 
 def _name(value: float) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ class RawTable:
         Names that the file gives to several columns, of which only the first kept it.
     names : tuple of str
         Of all columns, where only some have been read.
+    own : dict of str to pyarrow.ChunkedArray
+        Columns as they were, of a file that knows types.
     """
 
     path: str
@@ -45,6 +48,7 @@ class RawTable:
     unit: str = "line"
     repeated: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    own: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -52,7 +56,7 @@ class RawTable:
     def take(self, rows: NDArray[np.intp]) -> RawTable:
         """Return some rows, which keep their places in the file."""
         columns = {name: cells[rows] for name, cells in self.columns.items()}
-        return replace(self, columns=columns, places=self.places[rows])
+        return replace(self, columns=columns, places=self.places[rows], own={})
 
     def where(self, row: int) -> str:
         """Return where in the file a row is."""

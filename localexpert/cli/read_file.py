@@ -76,7 +76,8 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
         pyarrow.uint64(): pandas.UInt64Dtype(),
     }
     with refusing(f"{path} is a damaged Parquet file", Exception):
-        frame = file.read().to_pandas(types_mapper=whole.get)
+        arrow = file.read()
+        frame = arrow.to_pandas(types_mapper=whole.get)
     if not frame.shape[1] or not len(frame):
         refuse(f"{path} has no rows")
     names = [str(name) for name in frame.columns]
@@ -85,7 +86,9 @@ def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
     # Texts are looked at only now.
     with refusing(f"{path} is a damaged Parquet file", Exception):
         columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
-    return RawTable(path, columns, np.arange(1, len(frame) + 1), "row")
+    # What pandas makes its index of is no column.
+    own = {name: arrow[name] for name in names if name in arrow.column_names}
+    return RawTable(path, columns, np.arange(1, len(frame) + 1), "row", own=own)
 
 
 def _read_column(column: Any) -> Cells:

@@ -20,7 +20,7 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.table import take_rows
-from localexpert.data.weights import fit_weighted, name_of_weights
+from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.append_laws import append_laws
@@ -217,7 +217,7 @@ class DistributionAdapter(DistributionRegressor):
             # By those of one forecast: what is wrong with levels or bounds is told.
             example = np.zeros((0, np.size(self.levels)))
             self._from_quantiles(example)
-        if weighted and name_of_weights(self.estimator) is None:
+        if weighted and name_of_argument(self.estimator) is None:
             msg = f"`sample_weight` must be None for a {name}, whose `fit` takes none."
             raise ValueError(msg)
         seed = self.random_state

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_integer,
     check_row_weights,
+    check_seed,
     check_target_size,
     check_verbose,
 )
@@ -22,6 +22,7 @@ from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
+from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.constant import ConstantForecaster
@@ -38,9 +39,6 @@ from localexpert.regressor.base import DistributionRegressor
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
-
-# What forests take.
-_LARGEST_SEED = 2**32 - 1
 
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
@@ -107,6 +105,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         What was chosen on the way, and what the alternatives scored.
     fitted_rows_ : ndarray of int
         Rows that the `oof_` attributes speak of: all that no recalibration held out.
+    table_summary_ : TableSummary or None
+        Counts of the features' values in those rows, which reports compare with; None
+        where only learners of the user's own can read them.
 
     Notes
     -----
@@ -138,6 +139,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     expert_report_: ExpertReport
     report_: FitReport
     fitted_rows_: Rows
+    table_summary_: TableSummary | None
     oof_prediction_: Float64Array
     stacker_: Stacker | None
     reader_: TableReader
@@ -243,6 +245,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         rows = self.fitted_rows_
         table = Table.of(X if len(rows) == len(y) else take_rows(X, rows))
         self.reader_ = table.reader
+        self.table_summary_ = TableSummary.of(table, weight[rows])
         parts = None if groups is None else groups[rows]
         folds = make_folds(len(rows), self.cv, y[rows], parts, seed, weight[rows])
         return Sample(table, y[rows], weight[rows], folds)
@@ -252,15 +255,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     ) -> tuple[Settings, Stacker | None, Recalibration | None]:
         """Return the parameters as the stages read them, with one seed for all."""
         check_verbose(self.verbose)
-        seed = self.random_state
-        if seed is None:
-            seed = int(np.random.default_rng().integers(2**31))
+        seed = check_seed(self.random_state)
         # Rows of the user's own folds may depend on each other within a fold.
         own_folds = groups is not None or not isinstance(self.cv, str | Integral)
-        seed = check_integer(seed, "random_state", 0)
-        if seed > _LARGEST_SEED:
-            msg = f"`random_state` must be at most {_LARGEST_SEED}, got {seed}."
-            raise ValueError(msg)
         settings = Settings.check(self, y, out_of_bag=not own_folds, seed=seed)
         recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration
@@ -387,7 +384,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""
-        self.reader_ = TableReader.learn(X)
+        table = Table.of(X)
+        self.reader_, self.table_summary_ = table.reader, TableSummary.of(table, weight)
         value = float(y[weight > 0.0][0])
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)

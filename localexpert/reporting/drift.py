@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2_contingency, ks_2samp, mannwhitneyu
+from numpy.typing import NDArray
+from scipy.stats import chi2_contingency, fisher_exact, ks_2samp, mannwhitneyu
 
 from calibration.typing import Float64Array
-from localexpert.reporting.columns import Column, read_columns
+from localexpert.reporting.columns import Column
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import SIGNIFICANT, Finding, adjust_holm, show_p
 from localexpert.reporting.markup import show
@@ -16,6 +17,8 @@ from localexpert.reporting.training import recall_reader
 
 # Distances of distributions that are too small to matter, however significant.
 _LEAST_DISTANCE = 0.1
+# Rows that the chi-squared law wants in every cell.
+_LEAST_EXPECTED = 5.0
 _MOST_NAMED = 8
 
 
@@ -43,22 +46,22 @@ class FeatureDrift:
 def find_drift(evidence: Evidence) -> list[Finding]:
     """Compare forecasts, targets and features with those of training."""
     found = [*_compare_forecasts(evidence), *_compare_targets(evidence)]
-    if evidence.X_train is None:
+    if evidence.columns_beside_training is None:
         text = (
             "Features were not compared with those of training, for no training rows "
-            "were given (X_train)."
+            "were given (X_train) and the model keeps no summary of them."
         )
         return [*found, Finding("note", text)]
     return [*found, _compare_features(measure_features(evidence))]
 
 
 def measure_features(evidence: Evidence) -> list[FeatureDrift]:
-    """Compare every feature with its values in training, where they are given."""
-    if evidence.beside_training is None:
+    """Compare every feature with its values in training, where they are known."""
+    if evidence.columns_beside_training is None:
         return []
-    train, here = map(read_columns, evidence.beside_training)
+    train, here = evidence.columns_beside_training
     columns = zip(evidence.names, train, here, strict=True)
-    return [_measure_feature(*one) for one in columns]
+    return [measure_feature(*one) for one in columns]
 
 
 def find_unseen(evidence: Evidence) -> list[Finding]:
@@ -165,7 +168,7 @@ def _compare_features(drifts: list[FeatureDrift]) -> Finding:
     return Finding("warning", text)
 
 
-def _measure_feature(name: str, before: Column, now: Column) -> FeatureDrift:
+def measure_feature(name: str, before: Column, now: Column) -> FeatureDrift:
     """Compare known values by a test for their kind, missing ones by their shares."""
     missing = float(before.is_missing.mean()), float(now.is_missing.mean())
     old, new = before.values[~before.is_missing], now.values[~now.is_missing]
@@ -189,12 +192,33 @@ def _measure_feature(name: str, before: Column, now: Column) -> FeatureDrift:
     return FeatureDrift(name, max(distance, gap), raised, missing)
 
 
-def _test_counts(counts: Float64Array) -> float:
+def _test_counts(counts: NDArray[np.int64]) -> float:
     """Return the p-value of equal shares in both rows of a table of counts."""
-    met = counts[:, counts.sum(axis=0) > 0]
+    met = _pool_rare(counts[:, counts.sum(axis=0) > 0])
     if met.shape[1] < 2 or (met.sum(axis=1) == 0).any():
         return 1.0
+    if met.shape[1] == 2:
+        # Exact: next to many rows of training a single one here may be surprising.
+        return float(fisher_exact(met).pvalue)
     return float(chi2_contingency(met).pvalue)
+
+
+def _pool_rare(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Join the rarest columns until the chi-squared law holds, or two are left.
+
+    By Cochran's rule: in either row at least five are to be expected of each.
+    """
+    total, rows = counts.sum(axis=0), counts.sum(axis=1)
+    order = np.argsort(total, kind="stable")
+    expected = total[order] * (rows.min() / max(rows.sum(), 1))
+    n_rare = int((expected < _LEAST_EXPECTED).sum())
+    if 0 < n_rare < len(total) and expected[:n_rare].sum() < _LEAST_EXPECTED:
+        n_rare += 1
+    n_rare = min(n_rare, len(total) - 1)
+    if n_rare < 2:
+        return counts
+    pooled = counts[:, order[:n_rare]].sum(axis=1, keepdims=True)
+    return np.column_stack([pooled, counts[:, order[n_rare:]]])
 
 
 def _rank_test(before: Float64Array, now: Float64Array) -> float:

@@ -30,7 +30,11 @@ from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.findings import CoverageTest
 from localexpert.reporting.scores import Scores
-from localexpert.reporting.training import Training, recall_training
+from localexpert.reporting.training import (
+    Training,
+    recall_features,
+    recall_training,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,25 @@ class Evidence:
             return None
         train = Table.of(self.X_train)
         return train, train.reader.read(self.X)
+
+    @cached_property
+    def columns_beside_training(self) -> tuple[list[Column], list[Column]] | None:
+        """Features in training and here, from rows that are given or as recalled.
+
+        Of a summary numbers are those of its cells, in which both samples are counted
+        exactly; they keep the order of values.
+        """
+        if self.beside_training is not None:
+            train, here = map(read_columns, self.beside_training)
+            return train, here
+        summary = recall_features(self.model)
+        if summary is None:
+            return None
+        here = read_columns(self.model.reader_.read(self.X))
+        kept = list(zip(summary.columns, here, strict=True))
+        before = [Column(told.sample(), column.names) for told, column in kept]
+        now = [Column(told.place(column.values), column.names) for told, column in kept]
+        return before, now
 
     @cached_property
     def columns(self) -> list[Column]:

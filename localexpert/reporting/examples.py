@@ -12,6 +12,7 @@ from localexpert.reporting import markup as html
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.markup import Markup, show
 from localexpert.reporting.pictures import picture
+from localexpert.reporting.subject import Subject
 from localexpert.risk import risk_table
 
 _MOST_FEATURES = 8
@@ -45,9 +46,12 @@ def choose_examples(evidence: Evidence) -> dict[str, int]:
     return {name: taken[name] for name in names if name in taken}
 
 
-def write_examples(evidence: Evidence, ranking: Sequence[int]) -> Markup:
+def write_examples(
+    evidence: Evidence, subject: Subject, ranking: Sequence[int]
+) -> Markup:
     """Return the section on forecasts of single rows."""
     chosen = choose_examples(evidence)
+    names = subject.rows or evidence.labels
     return html.section(
         "Examples of forecasts",
         html.paragraph(
@@ -55,14 +59,15 @@ def write_examples(evidence: Evidence, ranking: Sequence[int]) -> Markup:
             "intervals, and the ones that came closest and went farthest by the CRPS. "
             "Shaded is where an outcome was likeliest to fall."
         ),
-        *(_draw(evidence, name, row) for name, row in chosen.items()),
-        _tabulate(evidence, chosen, ranking),
+        *(_draw(evidence, name, row, names[row]) for name, row in chosen.items()),
+        _tabulate(evidence, chosen, names, ranking),
     )
 
 
-def write_risk(evidence: Evidence) -> Markup:
+def write_risk(evidence: Evidence, subject: Subject) -> Markup:
     """Return the section on risks of a few rows, from narrow to wide forecasts."""
     title = "Risk of some rows"
+    names = subject.rows or evidence.labels
     rows = list(choose_examples(evidence).values())
     value = float(np.quantile(evidence.y, _HIGH, method="inverted_cdf"))
     try:
@@ -78,7 +83,7 @@ def write_risk(evidence: Evidence) -> Markup:
     cells = risks.to_numpy(dtype=np.float64)
     body = [
         [
-            evidence.labels[row],
+            names[row],
             *(html.number(v) for v in line[:-1]),
             html.percent(line[-1]),
         ]
@@ -96,12 +101,12 @@ def write_risk(evidence: Evidence) -> Markup:
     )
 
 
-def _draw(evidence: Evidence, name: str, row: int) -> Markup:
+def _draw(evidence: Evidence, name: str, row: int, row_name: str) -> Markup:
     """Return the picture of one forecast."""
     y = float(evidence.y[row])
     low, high = evidence.interval[row]
     told = (
-        f"{name.capitalize()}, row {evidence.labels[row]}: the "
+        f"{name.capitalize()}, row {row_name}: the "
         f"{show(100 * evidence.coverage)} % interval is {show(low)} to {show(high)}, "
         f"the outcome {show(y)}."
     )
@@ -116,13 +121,16 @@ def _draw(evidence: Evidence, name: str, row: int) -> Markup:
 
 
 def _tabulate(
-    evidence: Evidence, chosen: dict[str, int], ranking: Sequence[int]
+    evidence: Evidence,
+    chosen: dict[str, int],
+    names: Sequence[str],
+    ranking: Sequence[int],
 ) -> Markup:
     """Return numbers of the examples, and what was known of them."""
     rows = list(chosen.values())
     median, (low, high) = evidence.dist[rows].median(), evidence.interval[rows].T
     lines: list[list[object]] = [
-        ["Row", *(evidence.labels[row] for row in rows)],
+        ["Row", *(names[row] for row in rows)],
         ["Outcome", *(html.number(v) for v in evidence.y[rows])],
         ["Median", *(html.number(v) for v in median)],
         ["Interval from", *(html.number(v) for v in low)],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from localexpert.reporting.columns import read_columns
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import Finding
 from localexpert.reporting.markup import show
@@ -81,10 +80,10 @@ def _find_mass_beyond(evidence: Evidence, low: float, high: float) -> list[Findi
 
 def _find_features_beyond(evidence: Evidence) -> list[Finding]:
     """Name the features with values beyond those of training."""
-    if evidence.beside_training is None:
+    if evidence.columns_beside_training is None:
         return []
     told = []
-    train, here = map(read_columns, evidence.beside_training)
+    train, here = evidence.columns_beside_training
     for name, before, now in zip(evidence.names, train, here, strict=True):
         known = before.values[~before.is_missing]
         if before.names is not None or len(known) == 0:

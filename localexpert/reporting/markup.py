@@ -97,6 +97,11 @@ def percent(share: float | None, digits: int = 1) -> Markup:
     return element("data", show_percent(share, digits), value=repr(float(share)))
 
 
+def count(n: int, noun: str, many: str = "") -> str:
+    """Return a number of things, "1 row" or "1,200 rows"."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
 def show_percent(share: float, digits: int = 1) -> str:
     """Return a share as a percentage with so many digits, as people write it."""
     return f"{100.0 * share:.{digits}f}\u00a0%".replace("-", "\u2212")

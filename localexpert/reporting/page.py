@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from calibration import __version__
-from localexpert._validation import check_integer
+from localexpert._validation import check_flag, check_integer
 from localexpert.data.unseen import unseen_silently
 from localexpert.reporting.calibration import write_calibration
 from localexpert.reporting.choices import write_choices
@@ -20,9 +22,17 @@ from localexpert.reporting.features import measure_importance, write_importance
 from localexpert.reporting.findings import render_findings
 from localexpert.reporting.groups import choose_groupings, write_groups
 from localexpert.reporting.limits import find_limits
-from localexpert.reporting.markup import Markup, element, join, paragraph, section
+from localexpert.reporting.markup import (
+    Markup,
+    count,
+    element,
+    join,
+    paragraph,
+    section,
+)
 from localexpert.reporting.reference import score_boosting
-from localexpert.reporting.style import STYLE
+from localexpert.reporting.style import PAPER, STYLE
+from localexpert.reporting.subject import Subject, read_subject
 from localexpert.reporting.summary import write_scores, write_summary
 from localexpert.reporting.writing import check_writable, write_whole
 
@@ -38,7 +48,13 @@ def report(
     y_train: ArrayLike | None = None,
     groups: Any = None,
     coverage: float = 0.9,
-    title: str = "Report on forecasts",
+    title: str | None = None,
+    target_name: str | None = None,
+    unit: str | None = None,
+    source: str | None = None,
+    date: datetime.date | None = None,
+    row_names: Iterable[object] | None = None,
+    pdf_friendly: bool = False,
     importance_rows: int = 300,
     random_state: int = 0,
     verbose: bool | int = 0,
@@ -60,8 +76,8 @@ def report(
     path : path-like
         The file, replaced if it is there; after an error it is as it was.
     X_train : array or data frame of shape (m, p), optional
-        Training rows, for a boosted baseline and the drift of features. Nothing of
-        the kind is told without them.
+        Training rows, for a boosted baseline, and for the drift of features of models
+        that keep no counts of them; a `LocalExpertRegressor` does.
     y_train : array-like of shape (m,), optional
         Training targets. Climatology and drift of the target take what a
         `LocalExpertRegressor` keeps of its own targets, and these for other models.
@@ -71,8 +87,22 @@ def report(
         important features (the first ones if importance is left out).
     coverage : float
         Of the intervals, in (0, 1).
-    title : str
-        Heading of the page.
+    title : str, optional
+        Heading of the page; default "Forecasts of" the target, if its name is known.
+    target_name : str, optional
+        What is forecast; default the name of `y`, if it is a series.
+    unit : str, optional
+        Of the target, "EUR" for instance.
+    source : str, optional
+        Where the rows are from, "test.csv" for instance.
+    date : datetime.date, optional
+        Day of the report; default today.
+    row_names : iterable of length n, optional
+        What the rows are called where single ones are shown; default the index of a
+        data frame, else numbers from 0.
+    pdf_friendly : bool
+        Whether the page is made to be printed or turned into PDF: everything open,
+        light colours only, and every section on a page of its own.
     importance_rows : int
         Rows that importance is measured on; fewer if features are many. It takes most
         of the time where they are: two or three forecasts of these rows for each
@@ -121,6 +151,7 @@ def report(
     """
     target = check_writable(path)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
+    check_flag(pdf_friendly, "pdf_friendly")
     evidence = gather_evidence(
         model,
         X,
@@ -129,6 +160,16 @@ def report(
         y_train=y_train,
         coverage=coverage,
         random_state=random_state,
+    )
+    subject = read_subject(
+        y,
+        len(evidence),
+        title=title,
+        target_name=target_name,
+        unit=unit,
+        source=source,
+        date=date,
+        row_names=row_names,
     )
     importance = measure_importance(evidence, most_rows, verbose)
     order = range(len(evidence.names)) if importance is None else importance.ranking
@@ -147,34 +188,48 @@ def report(
         write_scores(evidence, boosting, why_not),
         write_calibration(evidence),
         write_groups(evidence, groupings),
-        write_risk(evidence),
-        write_examples(evidence, order),
+        write_risk(evidence, subject),
+        write_examples(evidence, subject, order),
         write_importance(evidence, importance),
         write_choices(evidence),
     ]
-    write_whole(target, _lay_out(title, evidence, parts))
+    page = _lay_out(subject, evidence, parts, paper=pdf_friendly)
+    write_whole(target, page)
     return target
 
 
-def _lay_out(title: str, evidence: Evidence, parts: list[Markup]) -> str:
+def _lay_out(
+    subject: Subject, evidence: Evidence, parts: list[Markup], *, paper: bool
+) -> str:
     """Return the whole page."""
+    title = subject.title
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element("style", Markup(STYLE)),
-    )
-    about = (
-        f"{type(evidence.model).__name__}, {len(evidence):,} rows of "
-        f"{len(evidence.names):,} features"
+        element("style", Markup(PAPER if paper else STYLE)),
     )
     written = f"Written by localexpert {__version__}."
     body = element(
         "body",
-        element("header", element("h1", title), element("p", about, class_="soft")),
+        element("header", element("h1", title), _say_about(subject, evidence)),
         element("main", *parts),
         element("footer", element("p", written, class_="soft")),
     )
     page = element("html", head, body, lang="en")
     return join([Markup("<!DOCTYPE html>\n"), page, Markup("\n")])
+
+
+def _say_about(subject: Subject, evidence: Evidence) -> Markup:
+    """Say what was forecast of which rows by which model, and when."""
+    rows = count(len(evidence), "row")
+    where = f"{rows} of {subject.source}" if subject.source else rows
+    about = [
+        f"{type(evidence.model).__name__}, {where}, "
+        f"{count(len(evidence.names), 'feature')}",
+        f"{subject.date:%Y-%m-%d}",
+    ]
+    if subject.target:
+        about.insert(0, f"Target: {subject.axis}")
+    return element("p", " \u00b7 ".join(about), class_="soft")

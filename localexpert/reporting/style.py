@@ -63,3 +63,12 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); }
   td { white-space: normal; }
 }
 """
+
+# For pages that are to be printed: light, whatever the reader's screen is set to, and
+# every section begins on a page of its own.
+PAPER = f"""{STYLE}
+:root {{ color-scheme: light; --ink: #000; --soft: #444; --page: #fff; --box: #f3f5f8;
+  --line: #bbb; --good: #1a7f4b; --bad: #b3261e; --note: #8a5a00; }}
+@media print {{ section {{ break-before: page; page-break-before: always; }}
+  section:first-of-type {{ break-before: auto; page-break-before: auto; }} }}
+"""

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.table import TableReader
+from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same
 from localexpert.forecasters.constant import ConstantForecaster
@@ -64,6 +65,13 @@ def recall_training(model: Any) -> Training | None:
 def recall_reader(model: Any) -> TableReader | None:
     """Return how a regressor of ours reads tables: the categories it has met."""
     return model.reader_ if isinstance(model, LocalExpertRegressor) else None
+
+
+def recall_features(model: Any) -> TableSummary | None:
+    """Return what a regressor of ours keeps of its features; earlier ones kept none."""
+    if not isinstance(model, LocalExpertRegressor):
+        return None
+    return getattr(model, "table_summary_", None)
 
 
 def _recall_targets(road: Any) -> Float64Array:

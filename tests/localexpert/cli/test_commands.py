@@ -5,6 +5,7 @@ import gzip
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -56,8 +57,26 @@ class TestFit:
             "localexpert: warning: dropped (holds no value): 'empty'",
             "localexpert: warning: dropped (constant): 'const'",
             "localexpert: fitting 200 rows, 7 features",
+            *[line for line in lines if "'price' is never below 0" in line],
             f"localexpert: saved {tmp_path / 'm.zip'}",
+            "",
+            "column  read as",
+            "price   target",
+            "id      dropped: a different text in each row",
+            "area    number, 30.8 to 199.5; 6 % missing",
+            "kind    category, 3 values: flat, house, hut",
+            "sold    date, 2023-01-09 to 2024-11-17",
+            "garden  boolean; 32 % missing",
+            "empty   dropped: holds no value",
+            "const   dropped: constant",
+            "",
+            *lines[-7:],
         ]
+        assert lines[-7].split() == ["out", "of", "fold", "model", "climatology"]
+        saved = load(tmp_path / "m.zip")
+        oof, y = saved.model.oof_distribution_, table_of(houses, "train.csv")
+        y = np.array(y.columns["price"], dtype=float)
+        assert lines[-6].split()[:2] == ["CRPS", f"{crps_score(y, oof):.5g}"]
         assert os.listdir(tmp_path) == ["m.zip"]
 
     def test_quiet_says_nothing_and_fits_the_same(self, run, houses, tmp_path):
@@ -126,14 +145,41 @@ class TestFit:
         assert json.loads(text)["model"]["crps"] == 0.0
         assert json.loads(text)["climatology"]["crps"] == 0.0
 
+    def test_a_target_below_zero_by_no_means(self, run, houses, tmp_path):
+        words = [houses / "train.csv", "--target", "price", "--fast", "--out"]
+        free = run("fit", *words, tmp_path / "free.zip")[2]
+        (told,) = [line for line in free if "is never below 0" in line]
+        mass = load(tmp_path / "free.zip").origin.below_zero
+        dist = load(tmp_path / "free.zip").model.oof_distribution_
+        assert mass == pytest.approx(dist.cdf(0.0).mean())
+        assert f"forecasts give {100 * mass:.2g} % to values there" in told
+        assert told.endswith("if there can be none, say --bounds 0 inf")
+        cured = run("fit", *words, tmp_path / "m.zip", "--bounds", "0", "inf")[2]
+        assert not any("is never below 0" in line for line in cured)
+        assert load(tmp_path / "m.zip").origin.below_zero == 0.0
+
+    def test_the_same_command_makes_the_same_file(
+        self, run, houses, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+        words = [houses / "train.csv", "--target", "price", "--fast", "--quiet"]
+        paths = [tmp_path / f"{name}.zip" for name in "abc"]
+        for path, more in zip(paths, ([], [], ["--seed", "1"]), strict=True):
+            assert run("fit", *words, *more, "--out", path) == (0, "", [])
+        a, b, c = (path.read_bytes() for path in paths)
+        assert a == b != c
+        assert load(paths[0]).origin.fitted == "1970-01-02"
+
     def test_three_hundred_columns(self, run, write, tmp_path):
         rng = np.random.default_rng(0)
         names = [f"c{j}" for j in range(300)]
         table = rng.normal(size=(80, 300)).round(3)
         rows = [[*names, "y"], *([*map(str, row), str(row[0])] for row in table)]
         out = tmp_path / "m.zip"
-        words = ["--target", "y", "--fast", "--quiet", "--out", out]
-        assert run("fit", write(rows), *words) == (0, "", [])
+        words = ["--target", "y", "--fast", "--out", out]
+        code, _, lines = run("fit", write(rows), *words)
+        assert (code, len(lines)) == (0, 34)
+        assert "and 280 columns more: number 280" in lines
         assert load(out).model.n_features_in_ == 300
 
 
@@ -302,9 +348,9 @@ class TestReport:
     def write_report(self, monkeypatch):
         calls = []
 
-        def stand_in(model, X, y, path, *, verbose):
-            assert verbose == 0  # no terminal
-            calls.append((model, X, y))
+        def stand_in(model, X, y, path, **more):
+            assert more.pop("verbose") == 0  # no terminal
+            calls.append((model, X, y, more))
             Path(path).write_text("<html>")
 
         monkeypatch.setattr("localexpert.cli.report.report", stand_in)
@@ -316,9 +362,66 @@ class TestReport:
         code, _, lines = run("report", *words)
         assert (code, lines) == (0, [f"localexpert: wrote {out}"])
         assert out.read_text() == "<html>"
-        ((model, X, y),) = write_report
+        ((model, X, y, more),) = write_report
         assert X.shape == (80, model.n_features_in_)
         assert y.shape == (80,)
+        assert more == {
+            "coverage": 0.9,
+            "title": None,
+            "target_name": "price",
+            "unit": None,
+            "source": "test.csv",
+            "pdf_friendly": False,
+        }
+
+    def test_is_given_what_the_options_say(self, run, houses, tmp_path, write_report):
+        frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+        frame["town"] = ["A", "B", "", "C"] * 20
+        frame.loc[0, "price"] = ""
+        table = tmp_path / "t.csv"
+        frame.to_csv(table, index=False)
+        words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
+        words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
+        words += ["--pdf-friendly", "--out", tmp_path / "r.html"]
+        code, _, lines = run("report", houses / "model.zip", table, *words)
+        assert code == 0
+        assert not any("town" in line for line in lines)
+        ((model, X, _, more),) = write_report
+        assert (more["title"], more["unit"], more["coverage"]) == ("Prices", "EUR", 0.8)
+        assert more["pdf_friendly"]
+        assert list(more["row_names"]) == [f"A{i}" for i in range(1, 80)]
+        assert more["X_train"].shape == (200, model.n_features_in_)
+        assert more["y_train"].shape == (200,)
+        groups = more["groups"]
+        assert list(groups["town"][:3]) == ["B", "missing", "C"]
+        np.testing.assert_array_equal(groups["area"], X["area"])
+        assert set(groups["kind"]) == {"flat", "house", "hut"}
+
+    def test_is_written_with_all_of_them(self, run, houses, tmp_path):
+        out = tmp_path / "r.html"
+        words = [houses / "model.zip", houses / "test.csv", "--id", "id", "--out", out]
+        words += ["--groups", "kind", "--title", "My page", "--pdf-friendly"]
+        assert run("report", *words)[0] == 0
+        page = out.read_text(encoding="utf-8")
+        assert "<title>My page</title>" in page
+        assert re.search(r"\bA\d+\b", page)
+        # Of the features there is a summary in the model.
+        assert "Features were not compared" not in page
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--id", "key"], "has no column 'key'; its columns are"),
+            (["--groups", "kind,towns"], "has no column 'towns'"),
+            (["--train", "none.csv"], "cannot read 'none.csv'"),
+            (["--coverage", "90"], "must lie between 0 and 1, got '90'"),
+        ],
+    )
+    def test_mistakes(self, refused, houses, tmp_path, options, message):
+        words = [houses / "model.zip", houses / "test.csv", *options]
+        out = tmp_path / "r.html"
+        assert message in refused("report", *words, "--out", out)
+        assert os.listdir(tmp_path) == []
 
 
 class TestParquet:

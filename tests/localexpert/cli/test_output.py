@@ -13,14 +13,20 @@ import numpy as np
 import pytest
 
 from localexpert.cli.console import UserError, note
+from localexpert.cli.out_column import OutColumn, format_numbers
 from localexpert.cli.output import (
     check_table_writable,
     check_writable,
-    format_numbers,
     read_out,
-    write_csv,
     write_out,
+    write_table,
 )
+
+
+def write_csv(path, columns, noun):
+    cells = {name: np.array(texts, dtype=object) for name, texts in columns.items()}
+    told = {name: OutColumn(texts, copied=True) for name, texts in cells.items()}
+    write_table(path, told, noun)
 
 
 def test_numbers_are_read_back_to_the_last_bit(rng):
@@ -34,10 +40,10 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path.write_text("old")
 
     def fail(self, *_, **__):
-        self.write_bytes(b"half")
+        self.write_text("half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     with pytest.raises(UserError, match=r"cannot write --out '.*f.csv': No space left"):
         write_csv(str(path), {"a": ["1"]}, "row")
     assert path.read_bytes() == b"old"

@@ -7,10 +7,17 @@ import pytest
 from scipy.stats import binomtest
 
 from localexpert import DiscreteLaw, PredictiveDistribution
+from localexpert.data.table_summary import ColumnSummary
 from localexpert.reporting.columns import Column
-from localexpert.reporting.drift import find_drift, find_unseen, measure_features
+from localexpert.reporting.drift import (
+    find_drift,
+    find_unseen,
+    measure_feature,
+    measure_features,
+)
 from localexpert.reporting.evidence import gather_evidence
 from localexpert.reporting.findings import (
+    SIGNIFICANT,
     CoverageTest,
     Finding,
     adjust_holm,
@@ -134,6 +141,61 @@ class TestDrift:
         assert "otherwise than in training: x2 (distance" in told
         assert "x0 (" not in told
         assert measure_features(evidence)[2].distance > 0.3
+
+    def test_of_features_needs_no_training_rows(self, case):
+        model, X, y = case
+        found = find_drift(gather(model, X[400:], y[400:]))
+        assert "No feature is distributed notably otherwise" in words(found, "fine")
+        moved = X[400:] + np.array([0.0, 0.0, 1.0])
+        evidence = gather(model, moved, y[400:])
+        told = words(find_drift(evidence))
+        assert "x2 (distance" in told
+        assert "x0 (" not in told
+        train = {"X_train": X[:400], "y_train": y[:400]}
+        given = measure_features(gather(model, moved, y[400:], **train))
+        for one, other in zip(measure_features(evidence), given, strict=True):
+            assert one.missing == other.missing
+            assert other.distance - 1 / 32 <= one.distance <= other.distance
+        told = words(find_limits(gather(model, 9.0 + X[400:], y[400:])))
+        assert "Features beyond their range in training: x0 (100 % of rows)" in told
+
+    def test_of_names_needs_no_training_rows(self, houses):
+        X = houses.X.assign(**{"<b>town</b>": "Cc"})
+        train = {"X_train": houses.X_train, "y_train": houses.y_train}
+        given = measure_features(gather(houses.model, X, houses.y, **train))
+        recalled = measure_features(gather(houses.model, X, houses.y))
+        assert recalled[2] == given[2]
+
+    def test_of_features_is_not_told_of_models_that_keep_nothing(self, case):
+        _, X, y = case
+        told = words(find_drift(gather(Coin(), X, y)), "note")
+        assert "and the model keeps no summary of them" in told
+
+    @pytest.mark.parametrize(
+        ("m", "n"),
+        [(5_000, 60), pytest.param(100_000, 100_000, marks=pytest.mark.slow)],
+    )
+    @pytest.mark.parametrize("law", ["smooth", "rounded", "gaps", "rare names"])
+    def test_of_a_summary_is_not_seen_by_chance(self, law, m, n):
+        rng, rejected = np.random.default_rng(0), 0
+        weight = 1.0 / np.arange(1, 301)
+        names = [str(k) for k in range(300)] if law == "rare names" else None
+
+        def draw(n):
+            if names is not None:
+                return rng.choice(300, n, p=weight / weight.sum()).astype(float)
+            values = rng.normal(size=n)
+            if law == "gaps":
+                values[rng.uniform(size=n) < 1e-3] = np.nan
+            return values.round(1) if law == "rounded" else values
+
+        for _ in range(times := 60):
+            kept = ColumnSummary.of(draw(m), names and len(names))
+            before = Column(kept.sample(), names)
+            now = Column(kept.place(draw(n)), names)
+            rejected += measure_feature("x", before, now).p_value < SIGNIFICANT
+        # At a level of .01 more have a probability below .0004.
+        assert rejected <= 4, f"{rejected} of {times}"
 
     def test_draws_the_samples_apart(self):
         # One and the same outcome everywhere: a PIT value is its draw.
