@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
         table = pd.DataFrame({
             "insured": np.where(rng.uniform(size=n) < 0.05, np.nan, insured),
             "branch": rng.choice(["north", "south"], n),
-            "sold": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "sold": np.datetime64("2021-01-01") + rng.integers(0, 900, n),
             "loss": (insured * np.exp(0.3 * rng.normal(size=n) - 1.0)).round(2),
         })  # fmt: skip
         table.to_csv(place / f"{name}.csv", index=False)
@@ -83,7 +83,7 @@ def test_new_branches_are_told_and_forecast(folder, run):
     _, said = run(
         f"predict {folder}/model.zip {folder}/abroad.csv --out {folder}/abroad_out.csv"
     )
-    assert "'abroad'" in said
+    assert "'branch'" in said
     assert len(pd.read_csv(folder / "abroad_out.csv")) == 60
 
 

@@ -1,4 +1,4 @@
-"""An engineer who calibrates a classifier: weights, comparison, pictures, files, shell."""
+"""An engineer who calibrates a classifier: weights, comparison, pictures, shell."""
 
 import numpy as np
 import pandas as pd
