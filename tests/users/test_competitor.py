@@ -51,10 +51,6 @@ def houses():
     return make_houses(150, 0)
 
 
-def forecast(model, X, y, X_new):
-    return predict_dist(model.fit(X, y), X_new)
-
-
 def rmsle(y, forecast):
     return np.sqrt(np.mean((np.log1p(forecast) - np.log1p(y)) ** 2))
 
