@@ -31,6 +31,7 @@ def zip_of(members):
         *(zip_of({"t.csv": TABLE}), zip_of({"f/": b"", "f/t": TABLE})),
         zip_of({"t.csv": TABLE, "__MACOSX/t": b"x"}),
     ],
+    ids=("gzip", "bz2", "xz", "zip", "folder", "macos"),
 )
 def test_kinds_are_told_by_content(data, tmp_path):
     path = tmp_path / "t.txt"
@@ -74,6 +75,8 @@ def test_all_kinds_have_a_limit_and_may_be_damaged(pack):
         (bytes(257).replace(b"\0", b"a") + b"ustar", "is a tar archive; unpack it"),
         (gzip.compress(b"a" * 257 + b"ustar"), "is a tar archive; unpack it first"),
     ],
+    # Packed bytes hold the time.
+    ids=lambda value: value if isinstance(value, str) else "data",
 )
 def test_what_is_no_table_is_refused_by_name(data, message, tmp_path):
     path = tmp_path / "t.csv"
