@@ -228,8 +228,9 @@ def _read_curves(
     curves = dict(curve) if isinstance(curve, Mapping) else {"": curve}
     if isinstance(curve, Sequence | np.ndarray) or hasattr(curve, "to_numpy"):
         msg = (
-            "`y_prob` must be given with labels, got None: call "
-            "plot_reliability(y_true, y_prob), or give what reliability_curve returned."
+            "`curve` must be what reliability_curve returned, or labels beside "
+            f"`y_prob`, got {type(curve).__name__} and no `y_prob`: call "
+            "plot_reliability(y_true, y_prob)."
         )
         raise TypeError(msg)
     _check_items(curves, "curve", (ReliabilityCurve,))

@@ -470,7 +470,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.recalibration.pit": {"pit_scores"},
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
-    "localexpert.regressor.base": {"DistributionRegressor"},
+    "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},

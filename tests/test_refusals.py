@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -46,6 +47,7 @@ TEXTS = {
     ("plot_importance", "features"),
     ("plot_importance", "columns"),
     ("plot_forecasts", "labels"),
+    ("plot_explanation", "target_name"),
     ("report", "title"),
     ("risk_table", "index"),
 }
@@ -113,7 +115,9 @@ def arguments():
         "cost": 1.0, "received": t.y**2, "members": {"a": t.model}, "size": 2,
         "table": pd.DataFrame({"importance": [1.0, 2.0]}, index=["a", "b"]),
         "explanation": explained, "comparison": calibration.compare_methods(t.losses),
-        "intervals": t.scores[:, None] + [-0.1, 0.1],
+        "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
+        "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
+        "edges": [0.0, 1.0, 2.0], "inverse": np.log,
     }  # fmt: skip
 
 
@@ -122,6 +126,10 @@ def special(name):
     t = things()
     if name == "proper_score":
         return {"y_true": t.ones, "weight": {0.5: 1.0}}
+    if name == "transform":
+        return {"func": np.exp}
+    if name == "from_bins":
+        return {"probabilities": [[0.2, 0.8]]}
     if name in LABELLED:
         return {"y_true": t.ones}
     if name == "logistic_intervals":

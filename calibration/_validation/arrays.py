@@ -111,9 +111,10 @@ def check_vector(values: ArrayLike, name: str) -> Float64Array:
 
 def count_rows(table: Any) -> int:
     """Return the number of rows of what has rows, -1 of anything else."""
-    if isinstance(table, str | bytes | Mapping):
+    has_shape = hasattr(table, "shape")
+    if isinstance(table, str | bytes) or (isinstance(table, Mapping) and not has_shape):
         return -1
-    if hasattr(table, "__array__") and not hasattr(table, "shape"):
+    if hasattr(table, "__array__") and not has_shape:
         table = np.asarray(table)
     shape = getattr(table, "shape", None)
     if shape is not None:

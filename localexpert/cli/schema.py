@@ -206,7 +206,8 @@ def _tell(unread: list[_Unread]) -> None:
             what = "values that are not finite numbers or dates as in training"
             if tally.rule.kind == "category":
                 what = "categories not met in training"
-            shown = f"{tally.rule.name!r} ({count(tally.n_cells, 'row')})"
+            rows = count(tally.n_cells, "row")
+            shown = f"{tally.rule.name!r} ({rows}, first {tally.first})"
             found.setdefault(what, []).append(shown)
     for said, names in seen.items():
         note(f"read {said}: {list_names(names)}")

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_array, check_number, check_vector, is_gap
+from localexpert._validation import (
+    check_array,
+    check_number,
+    check_vector,
+    is_gap,
+    make_rng,
+)
 from localexpert.laws.copula_sums import Correlation
 from localexpert.laws.law import Law
 from localexpert.laws.totals import total_law
@@ -140,7 +146,7 @@ class DerivedForecasts:
             raise ValueError(msg)
         rows = _rows_of(groups, n)
         bond = _read_correlation(correlation, n, max(len(each) for each in rows))
-        rng = np.random.default_rng(random_state)
+        rng = make_rng(random_state)
         return type(self)(total_law(self.law, w, rows, bond, rng))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_level, check_levels, check_vector
+from localexpert._validation import (
+    check_level,
+    check_levels,
+    check_vector,
+    count_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +71,9 @@ def forecast_frame(
         msg = "`to_frame` needs pandas: pip install localexpert[io]."
         raise ImportError(msg) from error
     n = len(columns["mean"])
-    if index is not None and len(index) != n:
-        msg = f"`index` must have a label for each of the {n} rows, got {len(index)}."
+    if index is not None and count_rows(index) != n:
+        got = count_rows(index) if count_rows(index) >= 0 else reprlib.repr(index)
+        msg = f"`index` must have a label for each of the {n} rows, got {got}."
         raise ValueError(msg)
     return pandas.DataFrame(columns, index=index)
 

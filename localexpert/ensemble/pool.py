@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    as_numbers,
     check_choice,
     check_integer,
+    check_list,
     check_same_length,
     check_weights,
 )
@@ -68,7 +70,7 @@ def pool(
     check_choice(kind, "kind", ("linear", "probit"))
     if weights is None:
         weights = np.full(len(laws), 1.0 / len(laws))
-    rows = np.asarray(weights, dtype=np.float64)
+    rows = as_numbers(weights, "weights")
     n = len(laws[0])
     if rows.shape not in ((len(laws),), (n, len(laws))):
         msg = (
@@ -139,10 +141,11 @@ def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
     if isinstance(dists, PredictiveDistribution):
         msg = "`dists` must be a list of distributions, got one PredictiveDistribution."
         raise TypeError(msg)
-    laws = [check_distribution(dist, "dists").law for dist in dists]
-    if len(laws) == 0:
+    given = check_list(dists, "dists", "distributions")
+    if len(given) == 0:
         msg = "`dists` must hold at least one distribution, got none."
         raise ValueError(msg)
+    laws = [check_distribution(dist, "dists").law for dist in given]
     for law in laws:
         check_same_length(len(laws[0]), "the first of `dists`", len(law), "dists")
     return laws

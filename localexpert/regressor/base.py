@@ -91,7 +91,7 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         """Return features as an array or data frame, and the target."""
         if has_columns(X):
             _check_names(X)
-        _check_rows(X, 2)
+        check_has_rows(X, 2)
         if has_columns(X):
             validate_data(self, X, skip_check_array=True)
         else:
@@ -104,7 +104,7 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         """Return features to predict for, in the columns of `fit`."""
         if has_columns(X):
             _check_names(X)
-        _check_rows(X, 1)
+        check_has_rows(X, 1)
         if has_columns(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
@@ -116,7 +116,7 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         return tags
 
 
-def _check_rows(X: Any, least: int) -> None:
+def check_has_rows(X: Any, least: int) -> None:
     """Refuse what is no table, and one of too few rows."""
     n = count_rows(X)
     if n < 0:

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import column_or_1d
 from sklearn.utils.parallel import delayed
 
 from localexpert._validation import (
+    as_numbers,
+    check_integer,
     check_n_jobs,
     check_row_weights,
     check_same_length,
+    count_rows,
 )
 from localexpert.data.folds import Fold, check_groups, make_folds
 from localexpert.data.table import take_rows
@@ -26,6 +29,7 @@ from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.laws import Law
 from localexpert.laws.append_laws import append_laws
 from localexpert.progress import run_jobs
+from localexpert.regressor.base import check_has_rows
 
 # As many as scikit-learn's own functions have by default.
 _N_FOLDS = 5
@@ -86,10 +90,11 @@ def cross_val_predict_dist(
     """
     check_predicts(model)
     check_n_jobs(n_jobs)
+    check_has_rows(X, 2)
     table = X if hasattr(X, "shape") else np.asarray(X)
-    target = column_or_1d(y, warn=True)
-    n = len(target)
-    check_same_length(table.shape[0], "`X`", n, "y")
+    n = count_rows(table)
+    check_same_length(n, "`X`", count_rows(y), "y")
+    target = column_or_1d(as_numbers(y, "y"), warn=True)
     labels = check_groups(groups, n)
     folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
     given = {}
@@ -107,9 +112,10 @@ def cross_val_predict_dist(
 
 def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
     """Return a splitter or folds; a number keeps groups whole if there are some."""
-    if groups is not None and (cv is None or isinstance(cv, Integral)):
-        return GroupKFold(_N_FOLDS if cv is None else int(cv))
-    return check_cv(_N_FOLDS if cv is None else cv)
+    if cv is not None and not isinstance(cv, Integral):
+        return cv
+    k = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
+    return KFold(k) if groups is None else GroupKFold(k)
 
 
 def _name_of_weights(model: Any) -> str:

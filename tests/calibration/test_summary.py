@@ -95,7 +95,11 @@ class TestFromScores:
             ((np.array([b"0", 1], object), [0, 1]), TypeError, "got b'0' at position"),
             (([10**400, 1], [0, 1]), ValueError, "`scores` must be numeric: int too"),
             (([[1], [2, 3]], [0, 1]), ValueError, "`scores` must be numeric: setting"),
-            (({"a": 1}, [0, 1]), TypeError, "`scores` must be numeric, got {'a': 1}"),
+            (
+                ({"a": 1}, [0, 1]),
+                TypeError,
+                "`scores` must be an array or a list of .*'a'",
+            ),
             (([0.1, 0.2], np.array(["0", "1"], object)), TypeError, "`y` must be num"),
             (([0.1, 0.2], [0, 1], [1, -1]), ValueError, "`sample_weight` must not be"),
             (([0.1, 0.2], [0, 1], [0, 0]), ValueError, "must not be zero everywhere"),

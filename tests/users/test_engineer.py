@@ -86,7 +86,7 @@ def test_a_saved_calibrator_is_applied_in_the_shell(forest, tmp_path, capsys):
 def test_the_mistakes_that_engineers_make_are_named(forest):
     _, scores, y, _ = forest
     fitted = PlattCalibrator().fit(scores, y)
-    with pytest.raises(ValueError, match=r"\[0, 1\], got 1\.0000001\."):
+    with pytest.raises(ValueError, match=r"\[0, 1\], got 1\.0000001"):
         fitted.predict(scores + 1.0000001 - scores)
     with pytest.raises(TypeError, match=r"got .0.5. at position 0; convert texts"):
         fitted.predict(pd.Series(["0.5", "0.7"]))

@@ -130,6 +130,7 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y):
         ([0.0, 0.0, 1.0], [0, 1, 1], [1.0, 5e-324, 1.0]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:`sample_weight` counts repetitions")
 def test_weights_may_leave_a_class_hardly_any_variance(scores, y, weight):
     p = GaussianCalibrator().fit(scores, y, weight).predict(scores)
     assert ((p >= 0.0) & (p <= 1.0)).all()

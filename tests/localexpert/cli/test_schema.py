@@ -57,9 +57,9 @@ def test_another_order_and_other_columns(schema, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "localexpert: ignored 1 column of n.csv that the model does not know: 'new'",
         "localexpert: warning: values that are not finite numbers or dates as in "
-        "training, taken as missing: 'x' (1 row)",
+        "training, taken as missing: 'x' (1 row, first 'u' in line 3 of n.csv)",
         "localexpert: warning: categories not met in training, taken as missing: "
-        "'kind' (1 row)",
+        "'kind' (1 row, first 'c' in line 3 of n.csv)",
     ]
 
 
@@ -137,7 +137,7 @@ def test_parts_of_a_file_are_read_as_the_whole_is(write, capsys):
     assert [len(frame) for frame in frames] == [3, 4, 2]
     assert pd.concat(frames, ignore_index=True).equals(whole)
     assert said == capsys.readouterr().err
-    assert "'kind' (2 rows)" in said
+    assert "'kind' (2 rows, first 'new' in line 3 of" in said
 
 
 def test_a_part_without_a_number_is_no_column_of_another_kind(write):

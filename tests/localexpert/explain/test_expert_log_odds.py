@@ -4,10 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logit
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from localexpert import LocalExpertRegressor, SharedBoosting, make_folds
+from localexpert import (
+    LocalExpertRegressor,
+    PredictiveDistribution,
+    SharedBoosting,
+    make_folds,
+)
 from localexpert.explain import explain_boosting, explain_forecast
 
 
@@ -26,13 +32,14 @@ def fit_experts(X, y, **parameters):
 
 
 class LogOdds:
-    """Stands for a model whose "forecast" is the expert's table of probabilities."""
+    """Stands for a model whose forecasts have the expert's log-odds for medians."""
 
     def __init__(self, experts, threshold):
         self.experts, self.threshold = experts, threshold
 
     def predict_dist(self, X):
-        return logit(self.experts.predict_at(X, [self.threshold])[:, 0])
+        log_odds = logit(self.experts.predict_at(X, [self.threshold])[:, 0])
+        return PredictiveDistribution.from_scipy(norm(log_odds, 1.0))
 
 
 @pytest.mark.parametrize("groups", [None, {"both": ["b", "town"]}])
@@ -48,7 +55,7 @@ def test_equals_enumeration_of_the_experts_own_log_odds(rng, groups):
         LogOdds(experts, threshold),
         rows,
         background,
-        of=lambda raw: raw,
+        of="median",
         groups=groups,
         method="enumerate",
     )

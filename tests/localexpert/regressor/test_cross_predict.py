@@ -160,7 +160,7 @@ def test_a_local_expert_and_its_jobs(rng):
         ({"cv": TimeSeriesSplit(3)}, ValueError, "every row in a test part, got row 0"),
         ({"cv": ShuffleSplit(9, random_state=0)}, ValueError, "in only one test part"),
         ({"cv": [(range(24), range(24))]}, ValueError, "test rows out of the training"),
-        ({"cv": 1}, ValueError, "k-fold cross-validation requires at least one"),
+        ({"cv": 1}, ValueError, "`cv` must be at least 2, got 1"),
         ({"y": np.zeros(9)}, ValueError, "`y` must be as long as X, got 9 and 24"),
         ({"sample_weight": [1.0]}, ValueError, "`sample_weight` must be as long"),
         ({"groups": [1, 2]}, ValueError, "`groups` must be as long"),

@@ -76,6 +76,7 @@ class TestForm:
         assert len(page.source.encode()) < 1_000_000
 
 
+@pytest.mark.filterwarnings("ignore:`X` holds categories not met in `fit`")
 class TestNumbers:
     def test_scores_are_those_of_the_metrics(self, page, houses):
         dist, y = houses.model.predict_dist(houses.X), houses.y
