@@ -260,8 +260,8 @@ class Law(ABC):
         best = np.argmin(width(np.tile(starts, (len(self), 1))), axis=1)
         low = starts[np.maximum(best - 1, 0)]
         high = starts[np.minimum(best + 1, _N_STARTS - 1)]
-        p = golden_section(width, low, high, _GOLDEN_STEPS)
-        return self.ppf(np.column_stack([p, np.minimum(p + coverage, 1.0)]))
+        p = golden_section(width, low[:, None], high[:, None], _GOLDEN_STEPS)
+        return self.ppf(np.hstack([p, np.minimum(p + coverage, 1.0)]))
 
 
 def golden_section(
@@ -270,16 +270,17 @@ def golden_section(
     high: Float64Array,
     n_steps: int,
 ) -> Float64Array:
-    """Return where in [low, high] (n,) a function of (n, k) is least, of one valley.
+    """Return where in each [low, high] (n, k) a function is least, of one valley.
 
     Each step keeps a share of 0.618 of the interval (Kiefer, 1953). It asks for both
     of its points, though one is known from the step before in each row: in which
-    place it stands differs between rows.
+    place it stands differs between rows. It is asked for (n, 2 k) points at a time.
     """
+    k = low.shape[1]
     for _ in range(n_steps):
         gap = _GOLDEN * (high - low)
-        values = function(np.column_stack([high - gap, low + gap]))
-        left = values[:, 0] <= values[:, 1]
+        values = function(np.hstack([high - gap, low + gap]))
+        left = values[:, :k] <= values[:, k:]
         low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
     return np.asarray(0.5 * (low + high))
 

@@ -225,12 +225,20 @@ class MixedLaw(Law):
         return np.asarray(total - terms.sum(axis=1))
 
     def mode(self) -> Float64Array:
-        smooth = self.continuous.mode()
+        smooth = self._beside_atoms(self.continuous.mode())
         density = self.masses / self.widths
         best = np.argmax(density, axis=1)
         highest = np.take_along_axis(density, best[:, None], 1)[:, 0]
         inner = self.rest * self.continuous.pdf(smooth[:, None])[:, 0]
         return np.where(highest >= inner, self.atoms[best], smooth)
+
+    def _beside_atoms(self, y: Float64Array) -> Float64Array:
+        """Return y (n,), or the higher side of it where an atom stands there."""
+        sides = np.column_stack([np.nextafter(y, -np.inf), np.nextafter(y, np.inf)])
+        sides = np.clip(sides, *self.support)
+        higher = np.argmax(self.continuous.logpdf(sides), axis=1)
+        beside = sides[np.arange(len(y)), higher]
+        return np.where(np.isin(y, self.atoms), beside, y)
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         y, weights = self.continuous.nodes()

@@ -15,6 +15,8 @@ from localexpert.laws.law import Law, golden_section
 # Rows whose mesh is in memory at a time.
 _ROWS = 1024
 _GOLDEN_STEPS = 45
+# Peaks of a scan that are looked at more closely.
+_PEAKS = 3
 
 
 class ScannedLaw(Law):
@@ -43,15 +45,23 @@ class ScannedLaw(Law):
         return np.concatenate([np.empty(0), *parts])
 
     def _highest(self) -> Float64Array:
-        """Return where the density is greatest, beside the node where it is."""
+        """Return where the density is greatest, beside the nodes of its peaks."""
         y, _, log_density, _ = self._scan()
-        best, every = np.argmax(log_density, axis=1), np.arange(len(self))
-        low = y[every, np.maximum(best - 1, 0)]
-        high = y[every, np.minimum(best + 1, y.shape[1] - 1)]
+        walled = np.pad(log_density, ((0, 0), (1, 1)), constant_values=-np.inf)
+        is_peak = (log_density >= walled[:, :-2]) & (log_density >= walled[:, 2:])
+        peaks = np.where(is_peak, log_density, -np.inf)
+        # A lower one may be the higher between the nodes.
+        best = np.argsort(-peaks, axis=1, kind="stable")[:, :_PEAKS]
+        low = np.take_along_axis(y, np.maximum(best - 1, 0), axis=1)
+        high = np.take_along_axis(y, np.minimum(best + 1, y.shape[1] - 1), axis=1)
         inner = golden_section(lambda at: -self.logpdf(at), low, high, _GOLDEN_STEPS)
-        # The ends, too: a density that is cut off may be greatest where it is cut.
-        trials = np.column_stack([inner, low, high])
-        return np.asarray(trials[every, np.argmax(self.logpdf(trials), axis=1)])
+        # The ends, too: a density that is cut off may be greatest where it is cut, and
+        # one that jumps beside a jump.
+        bends = np.clip(self.kinks(), *self.support)
+        sides = np.nextafter(bends, -np.inf), np.nextafter(bends, np.inf)
+        trials = np.hstack([inner, low, high, *sides])
+        highest = np.argmax(self.logpdf(trials), axis=1)
+        return np.asarray(np.take_along_axis(trials, highest[:, None], axis=1)[:, 0])
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         y, masses, _, _ = self._scan()
