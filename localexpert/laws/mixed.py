@@ -233,12 +233,14 @@ class MixedLaw(Law):
         return np.where(highest >= inner, self.atoms[best], smooth)
 
     def _beside_atoms(self, y: Float64Array) -> Float64Array:
-        """Return y (n,), or the higher side of it where an atom stands there."""
-        sides = np.column_stack([np.nextafter(y, -np.inf), np.nextafter(y, np.inf)])
-        sides = np.clip(sides, *self.support)
+        """Return y (n,), or the higher side of the atom that stands there."""
+        place = np.argmin(np.abs(self.atoms[:, None] - y), axis=0)
+        atom, reach = self.atoms[place], self.reach[place]
+        left, right = np.nextafter([atom - reach, atom + reach], [[-np.inf], [np.inf]])
+        sides = np.clip(np.column_stack([left, right]), *self.support)
         higher = np.argmax(self.continuous.logpdf(sides), axis=1)
         beside = sides[np.arange(len(y)), higher]
-        return np.where(np.isin(y, self.atoms), beside, y)
+        return np.where(np.abs(atom - y) <= reach, beside, y)
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         y, weights = self.continuous.nodes()

@@ -5,8 +5,11 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 
 ATOMS = np.array([-1.0, 0.0, 2.0])
@@ -289,3 +292,13 @@ def test_a_law_with_jumps_is_no_continuous_part():
     discrete = DiscreteLaw([0.0], np.ones((N_ROWS, 1)))
     with pytest.raises(TypeError, match="without jumps, got DiscreteLaw"):
         MixedLaw(ATOMS, np.zeros((N_ROWS, 3)), discrete, WIDTHS)
+
+
+def test_mode_is_not_an_atom_of_less_density_that_stands_there():
+    smooth = PredictiveDistribution.from_scipy(norm(3.0, [1.0, 1.0])).law
+    law = MixedLaw(np.array([3.0]), np.array([[1e-3], [0.5]]), smooth, np.ones(1))
+    mode = law.mode()
+    assert_allclose(mode, 3.0, rtol=0.0, atol=1e-6)
+    # At the atom itself the density is its mass over its width.
+    assert_allclose(law.logpdf(mode[:, None])[0], np.log(0.999) + norm.logpdf(0.0))
+    assert_allclose(law.logpdf(mode[:, None])[1], np.log(0.5))
