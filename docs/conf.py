@@ -19,17 +19,18 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 # The docstrings give the types, with shapes.
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+_FROM_SKLEARN = ("get_metadata_routing", "set_output")
 
 
-def skip_metadata_requests(
+def skip_what_sklearn_adds(
     app: object, what: str, name: str, obj: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out the methods for metadata that scikit-learn adds to estimators."""
+    """Leave out the methods that scikit-learn adds to estimators; its pages have them."""
     del app, what, obj, skip, options
     is_request = name.startswith("set_") and name.endswith("_request")
-    return True if is_request or name == "get_metadata_routing" else None
+    return True if is_request or name in _FROM_SKLEARN else None
 
 
 def setup(app: object) -> None:
     """Connect the hook."""
-    app.connect("autodoc-skip-member", skip_metadata_requests)  # type: ignore[attr-defined]
+    app.connect("autodoc-skip-member", skip_what_sklearn_adds)  # type: ignore[attr-defined]
