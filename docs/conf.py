@@ -25,7 +25,7 @@ _FROM_SKLEARN = ("get_metadata_routing", "set_output")
 def skip_what_sklearn_adds(
     app: object, what: str, name: str, obj: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out the methods that scikit-learn adds to estimators; its pages have them."""
+    """Leave out the methods that scikit-learn adds, which are in its own manual."""
     del app, what, obj, skip, options
     is_request = name.startswith("set_") and name.endswith("_request")
     return True if is_request or name in _FROM_SKLEARN else None
