@@ -50,7 +50,9 @@ _BASES = (
     "sklearn._loss.loss.BaseLoss sklearn._loss.link.BaseLink "
     "sklearn._loss.link.Interval sklearn.compose.make_column_selector "
     "sklearn.metrics._scorer._BaseScorer sklearn.metrics._scorer._MultimetricScorer "
-    "sklearn.metrics._scorer._PassthroughScorer"
+    "sklearn.metrics._scorer._PassthroughScorer "
+    "sklearn.utils._metadata_requests.MetadataRequest "
+    "sklearn.utils._metadata_requests.MethodMetadataRequest"
 )
 # Public functions of these turn numbers into numbers: searches and selections of
 # columns hold them.

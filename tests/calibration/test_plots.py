@@ -123,7 +123,7 @@ class TestReliability:
 
     def test_labels_without_probabilities_and_the_reverse(self, forecasts):
         y_true, y_prob = forecasts
-        with pytest.raises(TypeError, match="`y_prob` must be given with labels, got"):
+        with pytest.raises(TypeError, match="or labels beside `y_prob`, got ndarray"):
             plot_reliability(y_true)
         with pytest.raises(
             ValueError, match="`y_prob` holds only 0 and 1: are the two"
