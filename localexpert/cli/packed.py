@@ -19,8 +19,10 @@ MOST_BYTES = 4 * 2**30
 
 # Bytes that are unpacked at once.
 _PART = 2**20
+# Each library says of damage in its own way; zip files ask for passwords and methods of
+# packing by a RuntimeError.
 _DAMAGE = (
-    *(OSError, EOFError, ValueError, RuntimeError, NotImplementedError),
+    *(OSError, EOFError, ValueError, RuntimeError),
     *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
 )
 # How files begin, what they are called, and how what is in them is opened.

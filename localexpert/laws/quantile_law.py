@@ -15,7 +15,7 @@ from calibration.typing import Float64Array
 from localexpert._kernels.quantile_curve import curve_scores, curve_values
 from localexpert._validation import check_array, check_bounds, check_increasing
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
-from localexpert.laws.law import freeze_fields
+from localexpert.laws.law import for_kernels, freeze_fields
 from localexpert.laws.scanned import ScannedLaw
 
 _Curves: TypeAlias = tuple[
@@ -183,20 +183,20 @@ class QuantileLaw(ScannedLaw):
 
     def _curve(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return Q and log Q' at scores (n, k)."""
-        return curve_values(*self._fixed, _fix(scores))
+        return curve_values(*self._fixed, for_kernels(scores))
 
     def _scores(self, y: Float64Array) -> Float64Array:
         """Return Phi^-1(F(y)), y (n, k)."""
-        return curve_scores(*self._fixed, _fix(y))
+        return curve_scores(*self._fixed, for_kernels(y))
 
     @cached_property
     def _fixed(self) -> _Curves:
         return (
-            _fix(self.knots),
-            _fix(self.values),
-            _fix(self.slopes),
-            _fix(self.tails),
-            _fix(np.array(self.bounds)),
+            for_kernels(self.knots),
+            for_kernels(self.values),
+            for_kernels(self.slopes),
+            for_kernels(self.tails),
+            for_kernels(np.array(self.bounds)),
         )
 
     def cdf(self, y: Float64Array) -> Float64Array:
@@ -309,13 +309,6 @@ class QuantileLaw(ScannedLaw):
 
 def _normal_density(z: Float64Array) -> Float64Array:
     return np.asarray(np.exp(-0.5 * z**2 - _LOG_SQRT_TWO_PI))
-
-
-def _fix(values: Float64Array) -> Float64Array:
-    """Return values as kernels are compiled for: contiguous, not to be written to."""
-    fixed = np.ascontiguousarray(values).view()
-    fixed.setflags(write=False)
-    return fixed
 
 
 def _check_curves(

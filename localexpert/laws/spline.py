@@ -36,7 +36,7 @@ from localexpert._validation import (
 )
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
-from localexpert.laws.law import Law
+from localexpert.laws.law import Law, for_kernels
 from localexpert.laws.scanned import densest_regions
 
 # Nodes of a panel, and the widest panel in t.
@@ -186,7 +186,9 @@ class SplineLaw(Law):
             Where the mesh begins and ends.
         """
         law = self.base.curve, self.rows, self.panels
-        mesh, ends = spline_mesh(*law, _fix(cuts), _fix(kinks), with_density)
+        mesh, ends = spline_mesh(
+            *law, for_kernels(cuts), for_kernels(kinks), with_density
+        )
         return mesh, ends
 
     def take(self, rows: slice | NDArray[Any]) -> SplineLaw:
@@ -195,16 +197,16 @@ class SplineLaw(Law):
         return SplineLaw(*frame, *curves, self.base, self.bounds)
 
     def cdf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, _fix(y), False)
+        return spline_cdf(self.base.curve, self.rows, for_kernels(y), False)
 
     def sf(self, y: Float64Array) -> Float64Array:
-        return spline_cdf(self.base.curve, self.rows, _fix(y), True)
+        return spline_cdf(self.base.curve, self.rows, for_kernels(y), True)
 
     def logpdf(self, y: Float64Array) -> Float64Array:
-        return spline_logpdf(self.base.curve, self.rows, _fix(y))
+        return spline_logpdf(self.base.curve, self.rows, for_kernels(y))
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
-        return spline_quantiles(self.base.curve, self.rows, _fix(scores))
+        return spline_quantiles(self.base.curve, self.rows, for_kernels(scores))
 
     def crps(self, y: Float64Array) -> Float64Array:
         return np.asarray(self._integrals(y)[0])
@@ -216,7 +218,7 @@ class SplineLaw(Law):
     def _integrals(self, y: Float64Array) -> Float64Array:
         """Return CRPS and both partial means, (3, n, k)."""
         law = self.base.curve, self.rows, self.panels
-        return spline_crps(*law, _fix(y))
+        return spline_crps(*law, for_kernels(y))
 
     def moments(self) -> Float64Array:
         return spline_moments(self.base.curve, self.rows, self.panels)
@@ -249,13 +251,6 @@ class SplineLaw(Law):
             for end, part in zip(outer, scan, strict=True)
         )
         return densest_regions(y, log_density, cdf, coverage)
-
-
-def _fix(values: Float64Array) -> Float64Array:
-    """Return values as kernels are compiled for: contiguous, not to be written to."""
-    fixed = np.ascontiguousarray(values).view()
-    fixed.setflags(write=False)
-    return fixed
 
 
 def _check_curves(
