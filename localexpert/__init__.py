@@ -33,6 +33,14 @@ from localexpert.explain import (
     permutation_importance,
     plot_explanation,
 )
+from localexpert.forecasters.roads import (
+    CellRoad,
+    DiscreteRoad,
+    FrameRoad,
+    GridRoad,
+    Road,
+    Transformed,
+)
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.quantile_law import QuantileLaw
@@ -74,14 +82,18 @@ from localexpert.storage import load
 
 __all__ = [
     "BaseCDF",
+    "CellRoad",
     "ConformalRecalibration",
     "DiscreteLaw",
+    "DiscreteRoad",
     "DistributionAdapter",
     "DistributionEnsemble",
     "DistributionScorer",
     "ExpertCalibration",
     "ExpertReport",
     "Explanation",
+    "FrameRoad",
+    "GridRoad",
     "IndependentExperts",
     "JointForest",
     "JointXGBoost",
@@ -96,10 +108,12 @@ __all__ = [
     "QuantileLaw",
     "RawSpline",
     "RecalibratedLaw",
+    "Road",
     "ScipyLaw",
     "SharedBoosting",
     "SplineLaw",
     "Stacker",
+    "Transformed",
     "concatenate",
     "cross_val_predict_dist",
     "crps_score",

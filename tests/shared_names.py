@@ -284,7 +284,7 @@ SHARED: dict[str, set[str]] = {
         "open_same",
     },
     "localexpert.distribution.target_transform": {"untransform_target"},
-    "localexpert.ensemble.learned": {"LearnedPool"},
+    "localexpert.pooling.learned": {"LearnedPool"},
     "localexpert.ensemble.members": {
         "OutOfFold",
         "check_members",
@@ -295,7 +295,7 @@ SHARED: dict[str, set[str]] = {
         "seeded_clones",
         "standard_members",
     },
-    "localexpert.ensemble.weights": {"ProbitScores", "crps_matrices", "linear_weights"},
+    "localexpert.pooling.weights": {"PoolScores", "crps_matrices", "linear_weights"},
     "localexpert.experts.base": {"Experts"},
     "localexpert.experts.calibrated_experts": {"CalibratedExperts"},
     "localexpert.experts.calibration": {"CalibrationReport", "check_calibrator"},

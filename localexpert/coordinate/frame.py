@@ -39,6 +39,8 @@ class Frame:
         The kind taken.
     losses_ : dict of str to float
         By kind, the CRPS that "auto" compared; empty for a given kind.
+    loss_ : float
+        That of the kind taken.
     origin_, unit_ : float
         Experts are told the centre as (m(x) - origin) / unit.
     shrinkage_ : float
@@ -101,6 +103,11 @@ class Frame:
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
         self.oof_center_, self.oof_scale_ = known[self.kind_]
+        if self.losses_:
+            self.loss_ = self.losses_[str(self.kind_)]
+        else:
+            m, s = known[self.kind_]
+            self.loss_ = _marginal_crps((y - m) / s, s, w)
         self.oof_coordinate_ = (sample.y - self.oof_center_) / self.oof_scale_
         return self
 

@@ -134,7 +134,8 @@ class BaseCDF:
         tail_share : float
             Share of the weight that each tail takes, in [0.001, 0.3].
         max_shape : float
-            Greatest shape of a tail, in [0, 1]; 0.2 keeps four moments finite.
+            Greatest shape of a tail, in [-0.3, 1]; 0.2 keeps four moments finite, and
+            one below 0 those of exp(r) too.
 
         Returns
         -------
@@ -154,7 +155,7 @@ class BaseCDF:
         curve's (log-normal, spread 0.02), so few values give an exponential tail.
         """
         tail_share = check_number(tail_share, "tail_share", 0.001, 0.3)
-        max_shape = check_number(max_shape, "max_shape", 0.0, 1.0)
+        max_shape = check_number(max_shape, "max_shape", -0.3, 1.0)
         values, weight = distinct_values(r, sample_weight)
         levels = -ndtri(tail_share) * np.linspace(-1.0, 1.0, _N_LEVELS)
         # The tails alone are told how far out the farthest values are.

@@ -113,8 +113,9 @@ def fit_tail(
 
     `scale` is the curve's, the centre of the prior; without any excess it is kept.
     """
+    start = min(0.0, max_shape)
     if len(excess) == 0:
-        return scale, 0.0
+        return scale, start
     v, weight = _condense(excess / scale, weight)
     n = weight.sum()
 
@@ -131,7 +132,7 @@ def fit_tail(
 
     found = minimize(
         loss,
-        np.zeros(2),
+        np.array([0.0, start]),
         method="L-BFGS-B",
         bounds=[(-5.0, 5.0), (_LEAST_SHAPE, max_shape)],
     )

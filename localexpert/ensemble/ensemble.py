@@ -25,7 +25,6 @@ from localexpert.data.ordinary import ordinary_range
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
-from localexpert.ensemble.learned import LearnedPool
 from localexpert.ensemble.members import (
     OutOfFold,
     check_members,
@@ -35,9 +34,10 @@ from localexpert.ensemble.members import (
     named_members,
     seeded_clones,
 )
-from localexpert.ensemble.weights import crps_matrices
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, can_pool_scores
+from localexpert.pooling.learned import LearnedPool
+from localexpert.pooling.weights import crps_matrices
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor

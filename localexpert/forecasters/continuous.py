@@ -13,6 +13,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -43,6 +44,8 @@ class ContinuousForecaster:
     builders : sequence of CurveBuilder
         The one with the least out-of-fold CRPS is taken.
     bounds : (float, float)
+    max_shape : float
+        Of the tails of the marginal, see `BaseCDF.fit`.
     random_state : int
     """
 
@@ -52,6 +55,7 @@ class ContinuousForecaster:
     experts: CalibratedExperts
     builders: Sequence[CurveBuilder]
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    max_shape: float = 0.2
     random_state: int = 0
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
@@ -67,9 +71,21 @@ class ContinuousForecaster:
         -------
         self
         """
-        progress = current_progress()
-        with progress.stage("frame"):
+        self.begin(sample)
+        return self.finish(sample)
+
+    def begin(self, sample: Sample) -> float:
+        """Fit the frame, and return the loss of the marginal carried to its rows.
+
+        On y itself that is the loss of no forecast at all, which says nothing.
+        """
+        with current_progress().stage("frame"):
             self.frame.fit(sample)
+        return 0.0 if self.frame.kind_ is None else self.frame.loss_
+
+    def finish(self, sample: Sample) -> ContinuousForecaster:
+        """Fit the other stages, on the rows of `begin`."""
+        progress = current_progress()
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
             r, self.n_thresholds, self.thresholds, sample.weight
@@ -78,7 +94,7 @@ class ContinuousForecaster:
         self.experts.fit(located, self.thresholds_, scale)
         # The marginal of r is the axis on which forecasts are drawn: where experts have
         # nothing to say a forecast is the marginal itself, a straight line there.
-        self.base_ = BaseCDF.fit(r, sample.weight)
+        self.base_ = BaseCDF.fit(r, sample.weight, max_shape=self.max_shape)
         self.n_ = float(sample.weight.sum())
         with progress.stage("spline"):
             self._choose_builder(sample.tame().y, sample.weight)
@@ -104,6 +120,27 @@ class ContinuousForecaster:
         SplineLaw
         """
         return self._law(*self._place(table), self.builder_)
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> SplineLaw:
+        """Return laws that miss y of some training rows as those of new rows will.
+
+        Their centres are nearer to y, and their scales less, by the factor that the
+        frame expects of the mean of the folds' models.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (m,)
+        y : ndarray of shape (m,)
+
+        Returns
+        -------
+        SplineLaw
+        """
+        law = self.oof_law_.take(rows)
+        nearer = self.frame.shrinkage_
+        center = y + nearer * (law.center - y)
+        curves = law.knots, law.values, law.slopes
+        return SplineLaw(center, nearer * law.scale, *curves, law.base, law.bounds)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.

@@ -10,6 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
 from localexpert.data.counts import count_values
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -53,6 +54,20 @@ class DiscreteForecaster:
         self.n_ = float(sample.weight.sum())
         self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
+
+    def begin(self, sample: Sample) -> float:
+        """Learn nothing yet; nothing less than all experts tells how good they are."""
+        del sample
+        return 0.0
+
+    def finish(self, sample: Sample) -> DiscreteForecaster:
+        """Fit all there is."""
+        return self.fit(sample)
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> DiscreteLaw:
+        """Return the out-of-fold laws of some rows: averaging gains little here."""
+        del y
+        return self.oof_law_.take(rows)
 
     @property
     def tasks_(self) -> TaskRecord:

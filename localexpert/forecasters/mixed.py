@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.laws.append_laws import append_laws
+from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
-from localexpert.laws.spline import SplineLaw
 from localexpert.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
@@ -34,13 +36,13 @@ class MixedForecaster:
     atoms : ndarray of shape (A,)
     choice : DiscreteForecaster
         Unfitted, of the atom's number.
-    continuous : ContinuousForecaster
-        Unfitted, of the rest.
+    continuous : Forecaster
+        Unfitted, of the rest: laws without jumps.
     """
 
     atoms: Float64Array
     choice: DiscreteForecaster
-    continuous: ContinuousForecaster
+    continuous: Forecaster
 
     def fit(self, sample: Sample) -> MixedForecaster:
         """Fit both parts; out-of-fold laws are honest in both.
@@ -62,7 +64,9 @@ class MixedForecaster:
         rest = number == 0.0
         rows = np.flatnonzero(rest)
         with progress.stage("rest"):
-            self.continuous.fit(sample.take(rows))
+            part = sample.take(rows)
+            self.continuous.begin(part)
+            self.continuous.finish(part)
         # An atom has no density; the log score gives its probability a cell's width.
         held = rows[sample.weight[rows] > 0.0]
         low, high = np.quantile(
@@ -72,9 +76,24 @@ class MixedForecaster:
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
         # Rows at an atom had no part in the smooth models: these are honest for them.
         laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
-        smooth = _interleave(self.continuous.oof_law_, laws, rest)
+        order = np.argsort(np.concatenate([rows, np.flatnonzero(~rest)]))
+        smooth = append_laws([self.continuous.oof_law_, laws]).take(order)
         self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
         return self
+
+    def begin(self, sample: Sample) -> float:
+        """Learn nothing yet: both parts tell how good they are when they are fitted."""
+        del sample
+        return 0.0
+
+    def finish(self, sample: Sample) -> MixedForecaster:
+        """Fit all there is."""
+        return self.fit(sample)
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
+        """Return the out-of-fold laws of some rows."""
+        del y
+        return self.oof_law_.take(rows)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -121,24 +140,5 @@ class MixedForecaster:
             **self.continuous.choices(),
         }
 
-    def _law(self, choices: Float64Array, smooth: SplineLaw) -> MixedLaw:
+    def _law(self, choices: Float64Array, smooth: Law) -> MixedLaw:
         return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
-
-
-def _interleave(first: SplineLaw, second: SplineLaw, is_first: Any) -> SplineLaw:
-    """Join two sets of rows with the same knots in their original order."""
-
-    def join(a: Float64Array, b: Float64Array) -> Float64Array:
-        out = np.empty((len(is_first), *a.shape[1:]))
-        out[is_first], out[~is_first] = a, b
-        return out
-
-    return SplineLaw(
-        join(first.center, second.center),
-        join(first.scale, second.scale),
-        first.knots,
-        join(first.values, second.values),
-        join(first.slopes, second.slopes),
-        first.base,
-        first.bounds,
-    )

@@ -1,56 +1,28 @@
-"""`Plan`: which road a target takes, and with which stages."""
+"""`Plan`: which roads compete for a target."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
-from localexpert.data.table import Table
-from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import find_atoms, is_discrete
-from localexpert.forecasters.continuous import ContinuousForecaster
-from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
+from localexpert.forecasters.forecaster import Forecaster
 from localexpert.forecasters.mixed import MixedForecaster
+from localexpert.forecasters.pooled import PooledForecaster
+from localexpert.forecasters.roads import DiscreteRoad, Road
 from localexpert.forecasters.settings import Settings
-from localexpert.laws.law import Law
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
-
-
-class Forecaster(Protocol):
-    """A road from rows to laws."""
-
-    @property
-    def oof_law_(self) -> Law:
-        """Honest laws of the training rows."""
-        ...
-
-    @property
-    def tasks_(self) -> TaskRecord:
-        """What the experts said out of fold."""
-        ...
-
-    def fit(self, sample: Sample) -> Any:
-        """Fit every stage."""
-        ...
-
-    def law(self, table: Table) -> Law:
-        """Return the laws of new rows."""
-        ...
-
-    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say of new rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +32,7 @@ class Plan:
     Few distinct values, most of them repeated (`is_discrete`): probabilities per
     value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest;
     or all is discrete, if less than 10 values are left for that. Given `thresholds` or
-    a smooth target: the smooth road alone.
+    a smooth target: smooth roads alone.
 
     Parameters
     ----------
@@ -74,7 +46,7 @@ class Plan:
 
     @classmethod
     def of(cls, settings: Settings, sample: Sample) -> Plan:
-        """Look at the target, and choose its road."""
+        """Look at the target, and choose the roads that compete for it."""
         present = sample.weight > 0.0
         held, weight = sample.y[present], sample.weight[present]
         n = len(held)
@@ -86,34 +58,32 @@ class Plan:
             raise ValueError(msg)
         placed = settings.places_thresholds
         atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
-        rest = np.unique(held[~np.isin(held, atoms)])
-        few = len(atoms) > 0 and len(rest) < _LEAST_REST
+        smooth = held[~np.isin(held, atoms)]
+        few = len(atoms) > 0 and len(np.unique(smooth)) < _LEAST_REST
         if few or (placed and is_discrete(held, sample_weight=weight)):
-            choice = DiscreteForecaster(_experts(settings, n), settings.bounds)
-            return cls("discrete", choice)
+            roads = discrete_roads(settings, held)
+            return cls("discrete", _compete(roads, settings, n))
         _check_told_apart(held, weight)
-        smooth = ContinuousForecaster(
-            frame=settings.make_frame(),
-            thresholds=settings.thresholds,
-            n_thresholds=settings.n_thresholds,
-            experts=_experts(settings, n),
-            builders=settings.make_builders(),
-            bounds=settings.bounds,
-            random_state=settings.seed,
-        )
+        road = _compete(smooth_roads(settings, smooth), settings, n)
         if len(atoms) == 0:
-            return cls("continuous", smooth)
+            return cls("continuous", road)
         # Numbers of atoms, not values: there are no others.
-        choice = DiscreteForecaster(_experts(settings, n), (0.0, float(len(atoms))))
-        return cls("mixed", MixedForecaster(atoms, choice, smooth))
+        numbered = replace(settings, bounds=(0.0, float(len(atoms))))
+        strategy = settings.strategy if settings.single else "auto"
+        choice = DiscreteRoad(strategy).forecaster(numbered, n)
+        return cls("mixed", MixedForecaster(atoms, choice, road))
 
     def report(self, forecaster: Any) -> FitReport:
         """Return what the fitted forecaster chose."""
         return FitReport(self.target, forecaster.choices())
 
 
-def _experts(settings: Settings, n: int) -> CalibratedExperts:
-    return CalibratedExperts(settings.members(n), settings.make_calibration())
+def _compete(roads: dict[str, Road], settings: Settings, n: int) -> Forecaster:
+    """Return the unfitted road, or the pool of several."""
+    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
+    if len(made) == 1:
+        return next(iter(made.values()))
+    return PooledForecaster(made, settings.seed)
 
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -36,10 +36,17 @@ Bounds: TypeAlias = tuple[float, float]
 
 _FRAMES = ("auto", "standardize", "center")
 _STRATEGIES = ("auto", "shared", "joint", "independent")
+# What a road is left to choose.
+_USUAL = {
+    "frame": "auto",
+    "strategy": "auto",
+    "thresholds": "quantile",
+    "n_thresholds": 25,
+}
 # Curvature weights to choose from: none to nearly a straight line.
 _SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
 # Above this many rows the forest of "auto" costs more time than it gains score.
-_MOST_ROWS_FOR_FOREST = 200_000
+MOST_ROWS_FOR_FOREST = 200_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,11 @@ class Settings:
     n_jobs : int or None
     seed : int
         Of every stage of the fit.
+    roads : "auto", Road or list of Road
+    single : bool
+        Whether the parameters describe one road.
+    max_shape : float
+        Greatest shape of the tails of marginals.
     """
 
     expert: Any
@@ -78,6 +90,9 @@ class Settings:
     out_of_bag: bool
     n_jobs: int | None
     seed: int
+    roads: Any = "auto"
+    single: bool = False
+    max_shape: float = 0.2
 
     @classmethod
     def check(
@@ -100,6 +115,22 @@ class Settings:
             out_of_bag=out_of_bag,
             n_jobs=model.n_jobs,
             seed=seed,
+            roads=model.roads,
+            single=bool(_named_parts(model)),
+        )
+
+    def with_road(self, **parts: Any) -> Settings:
+        """Return the settings with what a road names, checked."""
+        thresholds = _check_thresholds(parts.get("thresholds", self.thresholds))
+        n_thresholds = parts.get("n_thresholds", self.n_thresholds)
+        return replace(
+            self,
+            thresholds=thresholds,
+            n_thresholds=check_integer(n_thresholds, "n_thresholds", 1),
+            frame=_check_frame(
+                parts.get("frame", self.frame), named=isinstance(thresholds, str)
+            ),
+            strategy=_check_strategy(parts.get("strategy", self.strategy), self.expert),
         )
 
     @property
@@ -122,7 +153,7 @@ class Settings:
         }
         if self.strategy != "auto":
             return {self.strategy: both[self.strategy]}
-        return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
+        return both if n <= MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
 
     def make_frame(self) -> Frame:
         """Return the unfitted frame."""
@@ -145,6 +176,17 @@ class Settings:
         if isinstance(self.smoothing, str):
             return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
         return [ProbitSpline(float(self.smoothing))]
+
+
+def _named_parts(model: Any) -> list[str]:
+    """Return the parameters by which a user asked for one road."""
+    parts = ("frame", "strategy", "thresholds", "n_thresholds")
+    named = []
+    for part in parts:
+        given, usual = getattr(model, part), _USUAL[part]
+        if not (isinstance(given, type(usual)) and given == usual):
+            named.append(part)
+    return named + ["expert"] * (model.expert is not None)
 
 
 def _check_thresholds(thresholds: Any) -> str | Float64Array:
@@ -213,6 +255,9 @@ def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
     """Return least and greatest possible y, which hold all of them."""
     if bounds is None:
         return -np.inf, np.inf
+    if isinstance(bounds, str):
+        check_choice(bounds, "bounds", ("auto",))
+        return (0.0 if y.min() >= 0.0 else -np.inf), np.inf
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from localexpert.laws.join_laws import jump_values, parts_of
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.near_values import nearest_places
+from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.laws.scipy_law import ScipyLaw
+from localexpert.laws.spline import SplineLaw
+from localexpert.laws.transformed import TransformedLaw
 
 
 def append_laws(laws: Sequence[Law]) -> Law:
@@ -38,19 +42,85 @@ def append_laws(laws: Sequence[Law]) -> Law:
         return held[0]
     if any(law.has_jumps for law in held):
         return _append_jumps(held)
-    first = held[0]
-    if isinstance(first, QuantileLaw) and all(first.is_like(law) for law in held):
-        values, slopes, tails = (
-            np.concatenate([getattr(law, name) for law in held])
-            for name in ("values", "slopes", "tails")
-        )
-        return QuantileLaw(first.knots, values, slopes, tails, first.bounds)
-    if isinstance(first, ScipyLaw) and all(first.is_like(law) for law in held):
-        rows = [law.parameters for law in held if isinstance(law, ScipyLaw)]
-        return ScipyLaw(first.family, np.concatenate(rows))
+    joined = _join(held[0], held)
+    if joined is not None:
+        return joined
     sizes = [len(law) for law in held]
     part = np.repeat(np.arange(len(held)), sizes)
     return AppendedLaw(held, part, np.concatenate([np.arange(size) for size in sizes]))
+
+
+@singledispatch
+def _join(first: Law, laws: Sequence[Law]) -> Law | None:
+    """Return the rows of laws as one of the first's class; None where that cannot be."""
+    del first, laws
+    return None
+
+
+@_join.register
+def _(first: QuantileLaw, laws: Sequence[Law]) -> Law | None:
+    if not all(first.is_like(law) for law in laws):
+        return None
+    fields = _stack(laws, "values", "slopes", "tails")
+    return QuantileLaw(first.knots, *fields, first.bounds)
+
+
+@_join.register
+def _(first: ScipyLaw, laws: Sequence[Law]) -> Law | None:
+    if not all(first.is_like(law) for law in laws):
+        return None
+    return ScipyLaw(first.family, *_stack(laws, "parameters"))
+
+
+@_join.register
+def _(first: SplineLaw, laws: Sequence[Law]) -> Law | None:
+    alike = all(
+        isinstance(law, SplineLaw)
+        and law.base is first.base
+        and law.bounds == first.bounds
+        and np.array_equal(law.knots, first.knots)
+        for law in laws
+    )
+    if not alike:
+        return None
+    center, scale, values, slopes = _stack(laws, "center", "scale", "values", "slopes")
+    return SplineLaw(
+        center, scale, first.knots, values, slopes, first.base, first.bounds
+    )
+
+
+@_join.register
+def _(first: TransformedLaw, laws: Sequence[Law]) -> Law | None:
+    same = [
+        law.law
+        for law in laws
+        if isinstance(law, TransformedLaw) and law.values is first.values
+    ]
+    if len(same) < len(laws):
+        return None
+    return TransformedLaw(append_laws(same), first.values)
+
+
+@_join.register
+def _(first: PooledLaw, laws: Sequence[Law]) -> Law | None:
+    same = [
+        law
+        for law in laws
+        if isinstance(law, PooledLaw)
+        and (law.kind, law.scores, len(law.members))
+        == (first.kind, None, len(first.members))
+    ]
+    if len(same) < len(laws):
+        return None
+    members = zip(*(law.members for law in same), strict=True)
+    return PooledLaw(
+        [append_laws(rows) for rows in members], *_stack(same, "w"), first.kind
+    )
+
+
+def _stack(laws: Sequence[Law], *names: str) -> list[Float64Array]:
+    """Return fields of the laws, their rows one after another."""
+    return [np.concatenate([getattr(law, name) for law in laws]) for name in names]
 
 
 def _append_jumps(laws: Sequence[Law]) -> DiscreteLaw | MixedLaw:

@@ -189,6 +189,23 @@ class QuantileLaw(ScannedLaw):
         """Return Phi^-1(F(y)), y (n, k)."""
         return curve_scores(*self._fixed, for_kernels(y))
 
+    def scores_and_rates(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return z = Phi^-1(F(y)) and dz/dy, which is 0 where z is infinite.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n, k)
+
+        Returns
+        -------
+        z, rates : ndarrays of shape (n, k)
+        """
+        z = self._scores(y)
+        inside = np.isfinite(z)
+        log_slopes = self._curve(np.where(inside, z, 0.0))[1]
+        with np.errstate(over="ignore"):
+            return z, np.where(inside, np.exp(-log_slopes), 0.0)
+
     @cached_property
     def _fixed(self) -> _Curves:
         return (

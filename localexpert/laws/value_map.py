@@ -133,6 +133,34 @@ class ValueMap:
         return best
 
 
+@dataclass(frozen=True)
+class LogOf:
+    """The function log(y + shift)."""
+
+    shift: float = 0.0
+
+    def __call__(self, y: Float64Array) -> Float64Array:
+        """Return log(y + shift)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(y + self.shift))
+
+
+@dataclass(frozen=True)
+class ExpLess:
+    """The inverse of `LogOf`, exp(z) - shift."""
+
+    shift: float = 0.0
+
+    def __call__(self, z: Float64Array) -> Float64Array:
+        """Return exp(z) - shift."""
+        return np.asarray(np.exp(z) - self.shift)
+
+    @property
+    def derivative(self) -> ExpLess:
+        """The function exp(z)."""
+        return ExpLess()
+
+
 def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Array:
     """Return func(x), which must be numbers of the shape of x."""
     try:

@@ -26,9 +26,11 @@ from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
+from localexpert.forecasters.competitors import check_roads
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.plan import Forecaster, Plan
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
 from localexpert.laws.near_values import merge_near_values
@@ -78,8 +80,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
         or by a fifth of the rows kept from everything else, with that of
         `ConformalRecalibration`.
-    bounds : (float, float), optional
-        Least and greatest possible y.
+    roads : "auto", Road or list of Road
+        Ways to the distributions, which are tried, and pooled by what they say out of
+        fold. "auto": a frame's, a fine grid on y, of a skewed positive target also
+        the logarithm's; of a discrete one values and cells. Where `expert`, `frame`,
+        `strategy`, `thresholds` or `n_thresholds` are given they describe one road.
+    bounds : "auto", (float, float) or None
+        Least and greatest possible y; "auto" is (0, inf) where no y is negative.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
         "auto" keeps the mean where stacking does not help.
@@ -161,7 +168,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         cv: Any = "auto",
         smoothing: float | Literal["auto", "pchip", "smoothing_spline"] = "auto",
         recalibrate: Any = None,
-        bounds: tuple[float, float] | None = None,
+        roads: Any = "auto",
+        bounds: tuple[float, float] | Literal["auto"] | None = "auto",
         stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -177,6 +185,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.cv = cv
         self.smoothing = smoothing
         self.recalibrate = recalibrate
+        self.roads = roads
         self.bounds = bounds
         self.stacker = stacker
         self.n_jobs = n_jobs
@@ -262,6 +271,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         # Rows of the user's own folds may depend on each other within a fold.
         own_folds = groups is not None or not isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=not own_folds, seed=seed)
+        check_roads(settings)
         recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration
 
@@ -269,7 +279,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         """Fit every stage of the road, and return what it says out of fold."""
         plan = Plan.of(settings, sample)
         forecaster = plan.forecaster
-        forecaster.fit(sample)
+        forecaster.begin(sample)
+        forecaster.finish(sample)
         self.forecaster_ = forecaster
         self.report_ = plan.report(forecaster)
         self.meta_features_ = MetaFeatures.place(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
@@ -10,13 +11,15 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
-from localexpert.laws.join_laws import jump_values, smooth_parts
+from localexpert.laws.join_laws import PoolKind, jump_values, smooth_parts
 from localexpert.laws.law import Law
 from localexpert.laws.quantile_mesh import Mesh, levels_of
 from localexpert.laws.score_map import clip_scores, scores_of
 
 # Rows whose meshes are in memory at a time.
 _ROWS = 512
+# Normal scores of the quantiles between which a coarse mesh lies.
+_COARSE = np.linspace(-4.0, 4.0, 41)
 # A touch of the identity, so that equal members have a solution: equal weights.
 _TOUCH = 1e-10
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
@@ -77,24 +80,78 @@ def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
     return simplex_least_squares(matrix / size + (ridge * m + _TOUCH) * np.eye(m))
 
 
-class ProbitScores:
-    """What the CRPS of probit pools with any weights is computed from.
+class PoolScores:
+    """What the members say along a mesh in y of each row: the CRPS of pools is a sum.
 
-    Parameters
+    Attributes
     ----------
-    laws : sequence of M laws
-        Of n rows each.
-    y : ndarray of shape (n,)
+    scores : ndarray of shape (M, n, m)
+        Normal scores of the members' CDFs.
+    dy : ndarray of shape (n, m)
+        Weights of the mesh.
+    above : ndarray of shape (n, m)
+        Whether a point is at or above the row's y.
     """
 
-    def __init__(self, laws: Sequence[Law], y: Float64Array):
+    def __init__(self, scores: Float64Array, dy: Float64Array, above: Any):
+        self.scores, self.dy, self.above = scores, dy, above
+
+    @classmethod
+    def fine(cls, laws: Sequence[Law], y: Float64Array) -> Self:
+        """Return those on a mesh that integrates to 1e-5 or better.
+
+        Parameters
+        ----------
+        laws : sequence of M laws
+            Of n rows each.
+        y : ndarray of shape (n,)
+        """
         parts = []
         for rows, mesh, part in _meshes(laws, y):
             z = [clip_scores(scores_of(*levels_of(law, mesh.y))) for law in part]
             parts.append((np.stack(z), mesh.dy, mesh.y >= y[rows, None]))
-        self.scores = np.concatenate([part[0] for part in parts], axis=1)
-        self.dy = np.concatenate([part[1] for part in parts])
-        self.above = np.concatenate([part[2] for part in parts])
+        return cls(
+            np.concatenate([part[0] for part in parts], axis=1),
+            np.concatenate([part[1] for part in parts]),
+            np.concatenate([part[2] for part in parts]),
+        )
+
+    @classmethod
+    def coarse(cls, laws: Sequence[Law], y: Float64Array) -> Self:
+        """Return those between neighbouring quantiles of any member, and at y.
+
+        Right to about 1e-3, which is enough to choose by, for laws of any kind.
+
+        Parameters
+        ----------
+        laws : sequence of M laws
+            Of n rows each.
+        y : ndarray of shape (n,)
+        """
+        at = np.tile(_COARSE, (len(y), 1))
+        quantiles = [law.ppf_scores(at) for law in laws]
+        borders = np.sort(np.hstack([*quantiles, y[:, None]]), axis=1)
+        middle = 0.5 * borders[:, 1:] + 0.5 * borders[:, :-1]
+        z = [clip_scores(scores_of(*levels_of(law, middle))) for law in laws]
+        return cls(np.stack(z), np.diff(borders, axis=1), middle >= y[:, None])
+
+    def matrices(self) -> Float64Array:
+        """Return the quadratic forms of linear pools, see `crps_matrices`."""
+        miss = ndtr(self.scores) - self.above
+        return np.einsum("kng,lng,ng->nkl", miss, miss, self.dy, optimize=True)
+
+    def take(self, rows: Any) -> Self:
+        """Return those of some rows."""
+        return type(self)(self.scores[:, rows], self.dy[rows], self.above[rows])
+
+    def crps(self, weights: Float64Array, kind: PoolKind) -> Float64Array:
+        """Return the CRPS of the pool, (n,), with each row's weights (n, M)."""
+        shares = weights.T[:, :, None]
+        if kind == "linear":
+            p = (shares * ndtr(self.scores)).sum(axis=0)
+        else:
+            p = ndtr((shares * self.scores).sum(axis=0))
+        return np.asarray((self.dy * (p - self.above) ** 2).sum(axis=1))
 
     def loss(
         self, w: Float64Array, weight: Float64Array, ridge: float

@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold
-from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
+from localexpert.data.folds import Fold, Rows
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, pool_laws
+from localexpert.pooling.weights import PoolScores, crps_matrices, linear_weights
 from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.
@@ -34,6 +34,8 @@ class LearnedPool:
     Attributes
     ----------
     weights_ : ndarray of shape (M,)
+    fold_weights_ : ndarray of shape (n_folds, M)
+        Those that the other folds ask for.
     ridge_ : float
         The pull towards equal weights with the least held-out CRPS.
     oof_law_ : Law
@@ -61,7 +63,7 @@ class LearnedPool:
         folds: list[Fold],
         matrices: Float64Array | None = None,
     ) -> Self:
-        """Learn from laws that never saw their rows' y.
+        """Learn weights and recalibration from laws that never saw their rows' y.
 
         Parameters
         ----------
@@ -79,25 +81,83 @@ class LearnedPool:
         """
         if matrices is None:
             matrices = crps_matrices(laws, y)
-        weighted = weight[:, None, None] * matrices
-        sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
-        self.ridge_ = _choose_ridge(sums)
-        total = sums.sum(axis=0)
-        # What is left of the sum without a fold is the sum of the other folds.
-        w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
+        rows = self._rows_to_fit(weight)
+        scores = None
         if self.kind == "probit":
-            w = self._refine(w, laws, y, weight, folds)
-        self.weights_ = w[0]
-        own = np.empty((len(y), len(laws)))
-        for (_, test), fold_weights in zip(folds, w[1:], strict=True):
-            own[test] = fold_weights
-        law = pool_laws(laws, own, self.kind)
+            scores = PoolScores.fine([law.take(rows) for law in laws], y[rows])
+        self._learn(matrices, weight, folds, scores, rows)
+        law = self.pool_oof(laws, folds)
         if self.recalibration is not None:
             self.recalibration.fit(law, y, weight, folds)
             law = self.recalibration.apply_oof(law)
         self.oof_law_ = law
         self.loss_ = float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
         return self
+
+    def learn(
+        self, scores: PoolScores, weight: Float64Array, folds: list[Fold]
+    ) -> Self:
+        """Learn the weights alone, from what the laws say along meshes of n rows.
+
+        Parameters
+        ----------
+        scores : PoolScores
+        weight : ndarray of shape (n,)
+        folds : list of (train, test)
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows_to_fit(weight)
+        return self._learn(scores.matrices(), weight, folds, scores.take(rows), rows)
+
+    def _learn(
+        self,
+        matrices: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+        scores: PoolScores | None,
+        rows: Rows,
+    ) -> Self:
+        """Learn weights by all rows' matrices, those of a probit pool by some rows."""
+        weighted = weight[:, None, None] * matrices
+        sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
+        self.ridge_ = _choose_ridge(sums)
+        total = sums.sum(axis=0)
+        # What is left of the sum without a fold is the sum of the other folds.
+        w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
+        if self.kind == "probit" and scores is not None:
+            w = self._refine(w, scores, rows, weight, folds)
+        self.weights_, self.fold_weights_ = w[0], np.stack(w[1:])
+        return self
+
+    def _rows_to_fit(self, weight: Float64Array) -> Rows:
+        rng = np.random.default_rng(self.random_state)
+        return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_FIT])
+
+    def oof_weights(self, folds: list[Fold], n: int) -> Float64Array:
+        """Return the weights of each row that the other folds ask for, (n, M)."""
+        own = np.tile(self.weights_, (n, 1))
+        for (_, test), weights in zip(folds, self.fold_weights_, strict=True):
+            own[test] = weights
+        return own
+
+    def pool_oof(self, laws: Sequence[Law], folds: list[Fold]) -> Law:
+        """Return the pool in which each row has the weights of the other folds.
+
+        Parameters
+        ----------
+        laws : sequence of M laws
+            Of n rows each.
+        folds : list of (train, test)
+            In the order of those that weights were learned by.
+
+        Returns
+        -------
+        Law
+        """
+        return pool_laws(laws, self.oof_weights(folds, len(laws[0])), self.kind)
 
     def pool(self, laws: Sequence[Law]) -> Law:
         """Return the pool of the members' laws of new rows.
@@ -117,15 +177,12 @@ class LearnedPool:
     def _refine(
         self,
         w: list[Float64Array],
-        laws: Sequence[Law],
-        y: Float64Array,
+        scores: PoolScores,
+        rows: Rows,
         weight: Float64Array,
         folds: list[Fold],
     ) -> list[Float64Array]:
         """Return weights of the probit pool: of all rows, and without each fold."""
-        rng = np.random.default_rng(self.random_state)
-        rows = np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_FIT])
-        scores = ProbitScores([law.take(rows) for law in laws], y[rows])
         out = [scores.weights(weight[rows], w[0], self.ridge_)]
         for _, test in folds:
             rest = np.where(np.isin(rows, test), 0.0, weight[rows])

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
 from localexpert.curves.base_cdf import BaseCDF
-from localexpert.ensemble.weights import ProbitScores, crps_matrices, linear_weights
+from localexpert.pooling.weights import PoolScores, crps_matrices, linear_weights
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.join_laws import pool_laws
 
@@ -111,7 +111,7 @@ def test_no_difference_gives_equal_weights():
 @pytest.mark.parametrize("kind", ["smooth", "discrete"])
 def test_probit_loss_is_the_crps_of_the_pool(kind, request, y, rng):
     laws = request.getfixturevalue(kind)
-    scores = ProbitScores(laws, y)
+    scores = PoolScores.fine(laws, y)
     weight = rng.uniform(size=N)
     w = rng.dirichlet(np.ones(len(laws)))
     crps = pool_laws(laws, w, "probit").crps(y[:, None])[:, 0]
@@ -123,7 +123,7 @@ def test_probit_loss_is_the_crps_of_the_pool(kind, request, y, rng):
 
 
 def test_probit_weights_against_other_weights(smooth, y, rng):
-    scores, weight = ProbitScores(smooth, y), np.ones(N)
+    scores, weight = PoolScores.fine(smooth, y), np.ones(N)
     got = scores.weights(weight, np.full(4, 0.25))
     assert got.sum() == pytest.approx(1.0)
     assert got.min() >= 0.0

@@ -1,0 +1,114 @@
+"""A smooth road to a discrete target: its mass is collected around the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.data.counts import count_values
+from localexpert.data.folds import Rows
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.thresholds import cuts_between
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.support import Support
+from localexpert.laws import DiscreteLaw
+from localexpert.laws.law import Law
+
+
+@dataclass
+class CellForecaster:
+    """Fit smooth laws, and give each value the mass that is nearer to it than to others.
+
+    Where a target of many values is nearly a function of the features, a centre tells
+    more than a question for each value does.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+        Unfitted, of smooth laws.
+    bounds : (float, float)
+        Least and greatest value that is possible, met or not.
+    """
+
+    forecaster: Forecaster
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+    def begin(self, sample: Sample) -> float:
+        """Begin the smooth road."""
+        values, weight = count_values(sample.y, sample.weight)
+        self.values_ = Support.of(values, weight, self.bounds).values
+        self.n_ = float(sample.weight.sum())
+        return self.forecaster.begin(sample)
+
+    def finish(self, sample: Sample) -> CellForecaster:
+        """Finish the smooth road."""
+        self.forecaster.finish(sample)
+        self.oof_law_ = self._collect(self.forecaster.oof_law_)
+        return self
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the smooth road said out of fold."""
+        return self.forecaster.tasks_
+
+    def law(self, table: Table) -> DiscreteLaw:
+        """Return the laws of new rows.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        DiscreteLaw
+        """
+        return self._collect(self.forecaster.law(table))
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> DiscreteLaw:
+        """Return the cells of the smooth laws, see `Forecaster`.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (m,)
+        y : ndarray of shape (m,)
+
+        Returns
+        -------
+        DiscreteLaw
+        """
+        return self._collect(self.forecaster.law_ahead(rows, y))
+
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        return self.forecaster.points(table)
+
+    def choices(self) -> dict[str, Any]:
+        """Return what was chosen, and what the alternatives scored."""
+        return self.forecaster.choices()
+
+    def _collect(self, law: Law) -> DiscreteLaw:
+        """Return the law of the nearest value; every value keeps a little probability.
+
+        As much as a row in (n + number of values), so that no log score is infinite.
+        """
+        n_values = len(self.values_)
+        cuts = np.tile(cuts_between(self.values_), (len(law), 1))
+        cdf = np.maximum.accumulate(law.cdf(cuts), axis=1)
+        ends = np.zeros((len(law), 1)), np.ones((len(law), 1))
+        masses = np.diff(np.hstack([ends[0], cdf, ends[1]]), axis=1)
+        share = n_values / (self.n_ + n_values)
+        return DiscreteLaw(self.values_, (1.0 - share) * masses + share / n_values)

@@ -1,0 +1,234 @@
+"""`PooledForecaster`: roads that compete, and the pool of those that are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold, Rows, number_folds
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
+from localexpert.laws.law import Law
+from localexpert.laws.pooled_curve import pool_curves
+from localexpert.pooling.learned import LearnedPool
+from localexpert.pooling.weights import PoolScores
+from localexpert.progress import current_progress
+
+# Rows by which roads are weighed: two or three weights ask for no more.
+_ROWS_TO_WEIGH = 2000
+# A road whose first stage alone is so much worse than a finished road cannot win:
+# experts lower the loss of a frame by a tenth, seldom by more than a fifth.
+_HOPELESS = 1.3
+# A pool that gains less than this share of the best road's CRPS is not worth its time.
+_LEAST_GAIN = 0.003
+# A road of less weight is left out of a pool.
+_LEAST_WEIGHT = 0.05
+
+
+@dataclass
+class PooledForecaster:
+    """Fit roads, and join what they say by the weights with the least CRPS.
+
+    Parameters
+    ----------
+    roads : mapping of str to Forecaster
+        Unfitted; the first is finished in any case, others while they may be of use.
+    random_state : int
+        Draws the rows by which roads are weighed.
+
+    Attributes
+    ----------
+    fitted_ : dict of str to Forecaster
+        The roads in the forecast.
+    weights_ : dict of str to float
+        Theirs; they sum to 1.
+    kind_ : {"linear", "probit"}
+        How their laws are pooled.
+    losses_ : dict of str to float
+        CRPS of every road, and of every pool that was compared, as it is expected of
+        new rows; of a road in `unfinished_`, what its first stage reached.
+    unfinished_ : list of str
+        Roads that had no prospect.
+    """
+
+    roads: Mapping[str, Forecaster]
+    random_state: int = 0
+    losses_: dict[str, float] = field(default_factory=dict)
+    unfinished_: list[str] = field(default_factory=list)
+
+    def fit(self, sample: Sample) -> PooledForecaster:
+        """Fit the roads that may be of use, and their weights.
+
+        Parameters
+        ----------
+        sample : Sample
+            Of n rows.
+
+        Returns
+        -------
+        self
+        """
+        self.begin(sample)
+        return self.finish(sample)
+
+    def begin(self, sample: Sample) -> float:
+        """Fit the first stage of the first road, and return what it tells."""
+        name, road = next(iter(self.roads.items()))
+        with current_progress().stage(name):
+            return road.begin(sample)
+
+    def finish(self, sample: Sample) -> PooledForecaster:
+        """Finish the first road, try the others, and weigh those that are finished."""
+        rows = _rows_to_weigh(sample.weight, self.random_state)
+        y, weight = sample.tame().y[rows], sample.weight[rows]
+        finished: dict[str, Forecaster] = {}
+        ahead: list[Law] = []
+        for name, road in self.roads.items():
+            with current_progress().stage(name):
+                if finished and not self._has_prospect(name, road, sample):
+                    continue
+                finished[name] = road.finish(sample)
+            ahead.append(road.law_ahead(rows, y))
+            self.losses_[name] = _mean_crps(ahead[-1], y, weight)
+        number = number_folds(sample.folds, len(sample))
+        folds = _folds_of(number[rows], len(sample.folds))
+        own, of_folds = self._weigh(list(finished), ahead, y, weight, folds)
+        laws = [road.oof_law_ for road in finished.values()]
+        self.oof_law_ = _join(laws, of_folds[number], self.kind_)
+        self.weights_ = {
+            name: float(w) for name, w in zip(finished, own, strict=True) if w > 0.0
+        }
+        self.fitted_ = {name: finished[name] for name in self.weights_}
+        self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
+        return self
+
+    def _has_prospect(self, name: str, road: Forecaster, sample: Sample) -> bool:
+        """Begin a road, and say whether it may still be of use."""
+        trial = road.begin(sample)
+        if trial <= _HOPELESS * min(self.losses_.values()):
+            return True
+        self.losses_[name] = trial
+        self.unfinished_.append(name)
+        return False
+
+    def _weigh(
+        self,
+        names: list[str],
+        laws: list[Law],
+        y: Float64Array,
+        weight: Float64Array,
+        folds: list[Fold],
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
+        best = int(np.argmin([self.losses_[name] for name in names]))
+        self.kind_: PoolKind = "linear"
+        chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
+        kinds: list[PoolKind] = ["linear", "probit"]
+        if len(names) > 1:
+            scores = PoolScores.coarse(laws, y)
+            for kind in kinds if can_pool_scores(laws) else kinds[:1]:
+                pool = LearnedPool(kind, random_state=self.random_state)
+                pool.learn(scores, weight, folds)
+                each = scores.crps(pool.oof_weights(folds, len(y)), kind)
+                loss = self.losses_[kind] = float(np.average(each, weights=weight))
+                if loss < least:
+                    chosen, least, self.kind_ = pool, loss, kind
+        alone = np.eye(len(names))[best]
+        if chosen is None:
+            return alone, np.tile(alone, (len(folds), 1))
+        held = chosen.weights_ >= _LEAST_WEIGHT
+        rows = np.vstack([chosen.weights_, chosen.fold_weights_]) * held
+        total = rows.sum(axis=1, keepdims=True)
+        rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), alone)
+        return rows[0], rows[1:]
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the heaviest road said out of fold."""
+        return self.fitted_[self.heaviest_].tasks_
+
+    def law(self, table: Table) -> Law:
+        """Return the laws of new rows.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        Law
+        """
+        laws = [road.law(table) for road in self.fitted_.values()]
+        return _join(laws, np.array(list(self.weights_.values())), self.kind_)
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
+        """Return the pool of what the roads say, see `Forecaster`.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (m,)
+        y : ndarray of shape (m,)
+
+        Returns
+        -------
+        Law
+        """
+        laws = [road.law_ahead(rows, y) for road in self.fitted_.values()]
+        return _join(laws, np.array(list(self.weights_.values())), self.kind_)
+
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds and what the experts of the heaviest road say.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        return self.fitted_[self.heaviest_].points(table)
+
+    def choices(self) -> dict[str, Any]:
+        """Return the roads' weights and losses, and what the heaviest one chose."""
+        roads = {
+            "kind": self.kind_ if len(self.weights_) > 1 else self.heaviest_,
+            "weights": self.weights_,
+            "losses": self.losses_,
+            "unfinished": self.unfinished_,
+        }
+        return {"roads": roads, **self.fitted_[self.heaviest_].choices()}
+
+
+def _join(laws: list[Law], weights: Float64Array, kind: PoolKind) -> Law:
+    """Return the pool of laws, weights (M,) or (n, M): one law, as quick as another."""
+    rows = np.atleast_2d(weights)
+    held = [k for k in range(len(laws)) if rows[:, k].any()]
+    if len(held) > 1 and not any(law.has_jumps for law in laws):
+        return pool_curves([laws[k] for k in held], weights[..., held], kind)
+    return pool_laws(laws, weights, kind)
+
+
+def _rows_to_weigh(weight: Float64Array, seed: int) -> Rows:
+    """Return some of the rows that have weight, in order."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_WEIGH])
+
+
+def _folds_of(number: Rows, n_folds: int) -> list[Fold]:
+    """Return folds by the number of each row's; a fold may have no rows."""
+    return [
+        (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
+        for fold in range(n_folds)
+    ]
+
+
+def _mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
+    return float(np.average(law.crps(y[:, None])[:, 0], weights=weight))

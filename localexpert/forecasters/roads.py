@@ -1,0 +1,320 @@
+"""Roads: ways from rows to distributions, which compete for the forecast."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibration import QuadraticCalibrator
+from calibration.typing import Float64Array
+from localexpert._validation import show
+from localexpert.coordinate import Frame
+from localexpert.curves.spline import ProbitSpline
+from localexpert.experts import JointForest
+from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.calibration import ExpertCalibration
+from localexpert.forecasters.cells import CellForecaster
+from localexpert.forecasters.continuous import ContinuousForecaster
+from localexpert.forecasters.discrete import DiscreteForecaster
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.settings import Settings
+from localexpert.forecasters.transformed import TransformedForecaster
+from localexpert.laws.value_map import ValueMap, Vectorised, call_vectorised
+
+# Of a function of y: with tails no heavier than normal ones all moments of its inverse
+# that is no steeper than exp are finite.
+_LIGHT = -0.1
+# Curvature weights between thresholds that are as near to each other as on a grid.
+_GRID_SMOOTHINGS = (0.0, 0.01, 0.1)
+# A function and its inverse lead back to y up to this share of its size and spread.
+_OF_SIZE = 1e-6
+
+
+class Road(BaseEstimator, ABC):  # type: ignore[misc]
+    """A way from rows to distributions: where questions are asked, and who answers.
+
+    What it does not name (centre, calibrator, smoothing, bounds, seed) it takes from
+    the regressor.
+    """
+
+    # Whether it answers with probabilities of the values of a discrete target.
+    discrete: ClassVar[bool] = False
+
+    @abstractmethod
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+
+    def check_target(self, y: Float64Array) -> None:
+        """Refuse targets (n,) that the road cannot take."""
+        del y
+
+    @abstractmethod
+    def forecaster(self, settings: Settings, n: int) -> Forecaster:
+        """Return the unfitted stages for `n` rows."""
+
+
+class FrameRoad(Road):
+    """Thresholds around a centre that is learned first, each with an expert.
+
+    Parameters
+    ----------
+    frame : {"auto", "standardize", "center"} or None
+    thresholds : {"quantile", "uniform"} or array-like of shape (N,)
+    n_thresholds : int
+    strategy : {"auto", "shared", "joint", "independent"} or Experts
+        All four as in `LocalExpertRegressor`.
+
+    Examples
+    --------
+    >>> from localexpert import FrameRoad, GridRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=[FrameRoad(frame="center"), GridRoad()])
+    """
+
+    def __init__(
+        self,
+        frame: str | None = "auto",
+        *,
+        thresholds: Any = "quantile",
+        n_thresholds: int = 25,
+        strategy: Any = "auto",
+    ):
+        self.frame = frame
+        self.thresholds = thresholds
+        self.n_thresholds = n_thresholds
+        self.strategy = strategy
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+        self._own(settings)
+
+    def forecaster(self, settings: Settings, n: int) -> ContinuousForecaster:
+        """Return the unfitted stages for `n` rows."""
+        own = self._own(settings)
+        return ContinuousForecaster(
+            frame=own.make_frame(),
+            thresholds=own.thresholds,
+            n_thresholds=own.n_thresholds,
+            experts=CalibratedExperts(own.members(n), own.make_calibration()),
+            builders=own.make_builders(),
+            bounds=own.bounds,
+            max_shape=own.max_shape,
+            random_state=own.seed,
+        )
+
+    def _own(self, settings: Settings) -> Settings:
+        return settings.with_road(
+            frame=self.frame,
+            thresholds=self.thresholds,
+            n_thresholds=self.n_thresholds,
+            strategy=self.strategy,
+        )
+
+
+class GridRoad(Road):
+    """Many thresholds on y itself, hardly smoothed, and one forest for all of them.
+
+    It wins where many rows come from few units, or where y is told by what the rows
+    around say and by no smooth centre.
+
+    Parameters
+    ----------
+    n_thresholds : int
+        Equally probable.
+    strategy : Experts, optional
+        None: a `JointForest` whose trees grow until rows are alone, and try all
+        features at a split.
+    """
+
+    def __init__(self, n_thresholds: int = 150, *, strategy: Any = None):
+        self.n_thresholds = n_thresholds
+        self.strategy = strategy
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+        self._own(settings)
+
+    def forecaster(self, settings: Settings, n: int) -> ContinuousForecaster:
+        """Return the unfitted stages for `n` rows."""
+        own = self._own(settings)
+        # The mean of many trees is never sure of anything; the quadratic says by how
+        # much, for as little as a tenth of the forest's own time.
+        kind = own.calibrator if own.calibrator != "auto" else QuadraticCalibrator(10.0)
+        auto = own.smoothing == "auto"
+        return ContinuousForecaster(
+            frame=Frame(None, n_jobs=own.n_jobs, random_state=own.seed),
+            thresholds="quantile",
+            n_thresholds=own.n_thresholds,
+            experts=CalibratedExperts(
+                own.members(n), ExpertCalibration(kind, random_state=own.seed)
+            ),
+            builders=[ProbitSpline(x) for x in _GRID_SMOOTHINGS]
+            if auto
+            else own.make_builders(),
+            bounds=own.bounds,
+            max_shape=own.max_shape,
+            random_state=own.seed,
+        )
+
+    def _own(self, settings: Settings) -> Settings:
+        strategy = self.strategy
+        if strategy is None:
+            strategy = JointForest(
+                min_samples_leaf=1,
+                max_features=1.0,
+                out_of_bag=settings.out_of_bag,
+                n_jobs=settings.n_jobs,
+                random_state=settings.seed,
+            )
+        return settings.with_road(
+            frame=None,
+            thresholds="quantile",
+            n_thresholds=self.n_thresholds,
+            strategy=strategy,
+        )
+
+
+class DiscreteRoad(Road):
+    """A question between each pair of neighbouring values of a discrete target.
+
+    Parameters
+    ----------
+    strategy : {"auto", "shared", "joint", "independent"} or Experts
+        As in `LocalExpertRegressor`.
+    """
+
+    discrete: ClassVar[bool] = True
+
+    def __init__(self, strategy: Any = "auto"):
+        self.strategy = strategy
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+        settings.with_road(strategy=self.strategy)
+
+    def forecaster(self, settings: Settings, n: int) -> DiscreteForecaster:
+        """Return the unfitted stages for `n` rows."""
+        own = settings.with_road(strategy=self.strategy)
+        experts = CalibratedExperts(own.members(n), own.make_calibration())
+        return DiscreteForecaster(experts, own.bounds)
+
+
+class CellRoad(Road):
+    """A smooth road to a discrete target: each value gets the mass nearest to it.
+
+    Parameters
+    ----------
+    road : Road, optional
+        None: ``FrameRoad()``.
+    """
+
+    discrete: ClassVar[bool] = True
+
+    def __init__(self, road: Road | None = None):
+        self.road = road
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+        check_smooth(self._road(), "road").check(settings)
+
+    def check_target(self, y: Float64Array) -> None:
+        """Refuse targets (n,) that the road cannot take."""
+        self._road().check_target(y)
+
+    def forecaster(self, settings: Settings, n: int) -> CellForecaster:
+        """Return the unfitted stages for `n` rows."""
+        # The cells of the outermost values reach as far as there is mass.
+        smooth = replace(settings, bounds=(-np.inf, np.inf))
+        return CellForecaster(self._road().forecaster(smooth, n), settings.bounds)
+
+    def _road(self) -> Road:
+        return FrameRoad() if self.road is None else self.road
+
+
+class Transformed(Road):
+    """A smooth road to an increasing function of y.
+
+    Parameters
+    ----------
+    road : Road, optional
+        None: ``FrameRoad()``.
+    func, inverse : callable
+        An increasing function and its inverse; both map an array of values to an
+        array of the same shape.
+
+    Notes
+    -----
+    Tails of func(y) are no heavier than normal ones, so that all moments of y are
+    finite where func grows no slower than the logarithm.
+    """
+
+    def __init__(
+        self,
+        road: Road | None = None,
+        func: Callable[..., Any] = np.log,
+        inverse: Callable[..., Any] = np.exp,
+    ):
+        self.road = road
+        self.func = func
+        self.inverse = inverse
+
+    def check(self, settings: Settings) -> None:
+        """Refuse parameters that are not valid."""
+        self._values()
+        check_smooth(self._road(), "road").check(settings)
+
+    def check_target(self, y: Float64Array) -> None:
+        """Refuse targets (n,) that the road cannot take."""
+        y = np.unique(y)
+        z = call_vectorised(self.func, "func", y)
+        if not np.isfinite(z).all():
+            i = int(np.argmin(np.isfinite(z)))
+            msg = f"`func` must be finite on y, got {show(z[i])} at {show(y[i])}."
+            raise ValueError(msg)
+        if (np.diff(z) <= 0.0).any():
+            i = int(np.argmax(np.diff(z) <= 0.0))
+            msg = (
+                f"`func` must increase on y, got {show(z[i])} at {show(y[i])} and "
+                f"{show(z[i + 1])} at {show(y[i + 1])}."
+            )
+            raise ValueError(msg)
+        back = call_vectorised(self.inverse, "inverse", z)
+        wrong = ~(np.abs(back - y) <= _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            msg = (
+                f"`inverse` must undo `func`, got func({show(y[i])}) = {show(z[i])} "
+                f"and inverse({show(z[i])}) = {show(back[i])}."
+            )
+            raise ValueError(msg)
+        self._road().check_target(z)
+
+    def forecaster(self, settings: Settings, n: int) -> TransformedForecaster:
+        """Return the unfitted stages for `n` rows."""
+        values = self._values()
+        there = ValueMap(self.func, self.inverse)
+        low, high = (there.end(end) for end in settings.bounds)
+        own = replace(settings, bounds=(low, high), max_shape=_LIGHT)
+        return TransformedForecaster(self._road().forecaster(own, n), values)
+
+    def _values(self) -> ValueMap:
+        """Return the map from func(y) to y."""
+        derivative: Vectorised | None = getattr(self.inverse, "derivative", None)
+        if self.inverse is np.exp:
+            derivative = np.exp
+        return ValueMap(self.inverse, self.func, derivative)
+
+    def _road(self) -> Road:
+        return FrameRoad() if self.road is None else self.road
+
+
+def check_smooth(road: Any, name: str) -> Road:
+    """Return a road to laws without jumps, and refuse anything else."""
+    if not isinstance(road, Road) or road.discrete:
+        msg = f"`{name}` must be a road to smooth distributions, got {road!r}."
+        raise TypeError(msg)
+    return road

@@ -1,0 +1,104 @@
+"""A road to an increasing function of the target, whose laws are carried back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
+from localexpert.forecasters.forecaster import Forecaster
+from localexpert.laws.law import Law
+from localexpert.laws.transformed import TransformedLaw
+from localexpert.laws.value_map import ValueMap
+
+
+@dataclass
+class TransformedForecaster:
+    """Fit laws of z = func(y), and answer with those of y.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+        Unfitted, of smooth laws.
+    values : ValueMap
+        From z to y: `func` is the inverse of what is applied to the target.
+    """
+
+    forecaster: Forecaster
+    values: ValueMap
+
+    def begin(self, sample: Sample) -> float:
+        """Begin the road to z; what it tells is in other units than those of y."""
+        self.forecaster.begin(self._forward(sample))
+        return 0.0
+
+    def finish(self, sample: Sample) -> TransformedForecaster:
+        """Finish the road to z."""
+        self.forecaster.finish(self._forward(sample))
+        self.oof_law_ = self._back(self.forecaster.oof_law_)
+        return self
+
+    @property
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold, of z."""
+        return self.forecaster.tasks_
+
+    def law(self, table: Table) -> Law:
+        """Return the laws of new rows.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        Law
+        """
+        return self._back(self.forecaster.law(table))
+
+    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
+        """Return the laws of the road to z, carried back, see `Forecaster`.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (m,)
+        y : ndarray of shape (m,)
+
+        Returns
+        -------
+        Law
+        """
+        return self._back(self.forecaster.law_ahead(rows, self.values.inverse(y)))
+
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, N)
+        """
+        thresholds, p = self.forecaster.points(table)
+        return self.values.forward(thresholds), p
+
+    def choices(self) -> dict[str, Any]:
+        """Return what was chosen, and what the alternatives scored, in units of z."""
+        return {"transform": repr(self.values.inverse), **self.forecaster.choices()}
+
+    def _forward(self, sample: Sample) -> Sample:
+        """Return the rows with z; where y has no weight it may be anything."""
+        present = sample.weight > 0.0
+        y = np.where(present, sample.y, sample.y[present][0])
+        return replace(sample, y=self.values.inverse(y))
+
+    def _back(self, law: Law) -> Law:
+        return TransformedLaw(law, self.values)

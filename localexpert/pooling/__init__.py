@@ -1,0 +1,1 @@
+"""Pools of laws, with weights learned out of fold."""
