@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.folds import Fold, Rows, renumber_folds, tested_rows
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
 
@@ -25,7 +26,7 @@ class Sample:
     y : ndarray of shape (n,)
     weight : ndarray of shape (n,)
     folds : list of (train, test)
-        The test parts hold every row once.
+        No row is in two test parts. Rows in none only train.
 
     Examples
     --------
@@ -49,6 +50,16 @@ class Sample:
     def __len__(self) -> int:
         return len(self.y)
 
+    @cached_property
+    def judged(self) -> Rows:
+        """Rows that a test part holds: all that is learned out of fold is from them."""
+        return tested_rows(self.folds)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the test parts hold every row."""
+        return len(self.judged) == len(self)
+
     def tame(self) -> Sample:
         """Return the rows for what is learned by squares: no target is far out."""
         low, high = ordinary_range(self.y, self.weight)
@@ -59,11 +70,19 @@ class Sample:
         return replace(self, y=np.clip(self.y, low, high))
 
     def take(self, rows: Rows) -> Sample:
-        """Return some rows, renumbered; folds that hold none of them are dropped."""
-        place = np.full(len(self), -1)
-        place[rows] = np.arange(len(rows))
-        parts = [
-            [place[part][place[part] >= 0] for part in fold] for fold in self.folds
-        ]
-        folds = [(train, test) for train, test in parts if len(train) and len(test)]
+        """Return some rows, renumbered; folds that cannot learn or test are dropped."""
+        weight = self.weight[rows]
+        folds = renumber_folds(self.folds, rows, len(self))
+        kept = [fold for fold in folds if weight[fold[0]].any() and len(fold[1])]
+        return Sample(self.table.take(rows), self.y[rows], weight, kept)
+
+    def take_judged(self, rows: Rows) -> Sample:
+        """Return rows that are judged, for what corrects the forecasts of them.
+
+        All folds stay, to tell which rows go together, also those whose training rows
+        are judged by none.
+        """
+        if len(rows) == len(self):
+            return self
+        folds = renumber_folds(self.folds, rows, len(self))
         return Sample(self.table.take(rows), self.y[rows], self.weight[rows], folds)

@@ -167,7 +167,7 @@ class PointwiseAnswers:
         values = check_targets(y, "y", len(self.law))
         tail = 0.5 * (1.0 - check_level(coverage, "coverage"))
         low, high = self.quantiles([tail, 1.0 - tail]).T
-        inside = ((low <= values) & (values <= high)).astype(np.float64)
+        inside: Float64Array = ((low <= values) & (values <= high)).astype(np.float64)
         if not self.law.has_jumps:
             return inside
         upto = self._at(self.law.cdf, values)
@@ -175,7 +175,8 @@ class PointwiseAnswers:
         held = np.minimum(upto, 1.0 - tail) - np.maximum(below, tail)
         jump = upto - below
         share = np.maximum(held, 0.0) / np.where(jump > 0.0, jump, 1.0)
-        return np.where(jump > 0.0, share, inside)
+        covered: Float64Array = np.where(jump > 0.0, share, inside)
+        return covered
 
     def crps(self, y: ArrayLike) -> Float64Array:
         """Return the continuous ranked probability score, in units of y.

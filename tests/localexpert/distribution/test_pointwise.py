@@ -12,7 +12,7 @@ N = 5
 METHODS = ("cdf", "sf", "pdf", "logpdf", "crps", "log_score", "pit", "pmf", "covered")
 
 
-def mixed(rng):
+def mixed(_):
     """Zeros beside a normal law."""
     smooth = PredictiveDistribution.from_scipy(norm([2.0, 0.5], 1.0)).law
     quantiles = PredictiveDistribution.from_quantiles(
@@ -24,13 +24,13 @@ def mixed(rng):
 
 
 LAWS = {
-    "coin": lambda rng: PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]])),
-    "poisson": lambda rng: PredictiveDistribution.from_scipy(poisson([0.1, 2.0, 50.0])),
+    "coin": lambda _: PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]])),
+    "poisson": lambda _: PredictiveDistribution.from_scipy(poisson([0.1, 2.0, 50.0])),
     "values": lambda rng: PredictiveDistribution(
         DiscreteLaw([-1.0, 0.1 + 0.2, 7.0], rng.dirichlet(np.ones(3), size=20))
     ),
     "mixed": mixed,
-    "smooth": lambda rng: PredictiveDistribution.from_scipy(norm([0.0, 9.0], [1.0, 3])),
+    "smooth": lambda _: PredictiveDistribution.from_scipy(norm([0.0, 9.0], [1.0, 3])),
 }
 
 
