@@ -245,7 +245,7 @@ def check_folds(folds: list[Fold], n: int, name: str) -> None:
 
 def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
     """Refuse folds that leave rows untested, where an answer has to have them all."""
-    missing = n - len(tested_rows(folds))
+    missing = n - len(judged_rows(folds))
     if missing:
         msg = (
             "`cv` must put every row in a test part here, "
@@ -256,14 +256,14 @@ def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
 
 def check_learns(folds: list[Fold], weight: Float64Array) -> None:
     """Refuse folds of which nothing can be learned out of fold."""
-    if not weight[tested_rows(folds)].any():
+    if not weight[judged_rows(folds)].any():
         msg = (
             "`cv` must put rows with a weight in a test part, got none of them in one."
         )
         raise ValueError(msg)
 
 
-def tested_rows(folds: list[Fold]) -> Rows:
+def judged_rows(folds: list[Fold]) -> Rows:
     """Return the rows that a test part holds, sorted."""
     return np.sort(np.concatenate([np.empty(0, np.intp), *(t for _, t in folds)]))
 

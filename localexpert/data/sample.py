@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows, renumber_folds, tested_rows
+from localexpert.data.folds import (
+    Fold,
+    Rows,
+    check_learns,
+    judged_rows,
+    make_folds,
+    renumber_folds,
+)
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
 
@@ -47,13 +56,34 @@ class Sample:
     weight: Float64Array
     folds: list[Fold]
 
+    @classmethod
+    def deal(
+        cls,
+        table: Table,
+        y: Float64Array,
+        weight: Float64Array,
+        cv: Any,
+        groups: NDArray[Any] | None,
+        seed: int,
+    ) -> Sample:
+        """Return rows with the folds that a parameter `cv` asks for."""
+        folds = make_folds(len(y), cv, y, groups, seed, weight)
+        check_learns(folds, weight)
+        sample = cls(table, y, weight, folds)
+        if sample.is_whole:
+            return sample
+        # What is tried on the first fold, and when it stops, all others follow: of
+        # windows that grow, the one that knows most.
+        folds = sorted(folds, key=lambda fold: -len(fold[0]))
+        return replace(sample, folds=folds)
+
     def __len__(self) -> int:
         return len(self.y)
 
     @cached_property
     def judged(self) -> Rows:
         """Rows that a test part holds: all that is learned out of fold is from them."""
-        return tested_rows(self.folds)
+        return judged_rows(self.folds)
 
     @property
     def is_whole(self) -> bool:

@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_weights,
     show,
 )
-from localexpert.data.folds import Fold, Rows, check_folds, tested_rows
+from localexpert.data.folds import Fold, Rows, check_folds, judged_rows
 from localexpert.data.table import Table
 from localexpert.experts.thresholds import threshold_widths
 
@@ -97,7 +97,7 @@ class Tasks:
     @cached_property
     def judged(self) -> Rows:
         """Rows that a test part holds."""
-        return tested_rows(self.folds)
+        return judged_rows(self.folds)
 
     @property
     def is_whole(self) -> bool:

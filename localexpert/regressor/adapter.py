@@ -22,9 +22,9 @@ from localexpert.data.folds import (
     Rows,
     check_groups,
     check_learns,
+    judged_rows,
     make_folds,
     renumber_folds,
-    tested_rows,
 )
 from localexpert.data.table import take_rows
 from localexpert.data.weights import fit_weighted, name_of_argument
@@ -174,7 +174,7 @@ class DistributionAdapter(DistributionRegressor):
             fitted = self._fit_estimator(table, own, held, train)
             laws.append(self._ask(fitted, take_rows(table, test)))
         order = np.argsort(np.concatenate([test for _, test in folds]))
-        law, judged = append_laws(laws).take(order), tested_rows(folds)
+        law, judged = append_laws(laws).take(order), judged_rows(folds)
         self.estimator_ = self._fit_estimator(table, own, held, np.arange(len(rows)))
         if recalibration is not None and len(aside):
             said = self._ask(self.estimator_, take_rows(given, aside))

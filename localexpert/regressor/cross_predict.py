@@ -21,12 +21,7 @@ from localexpert._validation import (
     check_same_length,
     count_rows,
 )
-from localexpert.data.folds import (
-    Fold,
-    check_groups,
-    check_tests_every_row,
-    make_folds,
-)
+from localexpert.data.folds import Fold, check_groups, check_tests_every_row, make_folds
 from localexpert.data.table import take_rows
 from localexpert.data.weights import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution

@@ -19,13 +19,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.folds import (
-    Rows,
-    check_groups,
-    check_learns,
-    make_folds,
-    tested_rows,
-)
+from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
@@ -126,13 +120,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
     a probability of its own beside a smooth rest. See `Plan`.
 
-    Rows that `cv` never tests have no forecast out of fold: they train the models of
-    the folds that hold them, and have no part in what is learned from such forecasts
-    (scale, calibrators, spline, stacker, recalibration). Nor have they a centre, so
-    in a frame experts are learned from the tested rows, and a first fold that trains
-    on others alone is not judged. Calibrators, stacker and recalibration of a fold
-    learn from folds whose rows it trains on, of earlier ones where they are in time;
-    numbers of rounds, weights of pools and places of thresholds are common to all.
+    Rows that `cv` never tests train the models of the folds that hold them, and have
+    no part in what is learned from forecasts out of fold (scale, calibrators, spline,
+    stacker, recalibration). In a frame experts need rows with a centre out of fold: a
+    fold that trains on none of them is not judged.
 
     References
     ----------
@@ -237,14 +228,17 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
                 folds = make_folds(n, self.cv, target, groups, settings.seed)
-                self.fitted_rows_ = tested_rows(folds)
+                self.fitted_rows_ = judged_rows(folds)
                 return self._fit_constant(given, target, weight)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             parts = None if groups is None else groups[rows]
-            table = given if len(rows) == n else take_rows(given, rows)
-            sample = self._sample(
-                table, target[rows], weight[rows], parts, settings.seed
+            # Rows set aside have no say in how tables are read: that is learned, too.
+            table = Table.of(given if len(rows) == n else take_rows(given, rows))
+            self.reader_ = table.reader
+            self.table_summary_ = TableSummary.of(table, weight[rows])
+            sample = Sample.deal(
+                table, target[rows], weight[rows], self.cv, parts, settings.seed
             )
             law, judged = self._fit_forecaster(settings, sample)
             # From here on all is learned from what was said of rows out of fold.
@@ -260,24 +254,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             self._use(recalibration, law)
             self.report_ = report_below_zero(self, sample)
         return self
-
-    def _sample(
-        self, X: Any, y: Float64Array, weight: Float64Array, groups: Any, seed: int
-    ) -> Sample:
-        """Return the rows to fit on, of which none is set aside, with folds.
-
-        They alone say how tables are read, for that is a part of the model.
-        """
-        folds = make_folds(len(y), self.cv, y, groups, seed, weight)
-        check_learns(folds, weight)
-        if len(tested_rows(folds)) < len(y):
-            # What is tried on the first fold, and when it stops, all others follow:
-            # of windows that grow, the one that knows most.
-            folds.sort(key=lambda fold: -len(fold[0]))
-        table = Table.of(X)
-        self.reader_ = table.reader
-        self.table_summary_ = TableSummary.of(table, weight)
-        return Sample(table, y, weight, folds)
 
     def _check_parameters(
         self, y: Float64Array, groups: Any

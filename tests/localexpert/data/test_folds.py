@@ -7,10 +7,10 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from localexpert.data.folds import (
     check_learns,
     check_tests_every_row,
+    judged_rows,
     known_folds,
     make_folds,
     renumber_folds,
-    tested_rows,
 )
 
 
@@ -125,7 +125,7 @@ def test_rows_may_be_left_untested():
         ([0, 1], [2, 3]),
         ([0, 1, 2, 3], [4, 5]),
     ]
-    assert tested_rows(folds).tolist() == [2, 3, 4, 5]
+    assert judged_rows(folds).tolist() == [2, 3, 4, 5]
     assert known_folds(folds, 6) == [[], [0]]
     assert known_folds(make_folds(6, 3, random_state=0), 6) == [[1, 2], [0, 2], [0, 1]]
     rows = np.array([1, 2, 4, 5])

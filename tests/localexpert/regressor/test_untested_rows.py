@@ -170,7 +170,7 @@ class TestWhoLearnsFromWhom:
 
 class TestRoads:
     def test_a_discrete_target(self, series, rng):
-        X, y = series
+        X, _ = series
         counts = rng.poisson(np.exp(0.3 * X[:, 1])).astype(float)
         model = LocalExpertRegressor(strategy="joint", cv=SPLITTER, random_state=0)
         check_oof(model.fit(X, counts), np.arange(30, N))
@@ -197,7 +197,7 @@ class TestRoads:
         model = LocalExpertRegressor(strategy="joint", cv=cv, **QUICK).fit(X, y)
         check_oof(model, np.arange(120, N))
         assert model.report_.summary()["frame"] == {"kind": None}
-        with pytest.raises(ValueError, match="`frame` must be None .* got 'center'"):
+        with pytest.raises(ValueError, match=r"`frame` must be None .* got 'center'"):
             model.set_params(frame="center").fit(X, y)
         model.set_params(frame=None, stacker=LinearRegression())
         with pytest.raises(ValueError, match="`stacker` must be None where no fold"):
