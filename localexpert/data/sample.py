@@ -56,29 +56,18 @@ class Sample:
     weight: Float64Array
     folds: list[Fold]
 
-    @classmethod
-    def deal(
-        cls,
-        table: Table,
-        y: Float64Array,
-        weight: Float64Array,
-        cv: Any,
-        groups: NDArray[Any] | None,
-        seed: int,
-    ) -> Sample:
-        """Return rows with the folds that a parameter `cv` asks for."""
-        folds = make_folds(len(y), cv, y, groups, seed, weight)
-        check_learns(folds, weight)
-        sample = cls(table, y, weight, folds)
-        if sample.is_whole:
-            return sample
-        # What is tried on the first fold, and when it stops, all others follow: of
-        # windows that grow, the one that knows most.
-        folds = sorted(folds, key=lambda fold: -len(fold[0]))
-        return replace(sample, folds=folds)
-
     def __len__(self) -> int:
         return len(self.y)
+
+    def deal(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> Sample:
+        """Return the rows with the folds that a parameter `cv` asks for."""
+        folds = make_folds(len(self), cv, self.y, groups, seed, self.weight)
+        check_learns(folds, self.weight)
+        if len(judged_rows(folds)) < len(self):
+            # What is tried on the first fold, and when it stops, all others follow: of
+            # windows that grow, the one that knows most.
+            folds.sort(key=lambda fold: -len(fold[0]))
+        return replace(self, folds=folds)
 
     @cached_property
     def judged(self) -> Rows:

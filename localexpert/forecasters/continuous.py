@@ -13,7 +13,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -76,6 +76,7 @@ class ContinuousForecaster:
         rows = self.frame.located(sample)
         # Folds without a training row that has a coordinate are dropped.
         part = sample if len(rows) == len(sample) else sample.take(rows)
+        check_learns(part.folds, part.weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
             r, self.n_thresholds, self.thresholds, part.weight

@@ -75,9 +75,9 @@ class MixedForecaster:
 
     def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> SplineLaw:
         """Fit the smooth part; return its honest laws of the rows that are judged."""
-        rows = np.flatnonzero(rest)
-        if sample.is_whole:
-            self.continuous.fit(sample.take(rows))
+        part = sample.take(np.flatnonzero(rest))
+        if sample.is_whole and part.is_whole:
+            self.continuous.fit(part)
             self.judged_ = sample.judged
             # Rows at an atom had no part in the smooth models: these are honest for
             # them.

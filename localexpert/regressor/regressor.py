@@ -70,8 +70,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
         Calibration of each threshold's probabilities, fitted out of fold.
     cv : "auto", int, splitter or iterable
-        Folds of everything that is out of fold. No row may be in two test parts; rows
-        in none, as with `TimeSeriesSplit`, only train.
+        Folds of everything that is out of fold; rows in no test part only train.
     smoothing : "auto", float, "pchip" or "smoothing_spline"
         Weight of the curvature of the spline in probit space; "auto" chooses from a
         short list by out-of-fold CRPS. The two names work on raw probabilities.
@@ -96,8 +95,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     thresholds_ : ndarray of shape (N,)
         In the coordinate of the frame.
     oof_probabilities_ : ndarray of shape (m, N)
-        Of the rows `fitted_rows_`, calibrated, each by models and calibrators that
-        have not seen it.
+        Of the rows `fitted_rows_`, calibrated, by what has not seen them.
     oof_distribution_ : PredictiveDistribution
         Of the same rows, honest in the same way.
     oof_prediction_ : ndarray of shape (m,)
@@ -108,11 +106,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     report_ : FitReport
         What was chosen on the way, and what the alternatives scored.
     fitted_rows_ : ndarray of int
-        Rows that the `oof_` attributes speak of: all that no recalibration held out,
-        and that `cv` tests; see Notes.
+        Rows that the `oof_` attributes speak of; none that a recalibration held out.
+    untested_rows_ : ndarray of int
+        Rows that were learned from, but not forecast out of fold; see Notes.
     table_summary_ : TableSummary or None
-        Counts of the features' values in the rows fitted on, which reports compare
-        with; None where only learners of the user's own can read them.
+        Counts of the features' values, for reports; None if we cannot read them.
 
     Notes
     -----
@@ -120,10 +118,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
     a probability of its own beside a smooth rest. See `Plan`.
 
-    Rows that `cv` never tests train the models of the folds that hold them, and have
-    no part in what is learned from forecasts out of fold (scale, calibrators, spline,
-    stacker, recalibration). In a frame experts need rows with a centre out of fold: a
-    fold that trains on none of them is not judged.
+    Rows that `cv` never tests train the models of folds, and have no part in what is
+    learned out of fold (calibrators, spline, stacker). In a frame experts need rows
+    with a centre out of fold: a fold that trains on none of them is not judged.
 
     References
     ----------
@@ -149,6 +146,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     expert_report_: ExpertReport
     report_: FitReport
     fitted_rows_: Rows
+    untested_rows_: Rows
     table_summary_: TableSummary | None
     oof_prediction_: Float64Array
     stacker_: Stacker | None
@@ -228,21 +226,19 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
                 folds = make_folds(n, self.cv, target, groups, settings.seed)
-                self.fitted_rows_ = judged_rows(folds)
+                self._note_rows(rows, judged_rows(folds))
                 return self._fit_constant(given, target, weight)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
-            parts = None if groups is None else groups[rows]
             # Rows set aside have no say in how tables are read: that is learned, too.
             table = Table.of(given if len(rows) == n else take_rows(given, rows))
             self.reader_ = table.reader
             self.table_summary_ = TableSummary.of(table, weight[rows])
-            sample = Sample.deal(
-                table, target[rows], weight[rows], self.cv, parts, settings.seed
-            )
+            parts = None if groups is None else groups[rows]
+            own = Sample(table, target[rows], weight[rows], [])
+            sample = own.deal(self.cv, parts, settings.seed)
             law, judged = self._fit_forecaster(settings, sample)
-            # From here on all is learned from what was said of rows out of fold.
-            self.fitted_rows_ = rows[judged]
+            self._note_rows(rows, judged)
             sample = sample.take_judged(judged)
             if stacker is not None:
                 law = self._fit_stacker(stacker, settings, sample)
@@ -254,6 +250,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             self._use(recalibration, law)
             self.report_ = report_below_zero(self, sample)
         return self
+
+    def _note_rows(self, rows: Rows, judged: Rows) -> None:
+        self.fitted_rows_ = rows[judged]
+        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
     def _check_parameters(
         self, y: Float64Array, groups: Any

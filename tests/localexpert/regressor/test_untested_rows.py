@@ -219,6 +219,27 @@ class TestRoads:
         assert len(model.fitted_rows_) == 200  # five of six blocks of 240
         check_oof(model, model.fitted_rows_)
 
+    def test_a_transformer_describes_all_rows_or_none(self, series):
+        X, y = series
+        model = LocalExpertRegressor(frame=None, strategy="joint", cv=SPLITTER, **QUICK)
+        with pytest.raises(
+            ValueError, match=r"`cv` must test every row .* got 30 rows"
+        ):
+            model.fit_transform(X, y)
+        assert model.untested_rows_.tolist() == list(range(30))
+        assert len(model.set_params(cv=3).fit_transform(X, y)) == N
+        assert len(model.untested_rows_) == 0
+
+    def test_a_smooth_part_that_lies_in_one_fold_is_named(self, rng):
+        X, n = rng.normal(size=(120, 1)), 120
+        fold = np.arange(n) % 2
+        y = np.where(rng.uniform(size=n) < 0.4, 0.0, 1.0 + np.exp(X[:, 0]))
+        weight = np.where((fold == 0) & (y > 0.0), 0.0, 1.0)
+        cv = PredefinedSplit(fold)
+        model = LocalExpertRegressor(frame=None, strategy="joint", cv=cv, **QUICK)
+        with pytest.raises(ValueError, match="rows with a weight in a test part"):
+            model.fit(X, y, sample_weight=weight)
+
     def test_nothing_to_learn_from_is_named(self, series):
         X, y = series
         weight = (np.arange(N) < 30).astype(float)
