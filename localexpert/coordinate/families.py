@@ -51,8 +51,9 @@ class Trial(NamedTuple):
 class Family(metaclass=ABCMeta):
     """One kind of regressor, fitted fold by fold.
 
-    After `fit` the out-of-fold predictions are `oof_` (n,), and `predict_each` gives
-    those of the models of the folds, whose mean is the forecast for new rows.
+    After `fit` the out-of-fold predictions are `oof_` (n,), NaN in rows that no fold
+    tests, and `predict_each` gives those of the models of the folds, whose mean is the
+    forecast for new rows.
 
     Parameters
     ----------
@@ -138,7 +139,9 @@ class BoostedTrees(Family):
         logs = self.boosters_.fit(X, self._forward(y), folds, w, start)
         self.factor_ = 1.0
         if self.logarithm:
-            oof = np.exp(logs)
+            held = np.isfinite(logs)
+            oof = np.exp(logs[held])
+            w, y = w[held], y[held]
             self.factor_ = float((w * oof) @ y / ((w * oof) @ oof))
         self.oof_ = self._backward(logs)
         return self
@@ -230,7 +233,7 @@ class Fitted(Family):
         jobs = [delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
-        self.oof_ = np.empty(len(y))
+        self.oof_ = np.full(len(y), np.nan)
         for trial, (_, test) in zip(trials, folds, strict=True):
             self.oof_[test] = trial.answers
         return self

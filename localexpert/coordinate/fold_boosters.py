@@ -68,6 +68,7 @@ class FoldBoosters:
     ) -> Float64Array:
         """Boost every fold and return the out-of-fold predictions, shape (n,).
 
+        They are NaN in rows that no fold tests.
         `first` is the first fold's booster, where there is one already.
         """
         first = first or self.boost(table, target, folds[0], w)
@@ -85,7 +86,7 @@ class FoldBoosters:
         curves = [np.pad(f.curve, (0, longest - len(f.curve)), "edge") for f in fits]
         mean = np.mean(curves, axis=0)
         self.n_rounds_ = int(np.argmin(mean)) + 1
-        oof = np.empty(len(target))
+        oof = np.full(len(target), np.nan)
         for model, (_, test) in zip(self.models_, folds, strict=True):
             oof[test] = self._ask(model, table[test])
         return oof

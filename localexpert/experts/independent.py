@@ -64,7 +64,8 @@ class IndependentExperts(Experts):
 
     A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
     deviation over the training rows. A forest with `oob_score=True` is fitted once
-    per threshold, and its out-of-bag probabilities are used; the folds are not. A
+    per threshold, and its out-of-bag probabilities are used; the folds are not, unless
+    they leave rows untested. A
     task with one class in a training part predicts (n1 + 1) / (n + 2).
 
     Where experts run in parallel each has one thread, libraries below included.
@@ -110,7 +111,8 @@ class IndependentExperts(Experts):
         rng = np.random.default_rng(self.random_state)
         booster = read_booster(self.classifier)
         self.asks_codes_ = booster is not None
-        if booster is None and asks_out_of_bag(self.classifier):
+        out_of_bag = booster is None and asks_out_of_bag(self.classifier)
+        if out_of_bag and tasks.is_whole:
             fitted = fit_out_of_bag(self.classifier, tasks, rng, self.n_jobs)
             self.models_ = [[model for model, _ in fitted]]
             return np.column_stack([probabilities for _, probabilities in fitted])

@@ -269,7 +269,7 @@ class JointForest(Experts):
         self, tasks: Tasks, number: int
     ) -> tuple[Rows, NDArray[np.bool_]]:
         """Return the rows that a tree draws from, and those it may be asked about."""
-        if self.out_of_bag:
+        if self.out_of_bag and tasks.is_whole:
             return tasks.present, np.ones(tasks.n, dtype=bool)
         train, test = tasks.folds[number % len(tasks.folds)]
         judged = np.zeros(tasks.n, dtype=bool)

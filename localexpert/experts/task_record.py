@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold
+from localexpert.data.folds import Fold, Rows, renumber_folds
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,14 @@ class TaskRecord:
     below: NDArray[np.bool_]
     folds: list[Fold]
     weight: Float64Array
+
+    def take(self, rows: Rows) -> TaskRecord:
+        """Return what was said of some rows, renumbered."""
+        return TaskRecord(
+            self.thresholds,
+            self.raw[rows],
+            self.calibrated[rows],
+            self.below[rows],
+            renumber_folds(self.folds, rows, len(self.weight)),
+            self.weight[rows],
+        )

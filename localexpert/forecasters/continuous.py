@@ -13,6 +13,7 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
+from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -31,6 +32,8 @@ _LEAST_GAP = 1e-4
 @dataclass
 class ContinuousForecaster:
     """Fit smooth laws of a target without heavy values.
+
+    After `fit`, `judged_` are the rows that `oof_law_` and `tasks_` speak of.
 
     Parameters
     ----------
@@ -70,22 +73,38 @@ class ContinuousForecaster:
         progress = current_progress()
         with progress.stage("frame"):
             self.frame.fit(sample)
+        rows = self.frame.located(sample)
+        # Folds without a training row that has a coordinate are dropped.
+        part = sample if len(rows) == len(sample) else sample.take(rows)
+        check_learns(part.folds, part.weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
-            r, self.n_thresholds, self.thresholds, sample.weight
+            r, self.n_thresholds, self.thresholds, part.weight
         )
-        located = replace(sample, table=self.frame.add_oof_features(sample.table), y=r)
+        located = replace(part, table=self.frame.add_oof_features(part.table), y=r)
         self.experts.fit(located, self.thresholds_, scale)
         # The marginal of r is the axis on which forecasts are drawn: where experts have
         # nothing to say a forecast is the marginal itself, a straight line there.
-        self.base_ = BaseCDF.fit(r, sample.weight)
-        self.n_ = float(sample.weight.sum())
+        self.base_ = BaseCDF.fit(r, part.weight)
+        self.n_ = float(part.weight.sum())
+        self.judged_ = rows[part.judged]
+        self.frame.keep(part.judged)
         with progress.stage("spline"):
-            self._choose_builder(sample.tame().y, sample.weight)
+            tame = sample.tame().y[self.judged_]
+            self._choose_builder(tame, sample.weight[self.judged_])
         self.oof_law_ = self._law(
-            self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
+            self.frame.oof_center_,
+            self.frame.oof_scale_,
+            self.tasks_.calibrated,
+            self.builder_,
         )
         return self
+
+    def keep(self, places: Rows) -> None:
+        """Keep what is known out of fold of some of the judged rows only."""
+        self.judged_, self.oof_law_ = self.judged_[places], self.oof_law_.take(places)
+        self.frame.keep(places)
+        self.experts.keep(places)
 
     @property
     def tasks_(self) -> TaskRecord:

@@ -10,6 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
 from localexpert.data.counts import count_values
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -22,6 +23,8 @@ from localexpert.laws import DiscreteLaw
 @dataclass
 class DiscreteForecaster:
     """Fit laws on the few values that a target takes.
+
+    After `fit`, `judged_` are the rows that `oof_law_` and `tasks_` speak of.
 
     Parameters
     ----------
@@ -51,8 +54,14 @@ class DiscreteForecaster:
         self.thresholds_ = cuts_between(self.values_)
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
         self.n_ = float(sample.weight.sum())
+        self.judged_ = sample.judged
         self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
+
+    def keep(self, places: Rows) -> None:
+        """Keep what is known out of fold of some of the judged rows only."""
+        self.judged_, self.oof_law_ = self.judged_[places], self.oof_law_.take(places)
+        self.experts.keep(places)
 
     @property
     def tasks_(self) -> TaskRecord:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.data.sample import Sample
@@ -60,21 +61,39 @@ class MixedForecaster:
         with progress.stage("atoms"):
             self.choice.fit(replace(sample, y=number))
         rest = number == 0.0
-        rows = np.flatnonzero(rest)
         with progress.stage("rest"):
-            self.continuous.fit(sample.take(rows))
+            smooth = self._fit_rest(sample, rest)
         # An atom has no density; the log score gives its probability a cell's width.
-        held = rows[sample.weight[rows] > 0.0]
+        held = np.flatnonzero(rest & (sample.weight > 0.0))
         low, high = np.quantile(
             y[held], [0.25, 0.75], weights=sample.weight[held], method="inverted_cdf"
         )
         spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
-        # Rows at an atom had no part in the smooth models: these are honest for them.
-        laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
-        smooth = _interleave(self.continuous.oof_law_, laws, rest)
         self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
         return self
+
+    def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> SplineLaw:
+        """Fit the smooth part; return its honest laws of the rows that are judged."""
+        part = sample.take(np.flatnonzero(rest))
+        if sample.is_whole and part.is_whole:
+            self.continuous.fit(part)
+            self.judged_ = sample.judged
+            # Rows at an atom had no part in the smooth models: these are honest for
+            # them.
+            laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
+            return _interleave(self.continuous.oof_law_, laws, rest)
+        # Some of the models may be of later rows, so those at an atom are tested with
+        # their folds, and neither train nor count.
+        folds = [(train[rest[train]], test) for train, test in sample.folds]
+        weight = np.where(rest, sample.weight, 0.0)
+        tested = replace(sample, weight=weight, folds=folds)
+        self.continuous.fit(tested.take(np.arange(len(sample))))
+        self.judged_, law = self.continuous.judged_, self.continuous.oof_law_
+        self.continuous.keep(np.flatnonzero(rest[self.judged_]))
+        judged = np.isin(self.choice.judged_, self.judged_)
+        self.choice.keep(np.flatnonzero(judged))
+        return law
 
     @property
     def tasks_(self) -> TaskRecord:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -32,7 +33,12 @@ class Forecaster(Protocol):
 
     @property
     def oof_law_(self) -> Law:
-        """Honest laws of the training rows."""
+        """Honest laws of training rows."""
+        ...
+
+    @property
+    def judged_(self) -> Rows:
+        """Rows that `oof_law_` speaks of: those that are forecast out of fold."""
         ...
 
     @property

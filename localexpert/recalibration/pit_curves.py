@@ -99,22 +99,22 @@ class PitCells:
         """
         return PitCells(*(part.sum(0, keepdims=True) for part in self._parts()))
 
-    def without(self, fold: int) -> PitCells:
-        """Return the cells of the other folds together.
+    def take(self, folds: Sequence[int]) -> PitCells:
+        """Return the cells of some folds together.
 
         Parameters
         ----------
-        fold : int
+        folds : sequence of int
 
         Returns
         -------
         PitCells
         """
-        rest = (np.delete(part, fold, axis=0) for part in self._parts())
-        return PitCells(*(part.sum(0, keepdims=True) for part in rest))
+        some = (part[list(folds)] for part in self._parts())
+        return PitCells(*(part.sum(0, keepdims=True) for part in some))
 
     def choose(
-        self, strengths: Sequence[float]
+        self, strengths: Sequence[float], known: Sequence[Sequence[int]]
     ) -> tuple[float, dict[float, float], list[ProbitMap]]:
         """Choose a strength by held-out log score, the identity (inf) among them.
 
@@ -122,6 +122,9 @@ class PitCells:
         ----------
         strengths : sequence of float
             Decreasing.
+        known : sequence of sequences of int
+            For each fold those that its map is learned from; of none it is the
+            identity.
 
         Returns
         -------
@@ -130,11 +133,10 @@ class PitCells:
         losses : dict of float to float
             Mean held-out log score by strength.
         maps : list of ProbitMap
-            With the chosen strength, for each fold the map of the others.
+            With the chosen strength, for each fold its own.
         """
         pulls = [np.inf, *strengths]
-        folds = range(len(self.weight))
-        maps = {s: [fit_curve(self.without(k), s) for k in folds] for s in pulls}
+        maps = {s: [fit_curve(self.take(some), s) for some in known] for s in pulls}
         gains = np.array([self._gains(maps[s]) for s in pulls])
         n = float(self.weight.sum())
         means = np.einsum("fc,sfc->s", self.weight, gains) / n
@@ -226,7 +228,7 @@ def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
     -------
     ProbitMap
     """
-    if not np.isfinite(strength):
+    if not (np.isfinite(strength) and cells.weight.any()):
         return ProbitMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
     used = cells.weight[0] > 0.0
     z = np.concatenate([cells.scores[0, used], _MIDDLES])
