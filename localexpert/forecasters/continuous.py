@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,18 @@ class ContinuousForecaster:
         self.n_ = float(sample.weight.sum())
         with progress.stage("spline"):
             self._choose_builder(sample.tame().y, sample.weight)
-        self.oof_law_ = self._law(
-            self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
-        )
         return self
+
+    @cached_property
+    def oof_law_(self) -> SplineLaw:
+        """Honest laws of the training rows.
+
+        Made when asked for, of what is kept anyway: in a file they would be four times
+        as much.
+        """
+        frame = self.frame
+        placed = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        return self.law_of(*placed)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -103,7 +112,7 @@ class ContinuousForecaster:
         -------
         SplineLaw
         """
-        return self._law(*self._place(table), self.builder_)
+        return self.law_of(*self.place(table))
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.
@@ -116,7 +125,7 @@ class ContinuousForecaster:
         -------
         thresholds, probabilities : ndarrays of shape (n, N)
         """
-        center, scale, p = self._place(table)
+        center, scale, p = self.place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
     def choices(self) -> dict[str, Any]:
@@ -127,11 +136,17 @@ class ContinuousForecaster:
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
         }
 
-    def _place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
+    def place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Return centre, scale, and what the experts say of new rows."""
         center, scale = self.frame.locate(table)
         located = self.frame.add_features(table, center, scale)
         return center, scale, self.experts.predict(located)
+
+    def law_of(
+        self, center: Float64Array, scale: Float64Array, p: Float64Array
+    ) -> SplineLaw:
+        """Return the laws that follow from centre, scale and the experts."""
+        return self._law(center, scale, p, self.builder_)
 
     def _law(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,12 @@ class DiscreteForecaster:
         self.thresholds_ = cuts_between(self.values_)
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
         self.n_ = float(sample.weight.sum())
-        self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
+
+    @cached_property
+    def oof_law_(self) -> DiscreteLaw:
+        """Honest laws of the training rows, made when asked for."""
+        return self._law(self.tasks_.calibrated)
 
     @property
     def tasks_(self) -> TaskRecord:

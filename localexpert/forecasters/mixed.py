@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,18 @@ class MixedForecaster:
         )
         spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
+        self.rest_ = rest
         # Rows at an atom had no part in the smooth models: these are honest for them.
-        laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
-        smooth = _interleave(self.continuous.oof_law_, laws, rest)
-        self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
+        at_atoms = sample.table.take(np.flatnonzero(~rest))
+        self.placed_ = self.continuous.place(at_atoms)
         return self
+
+    @cached_property
+    def oof_law_(self) -> MixedLaw:
+        """Honest laws of the training rows, made when asked for."""
+        laws = self.continuous.law_of(*self.placed_)
+        smooth = _interleave(self.continuous.oof_law_, laws, self.rest_)
+        return self._law(self.choice.oof_law_.probabilities, smooth)
 
     @property
     def tasks_(self) -> TaskRecord:
