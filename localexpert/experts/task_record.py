@@ -37,7 +37,7 @@ class TaskRecord:
 
 
 def round_odds(p: Float64Array) -> Float64Array:
-    """Round probabilities so that odds change by one part in 4096 at most.
+    """Round probabilities so that odds change by less than one part in 3000.
 
     All bits of what many rows were told are most of a saved model, and the last forty
     of them are noise. Order is kept, and so are 0 and 1.

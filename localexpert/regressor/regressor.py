@@ -98,8 +98,8 @@ class LocalExpertRegressor(
     thresholds_ : ndarray of shape (N,)
         In the coordinate of the frame.
     oof_probabilities_ : ndarray of shape (n, N)
-        Calibrated, each row by models and calibrators that have not seen it; the odds
-        are kept to one part in 4096.
+        Calibrated, each row by models and calibrators that have not seen it, and
+        with odds rounded to one part in 3000.
     oof_distribution_ : PredictiveDistribution
         Of the training rows, honest in the same way.
     oof_prediction_ : ndarray of shape (n,)
