@@ -220,7 +220,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.fold_boosters": {"BoostedFold", "FoldBoosters"},
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
-    "localexpert.coordinate.network": {"train_network"},
+    "localexpert.coordinate.network": {"train_network", "view_layers"},
     "localexpert.coordinate.scale": {"ScaleModel"},
     "localexpert.coordinate.small_nets": {
         "SmallNets",
@@ -273,6 +273,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
     "localexpert.data.table_summary": {"ColumnSummary", "TableSummary"},
+    "localexpert.data.threads": {"ask_each", "one_thread", "thread_pool"},
     "localexpert.data.unseen": {
         "Unseen",
         "unseen_once",
@@ -325,7 +326,6 @@ SHARED: dict[str, set[str]] = {
         "find_rounds",
         "freeze_booster",
         "predict_booster",
-        "thread_pool",
     },
     "localexpert.experts.draws": {
         "all_places",
@@ -351,7 +351,7 @@ SHARED: dict[str, set[str]] = {
         "fit_binned",
         "read_booster",
     },
-    "localexpert.experts.task_record": {"TaskRecord"},
+    "localexpert.experts.task_record": {"TaskRecord", "round_odds"},
     "localexpert.experts.tasks": {"Tasks"},
     "localexpert.experts.threshold_trees": {"ThresholdTrees"},
     "localexpert.experts.thresholds": {
@@ -482,6 +482,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
+    "localexpert.regressor.out_of_fold": {"OutOfFoldLaws"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.climatology": {"Climatology"},

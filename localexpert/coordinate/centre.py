@@ -20,6 +20,7 @@ from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.threads import one_thread
 from localexpert.progress import current_progress, run_jobs
 
 # A family whose weight is below this is not used.
@@ -127,6 +128,9 @@ class CentreStack:
         self.ambiguity_ = 0.0
         if sample.is_whole:
             self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+        for family in self.fitted_.values():
+            # Joined; kept besides they would be a good part of a large model.
+            del family.oof_
         return self
 
     def _fit_families(
@@ -152,7 +156,7 @@ class CentreStack:
 
     def _each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread(len(table), user_api="blas"):
             return self._join(
                 {
                     name: family.predict_each(self._view(table, family))

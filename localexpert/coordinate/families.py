@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
@@ -18,6 +18,7 @@ from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
+from localexpert.data.threads import ask_each
 from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.progress import run_jobs
 
@@ -240,8 +241,10 @@ class Fitted(Family):
 
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return np.array(pool(delayed(ask)(model, X) for model in self.models_))
+        answers = ask_each(
+            lambda model: ask(model, X), self.models_, len(X), self.n_jobs
+        )
+        return np.array(answers)
 
 
 def ask(model: Any, X: Any) -> Float64Array:

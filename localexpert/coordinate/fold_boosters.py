@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import lightgbm as lgb
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
+from localexpert.data.threads import ask_each
 from localexpert.progress import run_jobs
 
 # A share of fewer rows may be none, which LightGBM refuses.
@@ -93,8 +94,10 @@ class FoldBoosters:
 
     def predict_each(self, table: Float64Array) -> Float64Array:
         """Return the predictions of the folds' models, shape (n_folds, n)."""
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return np.array(pool(delayed(self._ask)(m, table) for m in self.models_))
+        answers = ask_each(
+            lambda model: self._ask(model, table), self.models_, len(table), self.n_jobs
+        )
+        return np.array(answers)
 
     def boost(
         self,

@@ -54,8 +54,8 @@ def train_network(
     """
     n, p = X.shape
     gradient, mean, square = (np.zeros_like(theta) for _ in range(3))
-    net = _view_layers(theta, p, n_hidden)
-    parts = _view_layers(gradient, p, n_hidden)
+    net = view_layers(theta, p, n_hidden)
+    parts = view_layers(gradient, p, n_hidden)
     n_batches = max(1, n // batch)
     ends = np.arange(n_batches + 1) * n // n_batches
     step = 0
@@ -70,7 +70,7 @@ def train_network(
                 step_by_adam(theta, gradient, mean, square, step, rate, decay)
 
 
-def _view_layers(vector: NDArray[np.float32], p: int, h: int) -> _Layers:
+def view_layers(vector: NDArray[np.float32], p: int, h: int) -> _Layers:
     """Name the parts of a vector of parameters; writing to one writes to the vector."""
     end1, end2 = p * h, p * h + h + h * h
     return _Layers(

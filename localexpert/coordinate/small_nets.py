@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.network import train_network
+from localexpert.coordinate.network import train_network, view_layers
 
 _HIDDEN = 64
 # Rows seen in training, repetitions counted, and bounds on the passes over the data.
@@ -133,9 +133,8 @@ def run_network(
     theta: NDArray[np.float32], inputs: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return a net's outputs, shape (n,)."""
-    p, h = inputs.shape[1], _HIDDEN
-    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum([p * h, h, h * h, h, h]))
-    first = np.maximum(inputs @ w1.reshape(p, h) + b1, 0.0)
-    second = np.maximum(first @ w2.reshape(h, h) + b2, 0.0)
+    w1, b1, w2, b2, w3, b3 = view_layers(theta, inputs.shape[1], _HIDDEN)
+    first = np.maximum(inputs @ w1 + b1, 0.0)
+    second = np.maximum(first @ w2 + b2, 0.0)
     out: NDArray[np.float32] = second @ w3 + b3
     return out

@@ -153,7 +153,7 @@ class OutOfFold(NamedTuple):
     @classmethod
     def of(cls, member: Any, name: str) -> Self:
         """Return what a fitted regressor keeps."""
-        if "oof_distribution_" not in vars(member):
+        if not hasattr(member, "oof_distribution_"):
             msg = (
                 "`members` must keep forecasts of their training rows, "
                 f"`oof_distribution_`, got {type(member).__name__} as {name!r}: let "
@@ -193,7 +193,7 @@ def fit_member(
         if place is not None and given[key] is not None
     }
     fitted = clone(member).fit(X, y, **own)
-    if "oof_distribution_" in vars(fitted):
+    if hasattr(fitted, "oof_distribution_"):
         return fitted, OutOfFold.of(fitted, name)
     folds = make_folds(
         len(y), "auto", y, groups, random_state=seed, sample_weight=sample_weight

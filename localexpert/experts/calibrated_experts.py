@@ -12,7 +12,7 @@ from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.pooled_experts import PooledExperts
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.task_record import TaskRecord, round_odds
 from localexpert.progress import current_progress
 
 
@@ -74,7 +74,11 @@ class CalibratedExperts:
             )
             self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
-        self.tasks_ = TaskRecord(thresholds, raw, calibrated, below, folds, weight)
+        # Kept once, in the record.
+        del pool.oof_probabilities_, self.calibration.calibrated_
+        kept = round_odds(raw)
+        said = kept if calibrated is raw else round_odds(calibrated)
+        self.tasks_ = TaskRecord(thresholds, kept, said, below, folds, weight)
         return self
 
     def predict(self, table: Table) -> Float64Array:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
+from localexpert.data.threads import ask_each, one_thread
 from localexpert.experts.base import Experts
 from localexpert.experts.classifiers import (
     Model,
@@ -18,7 +18,6 @@ from localexpert.experts.classifiers import (
     fit_classifiers,
     fit_out_of_bag,
 )
-from localexpert.experts.common_rounds import thread_pool
 from localexpert.experts.task_boosters import fit_binned, read_booster
 from localexpert.experts.tasks import Tasks
 
@@ -143,8 +142,13 @@ class IndependentExperts(Experts):
     def _predict(self, table: Table) -> Float64Array:
         X = table.codes if self.asks_codes_ else table.given
         columns = list(zip(*self.models_, strict=True))
-        with thread_pool(self.n_jobs) as pool:
-            answers = pool(delayed(_predict_mean)(models, X) for models in columns)
+        with one_thread(len(table)):
+            answers = ask_each(
+                lambda models: _predict_mean(models, X),
+                columns,
+                len(table),
+                self.n_jobs,
+            )
         return np.column_stack(answers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -92,19 +93,25 @@ class ContinuousForecaster:
         with progress.stage("spline"):
             tame = sample.tame().y[self.judged_]
             self._choose_builder(tame, sample.weight[self.judged_])
-        self.oof_law_ = self._law(
-            self.frame.oof_center_,
-            self.frame.oof_scale_,
-            self.tasks_.calibrated,
-            self.builder_,
-        )
         return self
 
     def keep(self, places: Rows) -> None:
         """Keep what is known out of fold of some of the judged rows only."""
-        self.judged_, self.oof_law_ = self.judged_[places], self.oof_law_.take(places)
+        self.judged_ = self.judged_[places]
+        vars(self).pop("oof_law_", None)
         self.frame.keep(places)
         self.experts.keep(places)
+
+    @cached_property
+    def oof_law_(self) -> SplineLaw:
+        """Honest laws of the rows that are judged.
+
+        Made when asked for, of what is kept anyway: in a file they would be four times
+        as much.
+        """
+        frame = self.frame
+        placed = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        return self.law_of(*placed)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -122,7 +129,7 @@ class ContinuousForecaster:
         -------
         SplineLaw
         """
-        return self._law(*self._place(table), self.builder_)
+        return self.law_of(*self.place(table))
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each.
@@ -135,7 +142,7 @@ class ContinuousForecaster:
         -------
         thresholds, probabilities : ndarrays of shape (n, N)
         """
-        center, scale, p = self._place(table)
+        center, scale, p = self.place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
     def choices(self) -> dict[str, Any]:
@@ -146,11 +153,26 @@ class ContinuousForecaster:
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
         }
 
-    def _place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
+    def oof_placed(
+        self, places: Rows
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return what `place` does, of some of the judged rows, out of fold."""
+        frame = self.frame
+        placed = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        center, scale, p = (x[places] for x in placed)
+        return center, scale, p
+
+    def place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Return centre, scale, and what the experts say of new rows."""
         center, scale = self.frame.locate(table)
         located = self.frame.add_features(table, center, scale)
         return center, scale, self.experts.predict(located)
+
+    def law_of(
+        self, center: Float64Array, scale: Float64Array, p: Float64Array
+    ) -> SplineLaw:
+        """Return the laws that follow from centre, scale and the experts."""
+        return self._law(center, scale, p, self.builder_)
 
     def _law(
         self,

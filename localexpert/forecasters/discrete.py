@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,18 @@ class DiscreteForecaster:
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
         self.n_ = float(sample.weight.sum())
         self.judged_ = sample.judged
-        self.oof_law_ = self._law(self.tasks_.calibrated)
         return self
 
     def keep(self, places: Rows) -> None:
         """Keep what is known out of fold of some of the judged rows only."""
-        self.judged_, self.oof_law_ = self.judged_[places], self.oof_law_.take(places)
+        self.judged_ = self.judged_[places]
+        vars(self).pop("oof_law_", None)
         self.experts.keep(places)
+
+    @cached_property
+    def oof_law_(self) -> DiscreteLaw:
+        """Honest laws of the rows that are judged, made when asked for."""
+        return self._law(self.tasks_.calibrated)
 
     @property
     def tasks_(self) -> TaskRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class MixedForecaster:
             self.choice.fit(replace(sample, y=number))
         rest = number == 0.0
         with progress.stage("rest"):
-            smooth = self._fit_rest(sample, rest)
+            self._fit_rest(sample, rest)
         # An atom has no density; the log score gives its probability a cell's width.
         held = np.flatnonzero(rest & (sample.weight > 0.0))
         low, high = np.quantile(
@@ -70,30 +71,38 @@ class MixedForecaster:
         )
         spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
-        self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
         return self
 
-    def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> SplineLaw:
-        """Fit the smooth part; return its honest laws of the rows that are judged."""
+    def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> None:
+        """Fit the smooth part, and keep what it says of rows at an atom."""
         part = sample.take(np.flatnonzero(rest))
         if sample.is_whole and part.is_whole:
             self.continuous.fit(part)
-            self.judged_ = sample.judged
+            self.judged_, self.rest_ = sample.judged, rest
             # Rows at an atom had no part in the smooth models: these are honest for
             # them.
-            laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
-            return _interleave(self.continuous.oof_law_, laws, rest)
+            at_atoms = sample.table.take(np.flatnonzero(~rest))
+            self.placed_ = self.continuous.place(at_atoms)
+            return
         # Some of the models may be of later rows, so those at an atom are tested with
         # their folds, and neither train nor count.
         folds = [(train[rest[train]], test) for train, test in sample.folds]
         weight = np.where(rest, sample.weight, 0.0)
         tested = replace(sample, weight=weight, folds=folds)
         self.continuous.fit(tested.take(np.arange(len(sample))))
-        self.judged_, law = self.continuous.judged_, self.continuous.oof_law_
-        self.continuous.keep(np.flatnonzero(rest[self.judged_]))
+        self.judged_ = self.continuous.judged_
+        self.rest_ = rest[self.judged_]
+        self.placed_ = self.continuous.oof_placed(np.flatnonzero(~self.rest_))
+        self.continuous.keep(np.flatnonzero(self.rest_))
         judged = np.isin(self.choice.judged_, self.judged_)
         self.choice.keep(np.flatnonzero(judged))
-        return law
+
+    @cached_property
+    def oof_law_(self) -> MixedLaw:
+        """Honest laws of the rows that are judged, made when asked for."""
+        laws = self.continuous.law_of(*self.placed_)
+        smooth = _interleave(self.continuous.oof_law_, laws, self.rest_)
+        return self._law(self.choice.oof_law_.probabilities, smooth)
 
     @property
     def tasks_(self) -> TaskRecord:

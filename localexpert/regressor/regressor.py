@@ -28,7 +28,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.plan import Forecaster, Plan
+from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
 from localexpert.laws.near_values import merge_near_values
@@ -38,12 +38,15 @@ from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.below_zero import report_below_zero
+from localexpert.regressor.out_of_fold import OutOfFoldLaws
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
 
 
-class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
+class LocalExpertRegressor(
+    OutOfFoldLaws, MetaFeatureTransformer, DistributionRegressor
+):
     """Distributional regression by calibrated threshold classifiers.
 
     Parameters
@@ -95,7 +98,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     thresholds_ : ndarray of shape (N,)
         In the coordinate of the frame.
     oof_probabilities_ : ndarray of shape (m, N)
-        Of the rows `fitted_rows_`, calibrated, by what has not seen them.
+        Of the rows `fitted_rows_`, calibrated, by what has not seen them, and with odds
+        rounded to one part in 3000.
     oof_distribution_ : PredictiveDistribution
         Of the same rows, honest in the same way.
     oof_prediction_ : ndarray of shape (m,)
@@ -142,17 +146,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     thresholds_: Float64Array
     oof_probabilities_: Float64Array
-    oof_distribution_: PredictiveDistribution
     expert_report_: ExpertReport
     report_: FitReport
     fitted_rows_: Rows
     untested_rows_: Rows
     table_summary_: TableSummary | None
-    oof_prediction_: Float64Array
-    stacker_: Stacker | None
     reader_: TableReader
-    forecaster_: Forecaster | ConstantForecaster
-    recalibration_: Recalibration | None
 
     def __init__(
         self,
@@ -237,17 +236,18 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             parts = None if groups is None else groups[rows]
             own = Sample(table, target[rows], weight[rows], [])
             sample = own.deal(self.cv, parts, settings.seed)
-            law, judged = self._fit_forecaster(settings, sample)
+            judged = self._fit_forecaster(settings, sample)
             self._note_rows(rows, judged)
             sample = sample.take_judged(judged)
             if stacker is not None:
-                law = self._fit_stacker(stacker, settings, sample)
+                self._fit_stacker(stacker, settings, sample)
             if recalibration is not None and len(aside):
                 held = self._law(self.reader_.read(take_rows(given, aside)))
                 recalibration.fit(held, target[aside], weight[aside])
             elif recalibration is not None:
-                recalibration.fit(law, sample.y, sample.weight, sample.folds)
-            self._use(recalibration, law)
+                said = self._oof_law()
+                recalibration.fit(said, sample.y, sample.weight, sample.folds)
+            self._use(recalibration)
             self.report_ = report_below_zero(self, sample)
         return self
 
@@ -267,8 +267,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration
 
-    def _fit_forecaster(self, settings: Settings, sample: Sample) -> tuple[Law, Rows]:
-        """Fit every stage of the road; return what it says out of fold, and of whom."""
+    def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
+        """Fit every stage of the road; return which rows it judges out of fold."""
         plan = Plan.of(settings, sample)
         forecaster = plan.forecaster
         forecaster.fit(sample)
@@ -281,10 +281,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
-        return forecaster.oof_law_, forecaster.judged_
+        return forecaster.judged_
 
-    def _fit_stacker(self, stacker: Stacker, settings: Settings, sample: Sample) -> Law:
-        """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
+    def _fit_stacker(
+        self, stacker: Stacker, settings: Settings, sample: Sample
+    ) -> None:
+        """Fit the stacker, whose forecasts take the place of the road's."""
         law = self.forecaster_.oof_law_
         features = self.meta_features_.of(PredictiveDistribution(law))
         with current_progress().stage("stacker"):
@@ -296,18 +298,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
-        if stacker.keeps_mean:
-            return law
-        self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
-        return recentre(law, self.oof_prediction_)
+        if not stacker.keeps_mean:
+            self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
 
-    def _use(self, recalibration: Recalibration | None, law: Law) -> None:
-        """Keep the out-of-fold laws, corrected as every forecast is from now on."""
+    def _use(self, recalibration: Recalibration | None) -> None:
+        """Correct every forecast from now on, those out of fold as well."""
         if recalibration is not None:
-            law = recalibration.apply_oof(law)
             self.recalibration_ = recalibration
             self.report_ = self.report_.add("recalibration", recalibration.choices())
-        self.oof_distribution_ = PredictiveDistribution(law)
+        self._forget_laws()
         if self.stacker_ is None or self.stacker_.keeps_mean:
             self.oof_prediction_ = self.oof_distribution_.mean()
 
@@ -384,9 +383,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _unstacked(self, X: Any) -> PredictiveDistribution:
         return PredictiveDistribution(self.forecaster_.law(self._read(X)))
 
-    def _unstacked_oof(self) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.oof_law_)
-
     def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""
         table = Table.of(X)
@@ -396,5 +392,5 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
         self.forecaster_ = ConstantForecaster(value, len(self.fitted_rows_))
         self.meta_features_ = MetaFeatures(np.array([value]))
-        self._use(None, self.forecaster_.oof_law_)
+        self._use(None)
         return self

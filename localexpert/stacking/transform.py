@@ -28,7 +28,6 @@ class MetaFeatureTransformer(TransformerMixin):
     """
 
     meta_features_: MetaFeatures
-    oof_distribution_: PredictiveDistribution
     fitted_rows_: Any
     untested_rows_: Any
 
