@@ -149,7 +149,7 @@ class BaseCDF:
         -----
         Between the tails the quantile curve Q(t), straight lines through the order
         statistics at their normal scores, is smoothed by a Gaussian window of width
-        n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
+        1.4 n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
         where Q is straight, as it is for normal values. dQ/dt is kept above 1e-3 of
         its mean between the tails, 1e-6 of its mean everywhere and 1e-12 of the
         greatest size of r (1e-12 if all are 0): the floor on the spread of ties.

@@ -37,7 +37,7 @@ Bounds: TypeAlias = tuple[float, float]
 _FRAMES = ("auto", "standardize", "center")
 _STRATEGIES = ("auto", "shared", "joint", "independent")
 # Steps between knots to choose from, in probits of the marginal.
-_SMOOTHINGS = (0.15, 0.2, 0.3, 0.5)
+_SMOOTHINGS = (0.15, 0.2, 0.3, 0.4)
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 

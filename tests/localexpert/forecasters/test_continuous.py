@@ -31,7 +31,7 @@ def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted
     told = model.report_.summary()["spline"]
     assert told["chosen"] == min(told["losses"], key=told["losses"].get)
     first, last = forecaster.base_.t(forecaster.thresholds_[[0, -1]])
-    for smoothing in (0.3, 0.5):
+    for smoothing in (0.3, 0.4):
         forecaster.builder_ = ProbitSpline(smoothing)
         frame = forecaster.frame
         law = forecaster._law(
