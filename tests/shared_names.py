@@ -235,16 +235,13 @@ SHARED: dict[str, set[str]] = {
         "steepest_slopes",
     },
     "localexpert.curves.marginal": {"distinct_values", "fit_tail", "smooth_quantiles"},
+    "localexpert.curves.ordered_spline": {"Curves", "extend_tails", "ordered_spline"},
     "localexpert.curves.spline": {
         "CurveBuilder",
-        "Curves",
         "clip_bound",
         "curvature_matrix",
-        "extend_tails",
         "increase_probabilities",
-        "probit_precision",
         "smooth_rows",
-        "smoother_matrix",
     },
     "localexpert.data.blend": {"blend_weights"},
     "localexpert.data.columns": {

@@ -36,8 +36,8 @@ Bounds: TypeAlias = tuple[float, float]
 
 _FRAMES = ("auto", "standardize", "center")
 _STRATEGIES = ("auto", "shared", "joint", "independent")
-# Curvature weights to choose from: none to nearly a straight line.
-_SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
+# Steps between knots to choose from, in probits of the marginal.
+_SMOOTHINGS = (0.15, 0.2, 0.3, 0.4)
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 

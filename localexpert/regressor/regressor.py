@@ -75,8 +75,9 @@ class LocalExpertRegressor(
     cv : "auto", int, splitter or iterable
         Folds of everything that is out of fold; rows in no test part only train.
     smoothing : "auto", float, "pchip" or "smoothing_spline"
-        Weight of the curvature of the spline in probit space; "auto" chooses from a
-        short list by out-of-fold CRPS. The two names work on raw probabilities.
+        Step between the knots of the spline in probit space, up to 1; "auto" chooses
+        from a short list by log score and CRPS out of fold. The two names work on raw
+        probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
         or by a fifth of the rows kept from everything else, with that of
