@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from localexpert._kernels.adam import step_by_adam
 from localexpert.coordinate.network import train_networks
 
 
@@ -103,3 +104,16 @@ def test_nets_know_nothing_of_each_other(rng):
         train_networks(alone, X, y, w, orders[:, j : j + 1], rates, h, 2, 0.3)
         np.testing.assert_allclose(together[j], alone[0], atol=1e-5)
     assert np.abs(together - start).max() > 0.1
+
+
+def test_means_of_gradients_that_have_ended_are_zero(rng):
+    # Not numbers below the least normal one, with which processors are slow.
+    theta, gradient = rng.normal(size=(2, 5)).astype(np.float32)
+    mean, square = np.zeros((2, 5), np.float32)
+    step_by_adam(theta, gradient, mean, square, 1, 0.01, 0.0)
+    for step in range(2, 1600):
+        step_by_adam(theta, np.zeros_like(theta), mean, square, step, 0.01, 0.0)
+        normal = np.finfo(np.float32).tiny
+        assert all(((a == 0.0) | (np.abs(a) > normal)).all() for a in (mean, square))
+    assert not mean.any()
+    assert not square.any()
