@@ -12,8 +12,8 @@ _MOMENTUM = 0.9
 _SQUARES = 0.95
 # Keeps a parameter in place whose gradient has always been 0 (epsilon of the paper).
 _TINY = np.float32(1e-8)
-# Running means below this move nothing beside `_TINY`. They are those of rectifiers that
-# are shut for good, and would fade into numbers that processors are slow with.
+# Running means below this move nothing beside `_TINY`. They are those of rectifiers
+# that are shut for good, and would fade into numbers that processors are slow with.
 _NOTHING = np.float32(1e-30)
 _ZERO = np.float32(0.0)
 

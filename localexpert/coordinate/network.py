@@ -42,7 +42,7 @@ def train_networks(
     Parameters
     ----------
     theta : ndarray of shape (n_nets, p h + h + h h + h + h + 1)
-        Weights and biases of the layers, one after the other, h = `n_hidden`.
+        Weights and biases of the layers, one after the other, h = `n_hidden`; C order.
     X : ndarray of shape (n, p)
     y, w : ndarrays of shape (n,)
         Targets and weights.
@@ -58,11 +58,11 @@ def train_networks(
     # A row is the inputs, a 1 for the bias, the target and the weight.
     rows = np.ones((n, p + 3), np.float32)
     rows[:, :p], rows[:, p + 1], rows[:, p + 2] = X, y, w
-    gradient, mean, square = (np.zeros_like(theta) for _ in range(3))
-    nets = _view_layers(theta, p, n_hidden)
-    parts = _view_layers(gradient, p, n_hidden)
     # A step of Adam is taken parameter by parameter, whosever it is.
-    state = [a.reshape(-1) for a in (theta, gradient, mean, square)]
+    vector = theta.reshape(-1)
+    gradient, mean, square = (np.zeros_like(vector) for _ in range(3))
+    nets = _view_layers(theta, p, n_hidden)
+    parts = _view_layers(gradient.reshape(theta.shape), p, n_hidden)
     n_batches = max(1, n // batch)
     ends = (np.arange(n_batches + 1) * n // n_batches).tolist()
     step = 0
@@ -72,7 +72,8 @@ def train_networks(
             for start, stop in pairwise(ends):
                 _fill_gradient(nets, parts, rows[order[:, start:stop]])
                 step += 1
-                step_by_adam(*state, step, rates[step - 1], decay)
+                rate = rates[step - 1]
+                step_by_adam(vector, gradient, mean, square, step, rate, decay)
 
 
 def _view_layers(vectors: NDArray[np.float32], p: int, h: int) -> _Layers:
@@ -86,9 +87,7 @@ def _view_layers(vectors: NDArray[np.float32], p: int, h: int) -> _Layers:
     )
 
 
-def _fill_gradient(
-    nets: _Layers, gradient: _Layers, rows: NDArray[np.float32]
-) -> None:
+def _fill_gradient(nets: _Layers, gradient: _Layers, rows: NDArray[np.float32]) -> None:
     """Write the gradient of half the weighted mean squared error over a batch.
 
     `rows` has the shape (n_nets, size of the batch, p + 3).
