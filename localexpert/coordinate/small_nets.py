@@ -21,9 +21,6 @@ _MANY_ROWS = 20_000
 # outputs by the more the more inputs there are, and longer training gained nothing.
 _MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
-# Of fewer rows a pass is short and there are many, so that a net takes longest for its
-# rows: two of them are enough, as new rows get those of all folds.
-_ROWS_OF_THREE, _FEW_NETS, _NETS = 3000, 2, 3
 _RATE = 0.025
 _WARM_UP = 0.2
 _CHUNK = 16_384
@@ -40,8 +37,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
     ----------
     decay : float
         Share of the step length by which parameters shrink in every step.
-    n_nets : int, optional
-        2 of few rows, else 3, where None is given.
+    n_nets : int
     random_state : int
 
     References
@@ -50,9 +46,7 @@ class SmallNets(RegressorMixin, BaseEstimator):
     Smith & Topin (2019), Super-convergence (one cycle of step lengths).
     """
 
-    def __init__(
-        self, decay: float = 0.03, n_nets: int | None = None, random_state: int = 0
-    ):
+    def __init__(self, decay: float = 0.03, n_nets: int = 3, random_state: int = 0):
         self.decay = decay
         self.n_nets = n_nets
         self.random_state = random_state
@@ -75,9 +69,10 @@ class SmallNets(RegressorMixin, BaseEstimator):
         target = (y - self.mean_) / self.spread_
         batch, n_passes = plan_training(*X.shape)
         rates = step_lengths(n_passes * max(1, len(y) // batch))
-        n_nets = self.n_nets or (_NETS if len(y) >= _ROWS_OF_THREE else _FEW_NETS)
         # Nets differ by start and order alone: all see all rows.
-        streams = [np.random.default_rng([self.random_state, j]) for j in range(n_nets)]
+        streams = [
+            np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
+        ]
         # Single precision: twice as fast, and far finer than the noise of training.
         theta = np.array([draw_start(X.shape[1], rng) for rng in streams])
         orders = (

@@ -6,7 +6,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 
-from localexpert.coordinate import CentreStack, Frame, small_nets
+from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import BoostedTrees, Fitted
 from localexpert.coordinate.fold_boosters import FoldBoosters
@@ -216,13 +216,6 @@ class TestSmallNets:
         assert passes == (400, 20, 9, 8)
         assert batches == (32, 50, 256, 256)
         assert [plan_training(100, p)[1] for p in (300, 3000, 10**6)] == [400, 40, 8]
-
-    @pytest.mark.parametrize(("n", "expected"), [(2_999, 2), (3_000, 3)])
-    def test_few_rows_have_two_nets(self, rng, n, expected, monkeypatch):
-        monkeypatch.setattr(small_nets, "plan_training", lambda *_: (n, 1))
-        X, y = rng.normal(size=(n, 1)), rng.normal(size=n)
-        assert len(SmallNets().fit(X, y).nets_) == expected
-        assert len(SmallNets(n_nets=1).fit(X, y).nets_) == 1
 
     def test_steps_rise_and_fall(self):
         rates = step_lengths(100)
