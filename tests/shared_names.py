@@ -220,7 +220,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.fold_boosters": {"BoostedFold", "FoldBoosters"},
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
-    "localexpert.coordinate.network": {"train_network", "view_layers"},
+    "localexpert.coordinate.network": {"train_networks", "view_layers"},
     "localexpert.coordinate.scale": {"ScaleModel"},
     "localexpert.coordinate.small_nets": {
         "SmallNets",
