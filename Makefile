@@ -13,6 +13,7 @@ COVER := --cov=calibration --cov=localexpert --cov-report= --cov-fail-under=0
 
 # The least Python that pyproject.toml allows.
 OLDEST ?= python3.11
+NEWEST ?= $(shell bash .ci/newest-python)
 
 # Attacks of the long form; those of the short one are `slow` tests.
 FUZZ_CASES ?= 20000
@@ -23,15 +24,15 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest leg-skpro leg-xgboost leg-oldest
-.PHONY: docs pictures clean
+.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest test-newest
+.PHONY: leg-skpro leg-xgboost leg-versions docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, and how much of the packages it runs"
 	@echo "make test-skpro, test-xgboost    what needs these optional packages"
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
-	@echo "make test-oldest    the core on the oldest versions that are allowed"
+	@echo "make test-oldest, test-newest    what other versions of libraries may break"
 	@echo "make fuzz    random attacks, many more of them than in make test"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
 	@echo "make format  let ruff rewrite what it can"
@@ -97,11 +98,22 @@ test-oldest:
 	mkdir -p $(dir $(OLDEST_VERSIONS))
 	$(OLDEST) .ci/oldest_versions.py > $(OLDEST_VERSIONS)
 	PIP_CONSTRAINT="$(CURDIR)/$(OLDEST_VERSIONS)" \
-	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-oldest
+	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-versions
 
-leg-oldest: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m "not slow" tests/calibration \
-	    $(addprefix tests/localexpert/,coordinate experts forecasters laws regressor)
+# The newest Python takes newer libraries than the oldest one can.
+test-newest:
+	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" leg-versions
+
+# Other versions break calls of libraries, not our arithmetic, which `make test` checks.
+# So here runs what calls them: the example of every public name, numba's kernels, saved
+# files (skops, LightGBM), tables (pandas, polars, pyarrow), experts, pictures, the shell,
+# and scikit-learn's checks of estimators.
+leg-versions: $(VENV)/.installed-test
+	$(PYTEST) -n 2 -m "not slow" calibration localexpert \
+	    $(addprefix tests/calibration/,_kernels classifier storage test_plots.py) \
+	    $(addprefix tests/localexpert/,_kernels cli data experts explain plots) \
+	    $(addprefix tests/localexpert/,regressor storage) \
+	    tests/test_minimal.py tests/test_sklearn_api.py
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
