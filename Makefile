@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 
 # One thread per process: the test workers share the cores among themselves.
 SINGLE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Files stay with one worker until another has nothing left: their fixtures are made once.
+WORKERS := -n 2 --dist worksteal
 PYTEST = MPLBACKEND=Agg $(SINGLE_THREAD) $(BIN)/python -m pytest
 
 # What `test-coverage` reads; `make COVER= test-fast` is quicker and measures nothing.
@@ -50,17 +52,17 @@ demo: $(VENV)/.installed
 test: test-fast test-slow test-kernels test-coverage
 
 test-fast: $(VENV)/.installed-test
-	COVERAGE_FILE=.coverage.fast $(PYTEST) -n 2 -m "not slow" $(COVER)
+	COVERAGE_FILE=.coverage.fast $(PYTEST) $(WORKERS) -m "not slow" $(COVER)
 
 # pytest exits with 5 where no test is marked slow.
 test-slow: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m slow || [ $$? -eq 5 ]
+	$(PYTEST) $(WORKERS) -m slow || [ $$? -eq 5 ]
 
 # Compiled code is invisible to coverage, so here the kernels run as plain Python, where
 # the hashes' integers still wrap, but numpy warns of it.
 test-kernels: $(VENV)/.installed-test
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels \
-	    $(PYTEST) -n 2 -m "not slow" $(KERNEL_TESTS) \
+	    $(PYTEST) $(WORKERS) -m "not slow" $(KERNEL_TESTS) \
 	    -W "ignore:overflow encountered in scalar:RuntimeWarning" \
 	    $(addprefix --cov=,$(KERNELS)) --cov-report=term --cov-fail-under=97
 
@@ -71,7 +73,7 @@ test-coverage: test-fast test-kernels
 
 # A red case says how it is run again: make fuzz FUZZ_SEED=17
 fuzz: $(VENV)/.installed-test
-	FUZZ_CASES=$(FUZZ_CASES) $(PYTEST) -n 2 tests/fuzz
+	FUZZ_CASES=$(FUZZ_CASES) $(PYTEST) $(WORKERS) tests/fuzz
 
 # The optional packages have environments of their own, for they hold others below
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
@@ -80,11 +82,11 @@ test-skpro test-xgboost: test-%:
 	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* leg-$*
 
 leg-skpro: $(VENV)/.installed-test,skpro
-	$(PYTEST) -n 2 tests/localexpert/skpro tests/test_guide.py
+	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
 
 # The names of these tests say that they need xgboost, or vector leaves.
 leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
-	$(PYTEST) -n 2 -k "xgboost or vector" tests/calibration/storage \
+	$(PYTEST) $(WORKERS) -k "xgboost or vector" tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
 
 # Skipped by `make test` where there is no Chromium; here that is a failure.
@@ -109,7 +111,7 @@ test-newest:
 # files (skops, LightGBM), tables (pandas, polars, pyarrow), experts, pictures, the shell,
 # and scikit-learn's checks of estimators.
 leg-versions: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m "not slow" calibration localexpert \
+	$(PYTEST) $(WORKERS) -m "not slow" calibration localexpert \
 	    $(addprefix tests/calibration/,_kernels classifier storage test_plots.py) \
 	    $(addprefix tests/localexpert/,_kernels cli data experts explain plots) \
 	    $(addprefix tests/localexpert/,regressor storage) \
