@@ -27,7 +27,7 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
 .PHONY: fuzz test-skpro test-xgboost test-browser test-oldest test-newest
-.PHONY: leg-skpro leg-xgboost leg-versions docs pictures clean
+.PHONY: leg-skpro leg-xgboost leg-oldest leg-newest docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
@@ -100,22 +100,26 @@ test-oldest:
 	mkdir -p $(dir $(OLDEST_VERSIONS))
 	$(OLDEST) .ci/oldest_versions.py > $(OLDEST_VERSIONS)
 	PIP_CONSTRAINT="$(CURDIR)/$(OLDEST_VERSIONS)" \
-	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-versions
+	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-oldest
 
 # The newest Python takes newer libraries than the oldest one can.
 test-newest:
-	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" leg-versions
+	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" leg-newest
 
 # Other versions break calls of libraries, not our arithmetic, which `make test` checks.
-# So here runs what calls them: the example of every public name, numba's kernels, saved
-# files (skops, LightGBM), tables (pandas, polars, pyarrow), experts, pictures, the shell,
-# and scikit-learn's checks of estimators.
-leg-versions: $(VENV)/.installed-test
-	$(PYTEST) $(WORKERS) -m "not slow" calibration localexpert \
-	    $(addprefix tests/calibration/,_kernels classifier storage test_plots.py) \
-	    $(addprefix tests/localexpert/,_kernels cli data experts explain plots) \
-	    $(addprefix tests/localexpert/,regressor storage) \
-	    tests/test_minimal.py tests/test_sklearn_api.py
+# So here runs what calls them: numba's kernels, saved files (skops, LightGBM), experts,
+# pictures, regressors; on the newest also tables (pandas, polars, pyarrow), the shell,
+# scikit-learn's checks of estimators, and the example of every public name.
+CALLERS := $(addprefix tests/calibration/,_kernels classifier storage test_plots.py) \
+    $(addprefix tests/localexpert/,experts plots regressor)
+MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
+    $(addprefix tests/localexpert/,_kernels cli data explain storage)
+
+leg-oldest: $(VENV)/.installed-test
+	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS)
+
+leg-newest: $(VENV)/.installed-test
+	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS) $(MORE_CALLERS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
