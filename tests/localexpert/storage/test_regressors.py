@@ -87,7 +87,7 @@ def check(model, rows, reload, **options):
 def test_all_that_a_default_regressor_may_hold(rows, reload):
     X, y = rows
     # A step on top, so that boosting and forests are worth a weight in the stack.
-    model = LocalExpertRegressor(random_state=0).fit(X, y + 4.0 * (X[:, 2] > 0.5))
+    model = LocalExpertRegressor(cv=3, random_state=0).fit(X, y + 4.0 * (X[:, 2] > 0.5))
     assert_same_models(model, reload(model), X)
 
 
@@ -116,7 +116,7 @@ def test_centres_of_other_libraries(center, rows, reload):
         {"calibrator": "isotonic", "cv": KFold(3, shuffle=True, random_state=0)},
         {"thresholds": [2.0, 3.0, 4.0], "frame": "auto", "cv": 3},
         {"strategy": JointForest(n_estimators=10, random_state=0)},
-        {"strategy": JointMLP(random_state=0)},
+        {"strategy": JointMLP(max_iter=20, random_state=0)},
         {"strategy": "independent"},
         {"strategy": "auto", "expert": LogisticRegression()},
         {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
