@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 
 # One thread per process: the test workers share the cores among themselves.
 SINGLE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Files stay with one worker until another has nothing left: their fixtures are made once.
+WORKERS := -n 2 --dist worksteal
 PYTEST = MPLBACKEND=Agg $(SINGLE_THREAD) $(BIN)/python -m pytest
 
 # What `test-coverage` reads; `make COVER= test-fast` is quicker and measures nothing.
@@ -13,6 +15,7 @@ COVER := --cov=calibration --cov=localexpert --cov-report= --cov-fail-under=0
 
 # The least Python that pyproject.toml allows.
 OLDEST ?= python3.11
+NEWEST ?= $(shell bash .ci/newest-python)
 
 # Attacks of the long form; those of the short one are `slow` tests.
 FUZZ_CASES ?= 20000
@@ -23,15 +26,15 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest leg-skpro leg-xgboost leg-oldest
-.PHONY: docs pictures clean
+.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest test-newest
+.PHONY: leg-skpro leg-xgboost leg-oldest leg-newest docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, and how much of the packages it runs"
 	@echo "make test-skpro, test-xgboost    what needs these optional packages"
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
-	@echo "make test-oldest    the core on the oldest versions that are allowed"
+	@echo "make test-oldest, test-newest    what other versions of libraries may break"
 	@echo "make fuzz    random attacks, many more of them than in make test"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
 	@echo "make format  let ruff rewrite what it can"
@@ -49,17 +52,17 @@ demo: $(VENV)/.installed
 test: test-fast test-slow test-kernels test-coverage
 
 test-fast: $(VENV)/.installed-test
-	COVERAGE_FILE=.coverage.fast $(PYTEST) -n 2 -m "not slow" $(COVER)
+	COVERAGE_FILE=.coverage.fast $(PYTEST) $(WORKERS) -m "not slow" $(COVER)
 
 # pytest exits with 5 where no test is marked slow.
 test-slow: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m slow || [ $$? -eq 5 ]
+	$(PYTEST) $(WORKERS) -m slow || [ $$? -eq 5 ]
 
 # Compiled code is invisible to coverage, so here the kernels run as plain Python, where
 # the hashes' integers still wrap, but numpy warns of it.
 test-kernels: $(VENV)/.installed-test
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels \
-	    $(PYTEST) -n 2 -m "not slow" $(KERNEL_TESTS) \
+	    $(PYTEST) $(WORKERS) -m "not slow" $(KERNEL_TESTS) \
 	    -W "ignore:overflow encountered in scalar:RuntimeWarning" \
 	    $(addprefix --cov=,$(KERNELS)) --cov-report=term --cov-fail-under=97
 
@@ -70,7 +73,7 @@ test-coverage: test-fast test-kernels
 
 # A red case says how it is run again: make fuzz FUZZ_SEED=17
 fuzz: $(VENV)/.installed-test
-	FUZZ_CASES=$(FUZZ_CASES) $(PYTEST) -n 2 tests/fuzz
+	FUZZ_CASES=$(FUZZ_CASES) $(PYTEST) $(WORKERS) tests/fuzz
 
 # The optional packages have environments of their own, for they hold others below
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
@@ -79,11 +82,11 @@ test-skpro test-xgboost: test-%:
 	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* leg-$*
 
 leg-skpro: $(VENV)/.installed-test,skpro
-	$(PYTEST) -n 2 tests/localexpert/skpro tests/test_guide.py
+	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
 
 # The names of these tests say that they need xgboost, or vector leaves.
 leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
-	$(PYTEST) -n 2 -k "xgboost or vector" tests/calibration/storage \
+	$(PYTEST) $(WORKERS) -k "xgboost or vector" tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
 
 # Skipped by `make test` where there is no Chromium; here that is a failure.
@@ -99,9 +102,24 @@ test-oldest:
 	PIP_CONSTRAINT="$(CURDIR)/$(OLDEST_VERSIONS)" \
 	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-oldest
 
+# The newest Python takes newer libraries than the oldest one can.
+test-newest:
+	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" leg-newest
+
+# Other versions break calls of libraries, not our arithmetic, which `make test` checks.
+# So here runs what calls them: numba's kernels, saved files (skops, LightGBM), experts,
+# pictures, regressors; on the newest also tables (pandas, polars, pyarrow), the shell,
+# scikit-learn's checks of estimators, and the example of every public name.
+CALLERS := $(addprefix tests/calibration/,_kernels classifier storage test_plots.py) \
+    $(addprefix tests/localexpert/,experts plots regressor)
+MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
+    $(addprefix tests/localexpert/,_kernels cli data explain storage)
+
 leg-oldest: $(VENV)/.installed-test
-	$(PYTEST) -n 2 -m "not slow" tests/calibration \
-	    $(addprefix tests/localexpert/,coordinate experts forecasters laws regressor)
+	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS)
+
+leg-newest: $(VENV)/.installed-test
+	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS) $(MORE_CALLERS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

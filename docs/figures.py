@@ -118,11 +118,11 @@ def draw_projection(axes: Axes, v: Array, p: Array) -> None:
 
 
 def draw_probits(axes: Axes, t: Array, p: Array, n: int) -> None:
-    """Draw the same in probit space, with splines of three weights."""
+    """Draw the same in probit space, with splines of three steps."""
     fine = np.linspace(t[0], t[-1], 300)
-    for smoothing, colour in ((0.0, "0.7"), (0.1, "C2"), (10.0, "C4")):
+    for smoothing, colour in ((0.0, "0.7"), (0.2, "C2"), (0.5, "C4")):
         curves = ProbitSpline(smoothing).build(p[None, :], t, n)
-        label = f"spline, weight {smoothing:g}"
+        label = f"spline, step {smoothing:g}"
         axes.plot(fine, follow(curves, fine), color=colour, lw=1.3, label=label)
     axes.plot(t, ndtri(isotonic_regression(p)), "o", color="C0", ms=4)
     axes.set(title="2. Probits", xlabel="t(v)", ylabel="z, the probit of p")
@@ -164,7 +164,7 @@ def draw_continued(axes: Axes, base: BaseCDF, n: int) -> None:
     fine = np.linspace(-4.0, 4.0, 400)
     least = base.least_slopes()
     for slope, colour in ((1.8, "C2"), (1.0, "0.5"), (0.5, "C3")):
-        curves = ProbitSpline(0.1).build(ndtr(slope * t)[None, :], t, n, least)
+        curves = ProbitSpline(0.2).build(ndtr(slope * t)[None, :], t, n, least)
         axes.plot(fine, follow(curves, fine), color=colour)
         axes.lines[-1].set_label(f"slope {slope:g} inside")
         axes.plot(fine, slope * fine, ":", color=colour, lw=1)

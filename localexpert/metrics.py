@@ -177,7 +177,7 @@ def interval_coverage(
     coverage: float = 0.9,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the share of targets inside the central interval of `coverage`.
+    """Return the share of targets that the central interval of `coverage` covers.
 
     Parameters
     ----------
@@ -191,17 +191,22 @@ def interval_coverage(
     Returns
     -------
     float
+        Mean of `PredictiveDistribution.covered`: for true forecasts of any kind about
+        `coverage`. A target with probability of its own counts by the share of it
+        that lies within the interval's levels; of quantiles alone, without a law, only
+        the share inside of the closed interval can be told, which is more where
+        values repeat.
 
     Examples
     --------
     >>> from localexpert import DiscreteLaw, PredictiveDistribution, interval_coverage
     >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> interval_coverage([1.0, 0.0], PredictiveDistribution(law), coverage=0.5)
-    0.5
+    >>> covered = interval_coverage([1.0, 0.0], PredictiveDistribution(law))
+    >>> round(covered, 3)  # 1.0 and (.1 - .05) / .1
+    0.75
     """
     y, weight = _check(y_true, dist, sample_weight)
-    low, high = dist.interval(check_level(coverage, "coverage")).T
-    return _mean(((low <= y) & (y <= high)).astype(np.float64), weight)
+    return _mean(dist.covered(y, coverage), weight)
 
 
 def pit_test(

@@ -12,6 +12,10 @@ _MOMENTUM = 0.9
 _SQUARES = 0.95
 # Keeps a parameter in place whose gradient has always been 0 (epsilon of the paper).
 _TINY = np.float32(1e-8)
+# Running means below this move nothing beside `_TINY`. They are those of rectifiers
+# that are shut for good, and would fade into numbers that processors are slow with.
+_NOTHING = np.float32(1e-30)
+_ZERO = np.float32(0.0)
 
 
 @njit
@@ -38,7 +42,9 @@ def step_by_adam(
     # squares, and shrink steep parameters least.
     kept = np.float32(1.0 - rate * decay)
     for i in range(len(theta)):
-        mean[i] += to_mean * (gradient[i] - mean[i])
-        square[i] += to_square * (gradient[i] * gradient[i] - square[i])
+        m = mean[i] + to_mean * (gradient[i] - mean[i])
+        v = square[i] + to_square * (gradient[i] * gradient[i] - square[i])
+        mean[i] = _ZERO if abs(m) < _NOTHING else m
+        square[i] = _ZERO if v < _NOTHING else v
         move = mean[i] / (np.sqrt(square[i] * unbias) + _TINY)
         theta[i] = theta[i] * kept - length * move

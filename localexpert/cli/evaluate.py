@@ -22,7 +22,8 @@ from localexpert.cli.targets import with_targets
 _EPILOG = """\
 Prints scores on rows that the model has not seen, beside those of climatology: the
 training target's own distribution as the forecast of every row. Smaller is better
-for all but coverage, the share of targets in the central 50 and 90 % intervals.
+for all but coverage, the share of targets in the central 50 and 90 % intervals (of
+a value with probability of its own, the share of it that the interval takes).
 CRPS is the error of a whole forecast in the units of the target, and the absolute
 error if forecasts are single numbers. RMSE is that of the mean, MAE of the median.
 

@@ -20,6 +20,7 @@ from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.threads import one_thread
 from localexpert.progress import current_progress, run_jobs
 
 # A family whose weight is below this is not used.
@@ -59,15 +60,16 @@ class CentreStack:
 
     Attributes
     ----------
-    oof_ : ndarray of shape (n,)
-        Out-of-fold centre of every training row.
+    oof_ : ndarray of shape (m,)
+        Out-of-fold centre of every row that is judged.
     origin_, unit_ : float
         The families of "stack" learn (y - origin) / unit.
     weights_ : dict of str to float
         Non-negative; they sum to 1.
     ambiguity_ : float
         Variance of the folds' models around their mean: how much less the squared
-        error of the mean is than that of the out-of-fold centre.
+        error of the mean is than that of the out-of-fold centre. 0 where folds leave
+        rows untested: their models know more or less, and differ by that.
     dense_inputs_ : DenseInputs or None
         How families of dense or narrow columns read rows.
     report_ : dict of str to dict
@@ -112,8 +114,10 @@ class CentreStack:
                 kept = self._screen(groups, sample)
             with progress.stage("families"):
                 self._fit_families(kept, sample)
-        answers = {n: f.oof_ for n, f in self.fitted_.items()}
-        self.weights_ = blend_weights(answers, y, w, least=_LEAST_WEIGHT)
+        judged = sample.judged
+        answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
+        own, held = y[judged], w[judged]
+        self.weights_ = blend_weights(answers, own, held, least=_LEAST_WEIGHT)
         self.oof_ = self._join(answers)
         for figures in self.report_.values():
             figures["rmse"] *= self.unit_
@@ -121,7 +125,12 @@ class CentreStack:
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
         # them have seen, the only ones at hand.
-        self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+        self.ambiguity_ = 0.0
+        if sample.is_whole:
+            self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+        for family in self.fitted_.values():
+            # Joined; kept besides they would be a good part of a large model.
+            del family.oof_
         return self
 
     def _fit_families(
@@ -136,7 +145,8 @@ class CentreStack:
             with current_progress().stage(name):
                 _, seconds = _time(family.fit, data, y, sample.folds, w, trial)
             self.report_[name]["seconds"] += seconds
-            self._note_error(name, family.oof_ - y, w)
+            judged = sample.judged
+            self._note_error(name, (family.oof_ - y)[judged], w[judged])
             self.fitted_[name] = family
 
     def predict(self, table: Table) -> Float64Array:
@@ -146,7 +156,7 @@ class CentreStack:
 
     def _each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread(len(table), user_api="blas"):
             return self._join(
                 {
                     name: family.predict_each(self._view(table, family))

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
@@ -18,6 +18,7 @@ from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
+from localexpert.data.threads import ask_each
 from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.progress import run_jobs
 
@@ -51,8 +52,9 @@ class Trial(NamedTuple):
 class Family(metaclass=ABCMeta):
     """One kind of regressor, fitted fold by fold.
 
-    After `fit` the out-of-fold predictions are `oof_` (n,), and `predict_each` gives
-    those of the models of the folds, whose mean is the forecast for new rows.
+    After `fit` the out-of-fold predictions are `oof_` (n,), NaN in rows that no fold
+    tests, and `predict_each` gives those of the models of the folds, whose mean is the
+    forecast for new rows.
 
     Parameters
     ----------
@@ -138,7 +140,9 @@ class BoostedTrees(Family):
         logs = self.boosters_.fit(X, self._forward(y), folds, w, start)
         self.factor_ = 1.0
         if self.logarithm:
-            oof = np.exp(logs)
+            held = np.isfinite(logs)
+            oof = np.exp(logs[held])
+            w, y = w[held], y[held]
             self.factor_ = float((w * oof) @ y / ((w * oof) @ oof))
         self.oof_ = self._backward(logs)
         return self
@@ -230,15 +234,17 @@ class Fitted(Family):
         jobs = [delayed(self.attempt)(X, y, fold, w) for fold in folds[len(done) :]]
         trials = done + run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         self.models_ = [trial.model for trial in trials]
-        self.oof_ = np.empty(len(y))
+        self.oof_ = np.full(len(y), np.nan)
         for trial, (_, test) in zip(trials, folds, strict=True):
             self.oof_[test] = trial.answers
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return np.array(pool(delayed(ask)(model, X) for model in self.models_))
+        answers = ask_each(
+            lambda model: ask(model, X), self.models_, len(X), self.n_jobs
+        )
+        return np.array(answers)
 
 
 def ask(model: Any, X: Any) -> Float64Array:

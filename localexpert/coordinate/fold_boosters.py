@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import lightgbm as lgb
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold
+from localexpert.data.threads import ask_each
 from localexpert.progress import run_jobs
 
 # A share of fewer rows may be none, which LightGBM refuses.
@@ -68,6 +69,7 @@ class FoldBoosters:
     ) -> Float64Array:
         """Boost every fold and return the out-of-fold predictions, shape (n,).
 
+        They are NaN in rows that no fold tests.
         `first` is the first fold's booster, where there is one already.
         """
         first = first or self.boost(table, target, folds[0], w)
@@ -85,15 +87,17 @@ class FoldBoosters:
         curves = [np.pad(f.curve, (0, longest - len(f.curve)), "edge") for f in fits]
         mean = np.mean(curves, axis=0)
         self.n_rounds_ = int(np.argmin(mean)) + 1
-        oof = np.empty(len(target))
+        oof = np.full(len(target), np.nan)
         for model, (_, test) in zip(self.models_, folds, strict=True):
             oof[test] = self._ask(model, table[test])
         return oof
 
     def predict_each(self, table: Float64Array) -> Float64Array:
         """Return the predictions of the folds' models, shape (n_folds, n)."""
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return np.array(pool(delayed(self._ask)(m, table) for m in self.models_))
+        answers = ask_each(
+            lambda model: self._ask(model, table), self.models_, len(table), self.n_jobs
+        )
+        return np.array(answers)
 
     def boost(
         self,

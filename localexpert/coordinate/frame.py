@@ -10,6 +10,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack, single_precision
 from localexpert.coordinate.scale import ScaleModel
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.progress import current_progress
@@ -33,14 +34,15 @@ class Frame:
 
     Attributes
     ----------
-    oof_center_, oof_scale_, oof_coordinate_ : ndarrays of shape (n,)
-        Of the training rows, by models that have not seen them.
+    oof_center_, oof_scale_, oof_coordinate_ : ndarrays
+        Of the training rows that have them (`located`), by models that have not seen
+        them.
     kind_ : {"standardize", "center"} or None
         The kind taken.
     losses_ : dict of str to float
         By kind, the CRPS that "auto" compared; empty for a given kind.
     loss_ : float
-        That of the kind taken.
+        That of the kind taken; 0 for y itself, where it would say nothing.
     origin_, unit_ : float
         Experts are told the centre as (m(x) - origin) / unit.
     shrinkage_ : float
@@ -68,16 +70,18 @@ class Frame:
         # By squares one value far out would outweigh all rows together; where it lies
         # in the coordinate the thresholds and tails are told.
         tame = sample.tame()
-        y, w = tame.y, tame.weight
+        # Rows that are not judged train the centre alone: theirs would have seen them.
+        part = tame if tame.is_whole else tame.take(tame.judged)
+        y, w = part.y, part.weight
         seed, jobs = self.random_state, self.n_jobs
-        self.origin_, self.unit_ = single_precision(y)
+        self.origin_, self.unit_ = single_precision(tame.y)
         centers, scales = np.zeros(len(y)), np.ones(len(y))
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
         # Each kind is the one before with a stage more, so all of them cost one fit.
         known[None] = centers, scales
         self.shrinkage_ = 1.0
-        progress = current_progress()
-        if self.kind is not None:
+        progress, kind = current_progress(), self._admit_kind(part)
+        if kind is not None:
             self.centre_ = CentreStack(
                 self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
             )
@@ -90,26 +94,56 @@ class Frame:
             error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
             gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
             self.shrinkage_ = float(np.sqrt(1.0 - gain))
-        if self.kind in ("auto", "standardize"):
+        if kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
-                self.scale_.fit(replace(tame, y=y - centers))
+                self.scale_.fit(replace(part, y=y - centers))
             known["standardize"] = centers, self.scale_.oof_
-        self.kind_, self.losses_ = self.kind, {}
-        if self.kind == "auto":
+        self.kind_, self.losses_ = kind, {}
+        if kind == "auto":
             losses = {
                 k: _marginal_crps((y - m) / s, s, w) for k, (m, s) in known.items()
             }
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
-        self.oof_center_, self.oof_scale_ = known[self.kind_]
-        if self.losses_:
-            self.loss_ = self.losses_[str(self.kind_)]
-        else:
+        self.loss_ = 0.0
+        if self.kind_ is not None:
             m, s = known[self.kind_]
             self.loss_ = _marginal_crps((y - m) / s, s, w)
-        self.oof_coordinate_ = (sample.y - self.oof_center_) / self.oof_scale_
+        self.oof_center_, self.oof_scale_ = known[self.kind_]
+        if self.kind_ is None:
+            self.oof_center_, self.oof_scale_ = np.zeros(len(tame)), np.ones(len(tame))
+        own = sample.y[self.located(sample)]
+        self.oof_coordinate_ = (own - self.oof_center_) / self.oof_scale_
         return self
+
+    def located(self, sample: Sample) -> Rows:
+        """Return the rows of the sample of `fit` that have a coordinate.
+
+        All have y itself; an honest centre only those that a fold tests.
+        """
+        return np.arange(len(sample)) if self.kind_ is None else sample.judged
+
+    def _admit_kind(self, judged: Sample) -> str | None:
+        """Return the kind, or None where no fold of the rows with a centre is left.
+
+        What is learned around a centre is learned from rows that have one: of a single
+        fold, or of a first one whose training rows are never tested, there are none.
+        """
+        if judged.folds or self.kind is None:
+            return self.kind
+        if self.kind == "auto":
+            return None
+        msg = (
+            f'`frame` must be None or "auto" where no fold of `cv` trains on rows that '
+            f"another one tests, got {self.kind!r}."
+        )
+        raise ValueError(msg)
+
+    def keep(self, places: Rows) -> None:
+        """Keep what is known out of fold of some of the rows only."""
+        for name in ("oof_center_", "oof_scale_", "oof_coordinate_"):
+            setattr(self, name, getattr(self, name)[places])
 
     def locate(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return centre and scale of new rows, shapes (n,)."""
@@ -140,7 +174,7 @@ class Frame:
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""
-        if self.kind is None:
+        if not hasattr(self, "centre_"):
             return {"kind": None}
         return {
             "kind": self.kind_,

@@ -1,5 +1,6 @@
-"""Training of a small neural network by Adam."""
+"""Training of small neural networks by Adam, several at a time."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,41 +12,42 @@ from localexpert._kernels.adam import step_by_adam
 
 
 class _Layers(NamedTuple):
-    """Views of a vector of parameters (or of its gradient), layer by layer.
+    """Views of the parameters of nets (or of their gradients), layer by layer.
 
-    Weights (p, h), (h, h) and (h,), biases (h,), (h,) and (1,).
+    The last row of each layer is its bias: shapes (n_nets, p + 1, h), (n_nets, h + 1,
+    h) and (n_nets, h + 1, 1).
     """
 
-    weights1: NDArray[np.float32]
-    bias1: NDArray[np.float32]
-    weights2: NDArray[np.float32]
-    bias2: NDArray[np.float32]
-    weights3: NDArray[np.float32]
-    bias3: NDArray[np.float32]
+    first: NDArray[np.float32]
+    second: NDArray[np.float32]
+    last: NDArray[np.float32]
 
 
-def train_network(
+def train_networks(
     theta: NDArray[np.float32],
-    X: NDArray[np.float32],
-    y: NDArray[np.float32],
-    w: NDArray[np.float32],
-    order: Int64Array,
+    X: NDArray[np.floating],
+    y: NDArray[np.floating],
+    w: NDArray[np.floating],
+    orders: Iterable[Int64Array],
     rates: Float64Array,
     n_hidden: int,
     batch: int,
     decay: float,
 ) -> None:
-    """Fit a net of two hidden layers of rectifiers to squared error, in place.
+    """Fit nets of two hidden layers of rectifiers to squared error, in place.
+
+    The nets know nothing of each other. Their products are taken together, because
+    those of one net are so small that calling them takes as long as they do.
 
     Parameters
     ----------
-    theta : ndarray of shape (p h + h + h h + h + h + 1,)
-        Weights and biases of the layers, one after the other, h = `n_hidden`.
+    theta : ndarray of shape (n_nets, p h + h + h h + h + h + 1)
+        Weights and biases of the layers, one after the other, h = `n_hidden`; C order.
     X : ndarray of shape (n, p)
     y, w : ndarrays of shape (n,)
         Targets and weights.
-    order : ndarray of shape (n_passes, n)
-        Order of the rows in every pass.
+    orders : iterable of n_passes ndarrays of shape (n_nets, n)
+        Order of the rows for every net, pass by pass.
     rates : ndarray of shape (n_passes * max(1, n // batch),)
         Step lengths.
     n_hidden, batch : int
@@ -53,68 +55,66 @@ def train_network(
         See `step_by_adam`.
     """
     n, p = X.shape
-    gradient, mean, square = (np.zeros_like(theta) for _ in range(3))
-    net = _view_layers(theta, p, n_hidden)
-    parts = _view_layers(gradient, p, n_hidden)
+    # A row is the inputs, a 1 for the bias, the target and the weight.
+    rows = np.ones((n, p + 3), np.float32)
+    rows[:, :p], rows[:, p + 1], rows[:, p + 2] = X, y, w
+    # A step of Adam is taken parameter by parameter, whosever it is.
+    vector = theta.reshape(-1)
+    gradient, mean, square = (np.zeros_like(vector) for _ in range(3))
+    nets = view_layers(theta, p, n_hidden)
+    parts = view_layers(gradient.reshape(theta.shape), p, n_hidden)
     n_batches = max(1, n // batch)
-    ends = np.arange(n_batches + 1) * n // n_batches
+    ends = (np.arange(n_batches + 1) * n // n_batches).tolist()
     step = 0
     # What overflows ends in parameters that are not finite, without a word.
     with np.errstate(all="ignore"):
-        for one_pass in order:
+        for order in orders:
             for start, stop in pairwise(ends):
-                rows = one_pass[start:stop]
-                _fill_gradient(net, parts, X[rows], y[rows], w[rows])
+                _fill_gradient(nets, parts, rows[order[:, start:stop]])
                 step += 1
                 rate = rates[step - 1]
-                step_by_adam(theta, gradient, mean, square, step, rate, decay)
+                step_by_adam(vector, gradient, mean, square, step, rate, decay)
 
 
-def _view_layers(vector: NDArray[np.float32], p: int, h: int) -> _Layers:
-    """Name the parts of a vector of parameters; writing to one writes to the vector."""
-    end1, end2 = p * h, p * h + h + h * h
+def view_layers(vectors: NDArray[np.float32], p: int, h: int) -> _Layers:
+    """Name the parts of vectors of parameters; writing to one writes to the vectors."""
+    k = len(vectors)
+    end1, end2 = (p + 1) * h, (p + 1) * h + (h + 1) * h
     return _Layers(
-        vector[:end1].reshape(p, h),
-        vector[end1 : end1 + h],
-        vector[end1 + h : end2].reshape(h, h),
-        vector[end2 : end2 + h],
-        vector[end2 + h : end2 + 2 * h],
-        vector[end2 + 2 * h :],
+        vectors[:, :end1].reshape(k, p + 1, h),
+        vectors[:, end1:end2].reshape(k, h + 1, h),
+        vectors[:, end2:].reshape(k, h + 1, 1),
     )
 
 
-def _fill_gradient(
-    net: _Layers,
-    gradient: _Layers,
-    inputs: NDArray[np.float32],
-    targets: NDArray[np.float32],
-    weights: NDArray[np.float32],
-) -> None:
-    """Write the gradient of half the weighted mean squared error over a batch."""
-    # Forward: two layers of rectifiers, and a linear output. In place where it can
-    # be: batches are small, and new arrays would take a third of the time.
-    first = inputs @ net.weights1
-    first += net.bias1
-    np.maximum(first, 0.0, out=first)
-    second = first @ net.weights2
-    second += net.bias2
-    np.maximum(second, 0.0, out=second)
-    miss = second @ net.weights3
-    miss += net.bias3
+def _fill_gradient(nets: _Layers, gradient: _Layers, rows: NDArray[np.float32]) -> None:
+    """Write the gradient of half the weighted mean squared error over a batch.
+
+    `rows` has the shape (n_nets, size of the batch, p + 3).
+    """
+    k, size, _ = rows.shape
+    h = nets.first.shape[2]
+    inputs, targets, weights = rows[:, :, :-2], rows[:, :, -2:-1], rows[:, :, -1:]
+    # Forward: two layers of rectifiers, and a linear output. The last unit of a layer
+    # is the 1 that the next one's bias is multiplied by. In place where it can be:
+    # batches are small, and new arrays would take a third of the time.
+    zeros = np.zeros((k, size, h + 1), np.float32)
+    first, second = np.ones((2, k, size, h + 1), np.float32)
+    np.matmul(inputs, nets.first, out=first[:, :, :h])
+    # An array of zeros takes a third of the time of the number 0.
+    np.maximum(first, zeros, out=first)
+    np.matmul(first, nets.second, out=second[:, :, :h])
+    np.maximum(second, zeros, out=second)
+    miss = second @ nets.last
     miss -= targets
     miss *= weights
-    miss *= np.float32(1.0 / len(inputs))
+    miss *= np.float32(1.0 / size)
     # Backward: the chain rule, from the output to the inputs. A rectifier passes a
-    # derivative on where it is open. The product with ones sums over the rows in one
-    # call of BLAS.
-    ones = np.ones(len(inputs), np.float32)
-    np.dot(miss, second, out=gradient.weights3)
-    gradient.bias3[0] = miss.cumsum()[-1]
-    back = miss[:, None] * net.weights3
-    back *= second > 0.0
-    np.dot(ones, back, out=gradient.bias2)
-    np.dot(first.T, back, out=gradient.weights2)
-    back = back @ net.weights2.T
-    back *= first > 0.0
-    np.dot(ones, back, out=gradient.bias1)
-    np.dot(inputs.T, back, out=gradient.weights1)
+    # derivative on where it is open.
+    np.matmul(second.mT, miss, out=gradient.last)
+    back = miss * nets.last.mT
+    back *= second > zeros
+    np.matmul(first.mT, back[:, :, :h], out=gradient.second)
+    back = back[:, :, :h] @ nets.second.mT
+    back *= first > zeros
+    np.matmul(inputs.mT, back[:, :, :h], out=gradient.first)

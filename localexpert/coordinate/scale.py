@@ -22,7 +22,7 @@ class ScaleModel:
     ----------
     oof_ : ndarray of shape (n,)
         Positive; normalised so that the median of |r| / oof_ is the median of |r|
-        over the spread of r.
+        over the spread of r. The same in all rows of folds without a model.
     """
 
     def __init__(self, *, n_jobs: int | None, random_state: int):
@@ -49,7 +49,9 @@ class ScaleModel:
         }
         self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
         logs = self.boosters_.fit(sample.table.codes, target, sample.folds, w)
-        typical = np.average(logs, weights=w)
+        known = np.isfinite(logs)
+        typical = np.average(logs[known], weights=w[known])
+        logs = np.where(known, logs, typical)
         # exp(typical) is the geometric mean; rescale so that r / s has the spread of 1.
         self.shift_ = 0.0
         ratio = r / np.exp(logs - typical)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.network import train_network
+from localexpert.coordinate.network import train_networks, view_layers
 
 _HIDDEN = 64
 # Rows seen in training, repetitions counted, and bounds on the passes over the data.
@@ -66,22 +66,21 @@ class SmallNets(RegressorMixin, BaseEstimator):
         # Weights of mean 1 leave the step length what it is without weights.
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
-        # Single precision: twice as fast, and far finer than the noise of training.
-        inputs = np.ascontiguousarray(X, dtype=np.float32)
-        target = ((y - self.mean_) / self.spread_).astype(np.float32)
-        weights = w.astype(np.float32)
+        target = (y - self.mean_) / self.spread_
         batch, n_passes = plan_training(*X.shape)
         rates = step_lengths(n_passes * max(1, len(y) // batch))
-        self.nets_ = []
-        for j in range(self.n_nets):
-            # Nets differ by start and order alone: all see all rows.
-            rng = np.random.default_rng([self.random_state, j])
-            theta = draw_start(inputs.shape[1], rng)
-            order = np.array([rng.permutation(len(y)) for _ in range(n_passes)])
-            train_network(
-                theta, inputs, target, weights, order, rates, _HIDDEN, batch, self.decay
-            )
-            self.nets_.append(theta)
+        # Nets differ by start and order alone: all see all rows.
+        streams = [
+            np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
+        ]
+        # Single precision: twice as fast, and far finer than the noise of training.
+        theta = np.array([draw_start(X.shape[1], rng) for rng in streams])
+        orders = (
+            np.array([rng.permutation(len(y)) for rng in streams])
+            for _ in range(n_passes)
+        )
+        train_networks(theta, X, target, w, orders, rates, _HIDDEN, batch, self.decay)
+        self.nets_ = list(theta)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
@@ -101,8 +100,8 @@ def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     if n > _MANY_ROWS:
         passes = max(_PASSES * np.sqrt(_MANY_ROWS / n), _LEAST_PASSES)
     passes = max(passes * min(1.0, _MANY_INPUTS / n_inputs), _LEAST_PASSES)
-    # At least some 300 steps a pass: fewer and larger ones learn less from each row.
-    batch = int(np.clip(n // 300, _LEAST_BATCH, _MOST_BATCH))
+    # At least some 100 steps a pass: fewer and larger ones learn less from each row.
+    batch = int(np.clip(n // 100, _LEAST_BATCH, _MOST_BATCH))
     return batch, round(passes)
 
 
@@ -133,9 +132,10 @@ def run_network(
     theta: NDArray[np.float32], inputs: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return a net's outputs, shape (n,)."""
-    p, h = inputs.shape[1], _HIDDEN
-    w1, b1, w2, b2, w3, b3 = np.split(theta, np.cumsum([p * h, h, h * h, h, h]))
-    first = np.maximum(inputs @ w1.reshape(p, h) + b1, 0.0)
-    second = np.maximum(first @ w2.reshape(h, h) + b2, 0.0)
-    out: NDArray[np.float32] = second @ w3 + b3
+    # The last row of each layer is its bias.
+    layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
+    w1, w2, w3 = (layer[0] for layer in layers)
+    first = np.maximum(inputs @ w1[:-1] + w1[-1], 0.0)
+    second = np.maximum(first @ w2[:-1] + w2[-1], 0.0)
+    out: NDArray[np.float32] = second @ w3[:-1, 0] + w3[-1, 0]
     return out

@@ -8,13 +8,18 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import BSpline
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, levels_at, points_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert._validation import check_array, check_increasing, check_number
-from localexpert.curves.chords import STEEPEST, steepest_slopes
+from localexpert.curves.chords import (
+    STEEPEST_GIVEN,
+    chords_beside,
+    steepest_slopes,
+)
 from localexpert.curves.marginal import distinct_values, fit_tail, smooth_quantiles
 from localexpert.data.ordinary import ordinary_range
 
@@ -43,7 +48,7 @@ class BaseCDF:
     levels : ndarray of shape (m,)
         Levels t at the points, strictly increasing from below 0 to above 0.
     slopes : ndarray of shape (m,)
-        Slopes dt/dr at the points, positive, each at most 2.1 times the slopes of the
+        Slopes dt/dr at the points, positive, each at most 3 times the slopes of the
         chords beside it (which keeps the cubic pieces increasing).
     shapes : (float, float)
         Shape of the lower and of the upper tail.
@@ -93,10 +98,10 @@ class BaseCDF:
             raise ValueError(msg)
         if (
             slopes.min() <= 0.0
-            or (slopes > 1.01 * steepest_slopes(points, levels)).any()
+            or (slopes > STEEPEST_GIVEN * chords_beside(points, levels)).any()
         ):
             msg = (
-                f"`slopes` must be positive and at most {STEEPEST} times the slopes "
+                "`slopes` must be positive and at most 3 times the slopes "
                 f"of the chords beside them, got {slopes!r}."
             )
             raise ValueError(msg)
@@ -145,7 +150,7 @@ class BaseCDF:
         -----
         Between the tails the quantile curve Q(t), straight lines through the order
         statistics at their normal scores, is smoothed by a Gaussian window of width
-        0.7 n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
+        1.4 n^(-1/5) (n the sum of weights): an increasing curve again, and Q itself
         where Q is straight, as it is for normal values. dQ/dt is kept above 1e-3 of
         its mean between the tails, 1e-6 of its mean everywhere and 1e-12 of the
         greatest size of r (1e-12 if all are 0): the floor on the spread of ties.
@@ -171,9 +176,10 @@ class BaseCDF:
                 (values[upper] - points[-1], weight[upper], slopes[-1]),
             )
         ]
-        slopes[[0, -1]] = [1.0 / (scale * hazard) for scale, _ in tails]
-        slopes = np.minimum(slopes, steepest_slopes(points, levels))
-        return cls(points, levels, slopes, (tails[0][1], tails[1][1]))
+        ends = np.array([1.0 / (scale * hazard) for scale, _ in tails])
+        slopes[[0, -1]] = np.minimum(ends, steepest_slopes(points, levels)[[0, -1]])
+        shapes = tails[0][1], tails[1][1]
+        return cls(*_bend_smoothly(points, levels, slopes[[0, -1]], shapes), shapes)
 
     def t(self, r: ArrayLike) -> Float64Array:
         """Return t(r) = Phi^-1(B(r)).
@@ -253,3 +259,38 @@ class BaseCDF:
             raise ValueError(msg)
         out = kernel(self.curve, np.ascontiguousarray(array.ravel()))[which]
         return out.reshape(array.shape)[()]
+
+
+def _bend_smoothly(
+    points: Float64Array,
+    levels: Float64Array,
+    ends: Float64Array,
+    shapes: tuple[float, float],
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return points, levels and slopes of a curve with two continuous derivatives.
+
+    The coefficients of cubic B-splines with these knots are levels of the broken line
+    at the places that the B-splines stand for, so they increase and so does the curve
+    (Schoenberg's variation diminishing spline). At either end three of them are what
+    the level, its slope and the second derivative of the tail say.
+    """
+    knots = np.concatenate([points[[0] * 3], points, points[[-1] * 3]])
+    places = (knots[1:-3] + knots[2:-2] + knots[3:-1]) / 3.0
+    coefficients = np.interp(places, points, levels)
+    # The upper end is the lower one of the mirrored curve.
+    for side, sign in ((slice(None), 1.0), (slice(None, None, -1), -1.0)):
+        lower = sign * coefficients[side]
+        first, second = sign * np.diff(points[side][:3])
+        slope, shape = (ends[0], shapes[0]) if sign > 0.0 else (ends[1], shapes[1])
+        end = -float(lower[0])
+        # With S the tail's share beyond x, (log S')' is -(1 + shape) / scale there; by
+        # the chain rule that fixes t'' where t' and the densities are equal.
+        bend = slope**2 * ((1.0 + shape) * normal_hazard(end) - end)
+        lower[1] = lower[0] + slope * first / 3.0
+        lower[2] = lower[1] + (first + second) * (slope / 3.0 + bend * first / 6.0)
+        # Where the tail is far steeper than the curve beside it order goes first.
+        steps = np.array([1.0, 2.0]) / 3.0 * (lower[3] - lower[0])
+        lower[1:3] = np.minimum(lower[1:3], lower[0] + steps)
+        coefficients[side] = sign * lower
+    curve = BSpline(knots, coefficients, 3)
+    return points, curve(points), curve(points, 1)

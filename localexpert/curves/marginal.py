@@ -13,7 +13,7 @@ from localexpert._validation import check_vector, check_weights
 # Most points that the quantile curve is smoothed from.
 _MAX_POINTS = 2048
 # Width of the Gaussian window in probit at n = 1, shrinking with n^(-1/5).
-_WINDOW = 0.7
+_WINDOW = 1.4
 _LEAST_WINDOW = 0.06
 # Least dr/dt as a share of the central spread, of the whole spread, and of max |r|.
 _LEAST_CENTRAL, _LEAST_OVERALL, _LEAST_RELATIVE = 1e-3, 1e-6, 1e-12

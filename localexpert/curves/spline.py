@@ -11,43 +11,16 @@ from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
 from localexpert._kernels.monotone import increase_rows
-from localexpert.curves.chords import harmonic_slopes
+from localexpert.curves.ordered_spline import Curves, ordered_spline
 
 # No probability is taken at its word beyond this, however many rows stand behind it.
 LOOSEST_CLIP = 1e-3
 # Least slope of g: a forecast never puts more than 1 / this of the marginal spread
 # between two thresholds for nothing.
 LEAST_SLOPE = 0.05
-# Beyond the thresholds the slope continues halfway between the row's own and 1, the
-# marginal's, within these bounds. The caller raises the lower one where the marginal's
-# tail is heavy, so that four moments stay finite (`BaseCDF.least_slopes`).
-TAIL_PULL = 0.5
-LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE = 0.5, 4.0
-# Shares of an outer threshold's marginal probability at which the curve is held.
-OUTER_SHARES = (0.02, 0.1, 0.35)
-# The first and last piece of the curve, in probits, where the slope changes over.
-TAIL_STEP = 0.5
-# Above this weight of the curvature a straight line and the rest are solved apart.
-_STIFF = 1e3
 # Weights of the curvature that are compared at a time.
 _GCV_POINTS = 25
 _TIED = 1.0 + 1e-9
-
-
-@dataclass(frozen=True)
-class Curves:
-    """One increasing curve g per row over common knots in t.
-
-    Parameters
-    ----------
-    knots : ndarray of shape (k,)
-    values, slopes : ndarrays of shape (n, k)
-        Of a cubic Hermite spline that increases; beyond the ends it is linear.
-    """
-
-    knots: Float64Array
-    values: Float64Array
-    slopes: Float64Array
 
 
 class CurveBuilder(Protocol):
@@ -69,39 +42,41 @@ class ProbitSpline:
     """Smooth z = probit(p) against t, the probit of the marginal, row by row.
 
     A forecast that is the marginal shifted and scaled on the normal scale is a
-    straight line here, which the penalty on curvature leaves alone.
+    straight line here, which smoothing leaves alone.
 
     Parameters
     ----------
     smoothing : float
-        Weight of the curvature; 0 interpolates, inf fits a straight line between the
-        outer thresholds.
+        Step between knots at the middle of the marginal, in its probits. Curves follow
+        the thresholds at 0, which stands for their mean step; above 1 it is as 1.
 
     Notes
     -----
-    1. p is clipped to [c, 1 - c], c = max(1 / (2n + 2), .001).
-    2. z minimises sum_k w_k (z_k - g(t_k))^2 + smoothing * int g''^2 over natural
-       cubic splines; w_k = phi(t_k)^2 / (p_k (1 - p_k)), the precision of a probit at
-       the marginal's own p_k, normalised to mean 1. The minimiser is linear in z: one
-       matrix serves all rows (Green & Silverman 1994, section 2.3).
-    3. A linear smoother does not keep order: the result is projected on curves with
-       slope >= .05, and continued beyond the outer thresholds with the shape of the
-       marginal (`extend_tails`).
-    4. Slopes at knots by Fritsch & Carlson's harmonic mean keep the Hermite spline
-       increasing; one knot on either side leads over to the tail's slope.
+    1. p is clipped to [c, 1 - c], c = max(1 / (2n + 2), .001), and made increasing.
+    2. z is projected on sequences with slope >= .05, with the weights w_k =
+       phi(t_k)^2 / (p_k (1 - p_k)), the precision of a probit at the marginal's own
+       p_k, and continued beyond the outer thresholds by what z says there alone
+       (`extend_tails`).
+    3. Local means of the broken lines through these are the coefficients of cubic
+       B-splines (`ordered_spline`).
+
+    All steps keep order: if p is nowhere less in one row than in another, its curve
+    is nowhere less, tails included. A curve has two continuous derivatives, and none
+    from the second on beyond its end knots.
 
     Examples
     --------
     >>> import numpy as np
     >>> from scipy.special import ndtr, ndtri
     >>> from localexpert.curves.spline import ProbitSpline
-    >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
-    >>> curves = ProbitSpline(0.1).build(ndtr(2 * t - 0.5)[None, :], t, 10_000)
-    >>> np.allclose(curves.values[0, 4:-4], 2 * t - 0.5)
+    >>> t = ndtri(np.arange(1, 26) / 26)
+    >>> curves = ProbitSpline(0.3).build(ndtr(2 * t - 0.5)[None, :], t, 10_000)
+    >>> inner = np.abs(curves.knots) < 0.4
+    >>> np.allclose(curves.values[0, inner], 2 * curves.knots[inner] - 0.5)
     True
     """
 
-    smoothing: float = 0.1
+    smoothing: float = 0.2
 
     def build(
         self,
@@ -126,10 +101,9 @@ class ProbitSpline:
         -------
         Curves
         """
-        weights = probit_precision(t)
         z = ndtri(increase_probabilities(probabilities, n))
-        z = z @ smoother_matrix(t, weights, self.smoothing).T
-        return _finish(z, t, weights, least_slopes)
+        z = increase_rows(z, _probit_precision(t), LEAST_SLOPE * np.diff(t))
+        return ordered_spline(z, t, self.smoothing, least_slopes)
 
 
 @dataclass(frozen=True)
@@ -152,7 +126,7 @@ class RawSpline:
     >>> from localexpert.curves.spline import RawSpline
     >>> t = ndtri([0.1, 0.3, 0.5, 0.7, 0.9])
     >>> RawSpline("pchip").build(ndtr(t)[None, :], t, 10_000).values.shape
-    (1, 25)
+    (1, 33)
     """
 
     method: Literal["pchip", "smoothing_spline"] = "pchip"
@@ -188,7 +162,8 @@ class RawSpline:
             inner = t[:-1, None] + np.diff(t)[:, None] * share
             fine = np.append(inner.ravel(), t[-1])
             dense = increase_probabilities(self._curve(t, dense, fine), n)
-        return _finish(ndtri(dense), fine, np.ones(len(fine)), least_slopes)
+        z = increase_rows(ndtri(dense), np.ones(len(fine)), LEAST_SLOPE * np.diff(fine))
+        return ordered_spline(z, fine, 0.0, least_slopes)
 
     def _curve(
         self, t: Float64Array, p: Float64Array, fine: Float64Array
@@ -214,59 +189,13 @@ def increase_probabilities(p: Float64Array, n: float) -> Float64Array:
     return increase_rows(clipped, np.ones(k), np.zeros(k - 1))
 
 
-def extend_tails(z: Float64Array, t: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Continue curves beyond the outer thresholds with the marginal's shape.
-
-    Below the first threshold t_1, F(t | x) / F(t_1 | x) = Phi(t) / Phi(t_1), and
-    likewise above the last: all that a row's experts say is how much lies there. A
-    row with nearly all its probability beyond a threshold stays where rows have been.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, N)
-        Probits, increasing along a row.
-    t : ndarray of shape (N,)
-
-    Returns
-    -------
-    z : ndarray of shape (n, N + 6)
-    t : ndarray of shape (N + 6,)
-    """
-    shares = np.array(OUTER_SHARES)
-    below = ndtri(ndtr(t[0]) * shares)
-    above = -ndtri(ndtr(-t[-1]) * shares[::-1])
-    left = ndtri(ndtr(z[:, :1]) * shares)
-    right = -ndtri(ndtr(-z[:, -1:]) * shares[::-1])
-    return np.hstack([left, z, right]), np.concatenate([below, t, above])
-
-
-def probit_precision(t: Float64Array) -> Float64Array:
+def _probit_precision(t: Float64Array) -> Float64Array:
     """Return the relative precision of probits at marginal probits t, mean 1."""
     p = ndtr(t)
     density = np.exp(-0.5 * t * t)
     precision = density**2 / np.maximum(p * (1.0 - p), 1e-12)
     weights = np.maximum(precision, 1e-3 * precision.max())
     return np.asarray(weights / weights.mean(), dtype=np.float64)
-
-
-def smoother_matrix(
-    t: Float64Array, weights: Float64Array, smoothing: float
-) -> Float64Array:
-    """Return S with S z the values at t of the natural smoothing spline of z.
-
-    S = (W + smoothing K)^-1 W with K = Q R^-1 Q' (Green & Silverman 1994, eq. 2.4).
-    """
-    k = len(t)
-    if smoothing == 0.0 or k < 3:
-        return np.eye(k)
-    if smoothing > _STIFF:
-        # The curvature would drown W. By their eq. 2.6 only the part that bends is
-        # solved for; at infinity what stays is weighted linear regression.
-        q, r = _bends(t)
-        bent = np.linalg.solve(r / smoothing + q.T @ (q / weights[:, None]), q.T)
-        return np.asarray(np.eye(k) - q / weights[:, None] @ bent)
-    system = np.diag(weights) + smoothing * curvature_matrix(t)
-    return np.asarray(np.linalg.solve(system, np.diag(weights)), dtype=np.float64)
 
 
 def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
@@ -324,37 +253,3 @@ def _bends(t: Float64Array) -> tuple[Float64Array, Float64Array]:
     q = np.ascontiguousarray(np.diff(chords, axis=0).T)
     beside = np.diag(h[1:-1] / 6.0, 1)
     return q, np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
-
-
-def _finish(
-    z: Float64Array,
-    t: Float64Array,
-    weights: Float64Array,
-    least_slopes: tuple[float, float],
-) -> Curves:
-    """Make z increase, lead over to the tails, and set slopes that keep the order."""
-    z = increase_rows(np.ascontiguousarray(z), weights, LEAST_SLOPE * np.diff(t))
-    z, t = extend_tails(z, t)
-    low = np.maximum(_tail_slope(z, t), least_slopes[0])
-    # The upper end is the lower one of the mirrored curve.
-    high = np.maximum(_tail_slope(-z[:, ::-1], -t[::-1]), least_slopes[1])
-    knots = np.concatenate([[t[0] - TAIL_STEP], t, [t[-1] + TAIL_STEP]])
-    values = np.column_stack(
-        [z[:, 0] - TAIL_STEP * low, z, z[:, -1] + TAIL_STEP * high]
-    )
-    steps = np.diff(knots)
-    inner = harmonic_slopes(steps, np.diff(values, axis=1) / steps)
-    return Curves(knots, values, np.column_stack([low, inner, high]))
-
-
-def _tail_slope(z: Float64Array, t: Float64Array) -> Float64Array:
-    """Return each row's slope below the first knot: pulled towards 1 and bounded.
-
-    The row's own slope is taken over about one probit, for a single step is noisy.
-    """
-    if len(t) < 2:
-        return np.ones(len(z))
-    inner = min(int(np.searchsorted(t, t[0] + 1.0)), len(t) - 1)
-    own = (z[:, inner] - z[:, 0]) / (t[inner] - t[0])
-    pulled = (1.0 - TAIL_PULL) * own + TAIL_PULL
-    return np.asarray(np.clip(pulled, LEAST_TAIL_SLOPE, MOST_TAIL_SLOPE))

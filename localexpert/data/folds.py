@@ -33,7 +33,7 @@ def make_folds(
     random_state: int | np.random.Generator | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> list[Fold]:
-    """Return folds whose test parts hold every row exactly once.
+    """Return folds of which no two test the same row.
 
     Parameters
     ----------
@@ -42,7 +42,9 @@ def make_folds(
     cv : "auto", int, splitter or iterable of (train, test)
         "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
         than there are rows or groups. An integer is obeyed: shuffled folds of equal
-        size, or with `groups` folds that keep each group whole.
+        size, or with `groups` folds that keep each group whole. Test parts of these
+        hold every row; those of a splitter or an iterable may leave rows out, as
+        scikit-learn's `TimeSeriesSplit` does: such rows only train.
     y : array-like of shape (n,), optional
         Handed to the `split` of a splitter.
     groups : array-like of shape (n,), optional
@@ -60,7 +62,7 @@ def make_folds(
 
     Notes
     -----
-    A row is in one test part whatever its weight. Where weights differ the heaviest
+    A row that is tested is so whatever its weight. Where weights differ the heaviest
     rows are dealt first, one to each fold, and so on; the heaviest group comes first,
     and each goes to the fold that is the lightest so far.
 
@@ -212,7 +214,7 @@ def _read_folds(
 
 
 def check_folds(folds: list[Fold], n: int, name: str) -> None:
-    """Refuse folds by which a row is predicted never, twice, or by itself."""
+    """Refuse folds by which a row is predicted twice, or by itself."""
     if len(folds) == 0:
         msg = f"`{name}` must yield at least one fold, got none."
         raise ValueError(msg)
@@ -231,14 +233,39 @@ def check_folds(folds: list[Fold], n: int, name: str) -> None:
             )
             raise ValueError(msg)
     counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
-    for wrong, rule in ((counts > 1, "only one"), (counts == 0, "a")):
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            msg = (
-                f"`{name}` must put every row in {rule} test part, "
-                f"got row {row} in {counts[row]} of them ({wrong.sum()} such rows)."
-            )
-            raise ValueError(msg)
+    twice = counts > 1
+    if twice.any():
+        row = int(np.argmax(twice))
+        msg = (
+            f"`{name}` must put no row in more than one test part, "
+            f"got row {row} in {counts[row]} of them ({twice.sum()} such rows)."
+        )
+        raise ValueError(msg)
+
+
+def check_tests_every_row(folds: list[Fold], n: int, cure: str) -> None:
+    """Refuse folds that leave rows untested, where an answer has to have them all."""
+    missing = n - len(judged_rows(folds))
+    if missing:
+        msg = (
+            "`cv` must put every row in a test part here, "
+            f"got {missing} of {n} rows in none: {cure}."
+        )
+        raise ValueError(msg)
+
+
+def check_learns(folds: list[Fold], weight: Float64Array) -> None:
+    """Refuse folds of which nothing can be learned out of fold."""
+    if not weight[judged_rows(folds)].any():
+        msg = (
+            "`cv` must put rows with a weight in a test part, got none of them in one."
+        )
+        raise ValueError(msg)
+
+
+def judged_rows(folds: list[Fold]) -> Rows:
+    """Return the rows that a test part holds, sorted."""
+    return np.sort(np.concatenate([np.empty(0, np.intp), *(t for _, t in folds)]))
 
 
 def number_folds(folds: list[Fold], n: int) -> NDArray[np.int64]:
@@ -247,3 +274,24 @@ def number_folds(folds: list[Fold], n: int) -> NDArray[np.int64]:
     for number, (_, test) in enumerate(folds):
         numbers[test] = number
     return numbers
+
+
+def renumber_folds(folds: list[Fold], rows: Rows, n: int) -> list[Fold]:
+    """Return the folds of some of `n` rows, numbered anew; parts may be empty."""
+    place = np.full(n, -1)
+    place[rows] = np.arange(len(rows))
+    parts = ((place[train], place[test]) for train, test in folds)
+    return [(train[train >= 0], test[test >= 0]) for train, test in parts]
+
+
+def known_folds(folds: list[Fold], n: int) -> list[list[int]]:
+    """Return for each fold the other ones whose tested rows are among its own.
+
+    What corrects forecasts of a fold may be learned from those of these folds: of all
+    others where each trains on all others, of earlier ones where folds are in time.
+    """
+    number = np.full(n, -1)
+    for k, (_, test) in enumerate(folds):
+        number[test] = k
+    met = [np.unique(number[train]) for train, _ in folds]
+    return [[int(j) for j in one if j >= 0] for one in met]

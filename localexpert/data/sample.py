@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.folds import (
+    Fold,
+    Rows,
+    check_learns,
+    judged_rows,
+    make_folds,
+    renumber_folds,
+)
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
 
@@ -25,7 +35,7 @@ class Sample:
     y : ndarray of shape (n,)
     weight : ndarray of shape (n,)
     folds : list of (train, test)
-        The test parts hold every row once.
+        No row is in two test parts. Rows in none only train.
 
     Examples
     --------
@@ -49,6 +59,26 @@ class Sample:
     def __len__(self) -> int:
         return len(self.y)
 
+    def deal(self, cv: Any, groups: NDArray[Any] | None, seed: int) -> Sample:
+        """Return the rows with the folds that a parameter `cv` asks for."""
+        folds = make_folds(len(self), cv, self.y, groups, seed, self.weight)
+        check_learns(folds, self.weight)
+        if len(judged_rows(folds)) < len(self):
+            # What is tried on the first fold, and when it stops, all others follow: of
+            # windows that grow, the one that knows most.
+            folds.sort(key=lambda fold: -len(fold[0]))
+        return replace(self, folds=folds)
+
+    @cached_property
+    def judged(self) -> Rows:
+        """Rows that a test part holds: all that is learned out of fold is from them."""
+        return judged_rows(self.folds)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the test parts hold every row."""
+        return len(self.judged) == len(self)
+
     def tame(self) -> Sample:
         """Return the rows for what is learned by squares: no target is far out."""
         low, high = ordinary_range(self.y, self.weight)
@@ -59,11 +89,19 @@ class Sample:
         return replace(self, y=np.clip(self.y, low, high))
 
     def take(self, rows: Rows) -> Sample:
-        """Return some rows, renumbered; folds that hold none of them are dropped."""
-        place = np.full(len(self), -1)
-        place[rows] = np.arange(len(rows))
-        parts = [
-            [place[part][place[part] >= 0] for part in fold] for fold in self.folds
-        ]
-        folds = [(train, test) for train, test in parts if len(train) and len(test)]
+        """Return some rows, renumbered; folds that cannot learn or test are dropped."""
+        weight = self.weight[rows]
+        folds = renumber_folds(self.folds, rows, len(self))
+        kept = [fold for fold in folds if weight[fold[0]].any() and len(fold[1])]
+        return Sample(self.table.take(rows), self.y[rows], weight, kept)
+
+    def take_judged(self, rows: Rows) -> Sample:
+        """Return rows that are judged, for what corrects the forecasts of them.
+
+        All folds stay, to tell which rows go together, also those whose training rows
+        are judged by none.
+        """
+        if len(rows) == len(self):
+            return self
+        folds = renumber_folds(self.folds, rows, len(self))
         return Sample(self.table.take(rows), self.y[rows], self.weight[rows], folds)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_in_unit,
+    check_level,
     check_levels,
     check_targets,
     check_vector,
@@ -124,6 +125,58 @@ class PointwiseAnswers:
             return upto
         below = self._at(self.law.cdf_left, values)
         return below + share * (upto - below)
+
+    def covered(self, y: ArrayLike, coverage: float = 0.9) -> Float64Array:
+        r"""Return how much of y the central interval covers: 1, 0, or a share.
+
+        Where y has no probability of its own it lies inside of `interval(coverage)`
+        or outside. Where it has, the interval takes some of it only if it ends there.
+
+        Parameters
+        ----------
+        y : array-like that broadcasts against (n,)
+        coverage : float
+            Probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of the broadcast shape
+            Of mean `coverage` for a true forecast of any kind.
+
+        Notes
+        -----
+        The interval holds the levels from :math:`a = (1 - coverage) / 2` to 1 - a. At
+        a jump of the CDF from :math:`F(y-)` to :math:`F(y)` the share is that of the
+        jump's levels among them,
+
+        .. math:: \frac{\max(0, \min(F(y), 1 - a) - \max(F(y-), a))}{F(y) - F(y-)},
+
+        the probability that a PIT value, drawn from the jump, is one of them. Counted
+        as inside, values at the ends would make true forecasts of few values cover
+        far more than they should.
+
+        Examples
+        --------
+        Of a fair coin the interval of 90 % is [0, 1], which holds everything:
+
+        >>> from localexpert import DiscreteLaw, PredictiveDistribution
+        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> coin.interval(0.9), coin.covered(1.0, 0.9)
+        (array([[0., 1.]]), array([0.9]))
+        """
+        values = check_targets(y, "y", len(self.law))
+        tail = 0.5 * (1.0 - check_level(coverage, "coverage"))
+        low, high = self.quantiles([tail, 1.0 - tail]).T
+        inside: Float64Array = ((low <= values) & (values <= high)).astype(np.float64)
+        if not self.law.has_jumps:
+            return inside
+        upto = self._at(self.law.cdf, values)
+        below = self._at(self.law.cdf_left, values)
+        held = np.minimum(upto, 1.0 - tail) - np.maximum(below, tail)
+        jump = upto - below
+        share = np.maximum(held, 0.0) / np.where(jump > 0.0, jump, 1.0)
+        covered: Float64Array = np.where(jump > 0.0, share, inside)
+        return covered
 
     def crps(self, y: ArrayLike) -> Float64Array:
         """Return the continuous ranked probability score, in units of y.

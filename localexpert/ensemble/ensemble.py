@@ -80,7 +80,8 @@ class DistributionEnsemble(DistributionRegressor):
     recalibration_ : Recalibration or None
         Fitted.
     fitted_rows_ : ndarray of int
-        Rows that `oof_distribution_` speaks of.
+        Rows that `oof_distribution_` speaks of: those that all members have forecast
+        out of fold.
 
     Notes
     -----
@@ -248,7 +249,7 @@ class DistributionEnsemble(DistributionRegressor):
         parts = check_groups(groups, len(y))
         if parts is not None:
             parts = parts[rows]
-        laws = [one.law for one in said.values()]
+        laws = [one.at(rows) for one in said.values()]
         folds = make_folds(
             len(target),
             "auto",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -143,10 +144,16 @@ class OutOfFold(NamedTuple):
     law: Law
     rows: Rows
 
+    def at(self, rows: Rows) -> Law:
+        """Return the laws of some of the rows."""
+        if np.array_equal(rows, self.rows):
+            return self.law
+        return self.law.take(np.searchsorted(self.rows, rows))
+
     @classmethod
     def of(cls, member: Any, name: str) -> Self:
         """Return what a fitted regressor keeps."""
-        if "oof_distribution_" not in vars(member):
+        if not hasattr(member, "oof_distribution_"):
             msg = (
                 "`members` must keep forecasts of their training rows, "
                 f"`oof_distribution_`, got {type(member).__name__} as {name!r}: let "
@@ -186,7 +193,7 @@ def fit_member(
         if place is not None and given[key] is not None
     }
     fitted = clone(member).fit(X, y, **own)
-    if "oof_distribution_" in vars(fitted):
+    if hasattr(fitted, "oof_distribution_"):
         return fitted, OutOfFold.of(fitted, name)
     folds = make_folds(
         len(y), "auto", y, groups, random_state=seed, sample_weight=sample_weight
@@ -210,6 +217,7 @@ def common_rows(said: Mapping[str, OutOfFold], y: Float64Array) -> Rows:
     Parameters
     ----------
     said : mapping of str to OutOfFold
+        Of the same rows, except that folds may leave some untested.
     y : ndarray
         What they are said to be fitted to.
 
@@ -217,21 +225,31 @@ def common_rows(said: Mapping[str, OutOfFold], y: Float64Array) -> Rows:
     -------
     ndarray of int
     """
-    first_name, first = next(iter(said.items()))
-    rows = first.rows
-    for name, one in said.items():
-        if not np.array_equal(one.rows, rows):
+    whole = {
+        name: len(one.rows)
+        for name, one in said.items()
+        if np.array_equal(one.rows, np.arange(len(one.rows)))
+    }
+    (first, n), *others = whole.items() if whole else [("", len(y))]
+    for name, m in others:
+        if m != n:
             msg = (
-                "`members` must be fitted on the same rows, got "
-                f"{len(rows)} for {first_name!r} and others, or "
-                f"{len(one.rows)}, for {name!r}."
+                f"`members` must be fitted on the same rows, got {n} for {first!r} "
+                f"and {m} for {name!r}."
             )
             raise ValueError(msg)
-    known = np.array_equal(rows, np.arange(len(rows)))
-    if (known and len(y) != len(rows)) or rows.max() >= len(y):
+    last = max(int(one.rows.max()) for one in said.values())
+    if n != len(y) or last >= len(y):
         msg = (
             "`y` must be what the members were fitted to, "
-            f"got {len(y)} values for {rows.max() + 1} rows."
+            f"got {len(y)} values for {max(last + 1, n)} rows."
+        )
+        raise ValueError(msg)
+    rows = reduce(np.intersect1d, [one.rows for one in said.values()])
+    if len(rows) == 0:
+        msg = (
+            "`members` must have forecast some rows in common out of fold, got none: "
+            "let them leave the same rows out."
         )
         raise ValueError(msg)
     return rows

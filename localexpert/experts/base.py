@@ -66,7 +66,8 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
         thresholds : array-like of shape (N,)
             Strictly increasing, each with a row on both sides.
         folds : list of (train, test)
-            Row numbers; the test parts hold every row once. See `make_folds`.
+            Row numbers; no row is in two test parts, and `oof_probabilities_` are of
+            those that are in one. See `make_folds`.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights.
 
@@ -80,7 +81,10 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
             delattr(self, name)
         self.reader_ = tasks.table.reader
         self.thresholds_ = tasks.thresholds
-        self.oof_probabilities_ = self._check_answers(self._fit(tasks), tasks.n)
+        answers = self._fit(tasks)
+        if not tasks.is_whole and np.shape(answers)[:1] == (tasks.n,):
+            answers = answers[tasks.judged]
+        self.oof_probabilities_ = self._check_answers(answers, len(tasks.judged))
         return self
 
     def predict(self, X: Any) -> Float64Array:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import number_folds
+from localexpert.data.folds import Rows, known_folds, number_folds, renumber_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.pooled_experts import PooledExperts
-from localexpert.experts.task_record import TaskRecord
+from localexpert.experts.task_record import TaskRecord, round_odds
 from localexpert.progress import current_progress
 
 
@@ -30,7 +30,8 @@ class CalibratedExperts:
     ----------
     pool_ : PooledExperts
     tasks_ : TaskRecord
-        What was said out of fold, before and after calibration.
+        What was said out of fold, before and after calibration, of the m rows that
+        are judged.
     """
 
     pool_: PooledExperts
@@ -61,18 +62,32 @@ class CalibratedExperts:
         pool = PooledExperts(self.members)
         with progress.stage("experts"):
             self.pool_ = pool.fit(sample, thresholds, importance)
-        below = sample.y[:, None] <= thresholds
-        folds, weight = sample.folds, sample.weight
+        judged = sample.judged
+        folds = renumber_folds(sample.folds, judged, len(sample))
+        weight = sample.weight[judged]
+        below = sample.y[judged, None] <= thresholds
         raw = pool.oof_probabilities_
         with progress.stage("calibration"):
-            self.calibration.fit(raw, below, number_folds(folds, len(sample)), weight)
+            number, known = (
+                number_folds(folds, len(judged)),
+                known_folds(folds, len(judged)),
+            )
+            self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
-        self.tasks_ = TaskRecord(thresholds, raw, calibrated, below, folds, weight)
+        # Kept once, in the record.
+        del pool.oof_probabilities_, self.calibration.calibrated_
+        kept = round_odds(raw)
+        said = kept if calibrated is raw else round_odds(calibrated)
+        self.tasks_ = TaskRecord(thresholds, kept, said, below, folds, weight)
         return self
 
     def predict(self, table: Table) -> Float64Array:
         """Return calibrated probabilities of new rows, shape (n, N)."""
         return self.calibration.predict(self.pool_.predict(table))
+
+    def keep(self, places: Rows) -> None:
+        """Keep what was said of some of the judged rows only."""
+        self.tasks_ = self.tasks_.take(places)
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""

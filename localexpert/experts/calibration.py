@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +67,7 @@ class ExpertCalibration(BaseEstimator):
     Attributes
     ----------
     calibrated_ : ndarray of shape (n, n_thresholds)
-        Every training row by a calibrator fitted on the other folds' rows.
+        Every row by a calibrator fitted on other folds' rows.
     calibrators_ : list of ScoreCalibrator
         One per threshold, fitted on all rows, for new data.
     report_ : CalibrationReport
@@ -97,6 +98,7 @@ class ExpertCalibration(BaseEstimator):
         below: NDArray[np.bool_],
         fold: NDArray[np.int64],
         sample_weight: Float64Array | None = None,
+        known: Sequence[Sequence[int]] | None = None,
     ) -> ExpertCalibration:
         """Choose the kind, calibrate training rows out of fold, fit for new data.
 
@@ -109,6 +111,9 @@ class ExpertCalibration(BaseEstimator):
         fold : ndarray of shape (n,)
             Number of the fold that holds each row.
         sample_weight : ndarray of shape (n,), optional
+        known : sequence of sequences of int, optional
+            For each fold those by which it is calibrated (`known_folds`); with none
+            of them it is left as it is. All others by default.
 
         Returns
         -------
@@ -124,7 +129,7 @@ class ExpertCalibration(BaseEstimator):
         results = {}
         for name, kind in kinds.items():
             with progress.stage(name):
-                results[name] = _cross_fit(kind, probabilities, fold, summaries)
+                results[name] = _cross_fit(kind, probabilities, fold, known, summaries)
         losses = {
             name: _fold_losses(p, below, fold, weight) for name, p in results.items()
         }
@@ -133,8 +138,8 @@ class ExpertCalibration(BaseEstimator):
         self.calibrated_ = results[chosen]
         with progress.stage("all rows"):
             self.calibrators_ = [
-                _fit_kind(kinds[chosen], list(folds.values()))
-                for folds in progress.track(summaries, len(summaries))
+                _fit_kind(kinds[chosen], list(parts.values()))
+                for parts in progress.track(summaries, len(summaries))
             ]
         return self
 
@@ -219,20 +224,23 @@ def _cross_fit(
     kind: ScoreCalibrator,
     probabilities: Float64Array,
     fold: NDArray[np.int64],
+    known: Sequence[Sequence[int]] | None,
     summaries: list[dict[int, ScoreSummary]],
 ) -> Float64Array:
-    """Calibrate every row by a calibrator that has not seen its fold."""
+    """Calibrate every row by a calibrator of what its fold's models may know."""
     if isinstance(kind, IdentityCalibrator):
         return probabilities
-    out = np.empty_like(probabilities)
+    out = probabilities.copy()
     tracked = current_progress().track(summaries, len(summaries))
     for k, folds in enumerate(tracked):
         for number in np.unique(fold):
             # Summaries merge exactly, so leaving a fold out is adding up the others.
-            rest = [s for other, s in folds.items() if other != number]
+            others = [f for f in folds if f != number]
+            rest = [folds[f] for f in others if known is None or f in known[number]]
             rows = fold == number
-            fitted = _fit_kind(kind, rest or list(folds.values()))
-            out[rows, k] = fitted.predict(probabilities[rows, k])
+            if rest:
+                fitted = _fit_kind(kind, rest)
+                out[rows, k] = fitted.predict(probabilities[rows, k])
     return out
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
@@ -136,20 +134,6 @@ def find_rounds(
 def _reach(best_rounds: int) -> float:
     """Return the rounds at which a better loss is no longer waited for."""
     return best_rounds + max(_LEAST_PATIENCE, _PATIENCE * best_rounds)
-
-
-@contextmanager
-def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
-    """Yield a pool of threads; libraries inside get one thread each.
-
-    Threads, whatever backend is set: boosters and trees release the interpreter's
-    lock, and the rows need not be copied to other processes.
-    """
-    with (
-        threadpool_limits(limits=1),
-        Parallel(n_jobs=n_jobs, require="sharedmem") as pool,
-    ):
-        yield pool
 
 
 def predict_booster(booster: lgb.Booster, X: NDArray[Any], **options: Any) -> Any:

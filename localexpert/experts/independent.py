@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
+from localexpert.data.threads import ask_each, one_thread
 from localexpert.experts.base import Experts
 from localexpert.experts.classifiers import (
     Model,
@@ -18,7 +18,6 @@ from localexpert.experts.classifiers import (
     fit_classifiers,
     fit_out_of_bag,
 )
-from localexpert.experts.common_rounds import thread_pool
 from localexpert.experts.task_boosters import fit_binned, read_booster
 from localexpert.experts.tasks import Tasks
 
@@ -64,7 +63,8 @@ class IndependentExperts(Experts):
 
     A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
     deviation over the training rows. A forest with `oob_score=True` is fitted once
-    per threshold, and its out-of-bag probabilities are used; the folds are not. A
+    per threshold, and its out-of-bag probabilities are used; the folds are not, unless
+    they leave rows untested. A
     task with one class in a training part predicts (n1 + 1) / (n + 2).
 
     Where experts run in parallel each has one thread, libraries below included.
@@ -110,7 +110,8 @@ class IndependentExperts(Experts):
         rng = np.random.default_rng(self.random_state)
         booster = read_booster(self.classifier)
         self.asks_codes_ = booster is not None
-        if booster is None and asks_out_of_bag(self.classifier):
+        out_of_bag = booster is None and asks_out_of_bag(self.classifier)
+        if out_of_bag and tasks.is_whole:
             fitted = fit_out_of_bag(self.classifier, tasks, rng, self.n_jobs)
             self.models_ = [[model for model, _ in fitted]]
             return np.column_stack([probabilities for _, probabilities in fitted])
@@ -141,8 +142,13 @@ class IndependentExperts(Experts):
     def _predict(self, table: Table) -> Float64Array:
         X = table.codes if self.asks_codes_ else table.given
         columns = list(zip(*self.models_, strict=True))
-        with thread_pool(self.n_jobs) as pool:
-            answers = pool(delayed(_predict_mean)(models, X) for models in columns)
+        with one_thread(len(table)):
+            answers = ask_each(
+                lambda models: _predict_mean(models, X),
+                columns,
+                len(table),
+                self.n_jobs,
+            )
         return np.column_stack(answers)
 
 

@@ -14,8 +14,8 @@ from localexpert._kernels.forest_tree import grow_tree
 from localexpert._validation import check_flag, check_integer, check_number, is_auto
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
+from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import thread_pool
 from localexpert.experts.feature_codes import FeatureCodes
 from localexpert.experts.leaf_tree import LeafTree
 from localexpert.experts.tasks import Tasks
@@ -180,11 +180,12 @@ class JointForest(Experts):
 
     def _predict(self, table: Table) -> Float64Array:
         X = table.codes
-        with thread_pool(self.n_jobs) as pool:
-            parts = pool(
-                delayed(_predict_mean)(self.trees_, X[rows].copy())
-                for rows in _chunk_rows(len(X))
-            )
+        parts = ask_each(
+            lambda rows: _predict_mean(self.trees_, X[rows].copy()),
+            _chunk_rows(len(X)),
+            len(X),
+            self.n_jobs,
+        )
         return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
 
     def _count_trees(self, tasks: Tasks) -> int:
@@ -269,7 +270,7 @@ class JointForest(Experts):
         self, tasks: Tasks, number: int
     ) -> tuple[Rows, NDArray[np.bool_]]:
         """Return the rows that a tree draws from, and those it may be asked about."""
-        if self.out_of_bag:
+        if self.out_of_bag and tasks.is_whole:
             return tasks.present, np.ones(tasks.n, dtype=bool)
         train, test = tasks.folds[number % len(tasks.folds)]
         judged = np.zeros(tasks.n, dtype=bool)

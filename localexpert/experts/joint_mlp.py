@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.neural_network import MLPClassifier
-from sklearn.utils.parallel import delayed
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
+from localexpert.data.threads import ask_each, one_thread, thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
+from localexpert.experts.common_rounds import BrierSum, find_rounds
 from localexpert.experts.tasks import Tasks
 
 
@@ -126,10 +126,12 @@ class JointMLP(Experts):
 
     def _predict(self, table: Table) -> Float64Array:
         encoded = table.codes
-        with thread_pool(self.n_jobs) as pool:
-            answers = pool(
-                delayed(_ask)(network, inputs.transform(encoded))
-                for inputs, network in self.networks_
+        with one_thread(len(encoded)):
+            answers = ask_each(
+                lambda pair: _ask(pair[1], pair[0].transform(encoded)),
+                self.networks_,
+                len(encoded),
+                self.n_jobs,
             )
         mean: Float64Array = np.mean(answers, axis=0)[:, : len(self.thresholds_)]
         return mean

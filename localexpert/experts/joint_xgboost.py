@@ -10,8 +10,9 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
+from localexpert.data.threads import thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
+from localexpert.experts.common_rounds import BrierSum, find_rounds
 from localexpert.experts.tasks import Tasks
 
 

@@ -34,7 +34,8 @@ class PooledExperts:
     losses_ : dict of str to float
         Each member's out-of-fold integrated Brier score, which is its CRPS up to the
         pieces between thresholds.
-    oof_probabilities_ : ndarray of shape (n, n_thresholds)
+    oof_probabilities_ : ndarray of shape (m, n_thresholds)
+        Of the rows that are judged.
     """
 
     weights_: dict[str, float]
@@ -70,12 +71,14 @@ class PooledExperts:
                 )
         # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
         # In units of y: `importance` carries the coordinate of the frame back.
-        below = sample.y[:, None] <= thresholds
+        judged = sample.judged
+        weight = sample.weight[judged]
+        below = sample.y[judged, None] <= thresholds
         widths = threshold_widths(thresholds, sample.y, sample.weight)
-        cost = np.outer(sample.weight * importance, widths)
+        cost = np.outer(weight * importance[judged], widths)
         answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
         self.losses_ = {
-            name: float((cost * (p - below) ** 2).sum() / sample.weight.sum())
+            name: float((cost * (p - below) ** 2).sum() / weight.sum())
             for name, p in answers.items()
         }
         self.weights_ = blend_weights(answers, below, cost, least=_LEAST_WEIGHT)

@@ -22,8 +22,9 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
+from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
+from localexpert.experts.common_rounds import BrierSum, find_rounds
 from localexpert.experts.draws import (
     all_places,
     count_draws,
@@ -301,13 +302,14 @@ class SharedBoosting(Experts):
 
     def _predict_places(self, table: Table, places: Float64Array) -> Float64Array:
         encoded = table.codes
-        with thread_pool(self.n_jobs) as pool:
-            parts = pool(
-                delayed(_predict_chunk)(
-                    self.trees_, self.starts_, encoded[rows], places
-                )
-                for rows in _chunk_rows(np.arange(len(encoded)))
-            )
+        parts = ask_each(
+            lambda rows: _predict_chunk(
+                self.trees_, self.starts_, encoded[rows], places
+            ),
+            _chunk_rows(np.arange(len(encoded))),
+            len(encoded),
+            self.n_jobs,
+        )
         return np.concatenate([np.empty((0, len(places))), *parts])
 
 

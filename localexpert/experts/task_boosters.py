@@ -13,8 +13,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
+from localexpert.data.threads import thread_pool
 from localexpert.experts.classifiers import ConstantModel, Model
-from localexpert.experts.common_rounds import HeldOutBooster, find_rounds, thread_pool
+from localexpert.experts.common_rounds import HeldOutBooster, find_rounds
 from localexpert.experts.feature_bins import Bins, LightGBMBins, XGBoostBins
 from localexpert.experts.tasks import Tasks
 from localexpert.progress import current_progress, run_jobs

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold
+from localexpert.data.folds import Fold, Rows, renumber_folds
+
+# Bits of the significand that probabilities keep, besides the first.
+_BITS = 11
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class TaskRecord:
     ----------
     thresholds : ndarray of shape (N,)
     raw, calibrated : ndarrays of shape (n, N)
+        Of a fit `round_odds` has been at them.
     below : ndarray of shape (n, N)
     folds : list of (train, test)
     weight : ndarray of shape (n,)
@@ -30,3 +34,46 @@ class TaskRecord:
     below: NDArray[np.bool_]
     folds: list[Fold]
     weight: Float64Array
+
+    def take(self, rows: Rows) -> TaskRecord:
+        """Return what was said of some rows, renumbered."""
+        return TaskRecord(
+            self.thresholds,
+            self.raw[rows],
+            self.calibrated[rows],
+            self.below[rows],
+            renumber_folds(self.folds, rows, len(self.weight)),
+            self.weight[rows],
+        )
+
+
+def round_odds(p: Float64Array) -> Float64Array:
+    """Round probabilities so that odds change by less than one part in 3000.
+
+    All bits of what many rows were told are most of a saved model, and the last forty
+    of them are noise. Order is kept, and so are 0 and 1.
+
+    Parameters
+    ----------
+    p : ndarray
+        Probabilities in [0, 1].
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.experts.task_record import round_odds
+    >>> round_odds(np.array([0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]))
+    array([0.00000000e+00, 1.00001785e-09, 9.99755859e-02, 5.00000000e-01,
+           9.00024414e-01, 1.00000000e+00])
+    """
+    # Relative to the smaller of p and 1 - p: what is nearly certain stays so.
+    smaller = np.minimum(p, 1.0 - p)
+    bits = smaller.view(np.int64)
+    dropped = 52 - _BITS
+    bits += 1 << (dropped - 1)
+    bits &= -(1 << dropped)
+    return np.where(p < 0.5, smaller, 1.0 - smaller)

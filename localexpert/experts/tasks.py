@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_weights,
     show,
 )
-from localexpert.data.folds import Fold, Rows, check_folds
+from localexpert.data.folds import Fold, Rows, check_folds, judged_rows
 from localexpert.data.table import Table
 from localexpert.experts.thresholds import threshold_widths
 
@@ -34,8 +34,9 @@ class Tasks:
     thresholds : ndarray of shape (N,)
         Increasing; every one has a row on both sides.
     folds : list of (train, test)
-        The test parts hold every row once. Rows of weight zero are no part of any
-        training part: what is weighted nothing is as if it were not there.
+        No row is in two test parts; rows in none only train. Rows of weight zero are
+        no part of any training part: what is weighted nothing is as if it were not
+        there.
     weights : ndarray of shape (n,)
         Ones where none were given.
     """
@@ -92,6 +93,16 @@ class Tasks:
     def present(self) -> Rows:
         """Rows with a weight above zero."""
         return np.flatnonzero(self.weights > 0.0)
+
+    @cached_property
+    def judged(self) -> Rows:
+        """Rows that a test part holds."""
+        return judged_rows(self.folds)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the test parts hold every row."""
+        return len(self.judged) == self.n
 
     @property
     def weighted(self) -> bool:

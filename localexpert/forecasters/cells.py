@@ -14,28 +14,28 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw
 from localexpert.laws.law import Law
 
 
 @dataclass
-class CellForecaster:
-    """Fit smooth laws, and give each value the mass that is nearer to it than to others.
+class CellForecaster(RoadForecaster):
+    """Fit smooth laws, and give each value the mass nearest to it.
 
     Where a target of many values is nearly a function of the features, a centre tells
     more than a question for each value does.
 
     Parameters
     ----------
-    forecaster : Forecaster
+    forecaster : RoadForecaster
         Unfitted, of smooth laws.
     bounds : (float, float)
         Least and greatest value that is possible, met or not.
     """
 
-    forecaster: Forecaster
+    forecaster: RoadForecaster
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def begin(self, sample: Sample) -> float:
@@ -48,7 +48,7 @@ class CellForecaster:
     def finish(self, sample: Sample) -> CellForecaster:
         """Finish the smooth road."""
         self.forecaster.finish(sample)
-        self.oof_law_ = self._collect(self.forecaster.oof_law_)
+        self.judged_ = self.forecaster.judged_
         return self
 
     @property
@@ -56,44 +56,27 @@ class CellForecaster:
         """What the experts of the smooth road said out of fold."""
         return self.forecaster.tasks_
 
-    def law(self, table: Table) -> DiscreteLaw:
-        """Return the laws of new rows.
+    def place(self, table: Table) -> Any:
+        """Return what the smooth road says of new rows."""
+        return self.forecaster.place(table)
 
-        Parameters
-        ----------
-        table : Table of shape (n, p)
+    def oof_placed(self, places: Rows | slice) -> Any:
+        """Return what it says of some of the judged rows."""
+        return self.forecaster.oof_placed(places)
 
-        Returns
-        -------
-        DiscreteLaw
-        """
-        return self._collect(self.forecaster.law(table))
+    def law_ahead(self, places: Rows, y: Float64Array) -> DiscreteLaw:
+        """Return the cells of the smooth laws."""
+        return self._collect(self.forecaster.law_ahead(places, y))
 
-    def law_ahead(self, rows: Rows, y: Float64Array) -> DiscreteLaw:
-        """Return the cells of the smooth laws, see `Forecaster`.
+    def law_of(self, placed: Any) -> DiscreteLaw:
+        """Return the cells of the smooth laws that follow."""
+        return self._collect(self.forecaster.law_of(placed))
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-        y : ndarray of shape (m,)
-
-        Returns
-        -------
-        DiscreteLaw
-        """
-        return self._collect(self.forecaster.law_ahead(rows, y))
+    def _keep(self, places: Rows) -> None:
+        """Let the smooth road keep it."""
+        self.forecaster.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
         return self.forecaster.points(table)
 
     def choices(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from localexpert.forecasters.roads import (
     Road,
     Transformed,
 )
-from localexpert.forecasters.settings import MOST_ROWS_FOR_FOREST, Settings
+from localexpert.forecasters.settings import Settings
 from localexpert.laws.value_map import ExpLess, LogOf
 
 _NAMES = {
@@ -25,6 +25,9 @@ _NAMES = {
     CellRoad: "cells",
     Transformed: "transformed",
 }
+# With more rows its hundreds of answers a row cost more time, and more of a saved
+# model, than they gain.
+_MOST_ROWS_FOR_GRID = 50_000
 # A target with a longer upper tail than that, in skewness, may be simpler in its
 # logarithm: that of an exponential law is 2, that of a normal one 0.
 _SKEWED = 1.0
@@ -78,7 +81,7 @@ def smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
             road.check_target(y)
         return roads
     found: dict[str, Road] = {"frame": FrameRoad()}
-    if len(y) <= MOST_ROWS_FOR_FOREST:
+    if len(y) <= _MOST_ROWS_FOR_GRID:
         found["grid"] = GridRoad()
     shift = _log_shift(y)
     if shift is not None:

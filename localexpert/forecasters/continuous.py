@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +13,35 @@ from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import CurveBuilder
-from localexpert.data.folds import Rows
+from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import place_thresholds
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.laws import SplineLaw
 from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.
 _ROWS_TO_COMPARE = 5000
+# A nat of the log score is worth so much of the logarithm of CRPS.
+_WEIGHT_OF_CRPS = 10.0
+# Least gain in the log score of all rows together by one more knot, in nats.
+_PRICE_OF_KNOTS = 2.0
 # Thresholds that are nearer in probits of the marginal are one.
 _LEAST_GAP = 1e-4
 
+# Centre, scale, and what the experts say, (n,), (n,) and (n, N).
+Placed: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
+
 
 @dataclass
-class ContinuousForecaster:
+class ContinuousForecaster(RoadForecaster):
     """Fit smooth laws of a target without heavy values.
+
+    After `fit`, `judged_` are the rows that `oof_law_` and `tasks_` speak of.
 
     Parameters
     ----------
@@ -42,7 +52,7 @@ class ContinuousForecaster:
     experts : CalibratedExperts
         Unfitted.
     builders : sequence of CurveBuilder
-        The one with the least out-of-fold CRPS is taken.
+        The one with the least loss out of fold is taken: log score and CRPS together.
     bounds : (float, float)
     max_shape : float
         Of the tails of the marginal, see `BaseCDF.fit`.
@@ -59,48 +69,34 @@ class ContinuousForecaster:
     random_state: int = 0
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
-    def fit(self, sample: Sample) -> ContinuousForecaster:
-        """Fit every stage; each hands honest out-of-fold values to the next.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of n rows.
-
-        Returns
-        -------
-        self
-        """
-        self.begin(sample)
-        return self.finish(sample)
-
     def begin(self, sample: Sample) -> float:
-        """Fit the frame, and return the loss of the marginal carried to its rows.
-
-        On y itself that is the loss of no forecast at all, which says nothing.
-        """
+        """Fit the frame, and return the loss of the marginal carried to its rows."""
         with current_progress().stage("frame"):
             self.frame.fit(sample)
-        return 0.0 if self.frame.kind_ is None else self.frame.loss_
+        return self.frame.loss_
 
     def finish(self, sample: Sample) -> ContinuousForecaster:
         """Fit the other stages, on the rows of `begin`."""
         progress = current_progress()
+        rows = self.frame.located(sample)
+        # Folds without a training row that has a coordinate are dropped.
+        part = sample if len(rows) == len(sample) else sample.take(rows)
+        check_learns(part.folds, part.weight)
         r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
         self.thresholds_ = place_thresholds(
-            r, self.n_thresholds, self.thresholds, sample.weight
+            r, self.n_thresholds, self.thresholds, part.weight
         )
-        located = replace(sample, table=self.frame.add_oof_features(sample.table), y=r)
+        located = replace(part, table=self.frame.add_oof_features(part.table), y=r)
         self.experts.fit(located, self.thresholds_, scale)
         # The marginal of r is the axis on which forecasts are drawn: where experts have
         # nothing to say a forecast is the marginal itself, a straight line there.
-        self.base_ = BaseCDF.fit(r, sample.weight, max_shape=self.max_shape)
-        self.n_ = float(sample.weight.sum())
+        self.base_ = BaseCDF.fit(r, part.weight, max_shape=self.max_shape)
+        self.n_ = float(part.weight.sum())
+        self.judged_ = rows[part.judged]
+        self.frame.keep(part.judged)
         with progress.stage("spline"):
-            self._choose_builder(sample.tame().y, sample.weight)
-        self.oof_law_ = self._law(
-            self.frame.oof_center_, scale, self.tasks_.calibrated, self.builder_
-        )
+            tame = sample.tame().y[self.judged_]
+            self._choose_builder(tame, sample.weight[self.judged_])
         return self
 
     @property
@@ -108,52 +104,32 @@ class ContinuousForecaster:
         """What the experts said out of fold."""
         return self.experts.tasks_
 
-    def law(self, table: Table) -> SplineLaw:
-        """Return the laws of new rows.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        SplineLaw
-        """
-        return self._law(*self._place(table), self.builder_)
-
-    def law_ahead(self, rows: Rows, y: Float64Array) -> SplineLaw:
-        """Return laws that miss y of some training rows as those of new rows will.
+    def law_ahead(self, places: Rows, y: Float64Array) -> SplineLaw:
+        """Return laws that miss y of some judged rows as those of new rows will.
 
         Their centres are nearer to y, and their scales less, by the factor that the
         frame expects of the mean of the folds' models.
 
         Parameters
         ----------
-        rows : ndarray of int of shape (m,)
-        y : ndarray of shape (m,)
+        places : ndarray of int of shape (k,)
+        y : ndarray of shape (k,)
 
         Returns
         -------
         SplineLaw
         """
-        law = self.oof_law_.take(rows)
+        center, scale, p = self.oof_placed(places)
         nearer = self.frame.shrinkage_
-        center = y + nearer * (law.center - y)
-        curves = law.knots, law.values, law.slopes
-        return SplineLaw(center, nearer * law.scale, *curves, law.base, law.bounds)
+        return self.law_of((y + nearer * (center - y), nearer * scale, p))
+
+    def _keep(self, places: Rows) -> None:
+        """Let frame and experts keep it."""
+        self.frame.keep(places)
+        self.experts.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
-        center, scale, p = self._place(table)
+        center, scale, p = self.place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
     def choices(self) -> dict[str, Any]:
@@ -164,11 +140,22 @@ class ContinuousForecaster:
             "spline": {"chosen": repr(self.builder_), "losses": self.builder_losses_},
         }
 
-    def _place(self, table: Table) -> tuple[Float64Array, Float64Array, Float64Array]:
+    def oof_placed(self, places: Rows | slice) -> Placed:
+        """Return what `place` does, of some of the judged rows, out of fold."""
+        frame = self.frame
+        placed = frame.oof_center_, frame.oof_scale_, self.tasks_.calibrated
+        center, scale, p = (x[places] for x in placed)
+        return center, scale, p
+
+    def place(self, table: Table) -> Placed:
         """Return centre, scale, and what the experts say of new rows."""
         center, scale = self.frame.locate(table)
         located = self.frame.add_features(table, center, scale)
         return center, scale, self.experts.predict(located)
+
+    def law_of(self, placed: Placed) -> SplineLaw:
+        """Return the laws that follow from centre, scale and the experts."""
+        return self._law(*placed, self.builder_)
 
     def _law(
         self,
@@ -192,12 +179,19 @@ class ContinuousForecaster:
         )
 
     def _choose_builder(self, y: Float64Array, weight: Float64Array) -> None:
-        """Take the builder with the least out-of-fold CRPS on a sample of rows."""
+        """Take the builder with the least loss out of fold on a sample of rows.
+
+        The loss is the mean log score, ten times the logarithm of the mean CRPS (so
+        that a percent of CRPS is worth a tenth of a nat), and 2 / n for each knot
+        between the thresholds. For experts were calibrated on the same rows: a knot
+        that follows their noise gains about 1 / n (Akaike 1974), and must do better.
+        """
         self.builder_ = self.builders[0]
         if len(self.builders) == 1:
             return
         rng = np.random.default_rng(self.random_state)
         rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
+        first, last = self.base_.t(self.thresholds_[[0, -1]])
         for builder in current_progress().track(self.builders, len(self.builders)):
             law = self._law(
                 self.frame.oof_center_[rows],
@@ -205,10 +199,15 @@ class ContinuousForecaster:
                 self.tasks_.calibrated[rows],
                 builder,
             )
-            score = law.crps(y[rows, None])[:, 0]
-            self.builder_losses_[repr(builder)] = float(
-                np.average(score, weights=weight[rows])
+            scores = -law.logpdf(y[rows, None]), law.crps(y[rows, None])
+            missed, crps = np.average(np.hstack(scores), axis=0, weights=weight[rows])
+            n_knots = np.sum((first < law.knots) & (law.knots < last))
+            loss = (
+                missed
+                + _WEIGHT_OF_CRPS * np.log(crps)
+                + _PRICE_OF_KNOTS * n_knots / self.n_
             )
+            self.builder_losses_[repr(builder)] = float(loss)
         best = min(self.builder_losses_, key=self.builder_losses_.__getitem__)
         self.builder_ = next(b for b in self.builders if repr(b) == best)
 

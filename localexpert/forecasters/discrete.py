@@ -16,13 +16,16 @@ from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw
 
 
 @dataclass
-class DiscreteForecaster:
+class DiscreteForecaster(RoadForecaster):
     """Fit laws on the few values that a target takes.
+
+    After `fit`, `judged_` are the rows that `oof_law_` and `tasks_` speak of.
 
     Parameters
     ----------
@@ -35,69 +38,34 @@ class DiscreteForecaster:
     experts: CalibratedExperts
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
-    def fit(self, sample: Sample) -> DiscreteForecaster:
-        """Fit one task between each pair of neighbouring values.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of n rows.
-
-        Returns
-        -------
-        self
-        """
+    def finish(self, sample: Sample) -> DiscreteForecaster:
+        """Fit one task between each pair of neighbouring values."""
         self.values_, weight = count_values(sample.y, sample.weight)
         self.support_ = Support.of(self.values_, weight, self.bounds)
         self.thresholds_ = cuts_between(self.values_)
         self.experts.fit(sample, self.thresholds_, np.ones(len(sample)))
         self.n_ = float(sample.weight.sum())
-        self.oof_law_ = self._law(self.tasks_.calibrated)
+        self.judged_ = sample.judged
         return self
-
-    def begin(self, sample: Sample) -> float:
-        """Learn nothing yet; nothing less than all experts tells how good they are."""
-        del sample
-        return 0.0
-
-    def finish(self, sample: Sample) -> DiscreteForecaster:
-        """Fit all there is."""
-        return self.fit(sample)
-
-    def law_ahead(self, rows: Rows, y: Float64Array) -> DiscreteLaw:
-        """Return the out-of-fold laws of some rows: averaging gains little here."""
-        del y
-        return self.oof_law_.take(rows)
 
     @property
     def tasks_(self) -> TaskRecord:
         """What the experts said out of fold."""
         return self.experts.tasks_
 
-    def law(self, table: Table) -> DiscreteLaw:
-        """Return the laws of new rows.
+    def place(self, table: Table) -> Float64Array:
+        """Return what the experts say of new rows."""
+        return self.experts.predict(table)
 
-        Parameters
-        ----------
-        table : Table of shape (n, p)
+    def oof_placed(self, places: Rows | slice) -> Float64Array:
+        """Return what they say of some of the judged rows."""
+        return self.tasks_.calibrated[places]
 
-        Returns
-        -------
-        DiscreteLaw
-        """
-        return self._law(self.experts.predict(table))
+    def _keep(self, places: Rows) -> None:
+        """Let the experts keep it."""
+        self.experts.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
         p = self.experts.predict(table)
         return np.tile(self.thresholds_, (len(p), 1)), p
 
@@ -105,15 +73,15 @@ class DiscreteForecaster:
         """Return what was chosen, and what the alternatives scored."""
         return self.experts.choices()
 
-    def _law(self, p: Float64Array) -> DiscreteLaw:
+    def law_of(self, placed: Float64Array) -> DiscreteLaw:
         """Difference the increasing CDF; every value keeps a little probability.
 
         A value unseen near x may still come: each gets the weight of one row in
         (n + number of values), so that no log score is infinite. What was never met at
         all gets its part from its rare neighbours (`Support`).
         """
-        cdf = increase_probabilities(p, self.n_)
-        ends = np.zeros((len(p), 1)), np.ones((len(p), 1))
+        cdf = increase_probabilities(placed, self.n_)
+        ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
         masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
         share = len(self.values_) / (self.n_ + len(self.values_))
         masses = (1.0 - share) * masses + share / len(self.values_)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.discrete import DiscreteForecaster
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.laws.append_laws import append_laws
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
@@ -25,7 +26,7 @@ _CELL_SHARE = 0.01
 
 
 @dataclass
-class MixedForecaster:
+class MixedForecaster(Forecaster):
     """Fit laws with mass on some values and a smooth rest.
 
     Which atom a row takes, if any, is a discrete target of its own (0 for none); the
@@ -36,64 +37,66 @@ class MixedForecaster:
     atoms : ndarray of shape (A,)
     choice : DiscreteForecaster
         Unfitted, of the atom's number.
-    continuous : Forecaster
+    continuous : RoadForecaster
         Unfitted, of the rest: laws without jumps.
     """
 
     atoms: Float64Array
     choice: DiscreteForecaster
-    continuous: Forecaster
+    continuous: RoadForecaster
 
     def fit(self, sample: Sample) -> MixedForecaster:
-        """Fit both parts; out-of-fold laws are honest in both.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of n rows.
-
-        Returns
-        -------
-        self
-        """
+        """Fit both parts; out-of-fold laws are honest in both."""
         y = sample.y
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
         progress = current_progress()
         with progress.stage("atoms"):
             self.choice.fit(replace(sample, y=number))
         rest = number == 0.0
-        rows = np.flatnonzero(rest)
         with progress.stage("rest"):
-            part = sample.take(rows)
-            self.continuous.begin(part)
-            self.continuous.finish(part)
+            self._fit_rest(sample, rest)
         # An atom has no density; the log score gives its probability a cell's width.
-        held = rows[sample.weight[rows] > 0.0]
+        held = np.flatnonzero(rest & (sample.weight > 0.0))
         low, high = np.quantile(
             y[held], [0.25, 0.75], weights=sample.weight[held], method="inverted_cdf"
         )
         spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
         self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
-        # Rows at an atom had no part in the smooth models: these are honest for them.
-        laws = self.continuous.law(sample.table.take(np.flatnonzero(~rest)))
-        order = np.argsort(np.concatenate([rows, np.flatnonzero(~rest)]))
-        smooth = append_laws([self.continuous.oof_law_, laws]).take(order)
-        self.oof_law_ = self._law(self.choice.oof_law_.probabilities, smooth)
         return self
 
-    def begin(self, sample: Sample) -> float:
-        """Learn nothing yet: both parts tell how good they are when they are fitted."""
-        del sample
-        return 0.0
+    def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> None:
+        """Fit the smooth part, and keep what it says of rows at an atom."""
+        part = sample.take(np.flatnonzero(rest))
+        if sample.is_whole and part.is_whole:
+            self.continuous.fit(part)
+            self.judged_, self.rest_ = sample.judged, rest
+            # Rows at an atom had no part in the smooth models: these are honest for
+            # them.
+            at_atoms = sample.table.take(np.flatnonzero(~rest))
+            self.placed_ = self.continuous.place(at_atoms)
+            return
+        # Some of the models may be of later rows, so those at an atom are tested with
+        # their folds, and neither train nor count.
+        folds = [(train[rest[train]], test) for train, test in sample.folds]
+        weight = np.where(rest, sample.weight, 0.0)
+        tested = replace(sample, weight=weight, folds=folds)
+        self.continuous.fit(tested.take(np.arange(len(sample))))
+        self.judged_ = self.continuous.judged_
+        self.rest_ = rest[self.judged_]
+        self.placed_ = self.continuous.oof_placed(np.flatnonzero(~self.rest_))
+        self.continuous.keep(np.flatnonzero(self.rest_))
+        judged = np.isin(self.choice.judged_, self.judged_)
+        self.choice.keep(np.flatnonzero(judged))
 
-    def finish(self, sample: Sample) -> MixedForecaster:
-        """Fit all there is."""
-        return self.fit(sample)
-
-    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
-        """Return the out-of-fold laws of some rows."""
-        del y
-        return self.oof_law_.take(rows)
+    @cached_property
+    def oof_law_(self) -> MixedLaw:
+        """Honest laws of the rows that are judged, made when asked for."""
+        laws = self.continuous.law_of(self.placed_)
+        place = np.concatenate(
+            [np.flatnonzero(self.rest_), np.flatnonzero(~self.rest_)]
+        )
+        smooth = append_laws([self.continuous.oof_law_, laws]).take(np.argsort(place))
+        return self._law(self.choice.oof_law_.probabilities, smooth)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -101,31 +104,11 @@ class MixedForecaster:
         return self.continuous.tasks_
 
     def law(self, table: Table) -> MixedLaw:
-        """Return the laws of new rows.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        MixedLaw
-        """
-        return self._law(
-            self.choice.law(table).probabilities, self.continuous.law(table)
-        )
+        """Return the laws of new rows."""
+        masses = self.choice.law(table).probabilities
+        return self._law(masses, self.continuous.law(table))
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
         values, p = self.continuous.points(table)
         masses = self.choice.law(table).probabilities[:, 1:]
         reached = self.atoms <= values[:, :, None]

@@ -13,7 +13,7 @@ from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import find_atoms, is_discrete
 from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.mixed import MixedForecaster
 from localexpert.forecasters.pooled import PooledForecaster
 from localexpert.forecasters.roads import DiscreteRoad, Road
@@ -78,7 +78,7 @@ class Plan:
         return FitReport(self.target, forecaster.choices())
 
 
-def _compete(roads: dict[str, Road], settings: Settings, n: int) -> Forecaster:
+def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
     """Return the unfitted road, or the pool of several."""
     made = {name: road.forecaster(settings, n) for name, road in roads.items()}
     if len(made) == 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from localexpert.data.folds import Fold, Rows, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
@@ -33,19 +34,19 @@ _LEAST_WEIGHT = 0.05
 
 
 @dataclass
-class PooledForecaster:
+class PooledForecaster(RoadForecaster):
     """Fit roads, and join what they say by the weights with the least CRPS.
 
     Parameters
     ----------
-    roads : mapping of str to Forecaster
+    roads : mapping of str to RoadForecaster
         Unfitted; the first is finished in any case, others while they may be of use.
     random_state : int
         Draws the rows by which roads are weighed.
 
     Attributes
     ----------
-    fitted_ : dict of str to Forecaster
+    fitted_ : dict of str to RoadForecaster
         The roads in the forecast.
     weights_ : dict of str to float
         Theirs; they sum to 1.
@@ -58,25 +59,10 @@ class PooledForecaster:
         Roads that had no prospect.
     """
 
-    roads: Mapping[str, Forecaster]
+    roads: Mapping[str, RoadForecaster]
     random_state: int = 0
     losses_: dict[str, float] = field(default_factory=dict)
     unfinished_: list[str] = field(default_factory=list)
-
-    def fit(self, sample: Sample) -> PooledForecaster:
-        """Fit the roads that may be of use, and their weights.
-
-        Parameters
-        ----------
-        sample : Sample
-            Of n rows.
-
-        Returns
-        -------
-        self
-        """
-        self.begin(sample)
-        return self.finish(sample)
 
     def begin(self, sample: Sample) -> float:
         """Fit the first stage of the first road, and return what it tells."""
@@ -86,30 +72,54 @@ class PooledForecaster:
 
     def finish(self, sample: Sample) -> PooledForecaster:
         """Finish the first road, try the others, and weigh those that are finished."""
-        rows = _rows_to_weigh(sample.weight, self.random_state)
-        y, weight = sample.tame().y[rows], sample.weight[rows]
-        finished: dict[str, Forecaster] = {}
-        ahead: list[Law] = []
+        y = sample.tame().y
+        finished: dict[str, RoadForecaster] = {}
         for name, road in self.roads.items():
             with current_progress().stage(name):
                 if finished and not self._has_prospect(name, road, sample):
                     continue
                 finished[name] = road.finish(sample)
-            ahead.append(road.law_ahead(rows, y))
-            self.losses_[name] = _mean_crps(ahead[-1], y, weight)
-        number = number_folds(sample.folds, len(sample))
-        folds = _folds_of(number[rows], len(sample.folds))
-        own, of_folds = self._weigh(list(finished), ahead, y, weight, folds)
-        laws = [road.oof_law_ for road in finished.values()]
-        self.oof_law_ = _join(laws, of_folds[number], self.kind_)
+            places = self._places_to_weigh(sample.weight[road.judged_])
+            rows = road.judged_[places]
+            law = road.law_ahead(places, y[rows])
+            self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
+        with current_progress().stage("pool"):
+            self._weigh(finished, replace(sample, y=y))
+        return self
+
+    def _weigh(self, finished: dict[str, RoadForecaster], sample: Sample) -> None:
+        """Take the pool, or the road, with the least CRPS of rows that all judge."""
+        self.judged_ = reduce(
+            np.intersect1d, [road.judged_ for road in finished.values()]
+        )
+        for road in finished.values():
+            road.keep(np.flatnonzero(np.isin(road.judged_, self.judged_)))
+        judged = sample.take_judged(self.judged_)
+        number = number_folds(judged.folds, len(judged))
+        places = self._places_to_weigh(judged.weight)
+        y, weight = judged.y[places], judged.weight[places]
+        laws = [road.law_ahead(places, y) for road in finished.values()]
+        folds = _folds_of(number[places], len(judged.folds))
+        own, of_folds = self._choose_weights(list(finished), laws, y, weight, folds)
         self.weights_ = {
             name: float(w) for name, w in zip(finished, own, strict=True) if w > 0.0
         }
         self.fitted_ = {name: finished[name] for name in self.weights_}
         self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
-        return self
+        # Of a row that a pool was not learned from, by the weights of its fold.
+        self.oof_weights_ = of_folds[number][:, own > 0.0]
+        total = self.oof_weights_.sum(axis=1, keepdims=True)
+        every = np.array(list(self.weights_.values()))
+        self.oof_weights_ = np.where(
+            total > 0.0, self.oof_weights_ / np.maximum(total, 1e-300), every
+        )
 
-    def _has_prospect(self, name: str, road: Forecaster, sample: Sample) -> bool:
+    def _places_to_weigh(self, weight: Float64Array) -> Rows:
+        """Return places of some of the rows that have weight, in order."""
+        rng = np.random.default_rng(self.random_state)
+        return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_WEIGH])
+
+    def _has_prospect(self, name: str, road: RoadForecaster, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
         trial = road.begin(sample)
         if trial <= _HOPELESS * min(self.losses_.values()):
@@ -118,7 +128,7 @@ class PooledForecaster:
         self.unfinished_.append(name)
         return False
 
-    def _weigh(
+    def _choose_weights(
         self,
         names: list[str],
         laws: list[Law],
@@ -154,46 +164,34 @@ class PooledForecaster:
         """What the experts of the heaviest road said out of fold."""
         return self.fitted_[self.heaviest_].tasks_
 
-    def law(self, table: Table) -> Law:
-        """Return the laws of new rows.
+    def place(self, table: Table) -> Any:
+        """Return weights, and what each road says of new rows."""
+        weights = np.array(list(self.weights_.values()))
+        return weights, [road.place(table) for road in self.fitted_.values()]
 
-        Parameters
-        ----------
-        table : Table of shape (n, p)
+    def oof_placed(self, places: Rows | slice) -> Any:
+        """Return the same of some of the judged rows."""
+        said = [road.oof_placed(places) for road in self.fitted_.values()]
+        return self.oof_weights_[places], said
 
-        Returns
-        -------
-        Law
-        """
-        laws = [road.law(table) for road in self.fitted_.values()]
-        return _join(laws, np.array(list(self.weights_.values())), self.kind_)
+    def law_of(self, placed: Any) -> Law:
+        """Return the pool of the laws that follow."""
+        weights, said = placed
+        roads = zip(self.fitted_.values(), said, strict=True)
+        return _join([road.law_of(one) for road, one in roads], weights, self.kind_)
 
-    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
-        """Return the pool of what the roads say, see `Forecaster`.
+    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
+        """Return the pool of what the roads say."""
+        laws = [road.law_ahead(places, y) for road in self.fitted_.values()]
+        return _join(laws, self.oof_weights_[places], self.kind_)
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-        y : ndarray of shape (m,)
-
-        Returns
-        -------
-        Law
-        """
-        laws = [road.law_ahead(rows, y) for road in self.fitted_.values()]
-        return _join(laws, np.array(list(self.weights_.values())), self.kind_)
+    def _keep(self, places: Rows) -> None:
+        """Let the roads keep it."""
+        self.oof_weights_ = self.oof_weights_[places]
+        for road in self.fitted_.values():
+            road.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds and what the experts of the heaviest road say.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
         return self.fitted_[self.heaviest_].points(table)
 
     def choices(self) -> dict[str, Any]:
@@ -214,12 +212,6 @@ def _join(laws: list[Law], weights: Float64Array, kind: PoolKind) -> Law:
     if len(held) > 1 and not any(law.has_jumps for law in laws):
         return pool_curves([laws[k] for k in held], weights[..., held], kind)
     return pool_laws(laws, weights, kind)
-
-
-def _rows_to_weigh(weight: Float64Array, seed: int) -> Rows:
-    """Return some of the rows that have weight, in order."""
-    rng = np.random.default_rng(seed)
-    return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_WEIGH])
 
 
 def _folds_of(number: Rows, n_folds: int) -> list[Fold]:

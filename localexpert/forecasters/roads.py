@@ -21,7 +21,7 @@ from localexpert.experts.calibration import ExpertCalibration
 from localexpert.forecasters.cells import CellForecaster
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.settings import Settings
 from localexpert.forecasters.transformed import TransformedForecaster
 from localexpert.laws.value_map import ValueMap, Vectorised, call_vectorised
@@ -29,8 +29,8 @@ from localexpert.laws.value_map import ValueMap, Vectorised, call_vectorised
 # Of a function of y: with tails no heavier than normal ones all moments of its inverse
 # that is no steeper than exp are finite.
 _LIGHT = -0.1
-# Curvature weights between thresholds that are as near to each other as on a grid.
-_GRID_SMOOTHINGS = (0.0, 0.01, 0.1)
+# Steps between knots, in probits: 0 is the mean step of the thresholds.
+_GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
 # A function and its inverse lead back to y up to this share of its size and spread.
 _OF_SIZE = 1e-6
 
@@ -54,7 +54,7 @@ class Road(BaseEstimator, ABC):  # type: ignore[misc]
         del y
 
     @abstractmethod
-    def forecaster(self, settings: Settings, n: int) -> Forecaster:
+    def forecaster(self, settings: Settings, n: int) -> RoadForecaster:
         """Return the unfitted stages for `n` rows."""
 
 

@@ -43,10 +43,10 @@ _USUAL = {
     "thresholds": "quantile",
     "n_thresholds": 25,
 }
-# Curvature weights to choose from: none to nearly a straight line.
-_SMOOTHINGS = (0.01, 0.1, 1.0, 10.0)
+# Steps between knots to choose from, in probits of the marginal.
+_SMOOTHINGS = (0.15, 0.2, 0.3, 0.4)
 # Above this many rows the forest of "auto" costs more time than it gains score.
-MOST_ROWS_FOR_FOREST = 200_000
+_MOST_ROWS_FOR_FOREST = 200_000
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Settings:
         }
         if self.strategy != "auto":
             return {self.strategy: both[self.strategy]}
-        return both if n <= MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
+        return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
 
     def make_frame(self) -> Frame:
         """Return the unfitted frame."""

@@ -12,25 +12,25 @@ from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import Forecaster
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.laws.law import Law
 from localexpert.laws.transformed import TransformedLaw
 from localexpert.laws.value_map import ValueMap
 
 
 @dataclass
-class TransformedForecaster:
+class TransformedForecaster(RoadForecaster):
     """Fit laws of z = func(y), and answer with those of y.
 
     Parameters
     ----------
-    forecaster : Forecaster
+    forecaster : RoadForecaster
         Unfitted, of smooth laws.
     values : ValueMap
         From z to y: `func` is the inverse of what is applied to the target.
     """
 
-    forecaster: Forecaster
+    forecaster: RoadForecaster
     values: ValueMap
 
     def begin(self, sample: Sample) -> float:
@@ -41,7 +41,7 @@ class TransformedForecaster:
     def finish(self, sample: Sample) -> TransformedForecaster:
         """Finish the road to z."""
         self.forecaster.finish(self._forward(sample))
-        self.oof_law_ = self._back(self.forecaster.oof_law_)
+        self.judged_ = self.forecaster.judged_
         return self
 
     @property
@@ -49,44 +49,28 @@ class TransformedForecaster:
         """What the experts said out of fold, of z."""
         return self.forecaster.tasks_
 
-    def law(self, table: Table) -> Law:
-        """Return the laws of new rows.
+    def place(self, table: Table) -> Any:
+        """Return what the road to z says of new rows."""
+        return self.forecaster.place(table)
 
-        Parameters
-        ----------
-        table : Table of shape (n, p)
+    def oof_placed(self, places: Rows | slice) -> Any:
+        """Return what it says of some of the judged rows."""
+        return self.forecaster.oof_placed(places)
 
-        Returns
-        -------
-        Law
-        """
-        return self._back(self.forecaster.law(table))
+    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
+        """Return the laws of the road to z, carried back."""
+        ahead = self.forecaster.law_ahead(places, self.values.inverse(y))
+        return TransformedLaw(ahead, self.values)
 
-    def law_ahead(self, rows: Rows, y: Float64Array) -> Law:
-        """Return the laws of the road to z, carried back, see `Forecaster`.
+    def law_of(self, placed: Any) -> Law:
+        """Return the laws that follow, carried back."""
+        return TransformedLaw(self.forecaster.law_of(placed), self.values)
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-        y : ndarray of shape (m,)
-
-        Returns
-        -------
-        Law
-        """
-        return self._back(self.forecaster.law_ahead(rows, self.values.inverse(y)))
+    def _keep(self, places: Rows) -> None:
+        """Let the road to z keep it."""
+        self.forecaster.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
-        """Return thresholds in units of y and what the experts say, (n, N) each.
-
-        Parameters
-        ----------
-        table : Table of shape (n, p)
-
-        Returns
-        -------
-        thresholds, probabilities : ndarrays of shape (n, N)
-        """
         thresholds, p = self.forecaster.points(table)
         return self.values.forward(thresholds), p
 
@@ -99,6 +83,3 @@ class TransformedForecaster:
         present = sample.weight > 0.0
         y = np.where(present, sample.y, sample.y[present][0])
         return replace(sample, y=self.values.inverse(y))
-
-    def _back(self, law: Law) -> Law:
-        return TransformedLaw(law, self.values)

@@ -52,7 +52,7 @@ def append_laws(laws: Sequence[Law]) -> Law:
 
 @singledispatch
 def _join(first: Law, laws: Sequence[Law]) -> Law | None:
-    """Return the rows of laws as one of the first's class; None where that cannot be."""
+    """Return the rows as one law of the first's class; None where that cannot be."""
     del first, laws
     return None
 

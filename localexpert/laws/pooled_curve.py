@@ -100,7 +100,7 @@ def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Quan
 def _through(
     quantiles: Float64Array, slopes: Float64Array, bounds: tuple[float, float]
 ) -> QuantileLaw:
-    """Return the law through quantiles with the slopes given, as far as they increase."""
+    """Return the law through quantiles with given slopes, as far as it increases."""
     beside = chords_beside(SCORES, quantiles)
     slopes = np.clip(slopes, _LEAST_SLOPE * beside, _MOST_SLOPE * beside)
     return QuantileLaw(SCORES, quantiles, slopes, slopes[:, [0, -1]], bounds)

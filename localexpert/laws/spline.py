@@ -39,8 +39,8 @@ from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import Law, for_kernels
 from localexpert.laws.scanned import densest_regions
 
-# Nodes of a panel, and the widest panel in t.
-_N_NODES = 5
+# Nodes of a panel, between -1 and 1, and the widest panel in t.
+_NODES, _SHARES = np.polynomial.legendre.leggauss(5)
 _WIDEST = 0.7
 # How far in t the shared panels go at least.
 _OUTER = 8.4
@@ -155,8 +155,7 @@ class SplineLaw(Law):
         end = max(_OUTER, inner.max(), -inner.min())
         grid = np.linspace(-end, end, 2 * int(np.ceil(end / _WIDEST)) + 1)
         borders = np.unique(np.concatenate([inner, grid]))
-        nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
-        nodes, weights = 0.5 * (1.0 + nodes), 0.5 * weights
+        nodes, weights = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
         width = np.diff(borders)[:, None]
         # dr/dt is part of the weights: integrals over r become sums over t.
         t = borders[:-1, None] + width * nodes

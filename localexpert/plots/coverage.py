@@ -48,7 +48,7 @@ def plot_coverage(
     n_bins: int = 5,
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw the share of outcomes in the central interval, group by group.
+    r"""Draw the share of outcomes that the central interval covers, group by group.
 
     Groups of names are sorted by their coverage, least at the bottom; groups of
     numbers by the numbers. The label of a group says how many rows it has.
@@ -84,8 +84,9 @@ def plot_coverage(
 
     .. math:: \frac{p + z^2 / 2m \pm z \sqrt{p (1 - p) / m + z^2 / 4m^2}}{1 + z^2 / m}.
 
-    Where values have probability of their own, an interval holds at least the nominal
-    coverage and often more: a small upright mark shows how much by the forecast itself.
+    A value with probability of its own is covered by the share of it that lies within
+    the interval's levels (`PredictiveDistribution.covered`), so that forecasts of few
+    values reach the nominal coverage, too; the bars are then wider than need be.
 
     References
     ----------
@@ -110,9 +111,8 @@ def plot_coverage(
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
     bins = check_integer(n_bins, "n_bins", 1)
     names, group, ordered = _read_groups(groups, len(outcomes), bins)
-    low, high = dist.interval(coverage).T
     size = np.bincount(group)
-    share = np.bincount(group, (low <= outcomes) & (outcomes <= high)) / size
+    share = np.bincount(group, dist.covered(outcomes, coverage)) / size
     order = np.arange(len(size)) if ordered else np.argsort(share, kind="stable")
     ends = _wilson(share, size, z)
     if ax is None:
@@ -123,9 +123,6 @@ def plot_coverage(
     bars = f"{format_percent(level)} confidence"
     ax.hlines(place, ends[0, order], ends[1, order], color="C0", lw=1.6, label=bars)
     ax.plot(share[order], place, "o", color="C0", ms=5, label="covered")
-    if dist.law.has_jumps:
-        own = np.bincount(group, dist.prob_between(low, high)) / size
-        ax.plot(own[order], place, "|", color="C1", ms=11, mew=2, label="by forecast")
     ax.set_yticks(place, [f"{names[g]} ({size[g]})" for g in order])
     name = f"Coverage of the {format_percent(coverage)} interval"
     ax.set(ylim=(-0.6, len(size) - 0.4), xlabel=name, ylabel=name_of(groups))

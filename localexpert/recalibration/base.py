@@ -53,7 +53,9 @@ class Recalibration(ABC):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         folds : list of (train, test), optional
-            Of these rows, each in one test part.
+            Of these rows, each in one test part. What is learned for a fold is from
+            those whose rows it trains on: all others, or where time orders them the
+            earlier ones.
 
         Returns
         -------

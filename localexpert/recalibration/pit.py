@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_number
-from localexpert.data.folds import Fold, make_folds, number_folds
+from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.score_map import ProbitMap, scores_of
@@ -109,7 +109,7 @@ class PitRecalibration(Recalibration):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         folds : list of (train, test), optional
-            Five shuffled ones by default.
+            Five shuffled ones by default. See `Recalibration.fit`.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class PitRecalibration(Recalibration):
         # No further than what so many rows can tell.
         furthest = -float(ndtri(0.5 / (weight.sum() + 1.0)))
         cells = PitCells.of(ends, furthest, weight, number, len(folds))
-        self.strength_, self.losses_, maps = cells.choose(pulls)
+        self.strength_, self.losses_, maps = cells.choose(pulls, known_folds(folds, n))
         self.map_ = fit_curve(cells.total(), self.strength_)
         self.oof_map_ = ProbitMap.by_row(maps, number)
         return self

@@ -8,14 +8,14 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import BSpline
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.laws.score_map import ProbitMap, log_rate
 
-# Knots of h(z) - z, in normal deviations; the fit takes it to be constant beyond.
-_KNOTS = np.linspace(-2.4, 2.4, 9)
+# Knots of h(z) - z, in normal deviations; it is constant beyond them.
+_KNOTS = np.linspace(-3.0, 3.0, 11)
 _STEP = float(_KNOTS[1] - _KNOTS[0])
 # Least h' at the knots.
 _LEAST_SLOPE = 0.02
@@ -99,22 +99,22 @@ class PitCells:
         """
         return PitCells(*(part.sum(0, keepdims=True) for part in self._parts()))
 
-    def without(self, fold: int) -> PitCells:
-        """Return the cells of the other folds together.
+    def take(self, folds: Sequence[int]) -> PitCells:
+        """Return the cells of some folds together.
 
         Parameters
         ----------
-        fold : int
+        folds : sequence of int
 
         Returns
         -------
         PitCells
         """
-        rest = (np.delete(part, fold, axis=0) for part in self._parts())
-        return PitCells(*(part.sum(0, keepdims=True) for part in rest))
+        some = (part[list(folds)] for part in self._parts())
+        return PitCells(*(part.sum(0, keepdims=True) for part in some))
 
     def choose(
-        self, strengths: Sequence[float]
+        self, strengths: Sequence[float], known: Sequence[Sequence[int]]
     ) -> tuple[float, dict[float, float], list[ProbitMap]]:
         """Choose a strength by held-out log score, the identity (inf) among them.
 
@@ -122,6 +122,9 @@ class PitCells:
         ----------
         strengths : sequence of float
             Decreasing.
+        known : sequence of sequences of int
+            For each fold those that its map is learned from; of none it is the
+            identity.
 
         Returns
         -------
@@ -130,11 +133,10 @@ class PitCells:
         losses : dict of float to float
             Mean held-out log score by strength.
         maps : list of ProbitMap
-            With the chosen strength, for each fold the map of the others.
+            With the chosen strength, for each fold its own.
         """
         pulls = [np.inf, *strengths]
-        folds = range(len(self.weight))
-        maps = {s: [fit_curve(self.without(k), s) for k in folds] for s in pulls}
+        maps = {s: [fit_curve(self.take(some), s) for some in known] for s in pulls}
         gains = np.array([self._gains(maps[s]) for s in pulls])
         n = float(self.weight.sum())
         means = np.einsum("fc,sfc->s", self.weight, gains) / n
@@ -226,15 +228,16 @@ def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
     -------
     ProbitMap
     """
-    if not np.isfinite(strength):
+    if not (np.isfinite(strength) and cells.weight.any()):
         return ProbitMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
     used = cells.weight[0] > 0.0
     z = np.concatenate([cells.scores[0, used], _MIDDLES])
     uniform = np.exp(-0.5 * _MIDDLES**2)
     uniform *= strength / uniform.sum()
     weight = np.concatenate([cells.weight[0, used], uniform])
-    curve = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
-    rises, slopes = np.diff(curve) / np.diff(_KNOTS), _spline()(_KNOTS, 1) @ curve
+    found = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
+    curve, slopes = _spline()(_KNOTS) @ found, _spline()(_KNOTS, 1) @ found
+    rises = np.diff(curve) / np.diff(_KNOTS)
     share = _admitted(rises, slopes)
     return ProbitMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
 
@@ -242,7 +245,7 @@ def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
 def _maximise(
     z: Float64Array, weight: Float64Array, penalty: Float64Array
 ) -> Float64Array:
-    """Return d (K,) at the knots, where h(z) = z + d(z), by damped Newton steps.
+    """Return the coefficients of d, where h(z) = z + d(z), by damped Newton steps.
 
     The objective, sum of weight (log h' - h^2 / 2 + z^2 / 2) - d' penalty d / 2, is
     concave in d; the uniform rows in every cell keep h' positive.
@@ -257,7 +260,7 @@ def _maximise(
         score = weight @ (np.log(slopes) - moved * (z + 0.5 * moved))
         return float(score - 0.5 * d @ penalty @ d)
 
-    d = np.zeros(len(_KNOTS))
+    d = np.zeros(basis.shape[1])
     best = objective(d)
     for _ in range(_MAX_STEPS):
         slopes = 1.0 + rates @ d
@@ -289,14 +292,21 @@ def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
 
 
 @cache
-def _spline() -> CubicSpline:
-    """Return the cubic splines that are 1 at one knot, 0 at others and flat at ends."""
-    return CubicSpline(_KNOTS, np.eye(len(_KNOTS)), bc_type="clamped")
+def _spline() -> BSpline:
+    """Return cubic B-splines, the outer three as one at either end.
+
+    So their sums have neither slope nor curvature at the outer knots, and two
+    continuous derivatives where they go on as constants.
+    """
+    beyond = _STEP * np.arange(1.0, 4.0)
+    knots = np.concatenate([_KNOTS[0] - beyond[::-1], _KNOTS, _KNOTS[-1] + beyond])
+    free = np.eye(len(_KNOTS) - 2)
+    return BSpline(knots, np.vstack([free[[0, 0]], free, free[[-1, -1]]]), 3)
 
 
 @cache
 def _roughness() -> Float64Array:
-    """Return the integrals of products of the splines' second derivatives, (K, K).
+    """Return the integrals of products of the splines' second derivatives.
 
     They are straight between knots, so Simpson's rule is exact.
     """

@@ -18,7 +18,14 @@ from localexpert._validation import (
     check_same_length,
     check_target_size,
 )
-from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.folds import (
+    Rows,
+    check_groups,
+    check_learns,
+    judged_rows,
+    make_folds,
+    renumber_folds,
+)
 from localexpert.data.table import take_rows
 from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -56,7 +63,8 @@ class DistributionAdapter(DistributionRegressor):
     bounds : (float, float), optional
         Least and greatest possible y, of quantiles.
     cv : "auto", int, splitter or iterable
-        Folds of what is out of fold.
+        Folds of what is out of fold. No row may be in two test parts; rows in none,
+        as with `TimeSeriesSplit`, only train.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         As for `LocalExpertRegressor`.
     random_state : int, optional
@@ -67,13 +75,14 @@ class DistributionAdapter(DistributionRegressor):
     estimator_ : estimator or list of estimators
         Fitted on all rows; with `level_name` one for each level.
     oof_distribution_ : PredictiveDistribution
-        Of the training rows, each by estimators that have not seen it.
-    oof_prediction_ : ndarray of shape (n,)
+        Of the rows `fitted_rows_`, each by estimators that have not seen it.
+    oof_prediction_ : ndarray of shape (m,)
         Their means.
     recalibration_ : Recalibration or None
         Fitted.
     fitted_rows_ : ndarray of int
-        Rows that the `oof_` attributes speak of: all that no recalibration held out.
+        Rows that the `oof_` attributes speak of: all that no recalibration held out,
+        and that `cv` tests.
 
     Examples
     --------
@@ -159,21 +168,23 @@ class DistributionAdapter(DistributionRegressor):
         parts = None if groups is None else groups[rows]
         own = target[rows]
         folds = make_folds(len(rows), self.cv, own, parts, seed, weight[rows])
+        check_learns(folds, weight[rows])
         laws = []
         for train, test in folds:
             fitted = self._fit_estimator(table, own, held, train)
             laws.append(self._ask(fitted, take_rows(table, test)))
         order = np.argsort(np.concatenate([test for _, test in folds]))
-        law = append_laws(laws).take(order)
+        law, judged = append_laws(laws).take(order), judged_rows(folds)
         self.estimator_ = self._fit_estimator(table, own, held, np.arange(len(rows)))
         if recalibration is not None and len(aside):
             said = self._ask(self.estimator_, take_rows(given, aside))
             recalibration.fit(said, target[aside], weight[aside])
         elif recalibration is not None:
-            recalibration.fit(law, own, weight[rows], folds)
+            known = renumber_folds(folds, judged, len(rows))
+            recalibration.fit(law, own[judged], weight[rows[judged]], known)
         if recalibration is not None:
             law = recalibration.apply_oof(law)
-        self.recalibration_, self.fitted_rows_ = recalibration, rows
+        self.recalibration_, self.fitted_rows_ = recalibration, rows[judged]
         self.oof_distribution_ = PredictiveDistribution(law)
         self.oof_prediction_ = self.oof_distribution_.mean()
         return self

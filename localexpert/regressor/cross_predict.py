@@ -21,7 +21,7 @@ from localexpert._validation import (
     check_same_length,
     count_rows,
 )
-from localexpert.data.folds import Fold, check_groups, make_folds
+from localexpert.data.folds import Fold, check_groups, check_tests_every_row, make_folds
 from localexpert.data.table import take_rows
 from localexpert.data.weights import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -97,6 +97,8 @@ def cross_val_predict_dist(
     target = column_or_1d(as_numbers(y, "y"), warn=True)
     labels = check_groups(groups, n)
     folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
+    cure = "a DistributionAdapter around the model keeps forecasts of the others"
+    check_tests_every_row(folds, n, cure)
     given = {}
     if sample_weight is not None:
         given[_name_of_weights(model)] = check_row_weights(sample_weight, n)

@@ -19,7 +19,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
@@ -29,7 +29,6 @@ from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.competitors import check_roads
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.forecaster import Forecaster
 from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.laws import Law
@@ -40,12 +39,15 @@ from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.below_zero import report_below_zero
+from localexpert.regressor.out_of_fold import OutOfFoldLaws
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
 
 
-class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
+class LocalExpertRegressor(
+    OutOfFoldLaws, MetaFeatureTransformer, DistributionRegressor
+):
     """Distributional regression by calibrated threshold classifiers.
 
     Parameters
@@ -72,10 +74,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
         Calibration of each threshold's probabilities, fitted out of fold.
     cv : "auto", int, splitter or iterable
-        Folds of everything that is out of fold.
+        Folds of everything that is out of fold; rows in no test part only train.
     smoothing : "auto", float, "pchip" or "smoothing_spline"
-        Weight of the curvature of the spline in probit space; "auto" chooses from a
-        short list by out-of-fold CRPS. The two names work on raw probabilities.
+        Step between the knots of the spline in probit space, up to 1; "auto" chooses
+        from a short list by log score and CRPS out of fold. The two names work on raw
+        probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
         Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
         or by a fifth of the rows kept from everything else, with that of
@@ -101,11 +104,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     ----------
     thresholds_ : ndarray of shape (N,)
         In the coordinate of the frame.
-    oof_probabilities_ : ndarray of shape (n, N)
-        Calibrated, each row by models and calibrators that have not seen it.
+    oof_probabilities_ : ndarray of shape (m, N)
+        Of the rows `fitted_rows_`, calibrated, by what has not seen them, and with odds
+        rounded to one part in 3000.
     oof_distribution_ : PredictiveDistribution
-        Of the training rows, honest in the same way.
-    oof_prediction_ : ndarray of shape (n,)
+        Of the same rows, honest in the same way.
+    oof_prediction_ : ndarray of shape (m,)
         What `predict` says of them, honest too.
     stacker_ : Stacker or None
     expert_report_ : ExpertReport
@@ -113,16 +117,21 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     report_ : FitReport
         What was chosen on the way, and what the alternatives scored.
     fitted_rows_ : ndarray of int
-        Rows that the `oof_` attributes speak of: all that no recalibration held out.
+        Rows that the `oof_` attributes speak of; none that a recalibration held out.
+    untested_rows_ : ndarray of int
+        Rows that were learned from, but not forecast out of fold; see Notes.
     table_summary_ : TableSummary or None
-        Counts of the features' values in those rows, which reports compare with; None
-        where only learners of the user's own can read them.
+        Counts of the features' values, for reports; None if we cannot read them.
 
     Notes
     -----
     A target of few distinct values, most of them repeated (`is_discrete`), is discrete:
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
     a probability of its own beside a smooth rest. See `Plan`.
+
+    Rows that `cv` never tests train the models of folds, and have no part in what is
+    learned out of fold (calibrators, spline, stacker). In a frame experts need rows
+    with a centre out of fold: a fold that trains on none of them is not judged.
 
     References
     ----------
@@ -144,16 +153,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     thresholds_: Float64Array
     oof_probabilities_: Float64Array
-    oof_distribution_: PredictiveDistribution
     expert_report_: ExpertReport
     report_: FitReport
     fitted_rows_: Rows
+    untested_rows_: Rows
     table_summary_: TableSummary | None
-    oof_prediction_: Float64Array
-    stacker_: Stacker | None
     reader_: TableReader
-    forecaster_: Forecaster | ConstantForecaster
-    recalibration_: Recalibration | None
 
     def __init__(
         self,
@@ -225,42 +230,39 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         )
         warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
-        self.fitted_rows_, aside = np.arange(n), np.arange(0)
+        rows, aside = np.arange(n), np.arange(0)
         with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
-                make_folds(n, self.cv, target, groups, settings.seed)
+                folds = make_folds(n, self.cv, target, groups, settings.seed)
+                self._note_rows(rows, judged_rows(folds))
                 return self._fit_constant(given, target, weight)
             if recalibration is not None and recalibration.holds_out:
-                self.fitted_rows_, aside = set_aside(
-                    weight, self.cv, groups, settings.seed
-                )
-            sample = self._sample(given, target, weight, groups, settings.seed)
-            law = self._fit_forecaster(settings, sample)
+                rows, aside = set_aside(weight, self.cv, groups, settings.seed)
+            # Rows set aside have no say in how tables are read: that is learned, too.
+            table = Table.of(given if len(rows) == n else take_rows(given, rows))
+            self.reader_ = table.reader
+            self.table_summary_ = TableSummary.of(table, weight[rows])
+            parts = None if groups is None else groups[rows]
+            own = Sample(table, target[rows], weight[rows], [])
+            sample = own.deal(self.cv, parts, settings.seed)
+            judged = self._fit_forecaster(settings, sample)
+            self._note_rows(rows, judged)
+            sample = sample.take_judged(judged)
             if stacker is not None:
-                law = self._fit_stacker(stacker, settings, sample)
+                self._fit_stacker(stacker, settings, sample)
             if recalibration is not None and len(aside):
                 held = self._law(self.reader_.read(take_rows(given, aside)))
                 recalibration.fit(held, target[aside], weight[aside])
             elif recalibration is not None:
-                recalibration.fit(law, sample.y, sample.weight, sample.folds)
-            self._use(recalibration, law)
+                said = self._oof_law()
+                recalibration.fit(said, sample.y, sample.weight, sample.folds)
+            self._use(recalibration)
             self.report_ = report_below_zero(self, sample)
         return self
 
-    def _sample(
-        self, X: Any, y: Float64Array, weight: Float64Array, groups: Any, seed: int
-    ) -> Sample:
-        """Return the rows to fit on, without those that are set aside, and folds.
-
-        They alone say how tables are read, for that is a part of the model.
-        """
-        rows = self.fitted_rows_
-        table = Table.of(X if len(rows) == len(y) else take_rows(X, rows))
-        self.reader_ = table.reader
-        self.table_summary_ = TableSummary.of(table, weight[rows])
-        parts = None if groups is None else groups[rows]
-        folds = make_folds(len(rows), self.cv, y[rows], parts, seed, weight[rows])
-        return Sample(table, y[rows], weight[rows], folds)
+    def _note_rows(self, rows: Rows, judged: Rows) -> None:
+        self.fitted_rows_ = rows[judged]
+        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
     def _check_parameters(
         self, y: Float64Array, groups: Any
@@ -275,12 +277,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration
 
-    def _fit_forecaster(self, settings: Settings, sample: Sample) -> Law:
-        """Fit every stage of the road, and return what it says out of fold."""
+    def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
+        """Fit every stage of the road; return which rows it judges out of fold."""
         plan = Plan.of(settings, sample)
         forecaster = plan.forecaster
-        forecaster.begin(sample)
-        forecaster.finish(sample)
+        forecaster.fit(sample)
         self.forecaster_ = forecaster
         self.report_ = plan.report(forecaster)
         self.meta_features_ = MetaFeatures.place(
@@ -290,10 +291,12 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.thresholds_ = tasks.thresholds
         self.oof_probabilities_ = tasks.calibrated
         self.expert_report_ = ExpertReport.of(tasks)
-        return forecaster.oof_law_
+        return forecaster.judged_
 
-    def _fit_stacker(self, stacker: Stacker, settings: Settings, sample: Sample) -> Law:
-        """Fit the stacker and return the out-of-fold laws, moved to its forecasts."""
+    def _fit_stacker(
+        self, stacker: Stacker, settings: Settings, sample: Sample
+    ) -> None:
+        """Fit the stacker, whose forecasts take the place of the road's."""
         law = self.forecaster_.oof_law_
         features = self.meta_features_.of(PredictiveDistribution(law))
         with current_progress().stage("stacker"):
@@ -305,18 +308,15 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
-        if stacker.keeps_mean:
-            return law
-        self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
-        return recentre(law, self.oof_prediction_)
+        if not stacker.keeps_mean:
+            self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
 
-    def _use(self, recalibration: Recalibration | None, law: Law) -> None:
-        """Keep the out-of-fold laws, corrected as every forecast is from now on."""
+    def _use(self, recalibration: Recalibration | None) -> None:
+        """Correct every forecast from now on, those out of fold as well."""
         if recalibration is not None:
-            law = recalibration.apply_oof(law)
             self.recalibration_ = recalibration
             self.report_ = self.report_.add("recalibration", recalibration.choices())
-        self.oof_distribution_ = PredictiveDistribution(law)
+        self._forget_laws()
         if self.stacker_ is None or self.stacker_.keeps_mean:
             self.oof_prediction_ = self.oof_distribution_.mean()
 
@@ -393,9 +393,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _unstacked(self, X: Any) -> PredictiveDistribution:
         return PredictiveDistribution(self.forecaster_.law(self._read(X)))
 
-    def _unstacked_oof(self) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.oof_law_)
-
     def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""
         table = Table.of(X)
@@ -403,7 +400,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         value = float(y[weight > 0.0][0])
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-        self.forecaster_ = ConstantForecaster(value, len(y))
+        self.forecaster_ = ConstantForecaster(value, len(self.fitted_rows_))
         self.meta_features_ = MetaFeatures(np.array([value]))
-        self._use(None, self.forecaster_.oof_law_)
+        self._use(None)
         return self

@@ -37,7 +37,7 @@ def write_calibration(
             "Are events that are forecast with 80 % seen in 80 of 100 cases? Forecasts "
             "should be calibrated first, and then as sharp as they can be."
         ),
-        paragraph(judgement.test.sentence(evidence.coverage)),
+        paragraph(judgement.test.sentence()),
         element(
             "div",
             _below("Where outcomes fall", _draw_pit(evidence, judgement)),

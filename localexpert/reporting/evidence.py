@@ -131,17 +131,9 @@ class Evidence:
         return self.interval[:, 1] - self.interval[:, 0]
 
     @cached_property
-    def inside(self) -> Any:
-        """Whether outcomes are in their intervals, shape (n,)."""
-        low, high = self.interval.T
-        return (low <= self.y) & (self.y <= high)
-
-    @cached_property
-    def own_coverage(self) -> Float64Array:
-        """Probability of every interval by the forecast itself, shape (n,)."""
-        if not self.dist.law.has_jumps:
-            return np.full(len(self), self.coverage)
-        return self.dist.prob_between(*self.interval.T)
+    def covered(self) -> Float64Array:
+        """How much of every outcome its interval covers, shape (n,)."""
+        return self.dist.covered(self.y, self.coverage)
 
     @cached_property
     def crps(self) -> Float64Array:
@@ -180,10 +172,9 @@ class Evidence:
         return Scores.of(self.y, self.climatology, self.coverage)
 
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
-        """Count the outcomes of some rows inside their intervals."""
-        inside = self.inside[rows]
-        expected = float(self.own_coverage[rows].mean())
-        return CoverageTest(len(inside), int(inside.sum()), expected)
+        """Count the outcomes of some rows that their intervals cover."""
+        covered = self.covered[rows]
+        return CoverageTest(len(covered), float(covered.sum()), self.coverage)
 
 
 # A section of the page tells of categories that are new.

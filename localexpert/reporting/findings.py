@@ -47,45 +47,47 @@ def render_findings(findings: Sequence[Finding]) -> Markup:
 
 @dataclass(frozen=True)
 class CoverageTest:
-    """How many of n outcomes lay in their intervals, and how many should.
+    """How many of n outcomes their intervals covered, and how many should be.
 
     Parameters
     ----------
-    n, hits : int
-    expected : float
-        Mean probability of the intervals by the forecasts themselves: more than the
-        nominal one where single values have probability.
+    n : int
+    hits : float
+        Not a whole number where some outcomes have probability of their own and are
+        covered in part.
+    coverage : float
+        Nominal.
     """
 
     n: int
-    hits: int
-    expected: float
+    hits: float
+    coverage: float
 
     @property
     def share(self) -> float:
-        """Share of outcomes inside."""
+        """Share of outcomes covered."""
         return self.hits / self.n
 
     @property
     def p_value(self) -> float:
         """Probability of a share at least as unlikely if forecasts were right.
 
-        Probabilities that differ between rows would make the count vary less than the
-        binomial law says, so the test errs on the side of silence.
+        Where outcomes are covered in part, the sum varies less than the binomial law
+        says (Hoeffding 1956), so the test errs on the side of silence.
         """
-        p = min(self.expected, 1.0)
-        return float(binomtest(self.hits, self.n, p).pvalue)
+        return float(binomtest(round(self.hits), self.n, self.coverage).pvalue)
 
     @property
     def verdict(self) -> Literal["right", "narrow", "wide"]:
         """What the intervals are, as far as the outcomes tell; of one, nothing."""
         if self.n == 1 or self.p_value >= SIGNIFICANT:
             return "right"
-        return "narrow" if self.share < self.expected else "wide"
+        return "narrow" if self.share < self.coverage else "wide"
 
-    def sentence(self, coverage: float) -> str:
+    def sentence(self) -> str:
         """Return the finding in words."""
-        nominal = show_percent(coverage, 0 if coverage * 100 % 1 < 1e-9 else 1)
+        digits = 0 if self.coverage * 100 % 1 < 1e-9 else 1
+        nominal = show_percent(self.coverage, digits)
         if self.n == 1:
             where = "inside" if self.hits else "outside of"
             return (
@@ -94,8 +96,8 @@ class CoverageTest:
             )
         inside = show_percent(self.share)
         told = f"{inside} of {self.n:,} outcomes fell inside the {nominal} intervals"
-        if self.expected > coverage + 1e-6:
-            told += f" ({show_percent(self.expected)} expected, for values repeat)"
+        if self.hits != round(self.hits):
+            told += " (values that repeat count by the share that lies inside)"
         chance = f"binomial test, {show_p(self.p_value)}"
         end = {
             "right": f"which chance alone may explain ({chance})",

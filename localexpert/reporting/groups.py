@@ -120,11 +120,7 @@ def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Section:
             "Intervals that hold on average may be too narrow for some rows and too "
             "wide for others. Each dot is the share of a group's outcomes inside, and "
             "its bar the 95 % range in which the true share may lie; it should reach "
-            "the dashed line",
-            ", or the short upright mark, which is what forecasts expect themselves "
-            "where values repeat."
-            if evidence.dist.law.has_jumps
-            else ".",
+            "the dashed line.",
         ),
         html.paragraph(_say_groups(told)),
         html.element(

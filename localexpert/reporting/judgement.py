@@ -16,7 +16,7 @@ from localexpert.reporting.findings import (
     lean_and_spread,
     show_p,
 )
-from localexpert.reporting.markup import count, show, show_percent
+from localexpert.reporting.markup import count, show
 
 # Of fewer rows tests see gross faults only.
 VERY_FEW = 30
@@ -32,8 +32,6 @@ class Judgement:
 
     Parameters
     ----------
-    coverage : float
-        Of the intervals, nominal.
     test : CoverageTest
     pit : ndarray of shape (n,)
         PIT values, sorted.
@@ -41,7 +39,6 @@ class Judgement:
         Of the draws that the test of the quantiles is made by.
     """
 
-    coverage: float
     test: CoverageTest
     pit: Float64Array
     seed: int
@@ -112,17 +109,14 @@ class Judgement:
             return "one row tells nothing"
         words = {"narrow": "too narrow", "wide": "too wide"}
         if self.test.verdict != "right":
-            word, own = words[self.test.verdict], self.test.expected
-            if own > self.coverage + 1e-6:
-                return f"{word}, {show_percent(own)} expected"
-            return word
+            return words[self.test.verdict]
         if self.faults:
             return "right in number, but see below"
         return "too few rows to tell" if self.n < VERY_FEW else "as it should be"
 
     def sentences(self) -> list[str]:
         """Return the headline's words on calibration."""
-        told = [self.test.sentence(self.coverage)]
+        told = [self.test.sentence()]
         if self.n == 1:
             return told
         if self.faults:
@@ -178,7 +172,7 @@ class Judgement:
 def judge(evidence: Evidence) -> Judgement:
     """Test the forecasts of a report."""
     test = evidence.test_coverage()
-    return Judgement(evidence.coverage, test, np.sort(evidence.pit), evidence.seed)
+    return Judgement(test, np.sort(evidence.pit), evidence.seed)
 
 
 def _band(n: int) -> tuple[Float64Array, Float64Array]:

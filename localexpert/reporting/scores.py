@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.metrics import crps_score, log_score
+from localexpert.metrics import crps_score, interval_coverage, log_score
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,12 @@ class Scores:
     ) -> Scores:
         """Score whole distributions of outcomes, shape (n,)."""
         quantiles = dist.quantiles(levels_for(coverage))
-        told = cls.of_quantiles(y, dist.mean(), quantiles, coverage)
-        return replace(told, crps=crps_score(y, dist), log_score=log_score(y, dist))
+        return replace(
+            cls.of_quantiles(y, dist.mean(), quantiles, coverage),
+            crps=crps_score(y, dist),
+            log_score=log_score(y, dist),
+            coverage=interval_coverage(y, dist, coverage=coverage),
+        )
 
     @classmethod
     def of_quantiles(
@@ -53,7 +57,10 @@ class Scores:
         quantiles: Float64Array,
         coverage: float,
     ) -> Scores:
-        """Score means (n,) and quantiles (n, q) at `levels_for(coverage)`."""
+        """Score means (n,) and quantiles (n, q) at `levels_for(coverage)`.
+
+        Without a law the interval is taken as closed.
+        """
         levels = np.array(levels_for(coverage))
         miss = y[:, None] - quantiles
         loss = np.maximum(levels * miss, (levels - 1.0) * miss)

@@ -70,7 +70,8 @@ class Corrections:
             _fit_ridge(features[train], rest[train], weight[train])
             for train, _ in folds
         ]
-        ridge = np.empty(len(y))
+        # Of rows that no fold tests nothing is known: their mean stays.
+        ridge = np.zeros(len(y))
         for model, (_, test) in zip(self.ridges_, folds, strict=True):
             ridge[test] = model.predict(features[test])
         self.trees_ = FoldBoosters(
@@ -80,7 +81,7 @@ class Corrections:
             n_jobs=self.n_jobs,
         )
         trees = self.trees_.fit(inputs, rest, folds, weight)
-        columns = np.column_stack([ridge, trees])
+        columns = np.column_stack([ridge, np.nan_to_num(trees)])
         self._weigh(columns, rest, weight)
         self.oof_ = mean + columns @ np.array([*self.weights_.values()])
         return self

@@ -94,7 +94,15 @@ class Stacker(BaseEstimator):
         -------
         self
         """
-        table, y, weight, folds = sample.table, sample.y, sample.weight, sample.folds
+        table, y, weight = sample.table, sample.y, sample.weight
+        # Where a fold trains on rows that nobody has forecast, the mean stays.
+        folds = [fold for fold in sample.folds if weight[fold[0]].any()]
+        if not folds:
+            msg = (
+                "`stacker` must be None where no fold of `cv` trains on rows that "
+                f"another one tests, got {self.estimator!r}."
+            )
+            raise ValueError(msg)
         automatic = isinstance(self.estimator, str)
         dense = automatic or self.passthrough
         self.dense_inputs_ = table.dense_inputs if dense else None
@@ -107,7 +115,8 @@ class Stacker(BaseEstimator):
             family = Fitted(
                 self.estimator, view="given", n_jobs=n_jobs, parameter="stacker"
             )
-            self.oof_ = family.fit(inputs, y, folds, weight).oof_
+            stacked = family.fit(inputs, y, folds, weight).oof_
+            self.oof_ = np.where(np.isnan(stacked), features[:, 0], stacked)
             self.estimator_ = fit_weighted(clone(self.estimator), inputs, y, weight)
         self.report_ = {
             "rmse": _rmse(self.oof_ - y, weight),

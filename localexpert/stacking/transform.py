@@ -28,8 +28,8 @@ class MetaFeatureTransformer(TransformerMixin):
     """
 
     meta_features_: MetaFeatures
-    oof_distribution_: PredictiveDistribution
     fitted_rows_: Any
+    untested_rows_: Any
 
     def oof_features(self) -> pd.DataFrame:
         """Return the meta-features of the training rows, out of fold.
@@ -81,6 +81,12 @@ class MetaFeatureTransformer(TransformerMixin):
             Rows that a recalibration held out are described like new ones.
         """
         self.fit(X, y, **fit_parameters)
+        if len(self.untested_rows_):
+            msg = (
+                "`cv` must test every row where `fit_transform` is to describe all out "
+                f"of fold, got {len(self.untested_rows_)} rows in no test part."
+            )
+            raise ValueError(msg)
         index = getattr(X, "index", None)
         features = self.meta_features_.of(self._unstacked_oof())
         if len(features) < len(X):

@@ -87,6 +87,19 @@ def test_interval_score_and_coverage_by_hand(forecasts):
     assert interval_coverage(y, dist, coverage=0.8) == pytest.approx(inside)
 
 
+def test_true_forecasts_of_few_values_cover_what_they_say(rng):
+    p = rng.dirichlet(np.ones(4), size=3000)
+    dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0, 3.0], p))
+    y, weight = dist.rvs(random_state=rng)[0], rng.integers(0, 3, 3000).astype(float)
+    low, high = dist.interval(0.8).T
+    assert ((low <= y) & (y <= high)).mean() > 0.9
+    assert interval_coverage(y, dist, coverage=0.8) == pytest.approx(0.8, abs=0.02)
+    rows = np.repeat(np.arange(3000), weight.astype(int))
+    assert interval_coverage(
+        y, dist, coverage=0.8, sample_weight=weight
+    ) == pytest.approx(interval_coverage(y[rows], dist[rows], coverage=0.8))
+
+
 def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
     dist, y, _ = forecasts
     assert pit_test(y, dist)[1] > 0.01

@@ -214,7 +214,7 @@ class TestSmallNets:
             *(plan_training(n, 10) for n in (10, 5_000, 10**5, 10**6)), strict=True
         )
         assert passes == (400, 20, 9, 8)
-        assert batches == (32, 32, 256, 256)
+        assert batches == (32, 50, 256, 256)
         assert [plan_training(100, p)[1] for p in (300, 3000, 10**6)] == [400, 40, 8]
 
     def test_steps_rise_and_fall(self):

@@ -57,9 +57,9 @@ def test_weights_are_a_blend_no_worse_than_its_members(data):
     )
     assert sum(fitted.weights_.values()) == pytest.approx(1.0)
     assert min(fitted.weights_.values()) > 0.0
-    error = np.mean((fitted.oof_ - y) ** 2)
-    for family in fitted.fitted_.values():
-        assert error <= np.mean((family.oof_ - y) ** 2) + 1e-9
+    error = np.sqrt(np.mean((fitted.oof_ - y) ** 2))
+    for name in fitted.fitted_:
+        assert error <= fitted.report_[name]["rmse"] + 1e-9
 
 
 def test_a_row_never_moves_its_own_centre(data):

@@ -1,9 +1,10 @@
-"""The network's training against gradients and steps written out in numpy."""
+"""The networks' training against gradients and steps written out in numpy."""
 
 import numpy as np
 import pytest
 
-from localexpert.coordinate.network import train_network
+from localexpert._kernels.adam import step_by_adam
+from localexpert.coordinate.network import train_networks
 
 
 def unpack(theta, p, h):
@@ -39,9 +40,9 @@ def test_steps_are_those_of_adam_on_the_true_gradient(rng, decay):
     w = rng.uniform(0.5, 2.0, n)
     start = rng.normal(size=p * h + h + h * h + 2 * h + 1)
     theta = start.astype(np.float32)
-    order = np.tile(np.arange(n), (3, 1))
+    order = np.tile(np.arange(n), (3, 1, 1))
     narrow = [a.astype(np.float32) for a in (X, y, w)]
-    train_network(theta, *narrow, order, rates, h, n, decay)
+    train_networks(theta[None], *narrow, order, rates, h, n, decay)
 
     expected, mean, square = start.copy(), 0.0, 0.0
     for k, rate in enumerate(rates, 1):
@@ -58,13 +59,13 @@ def test_batches_take_the_rows_in_order(rng):
     X, y, w = rng.normal(size=(n, p)), rng.normal(size=n), np.ones(n)
     narrow = [a.astype(np.float32) for a in (X, y, w)]
     start = rng.normal(size=p * h + h + h * h + 2 * h + 1).astype(np.float32)
-    order = rng.permutation(n)[None, :]
+    order = rng.permutation(n)[None, None, :]
     both, halves = start.copy(), start.copy()
-    train_network(both, *narrow, order, np.full(2, 0.01), h, 4, 0.0)
+    train_networks(both[None], *narrow, order, np.full(2, 0.01), h, 4, 0.0)
     # The same rows as two passes over either half, whose state does not restart.
-    train_network(halves, *narrow, order[:, :4], np.full(1, 0.01), h, 8, 0.0)
+    train_networks(halves[None], *narrow, order[:, :, :4], np.full(1, 0.01), h, 8, 0.0)
     first_gradient = numerical_gradient(
-        start.astype(float), X[order[0, :4]], y[order[0, :4]], w[:4], h
+        start.astype(float), X[order[0, 0, :4]], y[order[0, 0, :4]], w[:4], h
     )
     moved = np.abs(first_gradient) > 1e-3
     np.testing.assert_allclose(
@@ -83,6 +84,36 @@ def test_a_row_without_weight_plays_no_part(rng):
         y[2] = value
         theta = start.copy()
         narrow = [a.astype(np.float32) for a in (X, y, w)]
-        train_network(theta, *narrow, np.arange(n)[None], np.full(1, 0.01), h, n, 0.0)
+        order = np.arange(n)[None, None]
+        train_networks(theta[None], *narrow, order, np.full(1, 0.01), h, n, 0.0)
         results.append(theta)
     np.testing.assert_array_equal(*results)
+
+
+def test_nets_know_nothing_of_each_other(rng):
+    n, p, h, k, rates = 11, 3, 4, 3, np.linspace(0.02, 0.01, 20)
+    X, y = rng.normal(size=(n, p)), rng.normal(size=n)
+    w = rng.uniform(0.5, 2.0, n)
+    size = p * h + h + h * h + 2 * h + 1
+    start = rng.normal(size=(k, size)).astype(np.float32)
+    orders = np.array([[rng.permutation(n) for _ in range(k)] for _ in range(4)])
+    together = start.copy()
+    train_networks(together, X, y, w, orders, rates, h, 2, 0.3)
+    for j in range(k):
+        alone = start[j : j + 1].copy()
+        train_networks(alone, X, y, w, orders[:, j : j + 1], rates, h, 2, 0.3)
+        np.testing.assert_allclose(together[j], alone[0], atol=1e-5)
+    assert np.abs(together - start).max() > 0.1
+
+
+def test_means_of_gradients_that_have_ended_are_zero(rng):
+    # Not numbers below the least normal one, with which processors are slow.
+    theta, gradient = rng.normal(size=(2, 5)).astype(np.float32)
+    mean, square = np.zeros((2, 5), np.float32)
+    step_by_adam(theta, gradient, mean, square, 1, 0.01, 0.0)
+    for step in range(2, 1600):
+        step_by_adam(theta, np.zeros_like(theta), mean, square, step, 0.01, 0.0)
+        normal = np.finfo(np.float32).tiny
+        assert all(((a == 0.0) | (np.abs(a) > normal)).all() for a in (mean, square))
+    assert not mean.any()
+    assert not square.any()

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSplit
 
-from localexpert.data.folds import make_folds
+from localexpert.data.folds import (
+    check_learns,
+    check_tests_every_row,
+    judged_rows,
+    known_folds,
+    make_folds,
+    renumber_folds,
+)
 
 
 def check_partition(folds, n):
@@ -112,17 +119,36 @@ def test_splitters_and_iterables(rng):
     np.testing.assert_array_equal(folds[1][0], [3, 4, 5])
 
 
+def test_rows_may_be_left_untested():
+    folds = make_folds(6, TimeSeriesSplit(2))
+    assert [(a.tolist(), b.tolist()) for a, b in folds] == [
+        ([0, 1], [2, 3]),
+        ([0, 1, 2, 3], [4, 5]),
+    ]
+    assert judged_rows(folds).tolist() == [2, 3, 4, 5]
+    assert known_folds(folds, 6) == [[], [0]]
+    assert known_folds(make_folds(6, 3, random_state=0), 6) == [[1, 2], [0, 2], [0, 1]]
+    rows = np.array([1, 2, 4, 5])
+    told = [(a.tolist(), b.tolist()) for a, b in renumber_folds(folds, rows, 6)]
+    assert told == [([0], [1]), ([0, 1], [2, 3])]
+    only = renumber_folds(folds, np.arange(2, 6), 6)
+    assert [len(train) for train, _ in only] == [0, 2]
+    with pytest.raises(ValueError, match="test part here, got 2 of 6 rows in none: x"):
+        check_tests_every_row(folds, 6, "x")
+    check_learns(folds, np.array([0, 0, 0, 0, 0, 1.0]))
+    with pytest.raises(ValueError, match="`cv` must put rows with a weight in a test"):
+        check_learns(folds, np.array([1.0, 1, 0, 0, 0, 0]))
+
+
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
         (7, "greater than the number of rows, got 7 folds for 6 rows"),
         (1, "`cv` must be at least 2, got 1"),
         ("all", "must be \"auto\", an integer, a splitter or folds, got 'all'"),
-        (TimeSeriesSplit(2), "every row in a test part, got row 0 in 0 of them"),
-        ([([0, 1, 2], [3, 4, 5])], "in a test part, got row 0 in 0 of them .3 such"),
         (
             [([4, 5], [0, 1, 2, 3]), ([0, 1], [3, 4, 5])],
-            "only one test part, got row 3",
+            "no row in more than one test part, got row 3 in 2 of them .1 such",
         ),
         ([([0, 1, 2], [2, 3, 4, 5])], "got row 2 in both parts of fold 0"),
         ([([], [0, 1, 2, 3, 4, 5])], "no train part empty, got fold 0"),

@@ -12,12 +12,14 @@ from localexpert import DistributionEnsemble, LocalExpertRegressor
 from localexpert.data.ordinary import ordinary_range, warn_of_far
 
 SMALL = {"n_thresholds": 9, "cv": 3, "random_state": 0}
+# The nets of the default's centre take most of its time: the others have another.
+RIDGE = {"center": RidgeCV()}
 KINDS = {
     "default": {},
     "no frame": {"frame": None},
-    "shared": {"strategy": "shared", "frame": "center", "stacker": "auto"},
-    "joint": {"strategy": "joint", "center": RidgeCV(), "recalibrate": "pit"},
-    "independent": {"expert": LogisticRegression(), "frame": "standardize"},
+    "shared": {"strategy": "shared", "frame": "center", "stacker": "auto", **RIDGE},
+    "joint": {"strategy": "joint", "recalibrate": "pit", **RIDGE},
+    "independent": {"expert": LogisticRegression(), "frame": "standardize", **RIDGE},
     "uniform": {"strategy": "joint", "thresholds": "uniform", "frame": None},
     "many": {"strategy": "shared", "n_thresholds": 99, "frame": None},
 }
@@ -51,11 +53,10 @@ def median_error(kind, fill=0.0, n_far=0, weighted=False):
     ("kind", "fill", "n_far", "weighted"),
     [
         ("default", 9.97e36, 1, False),
-        ("default", -1e12, 4, True),
         ("no frame", 1e12, 1, False),
         ("no frame", -9.97e36, 3, True),
         ("shared", -99999.0, 3, False),
-        ("joint", 1e12, 4, False),
+        ("joint", -1e12, 4, True),
         ("independent", 9.97e36, 1, False),
         ("uniform", 1e12, 4, False),
         ("many", -9.97e36, 4, False),
@@ -185,9 +186,10 @@ def test_rows_without_a_weight_may_be_anything(rng):
     X, y = rng.uniform(size=(200, 2)), rng.normal(size=200)
     weight = np.where(np.arange(200) < 5, 0.0, 1.0)
     forecasts = []
+    options = {"strategy": "joint", "n_thresholds": 9, "cv": 2, "random_state": 0}
     for fill in (0.0, 1e60):
         y[:5] = fill
-        model = LocalExpertRegressor(strategy="joint", **SMALL).fit(X, y, weight)
+        model = LocalExpertRegressor(**options).fit(X, y, weight)
         forecasts.append(model.predict_dist(X).median())
     np.testing.assert_array_equal(*forecasts)
 

@@ -3,12 +3,35 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm, poisson
 
-from localexpert import DiscreteLaw, PredictiveDistribution
+from localexpert import DiscreteLaw, PredictiveDistribution, pool
 from localexpert.distribution.predictive import check_distribution, check_outcomes
 
 N = 5
-METHODS = ("cdf", "sf", "pdf", "logpdf", "crps", "log_score", "pit", "pmf")
+METHODS = ("cdf", "sf", "pdf", "logpdf", "crps", "log_score", "pit", "pmf", "covered")
+
+
+def mixed(_):
+    """Zeros beside a normal law."""
+    smooth = PredictiveDistribution.from_scipy(norm([2.0, 0.5], 1.0)).law
+    quantiles = PredictiveDistribution.from_quantiles(
+        smooth.ppf(np.tile(np.linspace(0.01, 0.99, 99), (2, 1))),
+        np.linspace(0.01, 0.99, 99),
+    )
+    zeros = PredictiveDistribution(DiscreteLaw([0.0], np.ones((2, 1))))
+    return pool([zeros, quantiles], [0.3, 0.7])
+
+
+LAWS = {
+    "coin": lambda _: PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]])),
+    "poisson": lambda _: PredictiveDistribution.from_scipy(poisson([0.1, 2.0, 50.0])),
+    "values": lambda rng: PredictiveDistribution(
+        DiscreteLaw([-1.0, 0.1 + 0.2, 7.0], rng.dirichlet(np.ones(3), size=20))
+    ),
+    "mixed": mixed,
+    "smooth": lambda _: PredictiveDistribution.from_scipy(norm([0.0, 9.0], [1.0, 3])),
+}
 
 
 @pytest.fixture
@@ -45,6 +68,45 @@ def test_partial_means_are_the_parts_of_the_absolute_error(dist):
     expected = [dist.expect(lambda x, at=at: abs(x - at)) for at in y[:, 0]]
     assert_allclose(below + above, expected)
     assert_allclose(below - above, y - dist.mean())
+
+
+@pytest.mark.parametrize("coverage", [0.05, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("name", LAWS)
+def test_true_forecasts_cover_what_they_say(name, coverage, rng):
+    forecast = LAWS[name](rng)
+    n_draws = 20_000
+    # One draw from each of equally probable parts: nearly without noise.
+    u = (np.arange(n_draws) + rng.uniform(size=n_draws)) / n_draws
+    y = forecast.ppf(np.tile(u[:, None], (1, len(forecast))))
+    covered = forecast.covered(y, coverage)
+    assert ((covered >= 0.0) & (covered <= 1.0)).all()
+    assert_allclose(covered.mean(axis=0), coverage, atol=3.0 / n_draws)
+    # As PIT values that are drawn from jumps, within the levels.
+    pit = forecast.pit(y, random_state=1)
+    inside = np.abs(pit - 0.5) < 0.5 * coverage
+    error = 3.0 / np.sqrt(n_draws)
+    assert_allclose(inside.mean(axis=0), covered.mean(axis=0), atol=error)
+
+
+def test_what_a_value_is_covered_by(dist):
+    coin = LAWS["coin"](None)
+    assert coin.covered(1.0, 0.5)[0] == 0.5
+    # Beside values with probability, and beyond them: inside or outside.
+    assert_array_equal(coin.covered([[-0.1], [0.5], [1.1]])[:, 0], [0.0, 1.0, 0.0])
+    certain = PredictiveDistribution(DiscreteLaw([3.0], [[1.0]]))
+    assert_allclose(certain.covered([[3.0], [2.0]], 0.8)[:, 0], [0.8, 0.0])
+    sure = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0], [[0.02, 0.96, 0.02]]))
+    assert_allclose(sure.covered(1.0, 0.97), [1.0])
+    assert_allclose(sure.covered(2.0, 0.97), [0.25])
+    smooth = LAWS["smooth"](None)
+    low, high = smooth.interval(0.6).T
+    y = np.stack([low, high, np.nextafter(low, -9.0), np.nextafter(high, 99.0)])
+    assert_array_equal(smooth.covered(y, 0.6), [[1, 1], [1, 1], [0, 0], [0, 0]])
+    assert dist[:0].covered(0.3).shape == (0,)
+    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 90"):
+        dist.covered(0.3, 90)
+    with pytest.raises(ValueError, match="`y` must be finite, got inf"):
+        dist.covered(np.inf)
 
 
 @pytest.mark.parametrize("tail", ["upper", "lower"])

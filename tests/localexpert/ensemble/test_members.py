@@ -13,6 +13,7 @@ import localexpert
 from localexpert import (
     DiscreteLaw,
     DistributionEnsemble,
+    JointForest,
     LocalExpertRegressor,
     PredictiveDistribution,
     cross_val_predict_dist,
@@ -20,7 +21,8 @@ from localexpert import (
 from localexpert.data.folds import make_folds
 from localexpert.ensemble.members import fit_member, seeded_clones
 
-QUICK = {"strategy": "joint", "frame": None, "n_thresholds": 3, "cv": 2}
+FOREST = JointForest(n_estimators=10, random_state=0)
+QUICK = {"strategy": FOREST, "frame": None, "n_thresholds": 3, "cv": 2}
 
 
 class Recall(RegressorMixin, BaseEstimator):

@@ -356,7 +356,7 @@ def test_inputs_are_left_alone(experts, problem, frozen):
         ({"X": np.full((4, 1), np.inf)}, "must not be infinite, got it in row 0"),
         ({"thresholds": [1.5, 1.5]}, "`thresholds` must increase strictly"),
         ({"thresholds": [3.0]}, r"in the range of `r`, \[0, 3\), got 3 to 3"),
-        ({"folds": [([0, 1], [2, 3])]}, "every row in a test part, got row 0 in 0"),
+        ({"folds": [([0, 1], [2]), ([0], [2])]}, "more than one test part, got row 2"),
         (
             {"folds": [([0, 1], [1, 2, 3, 0])]},
             "must keep test rows out of the training part",

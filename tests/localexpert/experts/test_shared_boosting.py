@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit, ndtr
 
 from localexpert.data.folds import make_folds
+from localexpert.data.threads import thread_pool
 from localexpert.experts import SharedBoosting
-from localexpert.experts.common_rounds import BrierSum, find_rounds, thread_pool
+from localexpert.experts.common_rounds import BrierSum, find_rounds
 from localexpert.experts.draws import count_draws, draw_places, start_scores
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.thresholds import place_thresholds

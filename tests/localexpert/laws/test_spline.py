@@ -121,13 +121,13 @@ def gauss_panels(law, extra=(), reach=36.0):
     return edges[:, :-1, None] + width * 0.5 * (1.0 + NODES), 0.5 * width * WEIGHTS
 
 
-def integrate(law, function, y=None, reach=36.0):
-    """Integral of function(x, F, S, f) over the support of every row."""
+def integrate(law, *functions, y=None, reach=36.0):
+    """Integrals of function(x, F, S, f) over the support of every row."""
     extra = () if y is None else (y,)
     x, weights = gauss_panels(law, extra, reach)
     flat = x.reshape(len(law), -1)
-    parts = (m(flat).reshape(x.shape) for m in (law.cdf, law.sf, law.pdf))
-    return (weights * function(x, *parts)).sum(axis=(1, 2))
+    parts = [m(flat).reshape(x.shape) for m in (law.cdf, law.sf, law.pdf)]
+    return [(weights * function(x, *parts)).sum(axis=(1, 2)) for function in functions]
 
 
 def brute_moments(law):
@@ -140,9 +140,9 @@ def brute_moments(law):
                 out = out * (x - origin)
             return out
 
-        return integrate(law, term)
+        return term
 
-    m1, m2, m3, m4 = (away(power) for power in (1, 2, 3, 4))
+    m1, m2, m3, m4 = integrate(law, *(away(power) for power in (1, 2, 3, 4)))
     return np.column_stack(
         [
             origin[:, 0, 0] + m1,
@@ -202,7 +202,8 @@ every_bound = pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 @every_bound
 def test_density_integrates_to_one(rng, bounds):
     law = random_law(rng, bounds=bounds)
-    np.testing.assert_allclose(integrate(law, lambda _x, _F, _S, f: f), 1.0, atol=1e-6)
+    (mass,) = integrate(law, lambda _x, _F, _S, f: f)
+    np.testing.assert_allclose(mass, 1.0, atol=1e-6)
 
 
 @every_bound
@@ -216,14 +217,13 @@ def test_crps_and_partial_means_equal_brute_force(rng, bounds):
         # Outside the support the CDF is 0 or 1: that part by hand.
         low, high = bounds
         outside = np.maximum(low - y[:, j], 0.0), np.maximum(y[:, j] - high, 0.0)
-        inner = [
-            integrate(law, function, y[:, j])
-            for function in (
-                lambda x, F, S, _f, at=at: np.where(x < at, F**2, S**2),
-                lambda x, F, _S, _f, at=at: np.where(x < at, F, 0.0),
-                lambda x, _F, S, _f, at=at: np.where(x < at, 0.0, S),
-            )
-        ]
+        inner = integrate(
+            law,
+            lambda x, F, S, _f, at=at: np.where(x < at, F**2, S**2),
+            lambda x, F, _S, _f, at=at: np.where(x < at, F, 0.0),
+            lambda x, _F, S, _f, at=at: np.where(x < at, 0.0, S),
+            y=y[:, j],
+        )
         np.testing.assert_allclose(scores[:, j], inner[0] + sum(outside), rtol=2e-5)
         np.testing.assert_allclose(
             below[:, j], inner[1] + outside[1], rtol=2e-5, atol=1e-6
@@ -282,7 +282,8 @@ def test_entropy_equals_brute_force(rng, bounds):
     def loss(_x, _F, _S, f):
         return -f * np.log(np.where(f > 0.0, f, 1.0))
 
-    np.testing.assert_allclose(law.entropy(), integrate(law, loss), atol=2e-3)
+    (expected,) = integrate(law, loss)
+    np.testing.assert_allclose(law.entropy(), expected, atol=2e-3)
 
 
 @every_bound
@@ -305,7 +306,7 @@ def test_nodes_integrate_functions(rng, bounds):
         lambda x: np.arctan(x / 10.0),
         lambda x: x * x,
     ):
-        expected = integrate(law, lambda x, _F, _S, f, g=function: g(x) * f)
+        (expected,) = integrate(law, lambda x, _F, _S, f, g=function: g(x) * f)
         got = (weights * function(y)).sum(axis=1)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3 * spread.min())
 
@@ -322,8 +323,8 @@ def test_steep_rows_are_cut_finer():
         integrate(
             law,
             lambda x, F, S, _f, one=one: np.where(x < one, F**2, S**2),
-            np.array([one]),
-        )[0]
+            y=np.array([one]),
+        )[0][0]
         for one in y[0]
     ]
     np.testing.assert_allclose(law.crps(y)[0], expected, rtol=1e-6)

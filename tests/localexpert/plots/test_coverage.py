@@ -88,18 +88,17 @@ def test_missing_numbers_are_a_group(smooth, y):
     ]
 
 
-def test_what_a_forecast_with_jumps_expects(discrete, smooth, y, labelled, rng):
+def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
     outcomes = discrete.ppf(rng.uniform(size=60))
     groups = np.arange(60) // 30
     ax = plot_coverage(outcomes, discrete, groups, coverage=0.5)
-    low, high = discrete.interval(0.5).T
-    values, p = discrete.law.values, discrete.law.probabilities
-    inside = (values >= low[:, None]) & (values <= high[:, None])
-    own = (p * inside).sum(axis=1).reshape(2, 30).mean(axis=1)
-    np.testing.assert_allclose(labelled(ax, "by forecast").get_xdata(), own)
-    assert (own > 0.5).all()
-    labels = [line.get_label() for line in plot_coverage(y, smooth, groups).lines]
-    assert "by forecast" not in labels
+    upto, p = discrete.cdf(outcomes), discrete.pmf(outcomes)
+    levels = upto[:, None] - p[:, None] * np.linspace(0.0, 1.0, 20_001)
+    held = ((levels > 0.25) & (levels < 0.75)).mean(axis=1)
+    shares = held.reshape(2, 30).mean(axis=1)
+    drawn = labelled(ax, "covered").get_xdata()
+    np.testing.assert_allclose(drawn, shares, atol=1e-3)
+    assert (drawn < 0.9).all()  # closed intervals would hold more
 
 
 def test_axes_given(smooth, y, ax):

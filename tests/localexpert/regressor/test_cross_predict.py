@@ -157,8 +157,12 @@ def test_a_local_expert_and_its_jobs(rng):
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"cv": TimeSeriesSplit(3)}, ValueError, "every row in a test part, got row 0"),
-        ({"cv": ShuffleSplit(9, random_state=0)}, ValueError, "in only one test part"),
+        ({"cv": TimeSeriesSplit(3)}, ValueError, "test part here, got 6 of 24 rows in"),
+        (
+            {"cv": ShuffleSplit(9, random_state=0)},
+            ValueError,
+            "more than one test part",
+        ),
         ({"cv": [(range(24), range(24))]}, ValueError, "test rows out of the training"),
         ({"cv": 1}, ValueError, "`cv` must be at least 2, got 1"),
         ({"y": np.zeros(9)}, ValueError, "`y` must be as long as X, got 9 and 24"),

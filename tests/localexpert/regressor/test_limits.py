@@ -12,19 +12,29 @@ from localexpert.stacking.stacker import Stacker
 QUICK = {"strategy": "joint", "n_thresholds": 7, "cv": 2, "random_state": 0}
 
 
-@pytest.fixture
-def data(rng):
+def draw(rng):
     X = rng.uniform(size=(300, 2))
     return X, np.sin(9.0 * X[:, 0]) + 0.1 * rng.normal(size=300)
+
+
+@pytest.fixture
+def data(rng):
+    return draw(rng)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A model of 200 rows of `data` in their own unit."""
+    X, y = draw(np.random.default_rng(0))
+    return LocalExpertRegressor(frame="center", **QUICK).fit(X[:200], y[:200])
 
 
 @pytest.mark.parametrize(
     ("shift", "unit"), [(1e9, 1.0), (-1e5, 2e-5), (0.0, 1e60), (0.0, 1e-60)]
 )
-def test_origin_and_unit_of_a_target_do_not_matter(data, shift, unit):
+def test_origin_and_unit_of_a_target_do_not_matter(data, plain, shift, unit):
     X, y = data
     X_new, y_new = X[200:], y[200:]
-    plain = LocalExpertRegressor(frame="center", **QUICK).fit(X[:200], y[:200])
     moved = LocalExpertRegressor(frame="center", **QUICK)
     moved.fit(X[:200], shift + unit * y[:200])
     errors = [

@@ -59,7 +59,7 @@ def read(monkeypatch):
 )
 def test_every_row_is_read_once_per_view(houses, read, parameters):
     X, y = houses
-    model = LocalExpertRegressor(cv=3, n_thresholds=5, random_state=0, **parameters)
+    model = LocalExpertRegressor(cv=2, n_thresholds=5, random_state=0, **parameters)
     model.fit(X, y)
     dense = 0 if parameters.get("frame", "auto") is None else N
     assert read == Counter(encode=N, transform=dense)
@@ -73,7 +73,7 @@ def test_atoms_beside_a_smooth_rest_share_the_reading(houses, read):
     X, y = houses
     y = np.where(np.arange(N) % 3 == 0, 0.0, y)
     strategy = SharedBoosting(max_rounds=10, random_state=0)
-    model = LocalExpertRegressor(strategy=strategy, cv=3, random_state=0).fit(X, y)
+    model = LocalExpertRegressor(strategy=strategy, cv=2, random_state=0).fit(X, y)
     assert model.report_.target == "mixed"
     assert read["encode"] == N
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, poisson
 
 from localexpert import DiscreteLaw, PredictiveDistribution
 from localexpert.data.table_summary import ColumnSummary
@@ -39,21 +39,23 @@ class TestCoverage:
         assert CoverageTest(100, 93, 0.9).verdict == "right"
 
     def test_says_what_it_found(self):
-        told = CoverageTest(1000, 820, 0.9).sentence(0.9)
+        told = CoverageTest(1000, 820, 0.9).sentence()
         assert told == (
             "82.0\xa0% of 1,000 outcomes fell inside the 90\xa0% intervals, fewer than "
             "should: the intervals are too narrow (binomial test, p < 0.0001)."
         )
 
-    def test_intervals_that_hold_more_by_themselves_are_judged_by_that(self):
-        test = CoverageTest(1000, 970, 0.97)
+    def test_values_that_repeat_count_by_their_share(self):
+        test = CoverageTest(1000, 899.75, 0.9)
         assert test.verdict == "right"
-        assert "(97.0\xa0% expected, for values repeat)" in test.sentence(0.9)
+        assert test.p_value == binomtest(900, 1000, 0.9).pvalue
+        assert "intervals (values that repeat count by the share" in test.sentence()
+        assert "repeat" not in CoverageTest(1000, 900.0, 0.9).sentence()
 
 
 def describe_pit(pit):
     right = CoverageTest(len(pit), round(0.9 * len(pit)), 0.9)
-    return Judgement(0.9, right, np.sort(pit), 0).describe_pit()
+    return Judgement(right, np.sort(pit), 0).describe_pit()
 
 
 class TestPit:
@@ -301,11 +303,30 @@ class TestGroupings:
         assert made.labels == ["missing"]
 
 
-def test_intervals_of_repeated_values_are_judged_by_their_own_probability():
-    # Of a fair coin the 90 % interval is [0, 1], which holds everything.
+def test_intervals_of_repeated_values_are_judged_by_shares_of_them():
+    # Of a fair coin the 90 % interval is [0, 1], which takes .9 of either side.
     evidence = gather(Coin(), np.ones((300, 1)), np.arange(300.0) % 2)
     test = evidence.test_coverage()
-    assert (test.hits, test.expected) == (300, 1.0)
+    assert (test.hits, test.coverage) == (pytest.approx(270.0), 0.9)
     assert test.verdict == "right"
     few = evidence.test_coverage(np.arange(300) < 7)
-    assert (few.n, few.hits) == (7, 7)
+    assert (few.n, few.hits) == (7, pytest.approx(6.3))
+    assert evidence.scores.coverage == pytest.approx(0.9)
+
+
+def test_true_counts_are_seldom_blamed_and_wrong_ones_are(rng):
+    class Counts:
+        def __init__(self, mean):
+            self.mean = mean
+
+        def predict_dist(self, X):
+            return PredictiveDistribution.from_scipy(poisson(self.mean), len(X))
+
+    X = np.ones((400, 1))
+    verdicts = {mean: [] for mean in (1.2, 0.5)}
+    for _ in range(40):
+        y = rng.poisson(1.2, size=400).astype(float)
+        for mean, told in verdicts.items():
+            told.append(gather(Counts(mean), X, y).test_coverage().verdict)
+    assert verdicts[1.2].count("right") >= 39
+    assert verdicts[0.5].count("narrow") == 40

@@ -130,7 +130,7 @@ def test_what_is_right_is_seldom_blamed_and_what_is_wrong_is_seen():
         for seed in range(60):
             u = np.sort(change(np.random.default_rng(seed).uniform(size=n)))
             hits = int(((u > 0.05) & (u < 0.95)).sum())
-            verdict = Judgement(0.9, CoverageTest(n, hits, 0.9), u, 0).verdict
+            verdict = Judgement(CoverageTest(n, hits, 0.9), u, 0).verdict
             blamed += verdict not in ("as it should be", "too few rows to tell")
         return blamed / 60
 
@@ -142,7 +142,7 @@ def test_what_is_right_is_seldom_blamed_and_what_is_wrong_is_seen():
 
 def test_points_outside_of_the_band_are_counted_as_by_hand():
     pit = np.sort(np.concatenate([np.full(30, 0.32), np.linspace(0.01, 0.99, 30)]))
-    found = Judgement(0.9, CoverageTest(60, 58, 0.9), pit, 0)
+    found = Judgement(CoverageTest(60, 58, 0.9), pit, 0)
     assert found.shares[5] == (pit <= 0.3).mean()
     # Levels from .35 to .6 or so have half of the outcomes too many below them.
     assert found.points_out >= 8
@@ -156,7 +156,7 @@ def test_a_spread_that_denies_the_intervals_is_placed():
     # Nearly all values in the middle, and a tenth too many at the ends.
     middle = np.linspace(0.42, 0.58, 380)
     pit = np.sort(np.concatenate([middle, np.full(40, 0.001), np.full(40, 0.999)]))
-    found = Judgement(0.9, CoverageTest(460, 380, 0.9), pit, 0)
+    found = Judgement(CoverageTest(460, 380, 0.9), pit, 0)
     assert found.verdict == "too narrow"
     assert "too wide around their medians" in " ".join(found.sentences())
 

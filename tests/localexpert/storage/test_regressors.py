@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError
-from localexpert import LocalExpertRegressor
+from localexpert import DistributionEnsemble, LocalExpertRegressor
 from localexpert.experts import JointForest, JointMLP, JointXGBoost, SharedBoosting
 from localexpert.storage import load
 
@@ -87,7 +87,7 @@ def check(model, rows, reload, **options):
 def test_all_that_a_default_regressor_may_hold(rows, reload):
     X, y = rows
     # A step on top, so that boosting and forests are worth a weight in the stack.
-    model = LocalExpertRegressor(random_state=0).fit(X, y + 4.0 * (X[:, 2] > 0.5))
+    model = LocalExpertRegressor(cv=3, random_state=0).fit(X, y + 4.0 * (X[:, 2] > 0.5))
     assert_same_models(model, reload(model), X)
 
 
@@ -116,7 +116,7 @@ def test_centres_of_other_libraries(center, rows, reload):
         {"calibrator": "isotonic", "cv": KFold(3, shuffle=True, random_state=0)},
         {"thresholds": [2.0, 3.0, 4.0], "frame": "auto", "cv": 3},
         {"strategy": JointForest(n_estimators=10, random_state=0)},
-        {"strategy": JointMLP(random_state=0)},
+        {"strategy": JointMLP(max_iter=20, random_state=0)},
         {"strategy": "independent"},
         {"strategy": "auto", "expert": LogisticRegression()},
         {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
@@ -129,6 +129,41 @@ def test_options(options, rows, reload):
 
 def test_a_stacker(rows, reload):
     check(fast(stacker=LinearRegression()), rows, reload)
+
+
+def test_laws_of_training_rows_are_made_anew_and_not_written(rows, reload):
+    again = reload(fast(recalibrate="pit").fit(*rows))
+    assert "oof_distribution_" not in vars(again)
+    assert "oof_law_" not in vars(again.forecaster_)
+    assert len(again.oof_distribution_) == N
+    # Another fit of the same object has laws of its own.
+    X, y = rows
+    again.fit(X[:200], y[:200])
+    assert len(again.oof_distribution_) == 200
+    with pytest.raises(AttributeError, match="forecaster_"):
+        fast().oof_distribution_  # noqa: B018
+
+
+def test_a_row_more_takes_less_than_200_bytes(rng, tmp_path):
+    sizes = []
+    for n in (500, 4500):
+        X = rng.uniform(size=(n, 3))
+        y = 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.gamma(4.0, size=n)
+        strategy = JointForest(30, max_samples=200, random_state=0)
+        model = fast(strategy=strategy, n_thresholds=25).fit(X, y)
+        model.save(tmp_path / "model.zip")
+        sizes.append((tmp_path / "model.zip").stat().st_size)
+    assert sizes[1] - sizes[0] < 200 * 4000
+
+
+def test_members_that_were_loaded_make_an_ensemble(rows, reload):
+    members = {name: fast().fit(*rows) for name in "ab"}
+    loaded = {name: reload(model) for name, model in members.items()}
+    first, second = (
+        DistributionEnsemble.of_fitted(given, rows[1], random_state=1)
+        for given in (members, loaded)
+    )
+    assert_same_laws(first.oof_distribution_, second.oof_distribution_)
 
 
 @pytest.mark.parametrize("recalibrate", [None, "pit"])

@@ -1,0 +1,92 @@
+"""Work that is shared among threads, and work too small for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
+    ThreadpoolController,
+    threadpool_limits,
+)
+
+# So few rows are answered sooner than threads are found and libraries looked up.
+_FEW_ROWS = 100
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+@contextmanager
+def thread_pool(n_jobs: int | None) -> Iterator[Parallel]:
+    """Yield a pool of threads; libraries inside get one thread each.
+
+    Threads, whatever backend is set: boosters and trees release the interpreter's
+    lock, and the rows need not be copied to other processes.
+    """
+    with (
+        threadpool_limits(limits=1),
+        Parallel(n_jobs=n_jobs, require="sharedmem") as pool,
+    ):
+        yield pool
+
+
+@contextmanager
+def one_thread(n_rows: int, user_api: str | None = None) -> Iterator[None]:
+    """Give libraries one thread each while rows are predicted.
+
+    Parameters
+    ----------
+    n_rows : int
+        For a few rows libraries are not looked up anew.
+    user_api : {"blas", "openmp"}, optional
+        The libraries; default all.
+    """
+    few = n_rows <= _FEW_ROWS
+    with (_known_libraries().limit if few else threadpool_limits)(
+        limits=1, user_api=user_api
+    ):
+        yield
+
+
+@cache
+def _known_libraries() -> Any:
+    """Return the libraries that are loaded when this is first asked."""
+    # Finding them takes longer than a row's forecast.
+    return ThreadpoolController()
+
+
+def ask_each(
+    ask: Callable[[Item], Answer],
+    items: Sequence[Item],
+    n_rows: int,
+    n_jobs: int | None,
+) -> list[Answer]:
+    """Return a function's answers for items, in threads unless there is little to do.
+
+    Parameters
+    ----------
+    ask : callable
+    items : sequence
+        Models, or pieces of work.
+    n_rows : int
+        That each is asked about.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> from localexpert.data.threads import ask_each
+    >>> ask_each(abs, [-2, 3], n_rows=1, n_jobs=2)
+    [2, 3]
+    """
+    if n_rows <= _FEW_ROWS or len(items) < 2:
+        return [ask(item) for item in items]
+    pool = Parallel(n_jobs=n_jobs, require="sharedmem")
+    return list(pool(delayed(ask)(item) for item in items))

@@ -1,0 +1,72 @@
+"""The road of a continuous target: which curve it chooses, and no humps for nothing."""
+
+import numpy as np
+import pytest
+from scipy.signal import find_peaks
+
+from localexpert import LocalExpertRegressor
+from localexpert.curves.spline import ProbitSpline
+
+
+def draw_rows(n, seed=0):
+    """Return rows whose target is normal, with a mean and a spread of its own."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 5))
+    mean, spread = np.sin(5.0 * X[:, 0]) + 2.0 * X[:, 1], 0.2 + X[:, 2]
+    return X, mean + spread * rng.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = draw_rows(300)
+    model = LocalExpertRegressor(
+        strategy="joint", frame=None, n_thresholds=9, cv=3, random_state=0
+    )
+    return model.fit(X, y), y
+
+
+def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted):
+    model, y = fitted
+    forecaster = model.forecaster_
+    told = model.report_.summary()["spline"]
+    assert told["chosen"] == min(told["losses"], key=told["losses"].get)
+    first, last = forecaster.base_.t(forecaster.thresholds_[[0, -1]])
+    for smoothing in (0.3, 0.4):
+        forecaster.builder_ = ProbitSpline(smoothing)
+        frame = forecaster.frame
+        law = forecaster._law(
+            frame.oof_center_,
+            frame.oof_scale_,
+            forecaster.tasks_.calibrated,
+            ProbitSpline(smoothing),
+        )
+        missed = -law.logpdf(y[:, None]).mean()
+        crps = law.crps(y[:, None]).mean()
+        n_knots = ((law.knots > first) & (law.knots < last)).sum()
+        expected = missed + 10.0 * np.log(crps) + 2.0 * n_knots / 300.0
+        assert told["losses"][repr(ProbitSpline(smoothing))] == pytest.approx(expected)
+
+
+def test_densities_have_a_continuous_derivative_where_knots_and_tails_join(fitted):
+    law = fitted[0].oof_distribution_.law.take(slice(0, 40))
+    ends = law.base.points[[0, -1]]
+    r = np.concatenate([law.base.inverse(law.knots), law.base.points])
+    assert r.min() < ends[0] < ends[1] < r.max()
+    y = law.center[:, None] + law.scale[:, None] * r
+    step = 1e-5 * law.scale[:, None]
+    sides = [
+        (law.logpdf(y + 2.0 * side) - law.logpdf(y + side)) / side
+        for side in (-step, step)
+    ]
+    np.testing.assert_allclose(*sides, rtol=2e-3, atol=2e-2 / law.scale.min())
+
+
+@pytest.mark.slow
+def test_a_normal_truth_gets_one_hump():
+    X, y = draw_rows(400, seed=1)
+    dist = LocalExpertRegressor(random_state=0).fit(X, y).predict_dist(X[:100])
+    low, high = dist.quantiles([0.001, 0.999]).T
+    share = np.linspace(0.0, 1.0, 400)
+    density = dist.pdf(low + (high - low) * share[:, None]).T
+    humps = [len(find_peaks(d, prominence=0.01 * d.max())[0]) for d in density]
+    assert np.mean(humps) <= 1.1
