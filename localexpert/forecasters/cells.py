@@ -77,6 +77,7 @@ class CellForecaster(RoadForecaster):
         self.forecaster.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         return self.forecaster.points(table)
 
     def choices(self) -> dict[str, Any]:

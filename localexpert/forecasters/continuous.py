@@ -129,6 +129,7 @@ class ContinuousForecaster(RoadForecaster):
         self.experts.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         center, scale, p = self.place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 

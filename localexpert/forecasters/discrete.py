@@ -66,6 +66,7 @@ class DiscreteForecaster(RoadForecaster):
         self.experts.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         p = self.experts.predict(table)
         return np.tile(self.thresholds_, (len(p), 1)), p
 

@@ -1,4 +1,4 @@
-"""`Forecaster`: what fits laws of a target; `RoadForecaster`: one that may be pooled."""
+"""`Forecaster`: all stages of a fit; `RoadForecaster`: those that may be pooled."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.laws.append_laws import append_laws
+from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law
 from localexpert.laws.mixed import MixedLaw
 from localexpert.progress import current_progress
@@ -96,7 +97,7 @@ class MixedForecaster(Forecaster):
             [np.flatnonzero(self.rest_), np.flatnonzero(~self.rest_)]
         )
         smooth = append_laws([self.continuous.oof_law_, laws]).take(np.argsort(place))
-        return self._law(self.choice.oof_law_.probabilities, smooth)
+        return self._law(self.choice.oof_law_, smooth)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -105,12 +106,12 @@ class MixedForecaster(Forecaster):
 
     def law(self, table: Table) -> MixedLaw:
         """Return the laws of new rows."""
-        masses = self.choice.law(table).probabilities
-        return self._law(masses, self.continuous.law(table))
+        return self._law(self.choice.law(table), self.continuous.law(table))
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         values, p = self.continuous.points(table)
-        masses = self.choice.law(table).probabilities[:, 1:]
+        masses = parts_of(self.choice.law(table)).masses[:, 1:]
         reached = self.atoms <= values[:, :, None]
         held = (reached * masses[:, None, :]).sum(axis=2)
         return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
@@ -123,5 +124,6 @@ class MixedForecaster(Forecaster):
             **self.continuous.choices(),
         }
 
-    def _law(self, choices: Float64Array, smooth: Law) -> MixedLaw:
-        return MixedLaw(self.atoms, choices[:, 1:], smooth, self.widths_)
+    def _law(self, choice: Law, smooth: Law) -> MixedLaw:
+        masses = parts_of(choice).masses[:, 1:]
+        return MixedLaw(self.atoms, masses, smooth, self.widths_)

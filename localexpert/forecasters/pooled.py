@@ -192,6 +192,7 @@ class PooledForecaster(RoadForecaster):
             road.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         return self.fitted_[self.heaviest_].points(table)
 
     def choices(self) -> dict[str, Any]:

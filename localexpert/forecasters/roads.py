@@ -35,7 +35,7 @@ _GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
 _OF_SIZE = 1e-6
 
 
-class Road(BaseEstimator, ABC):  # type: ignore[misc]
+class Road(BaseEstimator, ABC):
     """A way from rows to distributions: where questions are asked, and who answers.
 
     What it does not name (centre, calibrator, smoothing, bounds, seed) it takes from

@@ -71,6 +71,7 @@ class TransformedForecaster(RoadForecaster):
         self.forecaster.keep(places)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return thresholds in units of y and what the experts say, (n, N) each."""
         thresholds, p = self.forecaster.points(table)
         return self.values.forward(thresholds), p
 

@@ -61,8 +61,8 @@ def _join(first: Law, laws: Sequence[Law]) -> Law | None:
 def _(first: QuantileLaw, laws: Sequence[Law]) -> Law | None:
     if not all(first.is_like(law) for law in laws):
         return None
-    fields = _stack(laws, "values", "slopes", "tails")
-    return QuantileLaw(first.knots, *fields, first.bounds)
+    values, slopes, tails = _stack(laws, "values", "slopes", "tails")
+    return QuantileLaw(first.knots, values, slopes, tails, first.bounds)
 
 
 @_join.register
@@ -113,9 +113,8 @@ def _(first: PooledLaw, laws: Sequence[Law]) -> Law | None:
     if len(same) < len(laws):
         return None
     members = zip(*(law.members for law in same), strict=True)
-    return PooledLaw(
-        [append_laws(rows) for rows in members], *_stack(same, "w"), first.kind
-    )
+    joined = [append_laws(rows) for rows in members]
+    return PooledLaw(joined, np.concatenate([law.w for law in same]), first.kind)
 
 
 def _stack(laws: Sequence[Law], *names: str) -> list[Float64Array]:

@@ -138,7 +138,8 @@ class PoolScores:
     def matrices(self) -> Float64Array:
         """Return the quadratic forms of linear pools, see `crps_matrices`."""
         miss = ndtr(self.scores) - self.above
-        return np.einsum("kng,lng,ng->nkl", miss, miss, self.dy, optimize=True)
+        forms = np.einsum("kng,lng,ng->nkl", miss, miss, self.dy, optimize=True)
+        return np.asarray(forms)
 
     def take(self, rows: Any) -> Self:
         """Return those of some rows."""
