@@ -78,8 +78,9 @@ ARROWS: dict[str, str] = {
     ),
     # ... roads that join them, and what is learned from what roads say.
     "localexpert.forecasters": (
-        f"{_GROUND} localexpert.coordinate localexpert.curves localexpert.data "
-        "localexpert.experts localexpert.laws localexpert.progress"
+        f"scipy sklearn calibration {_GROUND} localexpert.coordinate "
+        "localexpert.curves localexpert.data localexpert.experts localexpert.laws "
+        "localexpert.progress localexpert.recalibration"
     ),
     "localexpert.recalibration": (
         f"scipy {_GROUND} localexpert.curves localexpert.data localexpert.distribution "
@@ -97,8 +98,9 @@ ARROWS: dict[str, str] = {
         "localexpert.storage"
     ),
     "localexpert.ensemble": (
-        f"scipy sklearn {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.laws localexpert.recalibration localexpert.regressor"
+        f"sklearn {_GROUND} localexpert.data localexpert.distribution "
+        "localexpert.forecasters localexpert.laws localexpert.recalibration "
+        "localexpert.regressor"
     ),
     # Around a fitted regressor: why, what it looks like, one page, the shell.
     "localexpert.explain": (

@@ -34,10 +34,10 @@ from localexpert.ensemble.members import (
     named_members,
     seeded_clones,
 )
+from localexpert.forecasters.learned_pool import LearnedPool
+from localexpert.forecasters.pool_weights import crps_matrices
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, can_pool_scores
-from localexpert.pooling.learned import LearnedPool
-from localexpert.pooling.weights import crps_matrices
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor

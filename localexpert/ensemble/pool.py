@@ -23,9 +23,9 @@ from localexpert.distribution.predictive import (
     check_distribution,
     check_outcomes,
 )
+from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, pool_laws
-from localexpert.pooling.learned import LearnedPool
 
 
 def pool(

@@ -128,7 +128,8 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
     check_is_fitted(model)
     if isinstance(model, SharedBoosting):
         return model, None
-    forecaster = getattr(model, "forecaster_", None)
+    # Of several roads the heaviest one.
+    forecaster = getattr(getattr(model, "forecaster_", None), "heaviest", None)
     pool = getattr(getattr(forecaster, "experts", None), "pool_", None)
     members = getattr(pool, "fitted_", {})
     boosted = [e for e in members.values() if isinstance(e, SharedBoosting)]

@@ -14,7 +14,7 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between
-from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw
 from localexpert.laws.law import Law
@@ -79,6 +79,15 @@ class CellForecaster(RoadForecaster):
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         return self.forecaster.points(table)
+
+    @property
+    def heaviest(self) -> Forecaster:
+        """The smooth road."""
+        return self.forecaster.heaviest
+
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows."""
+        return self.forecaster.recall_targets()
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""

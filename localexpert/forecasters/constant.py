@@ -57,3 +57,7 @@ class ConstantForecaster:
 
     def _law(self, n: int) -> DiscreteLaw:
         return DiscreteLaw(np.array([self.value]), np.ones((n, 1)))
+
+    def recall_targets(self) -> Float64Array:
+        """Return the one value, for every training row."""
+        return np.full(self.n, self.value)

@@ -133,6 +133,11 @@ class ContinuousForecaster(RoadForecaster):
         center, scale, p = self.place(table)
         return center[:, None] + scale[:, None] * self.thresholds_, p
 
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows: centre, scale and coordinate."""
+        frame = self.frame
+        return np.asarray(frame.oof_center_ + frame.oof_scale_ * frame.oof_coordinate_)
+
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return {

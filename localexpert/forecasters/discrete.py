@@ -70,6 +70,10 @@ class DiscreteForecaster(RoadForecaster):
         p = self.experts.predict(table)
         return np.tile(self.thresholds_, (len(p), 1)), p
 
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows."""
+        return np.asarray(self.values_[(~self.tasks_.below).sum(axis=1)])
+
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return self.experts.choices()

@@ -83,6 +83,15 @@ class Forecaster(ABC):
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
 
+    @property
+    def heaviest(self) -> Forecaster:
+        """The forecaster whose experts `tasks_` and `points` speak of."""
+        return self
+
+    @abstractmethod
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows, up to rounding, shape (m,)."""
+
 
 class RoadForecaster(Forecaster):
     """The stages of one road, or of several that are pooled.

@@ -116,6 +116,13 @@ class MixedForecaster(Forecaster):
         held = (reached * masses[:, None, :]).sum(axis=2)
         return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
 
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows."""
+        number = self.choice.recall_targets().astype(np.intp)
+        whole = np.concatenate([[0.0], self.atoms])[number]
+        whole[number == 0] = self.continuous.recall_targets()
+        return np.asarray(whole)
+
     def choices(self) -> dict[str, Any]:
         """Return what both parts chose, and what the alternatives scored."""
         return {

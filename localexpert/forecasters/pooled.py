@@ -14,12 +14,12 @@ from localexpert.data.folds import Fold, Rows, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
+from localexpert.forecasters.learned_pool import LearnedPool
+from localexpert.forecasters.pool_weights import PoolScores
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
-from localexpert.pooling.learned import LearnedPool
-from localexpert.pooling.weights import PoolScores
 from localexpert.progress import current_progress
 
 # Rows by which roads are weighed: two or three weights ask for no more.
@@ -194,6 +194,15 @@ class PooledForecaster(RoadForecaster):
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         return self.fitted_[self.heaviest_].points(table)
+
+    @property
+    def heaviest(self) -> Forecaster:
+        """That of the heaviest road."""
+        return self.fitted_[self.heaviest_].heaviest
+
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows."""
+        return self.fitted_[self.heaviest_].recall_targets()
 
     def choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""

@@ -128,6 +128,11 @@ class GridRoad(Road):
     strategy : Experts, optional
         None: a `JointForest` whose trees grow until rows are alone, and try all
         features at a split.
+
+    Examples
+    --------
+    >>> from localexpert import GridRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=GridRoad(200))
     """
 
     def __init__(self, n_thresholds: int = 150, *, strategy: Any = None):
@@ -185,6 +190,11 @@ class DiscreteRoad(Road):
     ----------
     strategy : {"auto", "shared", "joint", "independent"} or Experts
         As in `LocalExpertRegressor`.
+
+    Examples
+    --------
+    >>> from localexpert import CellRoad, DiscreteRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=[DiscreteRoad("joint"), CellRoad()])
     """
 
     discrete: ClassVar[bool] = True
@@ -210,6 +220,11 @@ class CellRoad(Road):
     ----------
     road : Road, optional
         None: ``FrameRoad()``.
+
+    Examples
+    --------
+    >>> from localexpert import CellRoad, FrameRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=CellRoad(FrameRoad("center")))
     """
 
     discrete: ClassVar[bool] = True
@@ -219,7 +234,7 @@ class CellRoad(Road):
 
     def check(self, settings: Settings) -> None:
         """Refuse parameters that are not valid."""
-        check_smooth(self._road(), "road").check(settings)
+        _check_smooth(self._road(), "road").check(settings)
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets (n,) that the road cannot take."""
@@ -250,6 +265,13 @@ class Transformed(Road):
     -----
     Tails of func(y) are no heavier than normal ones, so that all moments of y are
     finite where func grows no slower than the logarithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import FrameRoad, LocalExpertRegressor, Transformed
+    >>> roads = [FrameRoad(), Transformed(FrameRoad(), np.sqrt, np.square)]
+    >>> model = LocalExpertRegressor(roads=roads)
     """
 
     def __init__(
@@ -265,7 +287,7 @@ class Transformed(Road):
     def check(self, settings: Settings) -> None:
         """Refuse parameters that are not valid."""
         self._values()
-        check_smooth(self._road(), "road").check(settings)
+        _check_smooth(self._road(), "road").check(settings)
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets (n,) that the road cannot take."""
@@ -312,7 +334,7 @@ class Transformed(Road):
         return FrameRoad() if self.road is None else self.road
 
 
-def check_smooth(road: Any, name: str) -> Road:
+def _check_smooth(road: Any, name: str) -> Road:
     """Return a road to laws without jumps, and refuse anything else."""
     if not isinstance(road, Road) or road.discrete:
         msg = f"`{name}` must be a road to smooth distributions, got {road!r}."

@@ -12,7 +12,7 @@ from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.laws.law import Law
 from localexpert.laws.transformed import TransformedLaw
 from localexpert.laws.value_map import ValueMap
@@ -74,6 +74,16 @@ class TransformedForecaster(RoadForecaster):
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         thresholds, p = self.forecaster.points(table)
         return self.values.forward(thresholds), p
+
+    @property
+    def heaviest(self) -> Forecaster:
+        """The road to z."""
+        return self.forecaster.heaviest
+
+    def recall_targets(self) -> Float64Array:
+        """Return the targets of the judged rows."""
+        z = self.forecaster.recall_targets()
+        return self.values.forward(z[:, None])[:, 0]
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored, in units of z."""

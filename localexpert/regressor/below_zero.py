@@ -13,7 +13,7 @@ _LEAST_MASS = 5e-4
 
 
 def report_below_zero(model: Any, sample: Sample) -> FitReport:
-    """Return a regressor's report, which names the mass below zero if that is news.
+    """Return a regressor's report, with what it does about values below zero.
 
     Parameters
     ----------
@@ -24,11 +24,15 @@ def report_below_zero(model: Any, sample: Sample) -> FitReport:
     Returns
     -------
     FitReport
-        With the stage "below zero" where no target lies there, no `bounds` are given,
+        With the stage "bounds" where no target lies there and none are given, or
+        "below zero" where no target lies there, no `bounds` are given,
         and forecasts reach there all the same.
     """
     report: FitReport = model.report_
     if model.bounds is not None:
+        low, high = model.bounds_
+        if model.bounds == "auto" and low == 0.0:
+            report = report.add("bounds", {"chosen": f"({low:g}, {high:g})"})
         return report
     mass = mass_below_zero(model.oof_distribution_, sample.y, sample.weight)
     if mass is None or mass < _LEAST_MASS:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.forecaster import Forecaster
@@ -24,6 +27,13 @@ class OutOfFoldLaws:
     stacker_: Stacker | None
     recalibration_: Recalibration | None
     oof_prediction_: Float64Array
+    fitted_rows_: Rows
+    untested_rows_: Rows
+
+    def _note_rows(self, rows: Rows, judged: Rows) -> None:
+        """Note of which rows the laws speak, and which are never tested."""
+        self.fitted_rows_ = rows[judged]
+        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
     @cached_property
     def oof_distribution_(self) -> PredictiveDistribution:

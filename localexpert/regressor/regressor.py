@@ -62,8 +62,7 @@ class LocalExpertRegressor(
         y (which force ``frame=None``).
     frame : {"auto", "standardize", "center"} or None
         Coordinate of the thresholds: ``(y - m(x)) / s(x)``, ``y - m(x)``, or y itself.
-        "auto" compares them by out-of-fold CRPS before any expert is fitted; a
-        discrete target is always taken as it is.
+        "auto" compares them by out-of-fold CRPS before any expert is fitted.
     center : "stack", regressor or list of regressors
         What predicts m(x), always out of fold. Like `expert`, a regressor gets the
         table as `fit` does: names, texts and gaps are for a Pipeline to read.
@@ -76,18 +75,15 @@ class LocalExpertRegressor(
     cv : "auto", int, splitter or iterable
         Folds of everything that is out of fold; rows in no test part only train.
     smoothing : "auto", float, "pchip" or "smoothing_spline"
-        Step between the knots of the spline in probit space, up to 1; "auto" chooses
-        from a short list by log score and CRPS out of fold. The two names work on raw
-        probabilities.
+        Step between the knots of the spline in probit space, up to 1, or the best of a
+        short list out of fold; the two names work on raw probabilities.
     recalibrate : {"pit", "conformal"}, Recalibration or None
-        Correction of whole forecasts: by out-of-fold PIT values, without a guarantee,
-        or by a fifth of the rows kept from everything else, with that of
-        `ConformalRecalibration`.
+        Correction of whole forecasts by PIT values out of fold, without a guarantee, or
+        of a fifth of the rows set aside, with that of `ConformalRecalibration`.
     roads : "auto", Road or list of Road
         Ways to the distributions, which are tried, and pooled by what they say out of
-        fold. "auto": a frame's, a fine grid on y, of a skewed positive target also
-        the logarithm's; of a discrete one values and cells. Where `expert`, `frame`,
-        `strategy`, `thresholds` or `n_thresholds` are given they describe one road.
+        fold; "auto" those that suit the target. Where `expert`, `frame`, `strategy`,
+        `thresholds` or `n_thresholds` are given they describe one road.
     bounds : "auto", (float, float) or None
         Least and greatest possible y; "auto" is (0, inf) where no y is negative.
     stacker : "auto", regressor, Stacker or None
@@ -120,6 +116,8 @@ class LocalExpertRegressor(
         Rows that the `oof_` attributes speak of; none that a recalibration held out.
     untested_rows_ : ndarray of int
         Rows that were learned from, but not forecast out of fold; see Notes.
+    bounds_ : (float, float)
+        Those of every forecast.
     table_summary_ : TableSummary or None
         Counts of the features' values, for reports; None if we cannot read them.
 
@@ -127,7 +125,9 @@ class LocalExpertRegressor(
     -----
     A target of few distinct values, most of them repeated (`is_discrete`), is discrete:
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
-    a probability of its own beside a smooth rest. See `Plan`.
+    a probability of its own beside a smooth rest. Of a smooth target `FrameRoad`,
+    `GridRoad` and, if it is skewed and never negative, `Transformed` (its logarithm)
+    compete, of a discrete one `DiscreteRoad` and `CellRoad`.
 
     Rows that `cv` never tests train the models of folds, and have no part in what is
     learned out of fold (calibrators, spline, stacker). In a frame experts need rows
@@ -155,8 +155,7 @@ class LocalExpertRegressor(
     oof_probabilities_: Float64Array
     expert_report_: ExpertReport
     report_: FitReport
-    fitted_rows_: Rows
-    untested_rows_: Rows
+    bounds_: tuple[float, float]
     table_summary_: TableSummary | None
     reader_: TableReader
 
@@ -230,6 +229,7 @@ class LocalExpertRegressor(
         )
         warn_of_far(target, weight)
         self.recalibration_, self.stacker_ = None, None
+        self.bounds_ = settings.bounds
         rows, aside = np.arange(n), np.arange(0)
         with told_of_light(), show_progress(self.verbose, type(self).__name__):
             if np.ptp(target[weight > 0.0]) == 0.0:
@@ -259,10 +259,6 @@ class LocalExpertRegressor(
             self._use(recalibration)
             self.report_ = report_below_zero(self, sample)
         return self
-
-    def _note_rows(self, rows: Rows, judged: Rows) -> None:
-        self.fitted_rows_ = rows[judged]
-        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
     def _check_parameters(
         self, y: Float64Array, groups: Any
@@ -375,8 +371,10 @@ class LocalExpertRegressor(
         return self.forecaster_.points(self._read(X))
 
     def _read(self, X: Any) -> Table:
-        """Return new rows, read as those of `fit`."""
         return self.reader_.read(self._check_table(X), tells=True)
+
+    def _unstacked(self, X: Any) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.law(self._read(X)))
 
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
@@ -389,9 +387,6 @@ class LocalExpertRegressor(
     def _stacked(self, table: Table, law: Law, stacker: Stacker) -> Float64Array:
         features = self.meta_features_.of(PredictiveDistribution(law))
         return np.clip(stacker.predict(features, table), *law.support)
-
-    def _unstacked(self, X: Any) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.law(self._read(X)))
 
     def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
         """Forecast the one value there is; nothing can be learned."""

@@ -21,7 +21,7 @@ _FRAMES = {
     "standardize": "around a centre, in units of a scale, both forecast for every row",
 }
 # Stages that have a sentence of their own.
-_TOLD = {"frame", "experts", "calibration", "spline", "atoms", "choice"}
+_TOLD = {"frame", "experts", "calibration", "spline", "atoms", "choice", "roads"}
 # An area under the curve below which experts know little more than nothing.
 _NEAR_NOTHING = 0.6
 
@@ -29,6 +29,7 @@ _NEAR_NOTHING = 0.6
 def describe_choices(report: FitReport, target: str) -> list[str]:
     """Return a sentence for each stage of a fit."""
     told = [f"{target}: {_say_target(report)}."]
+    told += _say_roads(report.choices.get("roads"))
     told += _say_frame(report.choices.get("frame"))
     told += _say_stages(report.choices, "")
     if "choice" in report.choices:
@@ -69,6 +70,21 @@ def _say_target(report: FitReport) -> str:
     else:
         told = f"the values {enumerate_texts(values)} have probability of their own"
     return f"mixed, {told}, the rest is continuous"
+
+
+def _say_roads(roads: Any) -> list[str]:
+    """Say which ways to the distributions were tried, and how they are joined."""
+    if not isinstance(roads, Mapping):
+        return []
+    losses, weights = roads["losses"], roads["weights"]
+    tried = [n for n in losses if n not in ("linear", "probit")]
+    beside = enumerate_texts([f"{name} {show(float(losses[name]))}" for name in tried])
+    joined = f"{roads['kind']} pool of {_mix(weights)}"
+    taken = joined if len(weights) > 1 else f"{roads['kind']} alone"
+    told = f"Roads: {taken} (CRPS expected of each: {beside})."
+    if len(weights) > 1:
+        told += " What follows is of the heaviest."
+    return [told]
 
 
 def _say_frame(frame: Any) -> list[str]:

@@ -56,7 +56,7 @@ class Climatology:
             atoms, widths = forecaster.atoms, forecaster.widths_
         elif report is not None and target == "discrete":
             # Values never met have their part here too, so that log scores compare.
-            support = Support.of(values, weights, forecaster.bounds)
+            support = Support.of(values, weights, model.bounds_)
             values, weights = support.values, weights @ support.shares
         if target != "discrete" and len(values) > _MOST_VALUES:
             values, weights = _thin(values, weights, atoms)

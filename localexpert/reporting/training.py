@@ -13,7 +13,6 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same
 from localexpert.forecasters.constant import ConstantForecaster
-from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.mixed import MixedForecaster
 from localexpert.regressor.regressor import LocalExpertRegressor
 
@@ -53,7 +52,7 @@ def recall_training(model: Any) -> Training | None:
     if not isinstance(model, LocalExpertRegressor):
         return None
     road = model.forecaster_
-    y = _recall_targets(road)
+    y = road.recall_targets()
     weight = np.ones(len(y))
     if not isinstance(road, ConstantForecaster):
         # Of a mixed target, the part that saw all rows.
@@ -72,18 +71,3 @@ def recall_features(model: Any) -> TableSummary | None:
     if not isinstance(model, LocalExpertRegressor):
         return None
     return getattr(model, "table_summary_", None)
-
-
-def _recall_targets(road: Any) -> Float64Array:
-    """Return the targets of a fitted forecaster, shape (m,)."""
-    if isinstance(road, ConstantForecaster):
-        return np.full(road.n, road.value)
-    if isinstance(road, DiscreteForecaster):
-        return np.asarray(road.values_[(~road.tasks_.below).sum(axis=1)])
-    if isinstance(road, MixedForecaster):
-        number = _recall_targets(road.choice).astype(np.intp)
-        whole = np.concatenate([[0.0], road.atoms])[number]
-        whole[number == 0] = _recall_targets(road.continuous)
-        return whole
-    frame = road.frame
-    return np.asarray(frame.oof_center_ + frame.oof_scale_ * frame.oof_coordinate_)

@@ -9,9 +9,13 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows
+from localexpert.forecasters.pool_weights import (
+    PoolScores,
+    crps_matrices,
+    linear_weights,
+)
 from localexpert.laws import Law
 from localexpert.laws.join_laws import PoolKind, pool_laws
-from localexpert.pooling.weights import PoolScores, crps_matrices, linear_weights
 from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.

@@ -6,7 +6,11 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
 from localexpert.curves.base_cdf import BaseCDF
-from localexpert.pooling.weights import PoolScores, crps_matrices, linear_weights
+from localexpert.forecasters.pool_weights import (
+    PoolScores,
+    crps_matrices,
+    linear_weights,
+)
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.join_laws import pool_laws
 

@@ -1,1 +1,0 @@
-"""Pools of laws, with weights learned out of fold."""
