@@ -67,8 +67,8 @@ def round_odds(p: Float64Array) -> Float64Array:
     >>> import numpy as np
     >>> from localexpert.experts.task_record import round_odds
     >>> round_odds(np.array([0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]))
-    array([0.00000000e+00, 1.00001785e-09, 9.99755859e-02, 5.00000000e-01,
-           9.00024414e-01, 1.00000000e+00])
+    array([0.00000000e+00, 9.99989425e-10, 1.00006104e-01, 5.00000000e-01,
+           8.99993896e-01, 1.00000000e+00])
     """
     # Relative to the smaller of p and 1 - p: what is nearly certain stays so.
     smaller = np.minimum(p, 1.0 - p)

@@ -39,6 +39,8 @@ _MOST_ROWS = 20_000
 _SEEN = 0.99
 # As for spreads, which cost the picture its width.
 _SEEN_WIDTHS = 0.995
+# Spreads that differ by a smaller share of themselves are one.
+_ROUNDING = 1e-9
 
 
 def plot_sharpness(
@@ -162,7 +164,9 @@ def _frame(
     top = max(float(np.quantile(error, _SEEN)), float(drawn.max()))
     low, high = float(width.min()), float(np.quantile(width, _SEEN_WIDTHS))
     high = max(high, float(at.max()))
-    margin = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
+    # What differs by rounding alone is one value.
+    alike = high - low <= _ROUNDING * abs(high)
+    margin = (0.5 * abs(high) or 1.0) if alike else 0.04 * (high - low)
     top = 1.05 * top or 1.0
     ax.set(xlim=(low - margin, high + margin), ylim=(-0.02 * top, top))
 

@@ -66,7 +66,8 @@ def test_no_forecast_hears_of_rows_far_out(kind, fill, n_far, weighted):
     without = median_error(kind, weighted=weighted)
     found = median_error(kind, fill, n_far, weighted)
     for ours, expected in zip(found, without, strict=True):
-        assert ours < 1.12 * expected
+        # Rows that are lost, and thresholds moved a little, cost so much at most.
+        assert ours < 1.2 * expected
 
 
 def test_no_pool_hears_of_them_either():
