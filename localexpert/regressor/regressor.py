@@ -276,9 +276,7 @@ class LocalExpertRegressor(
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
         """Fit every stage of the road; return which rows it judges out of fold."""
         plan = Plan.of(settings, sample)
-        forecaster = plan.forecaster
-        forecaster.fit(sample)
-        self.forecaster_ = forecaster
+        self.forecaster_ = forecaster = plan.forecaster.fit(sample)
         self.report_ = plan.report(forecaster)
         self.meta_features_ = MetaFeatures.place(
             sample.y, sample.weight, settings.thresholds, settings.n_thresholds
