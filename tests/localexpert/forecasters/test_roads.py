@@ -1,0 +1,266 @@
+"""Roads that compete: which are tried, what they may be, what their pool is worth."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import TimeSeriesSplit
+
+from localexpert import (
+    CellRoad,
+    DiscreteRoad,
+    FrameRoad,
+    GridRoad,
+    JointForest,
+    LocalExpertRegressor,
+    Transformed,
+    explain_boosting,
+    load,
+)
+
+FOREST = JointForest(30, random_state=0)
+QUICK = FrameRoad(strategy=FOREST, n_thresholds=9)
+GRID = GridRoad(20, strategy=FOREST)
+
+
+def make(roads="auto", **parameters):
+    parameters = {"center": LinearRegression(), "cv": 3, **parameters}
+    return LocalExpertRegressor(roads=roads, random_state=0, **parameters)
+
+
+def draw(rng, n=150):
+    X = rng.uniform(size=(n, 3))
+    return X, 3.0 * X[:, 0] + np.sin(5.0 * X[:, 1])
+
+
+def tried(model):
+    """Return the losses of the roads that a fit tried."""
+    losses = model.report_.choices["roads"]["losses"]
+    return {name: loss for name, loss in losses.items() if name not in KINDS}
+
+
+KINDS = ("linear", "probit")
+
+
+class TestWhichCompete:
+    def test_smooth_targets(self, rng):
+        X, mean = draw(rng)
+        assert set(tried(make().fit(X, mean + rng.normal(size=150)))) == {
+            "frame",
+            "grid",
+        }
+
+    def test_skewed_positive_targets(self, rng):
+        X, mean = draw(rng)
+        model = make().fit(X, np.exp(mean + rng.normal(size=150)))
+        assert set(tried(model)) == {"frame", "grid", "log"}
+
+    def test_discrete_targets(self, rng):
+        X, mean = draw(rng)
+        assert set(tried(make().fit(X, np.round(3.0 * mean)))) == {"discrete", "cells"}
+
+    def test_the_rest_beside_atoms(self, rng):
+        X, mean = draw(rng)
+        y = np.where(rng.uniform(size=150) < 0.3, 0.0, np.exp(mean))
+        model = make().fit(X, y)
+        assert model.report_.target == "mixed"
+        assert set(tried(model)) == {"frame", "grid", "log"}
+        assert (model.predict_dist(X).cdf(-1e-9) == 0.0).all()
+
+    @pytest.mark.parametrize(
+        "named",
+        [
+            {"frame": "center"},
+            {"strategy": FOREST},
+            {"n_thresholds": 9},
+            {"thresholds": [0.5, 1.5]},
+        ],
+    )
+    def test_named_parts_are_one_road(self, named, rng):
+        X, mean = draw(rng)
+        model = make(**named).fit(X, mean)
+        assert "roads" not in model.report_.choices
+
+    def test_those_of_a_list(self, rng):
+        X, mean = draw(rng)
+        model = make([QUICK, GRID, GridRoad(10, strategy=FOREST)]).fit(X, mean)
+        assert list(tried(model)) == ["frame", "grid", "grid 2"]
+
+    def test_smooth_roads_to_few_values_end_in_cells(self, rng):
+        X, mean = draw(rng)
+        model = make([QUICK, GRID]).fit(X, np.round(mean))
+        assert list(tried(model)) == ["frame", "grid"]
+        law = model.predict_dist(X).law
+        np.testing.assert_array_equal(law.values, np.round(law.values))
+
+
+class TestForecasts:
+    def test_cells_beat_questions_where_y_is_nearly_known(self, rng):
+        X = rng.uniform(size=(600, 2))
+        y = np.round(20.0 * X[:, 0] + 10.0 * X[:, 1]) / 20.0
+        roads = [DiscreteRoad(FOREST), CellRoad(QUICK)]
+        model = make(roads).fit(X, y)
+        losses = tried(model)
+        assert losses["cells"] < 0.5 * losses["discrete"]
+        assert model.report_.choices["roads"]["weights"]["cells"] > 0.8
+
+    def test_a_pool_is_no_worse_than_its_roads(self, rng):
+        X, mean = draw(rng, 400)
+        y = mean + (0.1 + X[:, 2]) * rng.normal(size=400)
+        model = make([QUICK, GRID]).fit(X[:300], y[:300])
+        alone = [make(road).fit(X[:300], y[:300]) for road in (QUICK, GRID)]
+        ours, *others = (
+            one.predict_dist(X[300:]).crps(y[300:]).mean() for one in (model, *alone)
+        )
+        assert ours < 1.02 * min(others)
+
+    def test_one_road_is_what_its_parts_are(self, rng):
+        X, mean = draw(rng)
+        y = mean + rng.normal(size=150)
+        one = make(QUICK).fit(X, y)
+        same = make(strategy=FOREST, n_thresholds=9).fit(X, y)
+        np.testing.assert_array_equal(one.predict(X), same.predict(X))
+
+    def test_weights_sum_to_one_and_name_the_heaviest(self, rng):
+        X, mean = draw(rng)
+        model = make([QUICK, GRID]).fit(X, mean + rng.normal(size=150))
+        weights = model.report_.choices["roads"]["weights"]
+        assert sum(weights.values()) == pytest.approx(1.0)
+        heaviest = max(weights, key=weights.get)
+        n_asked = {"frame": 9, "grid": 20}[heaviest]
+        assert model.expert_points(X)[0].shape == (150, n_asked)
+        assert model.thresholds_.shape == (n_asked,)
+        assert model.oof_probabilities_.shape == (150, n_asked)
+
+    def test_bounds_hold_for_every_road(self, rng):
+        X, mean = draw(rng)
+        y = np.exp(mean + rng.normal(size=150))
+        for road in (QUICK, GRID, Transformed(QUICK)):
+            model = make(road).fit(X, y)
+            assert model.bounds_ == (0.0, np.inf)
+            assert (model.predict_dist(X).cdf(0.0) == 0.0).all()
+        assert (make(QUICK, bounds=None).fit(X, y).predict_dist(X).cdf(0.0) > 0.0).any()
+
+    def test_moments_of_a_logarithm_are_finite(self, rng):
+        X, mean = draw(rng)
+        y = np.exp(mean + rng.standard_t(2.0, size=150))
+        dist = make(Transformed(QUICK)).fit(X, y).predict_dist(X)
+        assert np.isfinite(dist.kurtosis()).all()
+
+    def test_a_function_of_the_users(self, rng):
+        X, mean = draw(rng)
+        y = (mean + 2.0) ** 2
+        model = make(Transformed(QUICK, np.sqrt, np.square)).fit(X, y)
+        assert model.predict_dist(X).crps(y).mean() < 0.2 * y.std()
+        thresholds, _ = model.expert_points(X)
+        assert (np.diff(thresholds, axis=1) > 0.0).all()
+        assert y.min() < np.median(thresholds) < y.max()
+
+    def test_rows_that_no_fold_tests(self, rng):
+        X, mean = draw(rng)
+        model = make([QUICK, GRID], cv=TimeSeriesSplit(4)).fit(X, mean)
+        assert len(model.oof_distribution_) == len(model.fitted_rows_) < 150
+
+    @pytest.mark.parametrize("n", [2, 3, 5, 9])
+    def test_few_rows(self, n, rng):
+        X, mean = draw(rng, n)
+        dist = make(cv="auto").fit(X, mean).predict_dist(X)
+        assert np.isfinite(dist.mean()).all()
+
+    def test_jobs_change_nothing(self, rng):
+        X, mean = draw(rng)
+        one, two = (make([QUICK, GRID], n_jobs=k).fit(X, mean) for k in (1, 2))
+        np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+class TestObjects:
+    def test_files_and_pickles_answer_the_same(self, rng, tmp_path):
+        X, mean = draw(rng)
+        y = np.exp(mean + 0.5 * rng.normal(size=150))
+        model = make([QUICK, GRID, Transformed(QUICK)]).fit(X, y)
+        model.save(tmp_path / "model.zip")
+        for other in (load(tmp_path / "model.zip"), pickle.loads(pickle.dumps(model))):
+            for name in ("predict_dist", "expert_points"):
+                ours, theirs = getattr(model, name)(X), getattr(other, name)(X)
+                if name == "predict_dist":
+                    ours, theirs = (d.quantiles([0.1, 0.9]) for d in (ours, theirs))
+                np.testing.assert_array_equal(ours, theirs)
+            np.testing.assert_array_equal(
+                model.oof_distribution_.median(), other.oof_distribution_.median()
+            )
+
+    def test_clones(self):
+        roads = [
+            FrameRoad("center"),
+            CellRoad(GridRoad(7)),
+            Transformed(DiscreteRoad()),
+        ]
+        again = clone(LocalExpertRegressor(roads=roads)).roads
+        assert repr(again) == repr(roads)
+        assert again[0] is not roads[0]
+
+    def test_experts_of_the_heaviest_are_explained(self, rng):
+        X, mean = draw(rng)
+        model = make([FrameRoad(strategy="shared", n_thresholds=5)]).fit(X, mean)
+        told = explain_boosting(model, X[:2], X, threshold=0.0)
+        assert told.values.shape[0] == 2
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("roads", "message"),
+        [
+            ("frame", "must be \"auto\", a Road or a list of them, got 'frame'"),
+            ([], "must hold at least one road, got none"),
+            ([3], "must hold roads such as FrameRoad"),
+            (FrameRoad("sideways"), r"`frame` must be .* got 'sideways'"),
+            (GridRoad(0), "`n_thresholds` must be at least 1, got 0"),
+            (CellRoad(DiscreteRoad()), "`road` must be a road to smooth"),
+            (Transformed(DiscreteRoad()), "`road` must be a road to smooth"),
+            (DiscreteRoad(), "must fit the target, got a road to few values"),
+            (CellRoad(), "must fit the target, got a road to few values"),
+            (Transformed(), "`func` must be finite on y, got nan at -"),
+            (
+                Transformed(func=np.negative, inverse=np.negative),
+                "`func` must increase on y",
+            ),
+            (
+                Transformed(func=np.cbrt, inverse=np.exp),
+                "`inverse` must undo `func`",
+            ),
+        ],
+    )
+    def test_before_anything_is_fitted(self, roads, message, rng):
+        X, mean = draw(rng)
+        model = make(roads, center=Refusing())
+        with pytest.raises((TypeError, ValueError), match=message):
+            model.fit(X, mean - mean.mean())
+
+    @pytest.mark.parametrize(
+        "named",
+        [
+            {"frame": None},
+            {"n_thresholds": 9},
+            {"strategy": "joint"},
+            {"expert": LinearRegression()},
+        ],
+    )
+    def test_roads_beside_the_parts_of_one(self, named, rng):
+        X, mean = draw(rng)
+        if "expert" in named:
+            from sklearn.linear_model import LogisticRegression
+
+            named = {"expert": LogisticRegression()}
+        with pytest.raises(ValueError, match='`roads` must be "auto" where'):
+            make([FrameRoad()], **named).fit(X, mean)
+
+
+class Refusing(LinearRegression):
+    """A centre that must never be fitted."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Fail."""
+        del X, y, sample_weight
+        raise AssertionError
