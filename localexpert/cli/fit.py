@@ -16,7 +16,6 @@ from localexpert.cli.console import (
     refuse,
     refusing,
     show_table,
-    warn,
 )
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.model_files import TableModel, save_object
@@ -62,8 +61,6 @@ examples:
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 _LEAST_ROWS = 2
-# Probability below zero that is spoken of.
-_LEAST_MASS = 1e-3
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 
 
@@ -79,6 +76,11 @@ _read_smoothing = make_reader(
     lambda text: text if text in _SMOOTHINGS else float(text),
     lambda _: True,
     "must be a number, auto, pchip or smoothing_spline, got {}",
+)
+_read_end = make_reader(
+    lambda text: None if text == "none" else float(text),
+    lambda end: end is None or end == end,  # noqa: PLR0124 - NaN is no end
+    "must be a number or none, got {}",
 )
 # Of the regressor; the options are stored by these names.
 _PARAMETERS = (
@@ -125,8 +127,9 @@ _METHOD: tuple[Option, ...] = (
     ),
     (
         "--bounds",
-        "least and greatest possible target; inf for none",
-        {"nargs": 2, "type": float, "metavar": ("LOW", "HIGH")},
+        "least and greatest possible target, none where there is none; without this "
+        "option 0 is the least where no target is below it",
+        {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")},
     ),
 )
 
@@ -136,7 +139,8 @@ def run(options: Any) -> None:
     if options.out == STDOUT:
         refuse("--out of fit must be a file")
     if options.bounds is not None:
-        low, high = options.bounds = tuple(options.bounds)
+        ends = zip(options.bounds, (-np.inf, np.inf), strict=True)
+        low, high = options.bounds = tuple(none if x is None else x for x, none in ends)
         if not low < high:
             refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
     check_writable(options.out, "--out", [options.table])
@@ -170,22 +174,15 @@ def run(options: Any) -> None:
         model.fit(frame, y, sample_weight=weight, groups=groups)
     climatology = Climatology.of(model, y, weight)
     origin = Origin.of(options.table, model, y, weight, climatology)
-    if options.bounds is None:
-        _warn_of_mass_below_zero(options.target, origin.below_zero)
+    if options.bounds is None and model.bounds_[0] == 0.0:
+        note(
+            f"{options.target!r} is never below 0, and neither is a forecast; if it "
+            "may be, say --bounds none none"
+        )
     save_object(TableModel(schema, model, climatology, origin), options.out, "--out")
     note(f"saved {options.out}")
     show_table(lay_out_columns(schema, model.table_summary_))
     show_table(lay_out_scores(origin.scores, "out of fold"))
-
-
-def _warn_of_mass_below_zero(target: str, mass: float | None) -> None:
-    """Say so if a target that never was below zero is forecast to be."""
-    if mass is not None and mass >= _LEAST_MASS:
-        warn(
-            f"{target!r} is never below 0, and forecasts give {100.0 * mass:.2g} % to "
-            "values there, on average out of fold; if there can be none, say "
-            "--bounds 0 inf"
-        )
 
 
 def _read_weight(

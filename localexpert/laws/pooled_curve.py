@@ -76,8 +76,8 @@ def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Quan
     >>> from localexpert.laws.quantile_law import QuantileLaw
     >>> low = QuantileLaw.through([-1.0, 1.0], [[-1.0, 1.0]])
     >>> high = QuantileLaw.through([-1.0, 1.0], [[1.0, 3.0]])
-    >>> pool_curves([low, high], [0.5, 0.5], "probit").moments().round(3)
-    array([[1., 1., 0., 3.]])
+    >>> pool_curves([low, high], [0.5, 0.5], "probit").moments()[0, :2].round(3)
+    array([1., 1.])
     >>> pool_curves([low, high], [0.5, 0.5], "linear").moments()[0, :2].round(2)
     array([1., 2.])
     """

@@ -47,7 +47,7 @@ def test_fit_tells_what_was_read_and_of_losses_below_zero(folder, run):
     for name in ("insured", "branch", "sold"):
         assert name in said
     assert "out of fold" in said
-    assert "--bounds 0 inf" in said
+    assert "'loss' is never below 0, and neither is a forecast" in said
     again, first = (load(folder / f"{name}.zip") for name in ("again", "model"))
     rows = pd.read_csv(folder / "test.csv", parse_dates=["sold"])
     for name in ("again", "model"):

@@ -93,13 +93,17 @@ def test_weights_that_are_shares_of_a_whole_are_pointed_out(data):
 def test_mass_below_zero_is_told_where_no_target_is(data, rng):
     X, y = data
     positive = np.exp(2.0 * X[:, 0] + 0.8 * rng.normal(size=300))
-    model = LocalExpertRegressor(frame=None, **QUICK).fit(X, positive)
+    model = LocalExpertRegressor(frame=None, bounds=None, **QUICK).fit(X, positive)
     told = model.report_.choices["below zero"]
     assert told["mass"] == pytest.approx(model.oof_distribution_.cdf(0.0).mean())
     said = f"below zero   {100 * told['mass']:.2g}% of the mass out of fold"
     assert said in str(model.report_)
     assert "bounds=(0, None)" in str(model.report_)
-    bounded = clone(model).set_params(bounds=(0, None)).fit(X, positive)
+    for bounds in ("auto", (0, None)):
+        bounded = clone(model).set_params(bounds=bounds).fit(X, positive)
+        assert bounded.bounds_ == (0.0, np.inf)
+        assert ("bounds" in bounded.report_.choices) == (bounds == "auto")
+        assert (bounded.oof_distribution_.cdf(0.0) == 0.0).all()
     for other in (
         bounded,
         clone(model).fit(X, y - y.mean()),

@@ -14,6 +14,7 @@ def model_of(target, **forecaster):
     return SimpleNamespace(
         report_=SimpleNamespace(target=target),
         forecaster_=SimpleNamespace(**forecaster),
+        bounds_=forecaster.get("bounds"),
     )
 
 
