@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtri_exp
 
 from calibration.typing import Float64Array
 
@@ -99,8 +99,9 @@ def extend_tails(
 
 
 def _lower_tail(z: Float64Array, t: float, below: Float64Array) -> Float64Array:
-    share = np.asarray(ndtr(below) / ndtr(t), dtype=np.float64)
-    return np.minimum(z + (below - t), ndtri(ndtr(z) * share))
+    # By logarithms, for a threshold may lie so far out that no float is its level.
+    share = log_ndtr(below) - log_ndtr(t)
+    return np.asarray(np.minimum(z + (below - t), ndtri_exp(log_ndtr(z) + share)))
 
 
 def _place_knots(t: Float64Array, step: float) -> Float64Array:
@@ -123,7 +124,7 @@ def _smooth(
     ramps = np.maximum(away, 0.0) + np.maximum(1.0 - np.abs(away), 0.0) ** 3 / 6.0
     ramps *= width
     shares = (ramps[:, :-1] - ramps[:, 1:]) / np.diff(t)
-    return np.asarray(z[:, :1] + np.diff(z) @ shares.T)
+    return np.asarray(z[:, :1] + _combine(np.diff(z), shares))
 
 
 def _with_straight_ends(
@@ -143,5 +144,14 @@ def _with_straight_ends(
         ]
     )
     splines = BSpline(knots, np.eye(len(places)), 3)
-    values, slopes = (coefficients @ splines(grid, nu).T for nu in (0, 1))
+    at_knots = (np.asarray(splines(grid, nu), dtype=np.float64) for nu in (0, 1))
+    values, slopes = (_combine(coefficients, shares) for shares in at_knots)
     return Curves(grid, values, slopes)
+
+
+def _combine(rows: Float64Array, shares: Float64Array) -> Float64Array:
+    """Return sums of what rows (n, k) hold with the shares (m, k), shape (n, m).
+
+    Not a product of matrices, whose rounding depends on how many rows there are.
+    """
+    return np.asarray(np.einsum("ik,jk->ij", rows, shares))

@@ -352,8 +352,10 @@ def _newton_steps(
     """Return miss / Z' with Z' = f / phi(Z), infinite where the slope is 0."""
     with np.errstate(over="ignore"):
         slope = np.exp(log_density + 0.5 * own**2 + _LOG_SQRT_TWO_PI)
-    flat = np.full(miss.shape, np.inf)
-    return np.asarray(np.divide(miss, slope, out=flat, where=slope > 0.0))
+        # A step that is too long for a float leads out of the bracket like any other.
+        flat = np.full(miss.shape, np.inf)
+        np.divide(miss, slope, out=flat, where=slope > 0.0)
+    return flat
 
 
 def _log_sum(logs: Float64Array, weights: Float64Array) -> Float64Array:
