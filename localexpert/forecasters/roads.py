@@ -47,15 +47,38 @@ class Road(BaseEstimator, ABC):
 
     @abstractmethod
     def check(self, settings: Settings) -> None:
-        """Refuse parameters that are not valid."""
+        """Refuse parameters that are not valid.
+
+        Parameters
+        ----------
+        settings : Settings
+            What the regressor was given.
+        """
 
     def check_target(self, y: Float64Array) -> None:
-        """Refuse targets (n,) that the road cannot take."""
+        """Refuse targets that the road cannot take.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+        """
         del y
 
     @abstractmethod
     def forecaster(self, settings: Settings, n: int) -> RoadForecaster:
-        """Return the unfitted stages for `n` rows."""
+        """Return the unfitted stages.
+
+        Parameters
+        ----------
+        settings : Settings
+            What the regressor was given.
+        n : int
+            Number of rows.
+
+        Returns
+        -------
+        RoadForecaster
+        """
 
 
 class FrameRoad(Road):
