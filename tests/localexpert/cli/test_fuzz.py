@@ -34,6 +34,7 @@ class QuickRegressor:
                 assert not np.isinf(column.to_numpy(dtype=float)).any()
         assert sample_weight is None or (sample_weight >= 0).all()
         assert groups is None or len(groups) == len(y)
+        self.bounds_ = (0.0 if y.min() >= 0.0 else -np.inf), np.inf
 
 
 class QuickOrigin:
