@@ -104,5 +104,6 @@ class PooledExperts:
 
     def _join(self, answers: Mapping[str, Float64Array]) -> Float64Array:
         parts = [w * answers[name] for name, w in self.weights_.items()]
-        joined: Float64Array = np.sum(parts, axis=0)
+        # Weights may sum to a little more than 1, and all members be sure.
+        joined: Float64Array = np.minimum(np.sum(parts, axis=0), 1.0)
         return joined
