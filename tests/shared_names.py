@@ -369,6 +369,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.explain.players": {"Players"},
     "localexpert.explain.shapley": {"draw_background"},
+    "localexpert.forecasters.around": {"ForecasterAround"},
     "localexpert.forecasters.cells": {"CellForecaster"},
     "localexpert.forecasters.competitors": {
         "check_roads",
@@ -377,7 +378,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.forecasters.constant": {"ConstantForecaster"},
     "localexpert.forecasters.continuous": {"ContinuousForecaster"},
-    "localexpert.forecasters.discrete": {"DiscreteForecaster"},
+    "localexpert.forecasters.discrete": {"DiscreteForecaster", "masses_between"},
     "localexpert.forecasters.fit_report": {"FitReport"},
     "localexpert.forecasters.forecaster": {"Forecaster", "RoadForecaster"},
     "localexpert.forecasters.learned_pool": {"LearnedPool"},
@@ -386,6 +387,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.pool_weights": {
         "PoolScores",
         "crps_matrices",
+        "draw_rows",
         "linear_weights",
     },
     "localexpert.forecasters.pooled": {"PooledForecaster"},

@@ -86,8 +86,29 @@ class DiscreteForecaster(RoadForecaster):
         all gets its part from its rare neighbours (`Support`).
         """
         cdf = increase_probabilities(placed, self.n_)
-        ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
-        masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
-        share = len(self.values_) / (self.n_ + len(self.values_))
-        masses = (1.0 - share) * masses + share / len(self.values_)
+        masses = masses_between(cdf, self.n_)
         return DiscreteLaw(self.support_.values, masses @ self.support_.shares)
+
+
+def masses_between(cdf: Float64Array, n: float) -> Float64Array:
+    """Return the probabilities of values that cuts part, all of them positive.
+
+    Each value keeps as much as a row in (n + number of values) has, so that no log
+    score is infinite: what was not seen near x may still come.
+
+    Parameters
+    ----------
+    cdf : ndarray of shape (m, V - 1)
+        At the cuts, increasing along a row.
+    n : float
+        Number of training rows.
+
+    Returns
+    -------
+    ndarray of shape (m, V)
+    """
+    ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
+    masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
+    n_values = masses.shape[1]
+    share = n_values / (n + n_values)
+    return np.asarray((1.0 - share) * masses + share / n_values)

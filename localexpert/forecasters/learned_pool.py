@@ -12,6 +12,7 @@ from localexpert.data.folds import Fold, Rows
 from localexpert.forecasters.pool_weights import (
     PoolScores,
     crps_matrices,
+    draw_rows,
     linear_weights,
 )
 from localexpert.laws import Law
@@ -85,7 +86,7 @@ class LearnedPool:
         """
         if matrices is None:
             matrices = crps_matrices(laws, y)
-        rows = self._rows_to_fit(weight)
+        rows = draw_rows(weight, _ROWS_TO_FIT, self.random_state)
         scores = None
         if self.kind == "probit":
             scores = PoolScores.fine([law.take(rows) for law in laws], y[rows])
@@ -113,7 +114,7 @@ class LearnedPool:
         -------
         self
         """
-        rows = self._rows_to_fit(weight)
+        rows = draw_rows(weight, _ROWS_TO_FIT, self.random_state)
         return self._learn(scores.matrices(), weight, folds, scores.take(rows), rows)
 
     def _learn(
@@ -135,10 +136,6 @@ class LearnedPool:
             w = self._refine(w, scores, rows, weight, folds)
         self.weights_, self.fold_weights_ = w[0], np.stack(w[1:])
         return self
-
-    def _rows_to_fit(self, weight: Float64Array) -> Rows:
-        rng = np.random.default_rng(self.random_state)
-        return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_FIT])
 
     def oof_weights(self, folds: list[Fold], n: int) -> Float64Array:
         """Return the weights of each row that the other folds ask for, (n, M)."""

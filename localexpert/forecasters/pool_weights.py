@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
+from localexpert.data.folds import Rows
 from localexpert.laws.join_laws import PoolKind, jump_values, smooth_parts
 from localexpert.laws.law import Law
 from localexpert.laws.quantile_mesh import Mesh, levels_of
@@ -55,6 +56,23 @@ def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
                 out[rows, k, j] -= apart
                 out[rows, j, k] -= apart
     return out
+
+
+def draw_rows(weight: Float64Array, most: int, seed: int) -> Rows:
+    """Return some of the rows that have weight, in order.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n,)
+    most : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of int
+    """
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.permutation(np.flatnonzero(weight))[:most])
 
 
 def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:

@@ -16,7 +16,7 @@ from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.forecasters.pool_weights import PoolScores
+from localexpert.forecasters.pool_weights import PoolScores, draw_rows
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
@@ -79,7 +79,9 @@ class PooledForecaster(RoadForecaster):
                 if finished and not self._has_prospect(name, road, sample):
                     continue
                 finished[name] = road.finish(sample)
-            places = self._places_to_weigh(sample.weight[road.judged_])
+            places = draw_rows(
+                sample.weight[road.judged_], _ROWS_TO_WEIGH, self.random_state
+            )
             rows = road.judged_[places]
             law = road.law_ahead(places, y[rows])
             self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
@@ -96,7 +98,7 @@ class PooledForecaster(RoadForecaster):
             road.keep(np.flatnonzero(np.isin(road.judged_, self.judged_)))
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
-        places = self._places_to_weigh(judged.weight)
+        places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
         laws = [road.law_ahead(places, y) for road in finished.values()]
         folds = _folds_of(number[places], len(judged.folds))
@@ -113,11 +115,6 @@ class PooledForecaster(RoadForecaster):
         self.oof_weights_ = np.where(
             total > 0.0, self.oof_weights_ / np.maximum(total, 1e-300), every
         )
-
-    def _places_to_weigh(self, weight: Float64Array) -> Rows:
-        """Return places of some of the rows that have weight, in order."""
-        rng = np.random.default_rng(self.random_state)
-        return np.sort(rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_WEIGH])
 
     def _has_prospect(self, name: str, road: RoadForecaster, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,11 +13,9 @@ from sklearn.base import BaseEstimator
 from calibration import QuadraticCalibrator
 from calibration.typing import Float64Array
 from localexpert._validation import show
-from localexpert.coordinate import Frame
-from localexpert.curves.spline import ProbitSpline
+from localexpert.curves.spline import CurveBuilder, ProbitSpline
 from localexpert.experts import JointForest
 from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.experts.calibration import ExpertCalibration
 from localexpert.forecasters.cells import CellForecaster
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
@@ -118,16 +116,7 @@ class FrameRoad(Road):
     def forecaster(self, settings: Settings, n: int) -> ContinuousForecaster:
         """Return the unfitted stages for `n` rows."""
         own = self._own(settings)
-        return ContinuousForecaster(
-            frame=own.make_frame(),
-            thresholds=own.thresholds,
-            n_thresholds=own.n_thresholds,
-            experts=CalibratedExperts(own.members(n), own.make_calibration()),
-            builders=own.make_builders(),
-            bounds=own.bounds,
-            max_shape=own.max_shape,
-            random_state=own.seed,
-        )
+        return _make_smooth(own, own.make_builders(), n)
 
     def _own(self, settings: Settings) -> Settings:
         return settings.with_road(
@@ -172,21 +161,9 @@ class GridRoad(Road):
         # The mean of many trees is never sure of anything; the quadratic says by how
         # much, for as little as a tenth of the forest's own time.
         kind = own.calibrator if own.calibrator != "auto" else QuadraticCalibrator(10.0)
-        auto = own.smoothing == "auto"
-        return ContinuousForecaster(
-            frame=Frame(None, n_jobs=own.n_jobs, random_state=own.seed),
-            thresholds="quantile",
-            n_thresholds=own.n_thresholds,
-            experts=CalibratedExperts(
-                own.members(n), ExpertCalibration(kind, random_state=own.seed)
-            ),
-            builders=[ProbitSpline(x) for x in _GRID_SMOOTHINGS]
-            if auto
-            else own.make_builders(),
-            bounds=own.bounds,
-            max_shape=own.max_shape,
-            random_state=own.seed,
-        )
+        fine = [ProbitSpline(step) for step in _GRID_SMOOTHINGS]
+        builders = fine if own.smoothing == "auto" else own.make_builders()
+        return _make_smooth(replace(own, calibrator=kind), builders, n)
 
     def _own(self, settings: Settings) -> Settings:
         strategy = self.strategy
@@ -355,6 +332,22 @@ class Transformed(Road):
 
     def _road(self) -> Road:
         return FrameRoad() if self.road is None else self.road
+
+
+def _make_smooth(
+    own: Settings, builders: Sequence[CurveBuilder], n: int
+) -> ContinuousForecaster:
+    """Return the unfitted stages of a road to smooth laws."""
+    return ContinuousForecaster(
+        frame=own.make_frame(),
+        thresholds=own.thresholds,
+        n_thresholds=own.n_thresholds,
+        experts=CalibratedExperts(own.members(n), own.make_calibration()),
+        builders=builders,
+        bounds=own.bounds,
+        max_shape=own.max_shape,
+        random_state=own.seed,
+    )
 
 
 def _check_smooth(road: Any, name: str) -> Road:

@@ -11,15 +11,15 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
-from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
+from localexpert.forecasters.around import ForecasterAround
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.laws.law import Law
 from localexpert.laws.transformed import TransformedLaw
 from localexpert.laws.value_map import ValueMap
 
 
 @dataclass
-class TransformedForecaster(RoadForecaster):
+class TransformedForecaster(ForecasterAround):
     """Fit laws of z = func(y), and answer with those of y.
 
     Parameters
@@ -44,19 +44,6 @@ class TransformedForecaster(RoadForecaster):
         self.judged_ = self.forecaster.judged_
         return self
 
-    @property
-    def tasks_(self) -> TaskRecord:
-        """What the experts said out of fold, of z."""
-        return self.forecaster.tasks_
-
-    def place(self, table: Table) -> Any:
-        """Return what the road to z says of new rows."""
-        return self.forecaster.place(table)
-
-    def oof_placed(self, places: Rows | slice) -> Any:
-        """Return what it says of some of the judged rows."""
-        return self.forecaster.oof_placed(places)
-
     def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return the laws of the road to z, carried back."""
         ahead = self.forecaster.law_ahead(places, self.values.inverse(y))
@@ -66,19 +53,10 @@ class TransformedForecaster(RoadForecaster):
         """Return the laws that follow, carried back."""
         return TransformedLaw(self.forecaster.law_of(placed), self.values)
 
-    def _keep(self, places: Rows) -> None:
-        """Let the road to z keep it."""
-        self.forecaster.keep(places)
-
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         thresholds, p = self.forecaster.points(table)
         return self.values.forward(thresholds), p
-
-    @property
-    def heaviest(self) -> Forecaster:
-        """The road to z."""
-        return self.forecaster.heaviest
 
     def recall_targets(self) -> Float64Array:
         """Return the targets of the judged rows."""

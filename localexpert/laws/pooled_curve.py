@@ -14,7 +14,7 @@ from localexpert.curves.chords import chords_beside
 from localexpert.laws.from_quantiles import increase_rows
 from localexpert.laws.join_laws import PoolKind
 from localexpert.laws.law import Law
-from localexpert.laws.quantile_law import QuantileLaw
+from localexpert.laws.quantile_law import LEAST_SLOPE, MOST_SLOPE, QuantileLaw
 from localexpert.laws.score_map import clip_scores, scores_of
 
 # Normal scores of the quantiles that a curve goes through: dense where the mass is, and
@@ -22,8 +22,6 @@ from localexpert.laws.score_map import clip_scores, scores_of
 _MIDDLE = np.linspace(-3.6, 3.6, 37)
 _FAR = np.array([4.3, 5.2, 6.5, 8.0])
 SCORES = np.concatenate([-_FAR[::-1], _MIDDLE, _FAR])
-# Slopes as multiples of the lesser chord beside, see `QuantileLaw.through`.
-_LEAST_SLOPE, _MOST_SLOPE = 0.3, 2.1
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Rows that are pooled at a time.
 _ROWS = 1024
@@ -73,7 +71,7 @@ def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Quan
     --------
     >>> import numpy as np
     >>> from localexpert.laws.pooled_curve import pool_curves
-    >>> from localexpert.laws.quantile_law import QuantileLaw
+    >>> from localexpert.laws.quantile_law import LEAST_SLOPE, MOST_SLOPE, QuantileLaw
     >>> low = QuantileLaw.through([-1.0, 1.0], [[-1.0, 1.0]])
     >>> high = QuantileLaw.through([-1.0, 1.0], [[1.0, 3.0]])
     >>> pool_curves([low, high], [0.5, 0.5], "probit").moments()[0, :2].round(3)
@@ -102,7 +100,7 @@ def _through(
 ) -> QuantileLaw:
     """Return the law through quantiles with given slopes, as far as it increases."""
     beside = chords_beside(SCORES, quantiles)
-    slopes = np.clip(slopes, _LEAST_SLOPE * beside, _MOST_SLOPE * beside)
+    slopes = np.clip(slopes, LEAST_SLOPE * beside, MOST_SLOPE * beside)
     return QuantileLaw(SCORES, quantiles, slopes, slopes[:, [0, -1]], bounds)
 
 

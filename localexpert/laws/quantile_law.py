@@ -29,7 +29,7 @@ _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Slopes of a curve through points, as multiples of the lesser chord beside: between
 # such the cubic rises by more than a third of its chord everywhere.
-_LEAST_SLOPE, _MOST_SLOPE = 0.3, 2.1
+LEAST_SLOPE, MOST_SLOPE = 0.3, 2.1
 # At the ends, where tails go on from.
 _LEAST_END = 0.5
 # As shares of the mean slope: below which a chord at an end is nearly flat, and the
@@ -139,9 +139,9 @@ class QuantileLaw(ScannedLaw):
         spline = CubicSpline(x, np.eye(len(x)), bc_type="natural")
         # Not a product of matrices, whose rounding depends on the other rows.
         slopes = np.einsum("ik,jk->ij", y - y[:, :1], spline(x, 1))
-        least = np.full(len(x), _LEAST_SLOPE)
+        least = np.full(len(x), LEAST_SLOPE)
         least[[0, -1]] = _LEAST_END
-        slopes = np.clip(slopes, least * beside, _MOST_SLOPE * beside)
+        slopes = np.clip(slopes, least * beside, MOST_SLOPE * beside)
         # Two quantiles at an end that are all but equal say nothing of what is beyond.
         mean = (y[:, -1:] - y[:, :1]) / (x[-1] - x[0])
         flat = np.maximum(1.0 - beside[:, [0, -1]] / (_FLAT * mean), 0.0)
