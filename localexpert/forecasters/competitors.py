@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.ordinary import ordinary_range
 from localexpert.forecasters.roads import (
     CellRoad,
     DiscreteRoad,
@@ -85,7 +86,9 @@ def smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         found["grid"] = GridRoad()
     shift = _log_shift(y)
     if shift is not None:
-        found["log"] = Transformed(FrameRoad(), LogOf(shift), ExpLess(shift))
+        most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
+        log, exp = LogOf(shift, most), ExpLess(shift, most)
+        found["log"] = Transformed(FrameRoad(), log, exp)
     return found
 
 

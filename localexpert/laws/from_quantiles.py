@@ -22,9 +22,12 @@ from localexpert._validation import (
 from localexpert.laws.law import pick_counts
 from localexpert.laws.quantile_law import QuantileLaw
 
-# Equal quantiles are drawn apart by this share of the row's range, a row without range
-# by its square. What is out of order by less than the latter is so by rounding.
+# Equal quantiles are drawn apart by this share of the range around them (of the row's
+# where there is none), a row without range by its square. What is out of order by less
+# than the latter is so by rounding.
 _APART = 1e-6
+# How far "around" reaches in normal scores: heavy tails are no measure of the middle.
+_AROUND = 0.5
 _FEW_ULPS = 8.0
 # Scores of the quantiles that stand for a histogram.
 _BIN_SCORES = np.linspace(-3.0, 3.0, 161)
@@ -106,19 +109,37 @@ def increase_rows(
     _warn(fell, "fall along a row", "they are put in order")
     _warn(outside, "lie beyond `bounds`", "they are put on the bound")
     out = np.clip(np.sort(rows, axis=1), *bounds)
-    spread = np.ptp(out, axis=1, keepdims=True)
+    around = _range_around(out, knots)
+    spread = np.where(around > 0.0, around, np.ptp(out, axis=1, keepdims=True))
     spread = np.where(spread > 0.0, spread, _APART * np.where(size > 0.0, size, 1.0))
     gaps = np.diff(knots, prepend=knots[0] - 1.0, append=knots[-1] + 1.0)
-    steps = _APART * spread * gaps / (knots[-1] - knots[0])
-    steps = np.maximum(steps, _FEW_ULPS * np.spacing(size))
+    share = _APART * gaps / (knots[-1] - knots[0])
+    below, above = share[:-1] * spread, share[1:] * spread
     # Upwards from the lower bound, and then down from the upper one.
     last = np.full(len(out), bounds[0])
     for k in range(out.shape[1]):
-        last = out[:, k] = np.maximum(out[:, k], last + steps[:, k])
+        last = out[:, k] = np.maximum(out[:, k], last + _as_floats(below[:, k], last))
     last = np.full(len(out), bounds[1])
     for k in range(out.shape[1] - 1, -1, -1):
-        last = out[:, k] = np.minimum(out[:, k], last - steps[:, k + 1])
+        step = _as_floats(above[:, k], out[:, k])
+        last = out[:, k] = np.minimum(out[:, k], last - step)
     return out
+
+
+def _range_around(rows: Float64Array, knots: Float64Array) -> Float64Array:
+    """Return the range between the knots around each, its neighbours at least."""
+    places = np.arange(len(knots))
+    first = np.searchsorted(knots, knots - _AROUND)
+    last = np.searchsorted(knots, knots + _AROUND, side="right") - 1
+    first = np.minimum(first, np.maximum(places - 1, 0))
+    last = np.maximum(last, np.minimum(places + 1, len(knots) - 1))
+    return rows[:, last] - rows[:, first]
+
+
+def _as_floats(step: Float64Array, value: Float64Array) -> Float64Array:
+    """Return steps that floats of the size of a value can tell."""
+    finite = np.where(np.isfinite(value), value, 0.0)
+    return np.maximum(step, _FEW_ULPS * np.spacing(np.abs(finite)))
 
 
 def law_of_bins(edges: ArrayLike, probabilities: ArrayLike) -> QuantileLaw:

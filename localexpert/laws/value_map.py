@@ -135,30 +135,43 @@ class ValueMap:
 
 @dataclass(frozen=True)
 class LogOf:
-    """The function log(y + shift)."""
+    """The function log(y + shift) up to the value `most`, and straight beyond.
+
+    Its slope is continuous. Beyond all that was seen the logarithm would say that a
+    value of ten times the size is as near as the tenth of it: there a normal tail in
+    the logarithm may hold the mean of y all alone.
+    """
 
     shift: float = 0.0
+    most: float = np.inf
 
     def __call__(self, y: Float64Array) -> Float64Array:
-        """Return log(y + shift)."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(y + self.shift))
+        """Return log(y + shift), or what it is followed by."""
+        top = self.most + self.shift
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.minimum(y, self.most) + self.shift)
+        beyond = np.maximum(y - self.most, 0.0) / top if np.isfinite(top) else 0.0
+        return np.asarray(logs + beyond)
 
 
 @dataclass(frozen=True)
 class ExpLess:
-    """The inverse of `LogOf`, exp(z) - shift."""
+    """The inverse of `LogOf`: exp(z) - shift up to `most`, and straight beyond."""
 
     shift: float = 0.0
+    most: float = np.inf
 
     def __call__(self, z: Float64Array) -> Float64Array:
-        """Return exp(z) - shift."""
-        return np.asarray(np.exp(z) - self.shift)
+        """Return the y of which z is the logarithm."""
+        slope = self.derivative(z)
+        if not np.isfinite(self.most):
+            return slope - self.shift
+        end = np.log(self.most + self.shift)
+        return np.asarray(slope * (1.0 + np.maximum(z - end, 0.0)) - self.shift)
 
-    @property
-    def derivative(self) -> ExpLess:
-        """The function exp(z)."""
-        return ExpLess()
+    def derivative(self, z: Float64Array) -> Float64Array:
+        """Return the slope of that: exp(z), constant from `most` on."""
+        return np.asarray(np.exp(np.minimum(z, np.log(self.most + self.shift))))
 
 
 def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Array:

@@ -19,6 +19,7 @@ from localexpert import (
     explain_boosting,
     load,
 )
+from localexpert.laws.value_map import ExpLess, LogOf
 
 FOREST = JointForest(30, random_state=0)
 QUICK = FrameRoad(strategy=FOREST, n_thresholds=9)
@@ -148,6 +149,16 @@ class TestForecasts:
         y = np.exp(mean + rng.standard_t(2.0, size=150))
         dist = make(Transformed(QUICK)).fit(X, y).predict_dist(X)
         assert np.isfinite(dist.kurtosis()).all()
+
+    def test_the_logarithm_makes_nothing_of_what_was_never_seen(self, rng):
+        """Its normal tails may be as wide as they are: the mean must not be theirs."""
+        X, _ = draw(rng)
+        y = np.exp(7.0 + 2.0 * X[:, 0] + (0.05 + 2.0 * X[:, 1]) * rng.normal(size=150))
+        log, exp = LogOf(0.0, y.max()), ExpLess(0.0, y.max())
+        model = make(Transformed(QUICK, log, exp)).fit(X, y)
+        dist = model.predict_dist(rng.uniform(size=(300, 3)))
+        assert dist.mean().max() < y.max()
+        assert dist.quantiles(1.0 - 1e-6).max() < 20.0 * y.max()
 
     def test_a_function_of_the_users(self, rng):
         X, mean = draw(rng)

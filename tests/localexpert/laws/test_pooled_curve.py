@@ -6,6 +6,8 @@ import pytest
 from localexpert.laws.pooled_curve import SCORES, curve_of, pool_curves
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.quantile_law import QuantileLaw
+from localexpert.laws.transformed import TransformedLaw
+from localexpert.laws.value_map import ValueMap
 
 
 def normal(mean, sd):
@@ -69,3 +71,17 @@ def test_bounds_are_those_of_all():
         pooled = pool_curves([low, high], [0.5, 0.5], kind)
         assert pooled.support == (0.0, np.inf)
         assert pooled.cdf(np.zeros((1, 1)))[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["linear", "probit"])
+def test_a_member_with_a_wild_tail_leaves_the_middle_alone(kind):
+    """Of steps that tell quantiles apart none is as wide as the tail asks for."""
+    log = normal(np.array([8.0]), np.array([5.0]))
+    wild = TransformedLaw(log, ValueMap(np.exp, np.log, np.exp))
+    laws = [wild, normal(np.array([3000.0]), np.array([500.0]))]
+    curve, exact = (
+        pool_curves(laws, [0.3, 0.7], kind),
+        PooledLaw(laws, [0.3, 0.7], kind),
+    )
+    y = np.array([[10.0, 1000.0, 3000.0, 4000.0, 1e5]])
+    np.testing.assert_allclose(curve.cdf(y), exact.cdf(y), atol=3e-3)

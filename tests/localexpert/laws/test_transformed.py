@@ -14,7 +14,7 @@ from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
 from localexpert.laws.recentred import recentre
 from localexpert.laws.transform_law import transform_law
 from localexpert.laws.transformed import TransformedLaw
-from localexpert.laws.value_map import ValueMap
+from localexpert.laws.value_map import ExpLess, LogOf, ValueMap
 from tests.localexpert.distribution.test_predictive import make_normal
 from tests.localexpert.laws.test_recalibrated import bent_map, spline_law
 
@@ -230,6 +230,20 @@ def test_rows_are_alone(normal):
     assert none.moments().shape == (0, 4)
     assert none.cdf(np.empty((0, 2))).shape == (0, 2)
     assert none.entropy().shape == none.mode().shape == (0,)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_a_logarithm_that_goes_on_straight(shift):
+    y = np.array([0.01, 1.0, 7.9, 8.0, 8.1, 1e3])
+    log, exp = LogOf(shift, 8.0), ExpLess(shift, 8.0)
+    z = log(y)
+    np.testing.assert_allclose(z[:4], np.log(y[:4] + shift))
+    np.testing.assert_allclose(np.diff(z[3:]), np.diff(y[3:]) / (8.0 + shift))
+    np.testing.assert_allclose(exp(z), y, rtol=1e-12)
+    step = 1e-6
+    np.testing.assert_allclose(
+        exp.derivative(z), (exp(z + step) - exp(z - step)) / (2.0 * step), rtol=1e-5
+    )
 
 
 def test_pickled_with_its_functions(normal):
