@@ -261,6 +261,7 @@ SHARED: dict[str, set[str]] = {
         "check_learns",
         "check_tests_every_row",
         "judged_rows",
+        "join_parts",
         "known_folds",
         "number_folds",
         "renumber_folds",

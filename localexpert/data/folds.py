@@ -21,8 +21,9 @@ Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
 # Most rows for which "auto" makes so many folds; beyond the last, two. Every fold
-# costs a fit, and what a fold more gains shrinks with the number of rows.
-_AUTO_FOLDS = ((50_000, 5), (200_000, 3))
+# costs a fit, and what a fold more gains shrinks with the number of rows: of few rows
+# without noise models of nine tenths miss by a quarter less than those of four fifths.
+_AUTO_FOLDS = ((500, 10), (50_000, 5), (200_000, 3))
 
 
 def make_folds(
@@ -40,10 +41,10 @@ def make_folds(
     n : int
         Number of rows, at least 2.
     cv : "auto", int, splitter or iterable of (train, test)
-        "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
-        than there are rows or groups. An integer is obeyed: shuffled folds of equal
-        size, or with `groups` folds that keep each group whole. Test parts of these
-        hold every row; those of a splitter or an iterable may leave rows out, as
+        "auto": 10 folds up to 500 rows, 5 up to 50 000, 3 up to 200 000, else 2, and
+        never more than there are rows or groups. An integer is obeyed: shuffled folds
+        of equal size, or with `groups` folds that keep each group whole. Test parts of
+        these hold every row; those of a splitter or an iterable may leave rows out, as
         scikit-learn's `TimeSeriesSplit` does: such rows only train.
     y : array-like of shape (n,), optional
         Handed to the `split` of a splitter.
@@ -295,3 +296,31 @@ def known_folds(folds: list[Fold], n: int) -> list[list[int]]:
         number[test] = k
     met = [np.unique(number[train]) for train, _ in folds]
     return [[int(j) for j in one if j >= 0] for one in met]
+
+
+def join_parts(
+    number: NDArray[np.int64], known: list[list[int]], most: int
+) -> tuple[NDArray[np.int64], list[list[int]]]:
+    """Return fewer folds for what is fitted fold by fold on out-of-fold forecasts.
+
+    Neighbours are joined where each fold may know all others, as it may then, too.
+
+    Parameters
+    ----------
+    number : ndarray of shape (n,)
+        Of each row's fold.
+    known : list of lists of int
+        As `known_folds` returns it.
+    most : int
+        Folds to be left.
+
+    Returns
+    -------
+    number : ndarray of shape (n,)
+    known : list of lists of int
+    """
+    n = len(known)
+    if n <= most or any(len(others) < n - 1 for others in known):
+        return number, known
+    joined = number * most // n
+    return joined, [[j for j in range(most) if j != k] for k in range(most)]

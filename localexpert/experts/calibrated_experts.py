@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows, known_folds, number_folds, renumber_folds
+from localexpert.data.folds import (
+    Rows,
+    join_parts,
+    known_folds,
+    number_folds,
+    renumber_folds,
+)
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
@@ -14,6 +20,10 @@ from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.pooled_experts import PooledExperts
 from localexpert.experts.task_record import TaskRecord, round_odds
 from localexpert.progress import current_progress
+
+# Calibrators of few parameters lose little by a few rows less, and one is fitted for
+# each threshold and part.
+_MOST_PARTS = 5
 
 
 class CalibratedExperts:
@@ -68,10 +78,9 @@ class CalibratedExperts:
         below = sample.y[judged, None] <= thresholds
         raw = pool.oof_probabilities_
         with progress.stage("calibration"):
-            number, known = (
-                number_folds(folds, len(judged)),
-                known_folds(folds, len(judged)),
-            )
+            number = number_folds(folds, len(judged))
+            known = known_folds(folds, len(judged))
+            number, known = join_parts(number, known, _MOST_PARTS)
             self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
         # Kept once, in the record.

@@ -7,6 +7,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, TimeSeriesSp
 from localexpert.data.folds import (
     check_learns,
     check_tests_every_row,
+    join_parts,
     judged_rows,
     known_folds,
     make_folds,
@@ -33,7 +34,7 @@ def test_an_integer_is_obeyed(n, cv):
 
 @pytest.mark.parametrize(
     ("n", "n_folds"),
-    [(2, 2), (4, 4), (1000, 5), (50_000, 5), (50_001, 3), (200_001, 2)],
+    [(2, 2), (9, 9), (500, 10), (501, 5), (50_000, 5), (50_001, 3), (200_001, 2)],
 )
 def test_auto_makes_fewer_folds_of_more_rows(n, n_folds):
     folds = make_folds(n, "auto", random_state=0)
@@ -102,6 +103,21 @@ def test_weighted_groups_are_dealt_as_their_copies(rng):
     folds = make_folds(30, 4, groups=groups, sample_weight=weight)
     for (_, test), (_, many) in zip(folds, copies, strict=True):
         np.testing.assert_array_equal(test, np.unique(rows[many]))
+
+
+def test_folds_are_joined_where_each_may_know_all_others():
+    number = np.array([0, 1, 2, 3, 4, 5, 5])
+    all_others = [[j for j in range(6) if j != k] for k in range(6)]
+    joined, known = join_parts(number, all_others, 3)
+    assert joined.tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert known == [[1, 2], [0, 2], [0, 1]]
+    same, known = join_parts(number, all_others, 6)
+    assert same is number
+    assert known is all_others
+    in_time = [[], [0], [0, 1]]
+    same, known = join_parts(number, in_time, 2)
+    assert same is number
+    assert known is in_time
 
 
 def test_auto_makes_no_more_folds_than_groups():
