@@ -45,9 +45,12 @@ class Frame:
         That of the kind taken; 0 for y itself, where it would say nothing.
     origin_, unit_ : float
         Experts are told the centre as (m(x) - origin) / unit.
+    nearness_ : float
+        Factor by which new rows, whose centre is the mean of all folds' models, miss
+        it by less than training rows miss the out-of-fold centre of one model.
     shrinkage_ : float
-        Factor of the scale of new rows, whose centre is the mean of all folds' models
-        and so misses by less than the out-of-fold centre of one of them.
+        Factor of the scale of new rows: the same, and less by the noise that the mean
+        of all folds' scales is without.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class Frame:
         known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
         # Each kind is the one before with a stage more, so all of them cost one fit.
         known[None] = centers, scales
-        self.shrinkage_ = 1.0
+        self.nearness_ = 1.0
         progress, kind = current_progress(), self._admit_kind(part)
         if kind is not None:
             self.centre_ = CentreStack(
@@ -93,7 +96,7 @@ class Frame:
             # the ambiguity; the scale was learned from the error of single ones.
             error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
             gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
-            self.shrinkage_ = float(np.sqrt(1.0 - gain))
+            self.nearness_ = float(np.sqrt(1.0 - gain))
         if kind in ("auto", "standardize"):
             self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
             with progress.stage("scale"):
@@ -106,6 +109,11 @@ class Frame:
             }
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
+        self.shrinkage_ = self.nearness_
+        if self.kind_ == "standardize":
+            # exp(-e) r for a normal e of variance v: the mean square is exp(2 v) as
+            # much, and of the mean of the models v is less by the ambiguity.
+            self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
         self.loss_ = 0.0
         if self.kind_ is not None:
             m, s = known[self.kind_]
@@ -180,6 +188,7 @@ class Frame:
             "kind": self.kind_,
             "losses": self.losses_,
             "weights": self.centre_.weights_,
+            "nearness": self.nearness_,
             "shrinkage": self.shrinkage_,
             "families": self.centre_.report_,
         }

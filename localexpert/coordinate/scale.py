@@ -23,6 +23,9 @@ class ScaleModel:
     oof_ : ndarray of shape (n,)
         Positive; normalised so that the median of |r| / oof_ is the median of |r|
         over the spread of r. The same in all rows of folds without a model.
+    ambiguity_ : float
+        Variance of the folds' models of the logarithm around their mean; 0 where folds
+        leave rows untested.
     """
 
     def __init__(self, *, n_jobs: int | None, random_state: int):
@@ -58,6 +61,12 @@ class ScaleModel:
         self.shift_ = float(np.log(np.sqrt(w @ ratio**2 / w.sum()) or 1.0)) - typical
         self.floor_ = _FLOOR * spread
         self.oof_ = self._finish(logs)
+        # As that of the centre, of the logarithm: each fold's noise in it makes some
+        # coordinates too long and others too short, by its variance in their spread.
+        self.ambiguity_ = 0.0
+        if sample.is_whole:
+            each = self.boosters_.predict_each(sample.table.codes)
+            self.ambiguity_ = float(w @ each.var(axis=0) / w.sum())
         return self
 
     def predict(self, table: Table) -> Float64Array:

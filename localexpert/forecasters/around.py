@@ -51,6 +51,10 @@ class ForecasterAround(RoadForecaster):
         """Return the targets of the judged rows."""
         return self.forecaster.recall_targets()
 
+    def recall_weights(self) -> Float64Array:
+        """Return the weights of the judged rows."""
+        return self.forecaster.recall_weights()
+
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return self.forecaster.choices()

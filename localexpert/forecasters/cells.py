@@ -41,7 +41,7 @@ class CellForecaster(ForecasterAround):
     def begin(self, sample: Sample) -> float:
         """Begin the smooth road."""
         values, weight = count_values(sample.y, sample.weight)
-        self.values_ = Support.of(values, weight, self.bounds).values
+        self.support_ = Support.of(values, weight, self.bounds)
         self.n_ = float(sample.weight.sum())
         return self.forecaster.begin(sample)
 
@@ -60,7 +60,12 @@ class CellForecaster(ForecasterAround):
         return self._collect(self.forecaster.law_of(placed))
 
     def _collect(self, law: Law) -> DiscreteLaw:
-        """Return the law of the nearest value."""
-        cuts = np.tile(cuts_between(self.values_), (len(law), 1))
+        """Return the law of the nearest value.
+
+        The row that each value met has besides is shared with those that were not met
+        as a forecast's own mass would be: these are many, and may lie far out.
+        """
+        values, extra = self.support_.values, self.support_.shares.sum(axis=0)
+        cuts = np.tile(cuts_between(values), (len(law), 1))
         cdf = np.maximum.accumulate(law.cdf(cuts), axis=1)
-        return DiscreteLaw(self.values_, masses_between(cdf, self.n_))
+        return DiscreteLaw(values, masses_between(cdf, self.n_, extra))

@@ -108,7 +108,7 @@ class ContinuousForecaster(RoadForecaster):
         """Return laws that miss y of some judged rows as those of new rows will.
 
         Their centres are nearer to y, and their scales less, by the factor that the
-        frame expects of the mean of the folds' models.
+        frame expects of the mean of the folds' centres.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class ContinuousForecaster(RoadForecaster):
         SplineLaw
         """
         center, scale, p = self.oof_placed(places)
-        nearer = self.frame.shrinkage_
+        nearer = self.frame.nearness_
         return self.law_of((y + nearer * (center - y), nearer * scale, p))
 
     def _keep(self, places: Rows) -> None:

@@ -90,11 +90,13 @@ class DiscreteForecaster(RoadForecaster):
         return DiscreteLaw(self.support_.values, masses @ self.support_.shares)
 
 
-def masses_between(cdf: Float64Array, n: float) -> Float64Array:
+def masses_between(
+    cdf: Float64Array, n: float, extra: Float64Array | float = 1.0
+) -> Float64Array:
     """Return the probabilities of values that cuts part, all of them positive.
 
-    Each value keeps as much as a row in (n + number of values) has, so that no log
-    score is infinite: what was not seen near x may still come.
+    Each value keeps as much as some extra rows have, so that no log score is infinite:
+    what was not seen near x may still come.
 
     Parameters
     ----------
@@ -102,6 +104,8 @@ def masses_between(cdf: Float64Array, n: float) -> Float64Array:
         At the cuts, increasing along a row.
     n : float
         Number of training rows.
+    extra : ndarray of shape (V,) or float
+        Weight that is added to each value, to n in all of them together.
 
     Returns
     -------
@@ -109,6 +113,5 @@ def masses_between(cdf: Float64Array, n: float) -> Float64Array:
     """
     ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
     masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
-    n_values = masses.shape[1]
-    share = n_values / (n + n_values)
-    return np.asarray((1.0 - share) * masses + share / n_values)
+    added = np.broadcast_to(extra, masses.shape[1])
+    return np.asarray((n * masses + added) / (n + added.sum()))

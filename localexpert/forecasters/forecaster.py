@@ -92,6 +92,10 @@ class Forecaster(ABC):
     def recall_targets(self) -> Float64Array:
         """Return the targets of the judged rows, up to rounding, shape (m,)."""
 
+    def recall_weights(self) -> Float64Array:
+        """Return the weights of the judged rows, shape (m,)."""
+        return self.tasks_.weight
+
 
 class RoadForecaster(Forecaster):
     """The stages of one road, or of several that are pooled.

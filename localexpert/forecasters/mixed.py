@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.discrete import DiscreteForecaster
-from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
+from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.laws.append_laws import append_laws
 from localexpert.laws.join_laws import parts_of
 from localexpert.laws.law import Law
@@ -25,9 +25,12 @@ from localexpert.progress import current_progress
 # so that a hit is worth what a forecast of that sharpness would earn.
 _CELL_SHARE = 0.01
 
+# What is said of the choice, and the laws of the rest.
+Placed: TypeAlias = tuple[Float64Array, Law]
+
 
 @dataclass
-class MixedForecaster(Forecaster):
+class MixedForecaster(RoadForecaster):
     """Fit laws with mass on some values and a smooth rest.
 
     Which atom a row takes, if any, is a discrete target of its own (0 for none); the
@@ -46,7 +49,7 @@ class MixedForecaster(Forecaster):
     choice: DiscreteForecaster
     continuous: RoadForecaster
 
-    def fit(self, sample: Sample) -> MixedForecaster:
+    def finish(self, sample: Sample) -> MixedForecaster:
         """Fit both parts; out-of-fold laws are honest in both."""
         y = sample.y
         number = (y[:, None] == self.atoms) @ np.arange(1.0, len(self.atoms) + 1.0)
@@ -56,13 +59,8 @@ class MixedForecaster(Forecaster):
         rest = number == 0.0
         with progress.stage("rest"):
             self._fit_rest(sample, rest)
-        # An atom has no density; the log score gives its probability a cell's width.
-        held = np.flatnonzero(rest & (sample.weight > 0.0))
-        low, high = np.quantile(
-            y[held], [0.25, 0.75], weights=sample.weight[held], method="inverted_cdf"
-        )
-        spread = high - low if high > low else float(np.ptp(y[held])) or 1.0
-        self.widths_ = np.full(len(self.atoms), _CELL_SHARE * spread)
+        self.told_ = np.arange(np.sum(~self.rest_))
+        self.widths_ = atom_widths(self.atoms, y[rest], sample.weight[rest])
         return self
 
     def _fit_rest(self, sample: Sample, rest: NDArray[np.bool_]) -> None:
@@ -89,24 +87,55 @@ class MixedForecaster(Forecaster):
         judged = np.isin(self.choice.judged_, self.judged_)
         self.choice.keep(np.flatnonzero(judged))
 
-    @cached_property
-    def oof_law_(self) -> MixedLaw:
-        """Honest laws of the rows that are judged, made when asked for."""
-        laws = self.continuous.law_of(self.placed_)
-        place = np.concatenate(
-            [np.flatnonzero(self.rest_), np.flatnonzero(~self.rest_)]
-        )
-        smooth = append_laws([self.continuous.oof_law_, laws]).take(np.argsort(place))
-        return self._law(self.choice.oof_law_, smooth)
-
     @property
     def tasks_(self) -> TaskRecord:
         """What the experts of the rest said out of fold."""
         return self.continuous.tasks_
 
-    def law(self, table: Table) -> MixedLaw:
-        """Return the laws of new rows."""
-        return self._law(self.choice.law(table), self.continuous.law(table))
+    def place(self, table: Table) -> Placed:
+        """Return what is said of the choice, and the laws of the rest."""
+        return self.choice.place(table), self.continuous.law(table)
+
+    def oof_placed(self, places: Rows | slice) -> Placed:
+        """Return the same of some of the judged rows."""
+        rows = np.arange(len(self.judged_))[places]
+        own = np.flatnonzero(self.rest_[rows])
+        smooth = self.continuous.oof_law_.take(self._places_of_rest(rows[own]))
+        return self.choice.oof_placed(rows), self._with_atoms(rows, own, smooth)
+
+    def law_ahead(self, places: Rows, y: Float64Array) -> MixedLaw:
+        """Return laws whose smooth part misses y as that of new rows will."""
+        own = np.flatnonzero(self.rest_[places])
+        of_rest = self._places_of_rest(places[own])
+        smooth = self.continuous.law_ahead(of_rest, y[own])
+        said = self.choice.oof_placed(places), self._with_atoms(places, own, smooth)
+        return self.law_of(said)
+
+    def law_of(self, placed: Placed) -> MixedLaw:
+        """Return atoms beside the rest."""
+        choice, smooth = placed
+        masses = parts_of(self.choice.law_of(choice)).masses[:, 1:]
+        return MixedLaw(self.atoms, masses, smooth, self.widths_)
+
+    def _places_of_rest(self, rows: Rows) -> Rows:
+        """Return where judged rows without an atom are among all such."""
+        return np.cumsum(self.rest_)[rows] - 1
+
+    def _with_atoms(self, rows: Rows, own: Rows, smooth: Law) -> Law:
+        """Return the laws of judged rows, given those of the ones that take no atom."""
+        others = np.flatnonzero(~self.rest_[rows])
+        at = self.told_[np.cumsum(~self.rest_)[rows[others]] - 1]
+        laws = self.continuous.law_of(self.placed_).take(at)
+        order = np.argsort(np.concatenate([own, others]), kind="stable")
+        return append_laws([smooth, laws]).take(order)
+
+    def _keep(self, places: Rows) -> None:
+        """Let both parts keep it."""
+        held = self.rest_[places]
+        self.continuous.keep(self._places_of_rest(places[held]))
+        self.told_ = self.told_[np.cumsum(~self.rest_)[places[~held]] - 1]
+        self.choice.keep(places)
+        self.rest_ = held
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
@@ -123,6 +152,10 @@ class MixedForecaster(Forecaster):
         whole[number == 0] = self.continuous.recall_targets()
         return np.asarray(whole)
 
+    def recall_weights(self) -> Float64Array:
+        """Return the weights of the judged rows: the choice saw them all."""
+        return self.choice.recall_weights()
+
     def choices(self) -> dict[str, Any]:
         """Return what both parts chose, and what the alternatives scored."""
         return {
@@ -131,6 +164,25 @@ class MixedForecaster(Forecaster):
             **self.continuous.choices(),
         }
 
-    def _law(self, choice: Law, smooth: Law) -> MixedLaw:
-        masses = parts_of(choice).masses[:, 1:]
-        return MixedLaw(self.atoms, masses, smooth, self.widths_)
+
+def atom_widths(
+    atoms: Float64Array, rest: Float64Array, weight: Float64Array
+) -> Float64Array:
+    """Return the widths of atoms' cells, given the other targets and their weights.
+
+    An atom has no density; the log score gives its probability a cell's width.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (A,)
+    rest, weight : ndarrays of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (A,)
+    """
+    held = weight > 0.0
+    rest, weight = rest[held], weight[held]
+    low, high = np.quantile(rest, [0.25, 0.75], weights=weight, method="inverted_cdf")
+    spread = high - low if high > low else float(np.ptp(rest)) or 1.0
+    return np.full(len(atoms), _CELL_SHARE * spread)

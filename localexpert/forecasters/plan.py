@@ -15,6 +15,7 @@ from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.mixed import MixedForecaster
+from localexpert.forecasters.near_atoms import NearAtomsForecaster
 from localexpert.forecasters.pooled import PooledForecaster
 from localexpert.forecasters.roads import DiscreteRoad, Road
 from localexpert.forecasters.settings import Settings
@@ -30,9 +31,10 @@ class Plan:
     """The forecaster for a target.
 
     Few distinct values, most of them repeated (`is_discrete`): probabilities per
-    value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest;
-    or all is discrete, if less than 10 values are left for that. Given `thresholds` or
-    a smooth target: smooth roads alone.
+    value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest,
+    or what a smooth target is rounded to, whichever forecasts better, or their pool; or
+    all is discrete, if less than 10 values are left for the rest. Given `thresholds`
+    or a smooth target: smooth roads alone.
 
     Parameters
     ----------
@@ -71,7 +73,14 @@ class Plan:
         numbered = replace(settings, bounds=(0.0, float(len(atoms))))
         strategy = settings.strategy if settings.single else "auto"
         choice = DiscreteRoad(strategy).forecaster(numbered, n)
-        return cls("mixed", MixedForecaster(atoms, choice, road))
+        mixed = MixedForecaster(atoms, choice, road)
+        if settings.single or settings.roads != "auto":
+            return cls("mixed", mixed)
+        # Or atoms are what a smooth target was rounded to: then all rows tell of it.
+        whole = _compete(smooth_roads(settings, held), settings, n)
+        rounded = NearAtomsForecaster(whole, atoms)
+        pool = PooledForecaster({"mixed": mixed, "smooth": rounded}, settings.seed)
+        return cls("mixed", pool)
 
     def report(self, forecaster: Any) -> FitReport:
         """Return what the fitted forecaster chose."""

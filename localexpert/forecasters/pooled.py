@@ -201,6 +201,10 @@ class PooledForecaster(RoadForecaster):
         """Return the targets of the judged rows."""
         return self.fitted_[self.heaviest_].recall_targets()
 
+    def recall_weights(self) -> Float64Array:
+        """Return the weights of the judged rows."""
+        return self.fitted_[self.heaviest_].recall_weights()
+
     def choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""
         roads = {
@@ -209,7 +213,11 @@ class PooledForecaster(RoadForecaster):
             "losses": self.losses_,
             "unfinished": self.unfinished_,
         }
-        return {"roads": roads, **self.fitted_[self.heaviest_].choices()}
+        within = self.fitted_[self.heaviest_].choices()
+        if "roads" in within:
+            # The heaviest road is a pool itself.
+            roads["within"] = within.pop("roads")
+        return {"roads": roads, **within}
 
 
 def _join(laws: list[Law], weights: Float64Array, kind: PoolKind) -> Law:

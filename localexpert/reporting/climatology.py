@@ -13,6 +13,7 @@ from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.support import Support
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
+from localexpert.laws.join_laws import parts_of
 from localexpert.laws.near_values import merge_near_values
 from localexpert.regressor.regressor import LocalExpertRegressor
 
@@ -53,7 +54,8 @@ class Climatology:
         atoms = widths = np.empty(0)
         forecaster: Any = getattr(model, "forecaster_", None)
         if target == "mixed":
-            atoms, widths = forecaster.atoms, forecaster.widths_
+            parts = parts_of(forecaster.oof_law_.take(slice(0, 1)))
+            atoms, widths = parts.values, parts.widths
         elif report is not None and target == "discrete":
             # Values never met have their part here too, so that log scores compare.
             support = Support.of(values, weights, model.bounds_)

@@ -13,7 +13,6 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same
 from localexpert.forecasters.constant import ConstantForecaster
-from localexpert.forecasters.mixed import MixedForecaster
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 
@@ -55,9 +54,7 @@ def recall_training(model: Any) -> Training | None:
     y = road.recall_targets()
     weight = np.ones(len(y))
     if not isinstance(road, ConstantForecaster):
-        # Of a mixed target, the part that saw all rows.
-        whole = road.choice if isinstance(road, MixedForecaster) else road
-        weight = whole.tasks_.weight
+        weight = road.recall_weights()
     return Training(y, weight, model.oof_distribution_)
 
 

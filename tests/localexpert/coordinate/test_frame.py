@@ -88,8 +88,13 @@ def test_new_rows_are_credited_with_the_mean_of_the_models(data):
     X, y, folds, w = data
     frame = Frame("standardize", KNeighborsRegressor(2)).fit(Sample(X, y, w, folds))
     gain = frame.centre_.ambiguity_ / np.mean((y - frame.oof_center_) ** 2)
-    assert frame.shrinkage_ == pytest.approx(np.sqrt(1 - gain))
-    assert 0.7 < frame.shrinkage_ < 0.99
+    assert frame.nearness_ == pytest.approx(np.sqrt(1 - gain))
+    assert 0.7 < frame.nearness_ < 0.99
+    noise = frame.scale_.boosters_.predict_each(X.codes).var(axis=0)
+    assert frame.shrinkage_ == pytest.approx(
+        frame.nearness_ * np.exp(-np.average(noise, weights=w))
+    )
+    assert frame.shrinkage_ < frame.nearness_
 
 
 @pytest.mark.parametrize("kind", [None, "center", "standardize"])
