@@ -27,7 +27,7 @@ from localexpert.progress import current_progress
 # noise of this many.
 _ROWS_TO_COMPARE = 5000
 # A nat of the log score is worth so much of the logarithm of CRPS.
-_WEIGHT_OF_CRPS = 10.0
+WEIGHT_OF_CRPS = 10.0
 # Least gain in the log score of all rows together by one more knot, in nats.
 _PRICE_OF_KNOTS = 2.0
 # Thresholds that are nearer in probits of the marginal are one.
@@ -70,34 +70,49 @@ class ContinuousForecaster(RoadForecaster):
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
     def begin(self, sample: Sample) -> float:
-        """Fit the frame, and return the loss of the marginal carried to its rows."""
+        """Fit the frame, or without one the experts, and return their loss.
+
+        That of a frame is the CRPS of the marginal carried to its rows.
+        """
         with current_progress().stage("frame"):
             self.frame.fit(sample)
+        if self.frame.kind_ is None:
+            return self._ask_experts(sample)
         return self.frame.loss_
 
     def finish(self, sample: Sample) -> ContinuousForecaster:
         """Fit the other stages, on the rows of `begin`."""
-        progress = current_progress()
-        rows = self.frame.located(sample)
-        # Folds without a training row that has a coordinate are dropped.
-        part = sample if len(rows) == len(sample) else sample.take(rows)
-        check_learns(part.folds, part.weight)
-        r, scale = self.frame.oof_coordinate_, self.frame.oof_scale_
-        self.thresholds_ = place_thresholds(
-            r, self.n_thresholds, self.thresholds, part.weight
-        )
-        located = replace(part, table=self.frame.add_oof_features(part.table), y=r)
-        self.experts.fit(located, self.thresholds_, scale)
+        if self.frame.kind_ is not None:
+            self._ask_experts(sample)
+        rows, part = self._locate(sample)
+        self.experts.calibrate(part)
         # The marginal of r is the axis on which forecasts are drawn: where experts have
         # nothing to say a forecast is the marginal itself, a straight line there.
-        self.base_ = BaseCDF.fit(r, part.weight, max_shape=self.max_shape)
+        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.max_shape)
         self.n_ = float(part.weight.sum())
         self.judged_ = rows[part.judged]
         self.frame.keep(part.judged)
-        with progress.stage("spline"):
+        with current_progress().stage("spline"):
             tame = sample.tame().y[self.judged_]
             self._choose_builder(tame, sample.weight[self.judged_])
         return self
+
+    def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
+        """Return the rows that have a coordinate, and them with it as their target."""
+        rows = self.frame.located(sample)
+        # Folds without a training row that has a coordinate are dropped.
+        part = sample if len(rows) == len(sample) else sample.take(rows)
+        return rows, replace(part, y=self.frame.oof_coordinate_)
+
+    def _ask_experts(self, sample: Sample) -> float:
+        """Place thresholds, fit who answers at them, and return their loss."""
+        _, part = self._locate(sample)
+        check_learns(part.folds, part.weight)
+        self.thresholds_ = place_thresholds(
+            part.y, self.n_thresholds, self.thresholds, part.weight
+        )
+        located = replace(part, table=self.frame.add_oof_features(part.table))
+        return self.experts.ask(located, self.thresholds_, self.frame.oof_scale_)
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -210,7 +225,7 @@ class ContinuousForecaster(RoadForecaster):
             n_knots = np.sum((first < law.knots) & (law.knots < last))
             loss = (
                 missed
-                + _WEIGHT_OF_CRPS * np.log(crps)
+                + WEIGHT_OF_CRPS * np.log(crps)
                 + _PRICE_OF_KNOTS * n_knots / self.n_
             )
             self.builder_losses_[repr(builder)] = float(loss)

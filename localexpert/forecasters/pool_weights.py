@@ -163,13 +163,17 @@ class PoolScores:
         """Return those of some rows."""
         return type(self)(self.scores[:, rows], self.dy[rows], self.above[rows])
 
-    def crps(self, weights: Float64Array, kind: PoolKind) -> Float64Array:
+    def crps(
+        self, weights: Float64Array, kind: PoolKind, sharpness: float = 1.0
+    ) -> Float64Array:
         """Return the CRPS of the pool, (n,), with each row's weights (n, M)."""
         shares = weights.T[:, :, None]
         if kind == "linear":
             p = (shares * ndtr(self.scores)).sum(axis=0)
+            if sharpness != 1.0:
+                p = ndtr(sharpness * clip_scores(scores_of(p, 1.0 - p)))
         else:
-            p = ndtr((shares * self.scores).sum(axis=0))
+            p = ndtr(sharpness * (shares * self.scores).sum(axis=0))
         return np.asarray((self.dy * (p - self.above) ** 2).sum(axis=1))
 
     def loss(

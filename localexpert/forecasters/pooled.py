@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -16,7 +16,9 @@ from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
+from localexpert.forecasters.pool_sharpness import learn_sharpness, sharpen_discrete
 from localexpert.forecasters.pool_weights import PoolScores, draw_rows
+from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
@@ -31,6 +33,7 @@ _HOPELESS = 1.3
 _LEAST_GAIN = 0.003
 # A road of less weight is left out of a pool.
 _LEAST_WEIGHT = 0.05
+_KINDS: tuple[PoolKind, ...] = ("linear", "probit")
 
 
 @dataclass
@@ -52,6 +55,8 @@ class PooledForecaster(RoadForecaster):
         Theirs; they sum to 1.
     kind_ : {"linear", "probit"}
         How their laws are pooled.
+    sharpness_ : float
+        Factor of the pool's normal scores, see `learn_sharpness`.
     losses_ : dict of str to float
         CRPS of every road, and of every pool that was compared, as it is expected of
         new rows; of a road in `unfinished_`, what its first stage reached.
@@ -102,7 +107,11 @@ class PooledForecaster(RoadForecaster):
         y, weight = judged.y[places], judged.weight[places]
         laws = [road.law_ahead(places, y) for road in finished.values()]
         folds = _folds_of(number[places], len(judged.folds))
-        own, of_folds = self._choose_weights(list(finished), laws, y, weight, folds)
+        scores = PoolScores.coarse(laws, y)
+        kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
+        own, of_folds = self._choose_weights(
+            list(finished), scores, kinds, weight, folds
+        )
         self.weights_ = {
             name: float(w) for name, w in zip(finished, own, strict=True) if w > 0.0
         }
@@ -110,11 +119,17 @@ class PooledForecaster(RoadForecaster):
         self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
         # Of a row that a pool was not learned from, by the weights of its fold.
         self.oof_weights_ = of_folds[number][:, own > 0.0]
-        total = self.oof_weights_.sum(axis=1, keepdims=True)
-        every = np.array(list(self.weights_.values()))
-        self.oof_weights_ = np.where(
-            total > 0.0, self.oof_weights_ / np.maximum(total, 1e-300), every
-        )
+        self.sharpness_ = 1.0
+        if len(self.weights_) == 1:
+            return
+        rows = of_folds[number[places]]
+
+        def crps(sharpness: float) -> float:
+            each = scores.crps(rows, self.kind_, sharpness)
+            return float(np.average(each, weights=weight))
+
+        pool = self._join([laws[k] for k in np.flatnonzero(own)], rows[:, own > 0.0])
+        self.sharpness_ = learn_sharpness(pool, y, weight, crps)
 
     def _has_prospect(self, name: str, road: RoadForecaster, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
@@ -128,8 +143,8 @@ class PooledForecaster(RoadForecaster):
     def _choose_weights(
         self,
         names: list[str],
-        laws: list[Law],
-        y: Float64Array,
+        scores: PoolScores,
+        kinds: Sequence[PoolKind],
         weight: Float64Array,
         folds: list[Fold],
     ) -> tuple[Float64Array, Float64Array]:
@@ -137,13 +152,11 @@ class PooledForecaster(RoadForecaster):
         best = int(np.argmin([self.losses_[name] for name in names]))
         self.kind_: PoolKind = "linear"
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
-        kinds: list[PoolKind] = ["linear", "probit"]
         if len(names) > 1:
-            scores = PoolScores.coarse(laws, y)
-            for kind in kinds if can_pool_scores(laws) else kinds[:1]:
+            for kind in kinds:
                 pool = LearnedPool(kind, random_state=self.random_state)
                 pool.learn(scores, weight, folds)
-                each = scores.crps(pool.oof_weights(folds, len(y)), kind)
+                each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
                 loss = self.losses_[kind] = float(np.average(each, weights=weight))
                 if loss < least:
                     chosen, least, self.kind_ = pool, loss, kind
@@ -153,8 +166,9 @@ class PooledForecaster(RoadForecaster):
         held = chosen.weights_ >= _LEAST_WEIGHT
         rows = np.vstack([chosen.weights_, chosen.fold_weights_]) * held
         total = rows.sum(axis=1, keepdims=True)
-        rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), alone)
-        return rows[0], rows[1:]
+        own = rows[0] / total[0]
+        rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
+        return own, rows[1:]
 
     @property
     def tasks_(self) -> TaskRecord:
@@ -175,12 +189,24 @@ class PooledForecaster(RoadForecaster):
         """Return the pool of the laws that follow."""
         weights, said = placed
         roads = zip(self.fitted_.values(), said, strict=True)
-        return _join([road.law_of(one) for road, one in roads], weights, self.kind_)
+        return self._join([road.law_of(one) for road, one in roads], weights)
 
     def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return the pool of what the roads say."""
         laws = [road.law_ahead(places, y) for road in self.fitted_.values()]
-        return _join(laws, self.oof_weights_[places], self.kind_)
+        return self._join(laws, self.oof_weights_[places])
+
+    def _join(self, laws: list[Law], weights: Float64Array) -> Law:
+        """Return the pool, weights (M,) or (n, M): one law, as quick as another."""
+        rows = np.atleast_2d(weights)
+        held = [k for k in range(len(laws)) if rows[:, k].any()]
+        if len(held) > 1 and not any(law.has_jumps for law in laws):
+            some = [laws[k] for k in held]
+            return pool_curves(some, weights[..., held], self.kind_, self.sharpness_)
+        law = pool_laws(laws, weights, self.kind_)
+        if self.sharpness_ > 1.0 and isinstance(law, DiscreteLaw):
+            return sharpen_discrete(law, self.sharpness_)
+        return law
 
     def _keep(self, places: Rows) -> None:
         """Let the roads keep it."""
@@ -210,6 +236,7 @@ class PooledForecaster(RoadForecaster):
         roads = {
             "kind": self.kind_ if len(self.weights_) > 1 else self.heaviest_,
             "weights": self.weights_,
+            "sharpness": self.sharpness_,
             "losses": self.losses_,
             "unfinished": self.unfinished_,
         }
@@ -218,15 +245,6 @@ class PooledForecaster(RoadForecaster):
             # The heaviest road is a pool itself.
             roads["within"] = within.pop("roads")
         return {"roads": roads, **within}
-
-
-def _join(laws: list[Law], weights: Float64Array, kind: PoolKind) -> Law:
-    """Return the pool of laws, weights (M,) or (n, M): one law, as quick as another."""
-    rows = np.atleast_2d(weights)
-    held = [k for k in range(len(laws)) if rows[:, k].any()]
-    if len(held) > 1 and not any(law.has_jumps for law in laws):
-        return pool_curves([laws[k] for k in held], weights[..., held], kind)
-    return pool_laws(laws, weights, kind)
 
 
 def _folds_of(number: Rows, n_folds: int) -> list[Fold]:

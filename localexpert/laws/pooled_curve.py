@@ -47,7 +47,9 @@ def curve_of(law: Law) -> QuantileLaw:
         return _through(quantiles, np.exp(logs), law.support)
 
 
-def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> QuantileLaw:
+def pool_curves(
+    laws: Sequence[Law], weights: ArrayLike, kind: PoolKind, sharpness: float = 1.0
+) -> QuantileLaw:
     r"""Return the linear or the probit pool of laws, as one curve a row.
 
     The pool's scores Phi^-1(F) are known where any member has a knot, with their
@@ -62,6 +64,8 @@ def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Quan
     weights : array-like of shape (M,) or (n, M)
         Not negative, of sum 1.
     kind : {"linear", "probit"}
+    sharpness : float
+        Factor of the pool's scores: above 1 quantiles are nearer to the median.
 
     Returns
     -------
@@ -90,7 +94,7 @@ def pool_curves(laws: Sequence[Law], weights: ArrayLike, kind: PoolKind) -> Quan
     for start in range(0, n, _ROWS):
         part = slice(start, start + _ROWS)
         held = [curve.take(part) for curve in curves]
-        quantiles[part], slopes[part] = _pool_rows(held, rows[part], kind)
+        quantiles[part], slopes[part] = _pool_rows(held, rows[part], kind, sharpness)
     bounds = min(lows), max(highs)
     return _through(increase_rows(quantiles, SCORES, bounds), slopes, bounds)
 
@@ -105,7 +109,10 @@ def _through(
 
 
 def _pool_rows(
-    curves: Sequence[QuantileLaw], weights: Float64Array, kind: PoolKind
+    curves: Sequence[QuantileLaw],
+    weights: Float64Array,
+    kind: PoolKind,
+    sharpness: float,
 ) -> tuple[Float64Array, Float64Array]:
     """Return the pool's quantiles at the scores, and their slopes, (n, K) each."""
     y = np.sort(np.hstack([curve.values for curve in curves]), axis=1)
@@ -124,7 +131,8 @@ def _pool_rows(
         pooled = clip_scores(scores_of(np.minimum(pooled, 1.0), np.minimum(above, 1.0)))
         with np.errstate(over="ignore"):
             rate = rate * np.exp(0.5 * pooled**2)
-    return _invert(np.maximum.accumulate(pooled, axis=1), y, rate)
+    scores = sharpness * np.maximum.accumulate(pooled, axis=1)
+    return _invert(scores, y, sharpness * rate)
 
 
 def _invert(

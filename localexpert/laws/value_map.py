@@ -169,9 +169,21 @@ class ExpLess:
         end = np.log(self.most + self.shift)
         return np.asarray(slope * (1.0 + np.maximum(z - end, 0.0)) - self.shift)
 
-    def derivative(self, z: Float64Array) -> Float64Array:
-        """Return the slope of that: exp(z), constant from `most` on."""
-        return np.asarray(np.exp(np.minimum(z, np.log(self.most + self.shift))))
+    @property
+    def derivative(self) -> ExpUpTo:
+        """The slope of that."""
+        return ExpUpTo(self.most + self.shift)
+
+
+@dataclass(frozen=True)
+class ExpUpTo:
+    """The function exp(z), constant from where it is `most`."""
+
+    most: float = np.inf
+
+    def __call__(self, z: Float64Array) -> Float64Array:
+        """Return the lesser of exp(z) and `most`."""
+        return np.asarray(np.exp(np.minimum(z, np.log(self.most))))
 
 
 def call_vectorised(func: Vectorised, name: str, x: Float64Array) -> Float64Array:

@@ -67,7 +67,9 @@ class TestWhichCompete:
         y = np.where(rng.uniform(size=150) < 0.3, 0.0, np.exp(mean))
         model = make().fit(X, y)
         assert model.report_.target == "mixed"
-        assert set(tried(model)) == {"frame", "grid", "log"}
+        assert set(tried(model)) == {"mixed", "smooth"}
+        within = model.report_.choices["roads"]["within"]
+        assert {"frame", "grid", "log"} <= set(within["losses"])
         assert (model.predict_dist(X).cdf(-1e-9) == 0.0).all()
 
     @pytest.mark.parametrize(
@@ -190,7 +192,8 @@ class TestObjects:
     def test_files_and_pickles_answer_the_same(self, rng, tmp_path):
         X, mean = draw(rng)
         y = np.exp(mean + 0.5 * rng.normal(size=150))
-        model = make([QUICK, GRID, Transformed(QUICK)]).fit(X, y)
+        log = Transformed(QUICK, LogOf(0.0, 9.0), ExpLess(0.0, 9.0))
+        model = make([QUICK, GRID, log]).fit(X, y)
         model.save(tmp_path / "model.zip")
         for other in (load(tmp_path / "model.zip"), pickle.loads(pickle.dumps(model))):
             for name in ("predict_dist", "expert_points"):

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from localexpert.laws.mixed import MixedLaw
+from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.metrics import crps_score, log_score
 from localexpert.reporting.climatology import Climatology
 
@@ -54,7 +56,9 @@ def test_a_discrete_target_may_take_new_values():
 @pytest.mark.parametrize("n", [600, 9000])
 def test_mixed(rng, n):
     sample = np.where(rng.uniform(size=n) < 0.4, 0.0, rng.gamma(3.0, size=n))
-    model = model_of("mixed", atoms=np.array([0.0]), widths_=np.array([0.1]))
+    smooth = QuantileLaw.through([-1.0, 1.0], [[0.0, 5.0]])
+    law = MixedLaw([0.0], [[0.4]], smooth, [0.1])
+    model = model_of("mixed", oof_law_=law)
     climate = Climatology.of(model, sample, None)
     dist = climate.dist(100)
     share = (sample == 0).mean()
