@@ -100,6 +100,17 @@ class TestWhichCompete:
 
 
 class TestForecasts:
+    def test_values_never_met_get_little(self, rng):
+        """They are many: a row of weight each would put a tail far out."""
+        X, mean = draw(rng)
+        y = np.clip(np.round(3.0 * mean), 2.0, 9.0)
+        y[y.argmax()] = 12.0
+        law = make(CellRoad(QUICK)).fit(X, y).oof_distribution_.law
+        unmet = ~np.isin(law.values, y)
+        assert unmet.sum() > 5
+        assert law.probabilities[:, law.values > 13.0].sum(axis=1).max() < 0.01
+        assert law.probabilities.min() > 0.0
+
     def test_cells_beat_questions_where_y_is_nearly_known(self, rng):
         X = rng.uniform(size=(600, 2))
         y = np.round(20.0 * X[:, 0] + 10.0 * X[:, 1]) / 20.0
