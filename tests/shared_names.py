@@ -383,8 +383,10 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.fit_report": {"FitReport"},
     "localexpert.forecasters.forecaster": {"Forecaster", "RoadForecaster"},
     "localexpert.forecasters.learned_pool": {"LearnedPool"},
-    "localexpert.forecasters.mixed": {"MixedForecaster"},
+    "localexpert.forecasters.mixed": {"MixedForecaster", "atom_widths"},
+    "localexpert.forecasters.near_atoms": {"NearAtomsForecaster"},
     "localexpert.forecasters.plan": {"Plan"},
+    "localexpert.forecasters.pool_sharpness": {"learn_sharpness", "sharpen_discrete"},
     "localexpert.forecasters.pool_weights": {
         "PoolScores",
         "crps_matrices",

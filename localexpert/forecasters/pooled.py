@@ -29,8 +29,8 @@ _ROWS_TO_WEIGH = 2000
 # A road whose first stage alone is so much worse than a finished road cannot win:
 # experts lower the loss of a frame by a tenth, seldom by more than a fifth.
 _HOPELESS = 1.3
-# A pool that gains less than this share of the best road's CRPS is not worth its time.
-_LEAST_GAIN = 0.003
+# A pool that gains less than this share of the best road's CRPS gains nothing.
+_LEAST_GAIN = 0.0005
 # A road of less weight is left out of a pool.
 _LEAST_WEIGHT = 0.05
 _KINDS: tuple[PoolKind, ...] = ("linear", "probit")

@@ -170,13 +170,13 @@ class ExpLess:
         return np.asarray(slope * (1.0 + np.maximum(z - end, 0.0)) - self.shift)
 
     @property
-    def derivative(self) -> ExpUpTo:
+    def derivative(self) -> _ExpUpTo:
         """The slope of that."""
-        return ExpUpTo(self.most + self.shift)
+        return _ExpUpTo(self.most + self.shift)
 
 
 @dataclass(frozen=True)
-class ExpUpTo:
+class _ExpUpTo:
     """The function exp(z), constant from where it is `most`."""
 
     most: float = np.inf
