@@ -70,9 +70,10 @@ class ContinuousForecaster(RoadForecaster):
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
     def begin(self, sample: Sample) -> float:
-        """Fit the frame, or without one the experts, and return their loss.
+        """Fit the frame, or without one the experts, and say what may come of it.
 
-        That of a frame is the CRPS of the marginal carried to its rows.
+        Of a frame it is the CRPS of the marginal carried to its rows, of experts theirs
+        after the most simple calibration.
         """
         with current_progress().stage("frame"):
             self.frame.fit(sample)

@@ -15,7 +15,7 @@ from localexpert.laws.law import Law
 from localexpert.laws.score_map import clip_scores, scores_of
 
 # A pool is never made wider, and hardly ever needs more than this.
-_MOST = 1.25
+_MOST = 1.5
 # So many rows speak for leaving the pool as it is.
 _ROWS_BEFORE = 100.0
 # Scores of rows count up to this, and what the mean square of normal ones then is.

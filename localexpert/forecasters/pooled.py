@@ -59,7 +59,7 @@ class PooledForecaster(RoadForecaster):
         Factor of the pool's normal scores, see `learn_sharpness`.
     losses_ : dict of str to float
         CRPS of every road, and of every pool that was compared, as it is expected of
-        new rows; of a road in `unfinished_`, what its first stage reached.
+        new rows; of a road in `unfinished_`, what it had a prospect of at best.
     unfinished_ : list of str
         Roads that had no prospect.
     """
