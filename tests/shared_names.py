@@ -339,7 +339,6 @@ SHARED: dict[str, set[str]] = {
         "XGBoostModel",
     },
     "localexpert.experts.feature_codes": {"FeatureCodes"},
-    "localexpert.experts.joint_mlp": {"JointMLP"},
     "localexpert.experts.leaf_tree": {"LeafTree"},
     "localexpert.experts.pooled_experts": {"PooledExperts"},
     "localexpert.experts.task_boosters": {

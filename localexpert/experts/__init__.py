@@ -3,7 +3,6 @@
 from localexpert.experts.base import Experts
 from localexpert.experts.independent import IndependentExperts
 from localexpert.experts.joint_forest import JointForest
-from localexpert.experts.joint_mlp import JointMLP
 from localexpert.experts.joint_xgboost import JointXGBoost
 from localexpert.experts.shared_boosting import SharedBoosting
 
@@ -11,7 +10,6 @@ __all__ = [
     "Experts",
     "IndependentExperts",
     "JointForest",
-    "JointMLP",
     "JointXGBoost",
     "SharedBoosting",
 ]

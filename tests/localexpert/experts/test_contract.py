@@ -16,7 +16,6 @@ from localexpert.data.folds import make_folds
 from localexpert.experts import (
     IndependentExperts,
     JointForest,
-    JointMLP,
     JointXGBoost,
     SharedBoosting,
 )
@@ -26,7 +25,6 @@ STRATEGIES = {
     "shared": SharedBoosting(max_rounds=20, random_state=0),
     "forest": JointForest(30, random_state=0),
     "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
-    "mlp": JointMLP(max_iter=30, random_state=0),
     "vector leaf": JointXGBoost(max_rounds=30, random_state=0),
     "boosted": IndependentExperts(random_state=0),
     "lightgbm": IndependentExperts(
@@ -131,8 +129,6 @@ def test_a_rows_own_target_never_changes_its_out_of_fold_answer(
     # The number of rounds is one for all and any label may move it: hold it.
     monkeypatch.setattr("localexpert.experts.task_boosters._MOST_ROUNDS", 8)
     experts = clone(experts)
-    if isinstance(experts, JointMLP):
-        experts.set_params(max_iter=8)
     first = clone(experts).fit(X, r, thresholds, folds)
     for row in (int(np.argmin(r)), int(np.argmax(r))):
         flipped = r.copy()
@@ -181,7 +177,7 @@ def test_repeats_itself_with_one_seed(experts, problem):
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
-    if isinstance(experts, (SharedBoosting, JointForest, JointMLP)):
+    if isinstance(experts, (SharedBoosting, JointForest)):
         assert (first != other).any()
 
 

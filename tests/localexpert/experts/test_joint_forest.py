@@ -1,11 +1,11 @@
-"""`JointForest` and `JointMLP`: leaves, bags, inputs."""
+"""`JointForest`: leaves, bags, inputs."""
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from localexpert.data.folds import make_folds
-from localexpert.experts import JointForest, JointMLP
+from localexpert.experts import JointForest
 from localexpert.experts import joint_forest as joint_module
 from localexpert.experts.thresholds import place_thresholds
 
@@ -133,15 +133,6 @@ def test_folds_keep_groups_apart(rng):
     assert brier(honest, r, thresholds) > base
 
 
-def test_network_finds_a_smooth_function(problem):
-    X, r, thresholds, folds = problem
-    network = JointMLP(random_state=0).fit(X, r, thresholds, folds)
-    forest = JointForest(100, random_state=0).fit(X, r, thresholds, folds)
-    loss = brier(network.oof_probabilities_, r, thresholds)
-    assert loss < 1.05 * brier(forest.oof_probabilities_, r, thresholds)
-    assert 1 <= network.n_rounds_ <= network.max_iter
-
-
 @pytest.mark.parametrize(
     ("experts", "message"),
     [
@@ -151,11 +142,6 @@ def test_network_finds_a_smooth_function(problem):
         (JointForest(n_components=0), "`n_components` must be at least 1, got 0"),
         (JointForest(n_components=5), "`n_components` must be at most 4, got 5"),
         (JointForest(max_samples=0), "`max_samples` must be at least 1, got 0"),
-        (JointMLP(hidden=(8, 0)), "`hidden` must be at least 1, got 0"),
-        (JointMLP(alpha=-1), r"`alpha` must lie in \[0, inf\), got -1"),
-        (JointMLP(learning_rate=0), r"`learning_rate` must lie in \(0, inf\), got 0"),
-        (JointMLP(batch_size=0), "`batch_size` must be at least 1, got 0"),
-        (JointMLP(max_iter=0), "`max_iter` must be at least 1, got 0"),
     ],
 )
 def test_wrong_parameters_are_refused(experts, message):

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError
 from localexpert import DistributionEnsemble, LocalExpertRegressor
-from localexpert.experts import JointForest, JointMLP, JointXGBoost, SharedBoosting
+from localexpert.experts import JointForest, JointXGBoost, SharedBoosting
 from localexpert.storage import load
 
 N = 300
@@ -116,7 +116,6 @@ def test_centres_of_other_libraries(center, rows, reload):
         {"calibrator": "isotonic", "cv": KFold(3, shuffle=True, random_state=0)},
         {"thresholds": [2.0, 3.0, 4.0], "frame": "auto", "cv": 3},
         {"strategy": JointForest(n_estimators=10, random_state=0)},
-        {"strategy": JointMLP(max_iter=20, random_state=0)},
         {"strategy": "independent"},
         {"strategy": "auto", "expert": LogisticRegression()},
         {"strategy": "auto", "expert": LinearSVC(), "calibrator": None},
