@@ -41,7 +41,6 @@ TABLES = (
     "shared",
     "forest",
     "forest by folds",
-    "mlp",
     "vector leaf",
     "boosted",
     "lightgbm",
@@ -323,7 +322,7 @@ def test_survives_pickling(experts, problem):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
-@strategies("shared", "mlp", "boosted", "lightgbm", "logistic")
+@strategies("shared", "boosted", "lightgbm", "logistic")
 def test_refit_predicts_by_one_model_of_all_rows(experts, problem):
     X, r, thresholds, folds = problem
     mean = clone(experts).fit(X, r, thresholds, folds)
