@@ -21,9 +21,10 @@ Rows: TypeAlias = NDArray[np.intp]
 Fold: TypeAlias = tuple[Rows, Rows]
 
 # Most rows for which "auto" makes so many folds; beyond the last, two. Every fold
-# costs a fit, and what a fold more gains shrinks with the number of rows: of few rows
-# without noise models of nine tenths miss by a quarter less than those of four fifths.
-_AUTO_FOLDS = ((500, 10), (50_000, 5), (200_000, 3))
+# costs a fit, and what a fold more gains shrinks with the number of rows. Of few rows
+# more folds are no cure: a share learned on the other folds leans against that of the
+# fold left out, the more so the smaller it is, and calibrators learn to lean back.
+_AUTO_FOLDS = ((50_000, 5), (200_000, 3))
 
 
 def make_folds(
@@ -41,8 +42,8 @@ def make_folds(
     n : int
         Number of rows, at least 2.
     cv : "auto", int, splitter or iterable of (train, test)
-        "auto": 10 folds up to 500 rows, 5 up to 50 000, 3 up to 200 000, else 2, and
-        never more than there are rows or groups. An integer is obeyed: shuffled folds
+        "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
+        than there are rows or groups. An integer is obeyed: shuffled folds
         of equal size, or with `groups` folds that keep each group whole. Test parts of
         these hold every row; those of a splitter or an iterable may leave rows out, as
         scikit-learn's `TimeSeriesSplit` does: such rows only train.
