@@ -385,7 +385,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.mixed": {"MixedForecaster", "atom_widths"},
     "localexpert.forecasters.near_atoms": {"NearAtomsForecaster"},
     "localexpert.forecasters.plan": {"Plan"},
-    "localexpert.forecasters.pool_sharpness": {"learn_sharpness", "sharpen_discrete"},
+    "localexpert.forecasters.pool_sharpness": {"learn_sharpness", "multiply_scores"},
     "localexpert.forecasters.pool_weights": {
         "PoolScores",
         "crps_matrices",

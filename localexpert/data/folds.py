@@ -43,9 +43,9 @@ def make_folds(
         Number of rows, at least 2.
     cv : "auto", int, splitter or iterable of (train, test)
         "auto": 5 folds up to 50 000 rows, 3 up to 200 000, else 2, and never more
-        than there are rows or groups. An integer is obeyed: shuffled folds
-        of equal size, or with `groups` folds that keep each group whole. Test parts of
-        these hold every row; those of a splitter or an iterable may leave rows out, as
+        than there are rows or groups. An integer is obeyed: shuffled folds of equal
+        size, or with `groups` folds that keep each group whole. Test parts of these
+        hold every row; those of a splitter or an iterable may leave rows out, as
         scikit-learn's `TimeSeriesSplit` does: such rows only train.
     y : array-like of shape (n,), optional
         Handed to the `split` of a splitter.

@@ -62,11 +62,11 @@ class CalibratedExperts:
     ) -> CalibratedExperts:
         """Fit the strategies and their pool, then the calibrators; see `ask`."""
         self.ask(sample, thresholds, importance)
-        return self.calibrate(sample)
+        return self.calibrate(sample, thresholds)
 
     def ask(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
-    ) -> float:
+    ) -> None:
         """Fit the strategies and their pool.
 
         Parameters
@@ -76,17 +76,27 @@ class CalibratedExperts:
         thresholds : ndarray of shape (N,)
         importance : ndarray of shape (n,)
             What a unit of y is worth in units of the score: the scale of the row.
-
-        Returns
-        -------
-        float
-            Their CRPS between the outermost thresholds, calibrated by one quadratic on
-            the logit for all thresholds.
         """
         with current_progress().stage("experts"):
             pool = PooledExperts(self.members)
             self.pool_ = pool.fit(sample, thresholds, importance)
-        self.thresholds_ = thresholds
+
+    def prospect(
+        self, sample: Sample, thresholds: Float64Array, importance: Float64Array
+    ) -> float:
+        """Say what may come of the pool, before it is calibrated.
+
+        Parameters
+        ----------
+        sample, thresholds, importance
+            Those of `ask`.
+
+        Returns
+        -------
+        float
+            The CRPS between the outermost thresholds, calibrated by one quadratic on
+            the logit for all thresholds.
+        """
         judged = sample.judged
         # Spread over the rows, which may be sorted.
         places = np.arange(0, len(judged), 1 + len(judged) * len(thresholds) // _PAIRS)
@@ -101,10 +111,9 @@ class CalibratedExperts:
         widths = threshold_widths(thresholds, sample.y, sample.weight)
         return float(weight @ ((p - below) ** 2 @ widths) / sample.weight[rows].sum())
 
-    def calibrate(self, sample: Sample) -> CalibratedExperts:
-        """Fit the calibrators, on the sample of `ask`."""
-        thresholds, pool = self.thresholds_, self.pool_
-        judged = sample.judged
+    def calibrate(self, sample: Sample, thresholds: Float64Array) -> CalibratedExperts:
+        """Fit the calibrators, on what `ask` was given."""
+        pool, judged = self.pool_, sample.judged
         folds = renumber_folds(sample.folds, judged, len(sample))
         weight = sample.weight[judged]
         below = sample.y[judged, None] <= thresholds

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
+from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
+from localexpert.laws.law import Law
 
 
 class ForecasterAround(RoadForecaster):
@@ -20,6 +23,24 @@ class ForecasterAround(RoadForecaster):
     """
 
     forecaster: RoadForecaster
+
+    @abstractmethod
+    def _read_law(self, law: Law) -> Law:
+        """Return the road's own law for one of the inner road."""
+
+    def finish(self, sample: Sample) -> Self:
+        """Finish the inner road."""
+        self.forecaster.finish(sample)
+        self.judged_ = self.forecaster.judged_
+        return self
+
+    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
+        """Return what is read in the inner road's laws."""
+        return self._read_law(self.forecaster.law_ahead(places, y))
+
+    def law_of(self, placed: Any) -> Law:
+        """Return what is read in the laws that follow."""
+        return self._read_law(self.forecaster.law_of(placed))
 
     @property
     def tasks_(self) -> TaskRecord:

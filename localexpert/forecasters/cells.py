@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from calibration.typing import Float64Array
 from localexpert.data.counts import count_values
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import cuts_between
 from localexpert.forecasters.around import ForecasterAround
@@ -45,21 +42,7 @@ class CellForecaster(ForecasterAround):
         self.n_ = float(sample.weight.sum())
         return self.forecaster.begin(sample)
 
-    def finish(self, sample: Sample) -> CellForecaster:
-        """Finish the smooth road."""
-        self.forecaster.finish(sample)
-        self.judged_ = self.forecaster.judged_
-        return self
-
-    def law_ahead(self, places: Rows, y: Float64Array) -> DiscreteLaw:
-        """Return the cells of the smooth laws."""
-        return self._collect(self.forecaster.law_ahead(places, y))
-
-    def law_of(self, placed: Any) -> DiscreteLaw:
-        """Return the cells of the smooth laws that follow."""
-        return self._collect(self.forecaster.law_of(placed))
-
-    def _collect(self, law: Law) -> DiscreteLaw:
+    def _read_law(self, law: Law) -> DiscreteLaw:
         """Return the law of the nearest value.
 
         The row that each value met has besides is shared with those that were not met

@@ -77,16 +77,17 @@ class ContinuousForecaster(RoadForecaster):
         """
         with current_progress().stage("frame"):
             self.frame.fit(sample)
-        if self.frame.kind_ is None:
-            return self._ask_experts(sample)
-        return self.frame.loss_
+        if self.frame.kind_ is not None:
+            return self.frame.loss_
+        asked = self._ask_experts(sample)
+        return self.experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
 
     def finish(self, sample: Sample) -> ContinuousForecaster:
         """Fit the other stages, on the rows of `begin`."""
         if self.frame.kind_ is not None:
             self._ask_experts(sample)
         rows, part = self._locate(sample)
-        self.experts.calibrate(part)
+        self.experts.calibrate(part, self.thresholds_)
         # The marginal of r is the axis on which forecasts are drawn: where experts have
         # nothing to say a forecast is the marginal itself, a straight line there.
         self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.max_shape)
@@ -105,15 +106,16 @@ class ContinuousForecaster(RoadForecaster):
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
-    def _ask_experts(self, sample: Sample) -> float:
-        """Place thresholds, fit who answers at them, and return their loss."""
+    def _ask_experts(self, sample: Sample) -> Sample:
+        """Place thresholds, ask experts at them, and return what was asked."""
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
         self.thresholds_ = place_thresholds(
             part.y, self.n_thresholds, self.thresholds, part.weight
         )
         located = replace(part, table=self.frame.add_oof_features(part.table))
-        return self.experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        self.experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        return located
 
     @property
     def tasks_(self) -> TaskRecord:

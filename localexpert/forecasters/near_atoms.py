@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.forecaster import RoadForecaster
@@ -64,20 +63,6 @@ class NearAtomsForecaster(ForecasterAround):
         self.borders_, self.shares_ = _look_around(self.atoms, y, weight)
         return self.forecaster.begin(sample)
 
-    def finish(self, sample: Sample) -> NearAtomsForecaster:
-        """Finish the smooth road."""
-        self.forecaster.finish(sample)
-        self.judged_ = self.forecaster.judged_
-        return self
-
-    def law_ahead(self, places: Rows, y: Float64Array) -> MixedLaw:
-        """Return what is collected of the smooth laws."""
-        return self._collect(self.forecaster.law_ahead(places, y))
-
-    def law_of(self, placed: Any) -> MixedLaw:
-        """Return what is collected of the smooth laws that follow."""
-        return self._collect(self.forecaster.law_of(placed))
-
     def recall_targets(self) -> Float64Array:
         """Return the targets of the judged rows, atoms without rounding."""
         y = self.forecaster.recall_targets()
@@ -89,7 +74,7 @@ class NearAtomsForecaster(ForecasterAround):
         """Return the atoms, and what the smooth road chose."""
         return {"atoms": self.atoms.tolist(), **self.forecaster.choices()}
 
-    def _collect(self, law: Law) -> MixedLaw:
+    def _read_law(self, law: Law) -> MixedLaw:
         """Return the atoms beside the law that is left of a smooth one.
 
         Around an atom of share s the density is 1 - s times what it was, so that the

@@ -12,7 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.forecasters.continuous import WEIGHT_OF_CRPS
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
-from localexpert.laws.score_map import clip_scores, scores_of
+from localexpert.laws.score_map import FURTHEST, ProbitMap, clip_scores, scores_of
 
 # A pool is never made wider, and hardly ever needs more than this.
 _MOST = 1.5
@@ -74,19 +74,7 @@ def learn_sharpness(
     return float(minimize_scalar(loss, bounds=(1.0, _MOST), method="bounded").x)
 
 
-def sharpen_discrete(law: DiscreteLaw, sharpness: float) -> DiscreteLaw:
-    """Return the law with the CDF Phi(k Phi^-1(F)).
-
-    Parameters
-    ----------
-    law : DiscreteLaw
-    sharpness : float
-
-    Returns
-    -------
-    DiscreteLaw
-    """
-    at = np.broadcast_to(law.values, (len(law), len(law.values)))
-    scores = sharpness * clip_scores(scores_of(law.cdf(at), law.sf(at)))
-    scores[:, -1] = np.inf
-    return DiscreteLaw.of_scores(law.values, scores)
+def multiply_scores(factor: float) -> ProbitMap:
+    """Return the map of a CDF F to Phi(factor Phi^-1(F)), as far as scores go."""
+    ends = np.array([-FURTHEST, FURTHEST])
+    return ProbitMap(ends, factor * ends, np.full(2, factor))

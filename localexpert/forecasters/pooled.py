@@ -16,12 +16,13 @@ from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.forecasters.pool_sharpness import learn_sharpness, sharpen_discrete
+from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.forecasters.pool_weights import PoolScores, draw_rows
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
+from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.progress import current_progress
 
 # Rows by which roads are weighed: two or three weights ask for no more.
@@ -205,7 +206,7 @@ class PooledForecaster(RoadForecaster):
             return pool_curves(some, weights[..., held], self.kind_, self.sharpness_)
         law = pool_laws(laws, weights, self.kind_)
         if self.sharpness_ > 1.0 and isinstance(law, DiscreteLaw):
-            return sharpen_discrete(law, self.sharpness_)
+            return recalibrate_law(law, multiply_scores(self.sharpness_))
         return law
 
     def _keep(self, places: Rows) -> None:

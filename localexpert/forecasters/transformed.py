@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -38,20 +38,17 @@ class TransformedForecaster(ForecasterAround):
         self.forecaster.begin(self._forward(sample))
         return 0.0
 
-    def finish(self, sample: Sample) -> TransformedForecaster:
+    def finish(self, sample: Sample) -> Self:
         """Finish the road to z."""
-        self.forecaster.finish(self._forward(sample))
-        self.judged_ = self.forecaster.judged_
-        return self
+        return super().finish(self._forward(sample))
 
     def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return the laws of the road to z, carried back."""
-        ahead = self.forecaster.law_ahead(places, self.values.inverse(y))
-        return TransformedLaw(ahead, self.values)
+        return super().law_ahead(places, self.values.inverse(y))
 
-    def law_of(self, placed: Any) -> Law:
-        """Return the laws that follow, carried back."""
-        return TransformedLaw(self.forecaster.law_of(placed), self.values)
+    def _read_law(self, law: Law) -> TransformedLaw:
+        """Return a law carried back."""
+        return TransformedLaw(law, self.values)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""

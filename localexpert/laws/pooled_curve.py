@@ -75,7 +75,7 @@ def pool_curves(
     --------
     >>> import numpy as np
     >>> from localexpert.laws.pooled_curve import pool_curves
-    >>> from localexpert.laws.quantile_law import LEAST_SLOPE, MOST_SLOPE, QuantileLaw
+    >>> from localexpert.laws.quantile_law import QuantileLaw
     >>> low = QuantileLaw.through([-1.0, 1.0], [[-1.0, 1.0]])
     >>> high = QuantileLaw.through([-1.0, 1.0], [[1.0, 3.0]])
     >>> pool_curves([low, high], [0.5, 0.5], "probit").moments()[0, :2].round(3)

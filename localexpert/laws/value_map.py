@@ -142,15 +142,14 @@ class LogOf:
     the logarithm may hold the mean of y all alone.
     """
 
-    shift: float = 0.0
-    most: float = np.inf
+    shift: float
+    most: float
 
     def __call__(self, y: Float64Array) -> Float64Array:
         """Return log(y + shift), or what it is followed by."""
-        top = self.most + self.shift
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(np.minimum(y, self.most) + self.shift)
-        beyond = np.maximum(y - self.most, 0.0) / top if np.isfinite(top) else 0.0
+        beyond = np.maximum(y - self.most, 0.0) / (self.most + self.shift)
         return np.asarray(logs + beyond)
 
 
@@ -158,15 +157,12 @@ class LogOf:
 class ExpLess:
     """The inverse of `LogOf`: exp(z) - shift up to `most`, and straight beyond."""
 
-    shift: float = 0.0
-    most: float = np.inf
+    shift: float
+    most: float
 
     def __call__(self, z: Float64Array) -> Float64Array:
         """Return the y of which z is the logarithm."""
-        slope = self.derivative(z)
-        if not np.isfinite(self.most):
-            return slope - self.shift
-        end = np.log(self.most + self.shift)
+        slope, end = self.derivative(z), np.log(self.most + self.shift)
         return np.asarray(slope * (1.0 + np.maximum(z - end, 0.0)) - self.shift)
 
     @property
@@ -179,7 +175,7 @@ class ExpLess:
 class _ExpUpTo:
     """The function exp(z), constant from where it is `most`."""
 
-    most: float = np.inf
+    most: float
 
     def __call__(self, z: Float64Array) -> Float64Array:
         """Return the lesser of exp(z) and `most`."""

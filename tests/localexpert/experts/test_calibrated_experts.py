@@ -32,9 +32,13 @@ def test_a_prospect_is_near_what_is_reached(units):
     thresholds = np.quantile(units.y, np.linspace(0.02, 0.98, 49))
     forest = JointForest(60, max_features=0.4, min_samples_leaf=5, random_state=0)
     experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
-    prospect = experts.ask(units, thresholds, np.ones(500))
+    asked = units, thresholds, np.ones(500)
+    experts.ask(*asked)
+    prospect = experts.prospect(*asked)
     raw = loss_of(experts.pool_.oof_probabilities_, units, thresholds)
-    reached = loss_of(experts.calibrate(units).tasks_.calibrated, units, thresholds)
+    reached = loss_of(
+        experts.calibrate(units, thresholds).tasks_.calibrated, units, thresholds
+    )
     assert reached < 0.95 * raw
     assert prospect < 0.98 * raw
     assert prospect == pytest.approx(reached, rel=0.1)
@@ -44,4 +48,6 @@ def test_rows_without_weight_promise_nothing(units):
     experts = CalibratedExperts(
         {"joint": JointForest(5, random_state=0)}, ExpertCalibration(None)
     )
-    assert experts.ask(units, np.array([10.0, 30.0]), np.zeros(500)) == 0.0
+    asked = units, np.array([10.0, 30.0]), np.zeros(500)
+    experts.ask(*asked)
+    assert experts.prospect(*asked) == 0.0

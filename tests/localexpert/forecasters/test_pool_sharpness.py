@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from localexpert.forecasters.pool_sharpness import learn_sharpness, sharpen_discrete
+from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.pooled_curve import pool_curves
 from localexpert.laws.quantile_law import QuantileLaw
+from localexpert.laws.recalibrated import recalibrate_law
 
 N = 4000
 
@@ -80,10 +81,10 @@ def test_counts(rng):
     masses = poisson.pmf(values, mean[:, None])
     true = DiscreteLaw(values, masses / masses.sum(axis=1, keepdims=True))
     assert learn_sharpness(true, y, np.ones(N), even) < 1.03
-    wide = sharpen_discrete(true, 1.0 / 1.15)
+    wide = recalibrate_law(true, multiply_scores(1.0 / 1.15))
     k = learn_sharpness(wide, y, np.ones(N), even)
     assert k == pytest.approx(1.15, abs=0.04)
-    back = sharpen_discrete(wide, 1.15)
+    back = recalibrate_law(wide, multiply_scores(1.15))
     np.testing.assert_allclose(back.probabilities, true.probabilities, atol=1e-9)
     # The greatest value has all that is left, however sharp.
     np.testing.assert_allclose(back.probabilities.sum(axis=1), 1.0)
