@@ -243,7 +243,7 @@ SHARED: dict[str, set[str]] = {
         "increase_probabilities",
         "smooth_rows",
     },
-    "localexpert.data.blend": {"blend_weights"},
+    "localexpert.data.blend": {"blend_weights", "robust_weights"},
     "localexpert.data.columns": {
         "Columns",
         "has_columns",

@@ -17,7 +17,7 @@ from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
-from localexpert.data.blend import blend_weights
+from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.data.threads import one_thread
@@ -89,8 +89,18 @@ class CentreStack:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, sample: Sample) -> CentreStack:
-        """Screen, fit and weight the families."""
+    def fit(
+        self, sample: Sample, judge: Callable[[Float64Array], float] | None = None
+    ) -> CentreStack:
+        """Screen, fit and weight the families.
+
+        Parameters
+        ----------
+        sample : Sample
+        judge : function of an ndarray of shape (m,), optional
+            The loss of a centre of the judged rows: it chooses between weights by least
+            squares and `robust_weights`. None: by least squares.
+        """
         self.origin_, self.unit_ = 0.0, 1.0
         if isinstance(self.regressors, str):
             # Regressors of the user's see y as it is: they may know what to expect.
@@ -114,11 +124,7 @@ class CentreStack:
                 kept = self._screen(groups, sample)
             with progress.stage("families"):
                 self._fit_families(kept, sample)
-        judged = sample.judged
-        answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
-        own, held = y[judged], w[judged]
-        self.weights_ = blend_weights(answers, own, held, least=_LEAST_WEIGHT)
-        self.oof_ = self._join(answers)
+        self._choose_blend(sample, judge)
         for figures in self.report_.values():
             figures["rmse"] *= self.unit_
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
@@ -132,6 +138,22 @@ class CentreStack:
             # Joined; kept besides they would be a good part of a large model.
             del family.oof_
         return self
+
+    def _choose_blend(
+        self, sample: Sample, judge: Callable[[Float64Array], float] | None
+    ) -> None:
+        """Weight the families, in the way whose centre has the least loss."""
+        judged = sample.judged
+        answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
+        known = answers, sample.y[judged], sample.weight[judged]
+        blends = [blend_weights(*known, least=_LEAST_WEIGHT)]
+        if judge is not None:
+            robust = robust_weights(*known, least=_LEAST_WEIGHT)
+            blends += [robust] * (robust != blends[0])
+        centres = [self._join(answers, weights) for weights in blends]
+        losses = [0.0] if judge is None else [judge(centre) for centre in centres]
+        best = int(np.argmin(losses))
+        self.weights_, self.oof_ = blends[best], centres[best]
 
     def _fit_families(
         self, kept: dict[str, tuple[Family, Trial | None]], sample: Sample
@@ -161,7 +183,8 @@ class CentreStack:
                 {
                     name: family.predict_each(self._view(table, family))
                     for name, family in self.fitted_.items()
-                }
+                },
+                self.weights_,
             )
 
     def _view(self, table: Table, family: Family) -> Any:
@@ -249,10 +272,12 @@ class CentreStack:
         mass = w if w.any() else np.ones(len(w))
         self.report_[name]["rmse"] = float(np.sqrt(mass @ error**2 / mass.sum()))
 
-    def _join(self, answers: dict[str, Float64Array]) -> Float64Array:
+    def _join(
+        self, answers: dict[str, Float64Array], weights: dict[str, float]
+    ) -> Float64Array:
         # Not np.sum of a list: a forest has one row, the others one per fold.
         joined = np.zeros(1)
-        for name, weight in self.weights_.items():
+        for name, weight in weights.items():
             joined = joined + weight * answers[name]
         return self.origin_ + self.unit_ * joined
 

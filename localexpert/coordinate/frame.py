@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,15 @@ from localexpert.progress import current_progress
 
 # The mean of models is never credited with more than this share of the squared error.
 _MOST_GAIN = 0.5
+
+
+@dataclass(frozen=True)
+class _Places:
+    """A centre of the judged rows, its scale, and the CRPS of each kind's marginal."""
+
+    centers: Float64Array
+    scale: ScaleModel | None
+    losses: dict[str | None, float]
 
 
 class Frame:
@@ -75,55 +84,77 @@ class Frame:
         tame = sample.tame()
         # Rows that are not judged train the centre alone: theirs would have seen them.
         part = tame if tame.is_whole else tame.take(tame.judged)
-        y, w = part.y, part.weight
-        seed, jobs = self.random_state, self.n_jobs
         self.origin_, self.unit_ = single_precision(tame.y)
-        centers, scales = np.zeros(len(y)), np.ones(len(y))
-        known: dict[str | None, tuple[Float64Array, Float64Array]] = {}
-        # Each kind is the one before with a stage more, so all of them cost one fit.
-        known[None] = centers, scales
-        self.nearness_ = 1.0
-        progress, kind = current_progress(), self._admit_kind(part)
-        if kind is not None:
-            self.centre_ = CentreStack(
-                self.center, out_of_bag=self.out_of_bag, n_jobs=jobs, random_state=seed
-            )
-            with progress.stage("centre"):
-                self.centre_.fit(tame)
-            centers = self.centre_.oof_
-            known["center"] = centers, scales
-            # New rows get the mean of the folds' models, whose squared error is less by
-            # the ambiguity; the scale was learned from the error of single ones.
-            error = float(w @ (y - centers) ** 2 / w.sum()) or 1.0
-            gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
-            self.nearness_ = float(np.sqrt(1.0 - gain))
-        if kind in ("auto", "standardize"):
-            self.scale_ = ScaleModel(n_jobs=jobs, random_state=seed)
-            with progress.stage("scale"):
-                self.scale_.fit(replace(part, y=y - centers))
-            known["standardize"] = centers, self.scale_.oof_
-        self.kind_, self.losses_ = kind, {}
-        if kind == "auto":
-            losses = {
-                k: _marginal_crps((y - m) / s, s, w) for k, (m, s) in known.items()
-            }
-            self.kind_ = min(losses, key=losses.__getitem__)
-            self.losses_ = {str(kind): loss for kind, loss in losses.items()}
-        self.shrinkage_ = self.nearness_
-        if self.kind_ == "standardize":
-            # exp(-e) r for a normal e of variance v: the mean square is exp(2 v) as
-            # much, and of the mean of the models v is less by the ambiguity.
-            self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
-        self.loss_ = 0.0
-        if self.kind_ is not None:
-            m, s = known[self.kind_]
-            self.loss_ = _marginal_crps((y - m) / s, s, w)
-        self.oof_center_, self.oof_scale_ = known[self.kind_]
+        self.nearness_, self.shrinkage_ = 1.0, 1.0
+        self.kind_, self.loss_ = self._admit_kind(part), 0.0
+        self.losses_: dict[str, float] = {}
         if self.kind_ is None:
             self.oof_center_, self.oof_scale_ = np.zeros(len(tame)), np.ones(len(tame))
+        else:
+            self._fit_places(tame, part)
         own = sample.y[self.located(sample)]
         self.oof_coordinate_ = (own - self.oof_center_) / self.oof_scale_
         return self
+
+    def _fit_places(self, tame: Sample, part: Sample) -> None:
+        """Fit centre and scale, and take the kind that is asked for or the best."""
+        y, w, kind = part.y, part.weight, self.kind_
+        tried: list[_Places] = []
+
+        def judge(centers: Float64Array) -> float:
+            tried.append(self._place(part, centers))
+            return min(tried[-1].losses.values())
+
+        self.centre_ = CentreStack(
+            self.center,
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        with current_progress().stage("centre"):
+            self.centre_.fit(tame, judge)
+        places = next(p for p in tried if p.centers is self.centre_.oof_)
+        losses = places.losses
+        if kind == "auto":
+            losses = {**losses, None: _marginal_crps(y, np.ones(len(y)), w)}
+            self.kind_ = min(losses, key=losses.__getitem__)
+            self.losses_ = {str(kind): loss for kind, loss in losses.items()}
+        if places.scale is not None:
+            self.scale_ = places.scale
+        n = len(tame) if self.kind_ is None else len(y)
+        self.oof_center_, self.oof_scale_ = np.zeros(n), np.ones(n)
+        if self.kind_ is not None:
+            self.loss_ = losses[self.kind_]
+            self.oof_center_ = places.centers
+            self._credit(y, w)
+
+    def _credit(self, y: Float64Array, w: Float64Array) -> None:
+        """Say how much nearer new rows are than those that were judged."""
+        # New rows get the mean of the folds' models, whose squared error is less by
+        # the ambiguity; the scale was learned from the error of single ones.
+        error = float(w @ (y - self.oof_center_) ** 2 / w.sum()) or 1.0
+        gain = min(self.centre_.ambiguity_ / error, _MOST_GAIN)
+        self.nearness_ = self.shrinkage_ = float(np.sqrt(1.0 - gain))
+        if self.kind_ == "standardize":
+            self.oof_scale_ = self.scale_.oof_
+            # exp(-e) r for a normal e of variance v: the mean square is exp(2 v) as
+            # much, and of the mean of the models v is less by the ambiguity.
+            self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
+
+    def _place(self, part: Sample, centers: Float64Array) -> _Places:
+        """Return what a centre comes to, with a scale if one may be asked for."""
+        y, w = part.y, part.weight
+        losses: dict[str | None, float] = {}
+        if self.kind_ != "standardize":
+            losses["center"] = _marginal_crps(y - centers, np.ones(len(y)), w)
+        if self.kind_ == "center":
+            return _Places(centers, None, losses)
+        scale = ScaleModel(n_jobs=self.n_jobs, random_state=self.random_state)
+        with current_progress().stage("scale"):
+            scale.fit(replace(part, y=y - centers))
+        coordinate = (y - centers) / scale.oof_
+        losses["standardize"] = _marginal_crps(coordinate, scale.oof_, w)
+        return _Places(centers, scale, losses)
 
     def located(self, sample: Sample) -> Rows:
         """Return the rows of the sample of `fit` that have a coordinate.

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
 
+# Steps of `robust_weights`, and the change of a weight that is none.
+_MOST_STEPS, _LITTLE = 20, 1e-3
+
 
 def blend_weights(
     answers: Mapping[str, Float64Array],
@@ -48,3 +51,55 @@ def blend_weights(
     errors = np.stack([(root * (p - goal)).ravel() for p in answers.values()])
     weights = simplex_least_squares(errors @ errors.T, least).tolist()
     return {name: w for name, w in zip(answers, weights, strict=True) if w > 0.0}
+
+
+def robust_weights(
+    answers: Mapping[str, Float64Array],
+    y: Float64Array,
+    w: Float64Array,
+    *,
+    least: float,
+) -> dict[str, float]:
+    """Return those with the least loss of Huber, for which few far errors do not count.
+
+    It is quadratic up to the median of the blend's absolute errors and linear beyond,
+    and found by squares whose costs follow the errors.
+
+    Parameters
+    ----------
+    answers : mapping of str to ndarray of shape (n,)
+    y, w : ndarrays of shape (n,)
+        What came, and weights.
+    least : float
+        As in `blend_weights`.
+
+    Returns
+    -------
+    dict of str to float
+        Of the members that are kept, in their order.
+
+    References
+    ----------
+    Huber (1964), Robust estimation of a location parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.blend import robust_weights
+    >>> answers = {"low": np.zeros(5), "high": np.full(5, 4.0)}
+    >>> y = np.array([0.9, 1.0, 1.0, 1.1, 99.0])  # by squares: "high" alone
+    >>> weights = robust_weights(answers, y, np.ones(5), least=0.05)
+    >>> {name: round(weight, 1) for name, weight in weights.items()}
+    {'low': 0.7, 'high': 0.3}
+    """
+    cost = w
+    before: dict[str, float] = {}
+    for _ in range(_MOST_STEPS):
+        weights = blend_weights(answers, y, cost, least=least)
+        missed = np.abs(sum(x * answers[name] for name, x in weights.items()) - y)
+        middle = np.quantile(missed, 0.5, weights=w, method="inverted_cdf")
+        moved = max(abs(weights.get(n, 0.0) - before.get(n, 0.0)) for n in answers)
+        if middle == 0.0 or moved < _LITTLE:
+            break
+        cost, before = w * (middle / np.maximum(missed, middle)), weights
+    return weights

@@ -57,9 +57,10 @@ def test_weights_are_a_blend_no_worse_than_its_members(data):
     )
     assert sum(fitted.weights_.values()) == pytest.approx(1.0)
     assert min(fitted.weights_.values()) > 0.0
-    error = np.sqrt(np.mean((fitted.oof_ - y) ** 2))
-    for name in fitted.fitted_:
-        assert error <= fitted.report_[name]["rmse"] + 1e-9
+    error = np.mean((fitted.oof_ - y) ** 2)
+    for regressor in (LinearRegression(), KNeighborsRegressor(7)):
+        alone = stack(regressor).fit(Sample(X, y, w, folds)).oof_
+        assert error <= np.mean((alone - y) ** 2) + 1e-9
 
 
 def test_a_row_never_moves_its_own_centre(data):
@@ -193,3 +194,34 @@ class TestRegressorsOfTheUsers:
         w = np.where(y > np.median(y), 5.0, 1.0)
         with pytest.warns(CalibrationWarning, match="KNeighborsRegressor.fit takes no"):
             stack(KNeighborsRegressor(7)).fit(Sample(X, y, w, folds))
+
+
+def test_of_two_blends_the_one_with_the_better_forecast_is_taken(rng):
+    X = rng.uniform(size=(600, 2))
+    y = X[:, 0] + rng.normal(size=600)
+    # Good but for a few rows, and never far off.
+    y[::60] += 40.0
+    table, w = Table.of(X), np.ones(600)
+    sample = Sample(table, y, w, make_folds(600, 5, random_state=0))
+    regressors = [LinearRegression(), KNeighborsRegressor(40)]
+    squares = stack(regressors).fit(sample)
+    seen = []
+
+    def judge(sign):
+        def loss(centre):
+            seen.append(centre)
+            return sign * np.abs(centre - y).mean()
+
+        return loss
+
+    near, far = (stack(regressors).fit(sample, judge(sign)) for sign in (1, -1))
+    assert len(seen) == 4
+    assert near.weights_ != far.weights_
+    assert squares.weights_ in (near.weights_, far.weights_)
+    assert np.abs(near.oof_ - y).mean() < np.abs(far.oof_ - y).mean()
+    frame = Frame("auto", regressors).fit(sample)
+    losses = [
+        Frame._place(frame, sample, fit.oof_).losses["standardize"]
+        for fit in (near, far)
+    ]
+    assert frame.losses_["standardize"] == min(losses)
