@@ -10,8 +10,8 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.forecasters.continuous import WEIGHT_OF_CRPS
-from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
+from localexpert.laws.mixed import MixedLaw
 from localexpert.laws.score_map import FURTHEST, ProbitMap, clip_scores, scores_of
 
 # A pool is never made wider, and hardly ever needs more than this.
@@ -31,8 +31,8 @@ def learn_sharpness(
     A pool of calibrated forecasts that differ is too wide (Gneiting & Ranjan 2013,
     theorem 3.1). The loss is that of curves: the mean log score and ten times the
     logarithm of the mean CRPS. Of a smooth F the log score of z = Phi^-1(F(y)) is
-    log k - (k^2 - 1) z^2 / 2 and a part without k; of a discrete one it is that of
-    the mass between two scores. As many as 100 rows speak for k = 1.
+    log k - (k^2 - 1) z^2 / 2 and a part without k; where F jumps it is that of the
+    mass between two scores. As many as 100 rows speak for k = 1.
 
     Parameters
     ----------
@@ -45,29 +45,30 @@ def learn_sharpness(
     Returns
     -------
     float
-        1 for laws with values of positive probability beside a smooth rest.
 
     References
     ----------
     Gneiting & Ranjan (2013), Combining predictive distributions, Electronic Journal of
     Statistics 7.
     """
-    if law.has_jumps and not isinstance(law, DiscreteLaw):
-        return 1.0
     share = weight / weight.sum()
     at = y[:, None]
     upto = clip_scores(scores_of(law.cdf(at), law.sf(at)))[:, 0]
     left = law.cdf_left(at)
     under = clip_scores(scores_of(left, 1.0 - left))[:, 0]
+    jumps = np.full(len(y), law.has_jumps)
+    if isinstance(law, MixedLaw):
+        jumps = np.isin(y, law.atoms)
     is_last = y >= law.support[1]
-    square = float(share @ np.minimum(upto**2, _FARTHEST**2)) / _MEAN_SQUARE
+    smooth, apart = share[~jumps].sum(), share[jumps]
+    squares = np.minimum(upto[~jumps] ** 2, _FARTHEST**2) / _MEAN_SQUARE
+    square = float(share[~jumps] @ squares)
     before = _ROWS_BEFORE / len(y)
 
     def loss(k: float) -> float:
-        missed = 0.5 * k**2 * square - np.log(k)
-        if law.has_jumps:
-            masses = np.where(is_last, 1.0, ndtr(k * upto)) - ndtr(k * under)
-            missed = -share @ np.log(np.maximum(masses, _LEAST_MASS))
+        missed = 0.5 * k**2 * square - smooth * np.log(k)
+        masses = np.where(is_last, 1.0, ndtr(k * upto)) - ndtr(k * under)
+        missed -= apart @ np.log(np.maximum(masses[jumps], _LEAST_MASS))
         missed += before * (0.5 * k**2 - np.log(k))
         return float(missed + WEIGHT_OF_CRPS * np.log(max(crps(k), _LEAST_MASS)))
 

@@ -18,7 +18,6 @@ from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.forecasters.pool_weights import PoolScores, draw_rows
-from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
@@ -205,7 +204,7 @@ class PooledForecaster(RoadForecaster):
             some = [laws[k] for k in held]
             return pool_curves(some, weights[..., held], self.kind_, self.sharpness_)
         law = pool_laws(laws, weights, self.kind_)
-        if self.sharpness_ > 1.0 and isinstance(law, DiscreteLaw):
+        if self.sharpness_ > 1.0:
             return recalibrate_law(law, multiply_scores(self.sharpness_))
         return law
 

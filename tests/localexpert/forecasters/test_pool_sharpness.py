@@ -90,6 +90,16 @@ def test_counts(rng):
     np.testing.assert_allclose(back.probabilities.sum(axis=1), 1.0)
 
 
-def test_atoms_beside_a_smooth_rest_are_left():
-    law = MixedLaw([0.0], [[0.5]], normal(np.zeros(1), np.ones(1)), [0.1])
-    assert learn_sharpness(law, np.zeros(1), np.ones(1), even) == 1.0
+def test_atoms_beside_a_smooth_rest(rng):
+    mean = rng.normal(size=N)
+    share = rng.uniform(0.2, 0.5, N)
+    y = np.where(rng.uniform(size=N) < share, 0.0, mean + rng.normal(size=N))
+    true = MixedLaw([0.0], share[:, None], normal(mean, np.ones(N)), [0.1])
+    assert learn_sharpness(true, y, np.ones(N), even) < 1.03
+    wide = recalibrate_law(true, multiply_scores(1.0 / 1.2))
+    k = learn_sharpness(wide, y, np.ones(N), even)
+    assert k == pytest.approx(1.2, abs=0.04)
+    back = recalibrate_law(wide, multiply_scores(1.2))
+    np.testing.assert_allclose(back.masses, true.masses, atol=1e-9)
+    at = np.array([[0.5, 1.5]])
+    np.testing.assert_allclose(back.cdf(at), true.cdf(at), atol=1e-9)
