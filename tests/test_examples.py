@@ -90,3 +90,9 @@ def test_own_experts_refuse_what_is_no_number_of_rows() -> None:
     model = LocalExpertRegressor(strategy=own_experts.NearestExperts(0))
     with pytest.raises(ValueError, match="`n_neighbors` must be at least 1, got 0"):
         model.fit(np.arange(200.0)[:, None], np.arange(200.0))
+
+
+def test_a_tiny_weight_beside_a_large_one_is_a_side_of_the_cut():
+    scores, labels = [0.0, 0.0, 1.0], [0, 1, 0]
+    step = own_calibrator.StepCalibrator().fit(scores, labels, [2.0, 1.0, 2.2e-16])
+    assert np.isfinite(step.predict(scores)).all()

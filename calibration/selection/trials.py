@@ -104,11 +104,13 @@ class HeldOut:
         weights = np.eye(1, len(self.log_odds)).ravel()
         for _ in range(_MAX_STEPS):
             gradient, hessian = self._derivatives(weights, ridge)
-            # With H = L L', min g'd + d'Hd / 2 over w + d >= 0 is
-            # min |L'v - L^-1 (H w - g)| over v = w + d >= 0.
-            lower = np.linalg.cholesky(hessian)
-            goal = np.linalg.solve(lower, hessian @ weights - gradient)
-            step = nnls(lower.T, goal)[0] - weights
+            # With H = R'R, min g'd + d'Hd / 2 over w + d >= 0 is
+            # min |R v - R'^-1 (H w - g)| over v = w + d >= 0. No curvature is below the
+            # ridge, but by rounding, where log-odds are as large as 1e8.
+            curvatures, axes = np.linalg.eigh(hessian)
+            roots = np.sqrt(np.maximum(curvatures, ridge))
+            goal = axes.T @ (hessian @ weights - gradient) / roots
+            step = nnls(roots[:, None] * axes.T, goal)[0] - weights
             if -gradient @ step < _LAST_DECREMENT:
                 break
             weights = self._descend(weights, step, ridge, float(gradient @ step))

@@ -67,7 +67,8 @@ def _best_cut(weight0: Float64Array, weight1: Float64Array) -> int:
     Brier score times the weight of all rows.
     """
     below0, below1 = np.cumsum(weight0)[:-1], np.cumsum(weight1)[:-1]
-    above0, above1 = weight0.sum() - below0, weight1.sum() - below1
+    # Not what is left of the total: of a tiny weight beside a large one that is 0.
+    above0, above1 = (np.cumsum(w[::-1])[::-1][1:] for w in (weight0, weight1))
     losses = below0 * below1 / (below0 + below1) + above0 * above1 / (above0 + above1)
     return int(np.argmin(losses)) + 1
 

@@ -19,6 +19,8 @@ _KNOTS = np.linspace(-3.0, 3.0, 11)
 _STEP = float(_KNOTS[1] - _KNOTS[0])
 # Least h' at the knots.
 _LEAST_SLOPE = 0.02
+# Least h' at a row on the way there.
+_FLATTEST = 1e-4
 # Cells of scores: rows in one count as one score, their mean.
 _EDGES = np.linspace(-8.0, 8.0, 513)
 _MIDDLES = 0.5 * (_EDGES[:-1] + _EDGES[1:])
@@ -255,7 +257,8 @@ def _maximise(
 
     def objective(d: Float64Array) -> float:
         moved, slopes = basis @ d, 1.0 + rates @ d
-        if slopes.min() <= 0.0:
+        # Nearly flat where hardly a row is, it would be too steep for a Newton step.
+        if slopes.min() <= _FLATTEST:
             return -np.inf
         score = weight @ (np.log(slopes) - moved * (z + 0.5 * moved))
         return float(score - 0.5 * d @ penalty @ d)

@@ -264,3 +264,11 @@ def test_report_is_a_table(rng):
 def test_bad_arguments_are_named(parameters, error, match):
     with pytest.raises(error, match=match):
         AutoCalibrator(**parameters).fit([0.1, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+
+
+def test_log_odds_as_large_as_can_be_squared_are_stacked():
+    # Rounding leaves their curvatures without the ridge.
+    scores, y = [-4.73203488e8, 0.0, 0.0, 0.0], [1, 0, 0, 0]
+    auto = AutoCalibrator(scale="logit").fit(scores, y, [2.0, 0.0, 0.0, 1.0])
+    p = auto.predict(scores)
+    assert ((p > 0.0) & (p < 1.0)).all()
