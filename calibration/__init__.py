@@ -48,6 +48,7 @@ from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration.multiclass.coupling import couple_pairs
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
 from calibration.neighbours.sba import SBACalibrator
@@ -108,6 +109,7 @@ __all__ = [
     "compare_calibrators",
     "compare_methods",
     "corp_decomposition",
+    "couple_pairs",
     "ece_bound",
     "expected_calibration_error",
     "load",

@@ -41,6 +41,8 @@ ARROWS: dict[str, str] = {
     ),
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
     "calibration.measures": f"scipy calibration._kernels {_CHECKS} {_DATA}",
+    # More than two classes, by softmax or by binary calibrators.
+    "calibration.multiclass": f"{_CORE} calibration.storage",
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
         f"matplotlib {_CORE} calibration.measures calibration.logistic "
