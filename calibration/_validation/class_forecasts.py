@@ -43,9 +43,8 @@ def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
     sums = table.sum(axis=1)
     row = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[row] - 1.0) > _ROUNDING:
-        msg = (
-            f"`{name}` must have rows that sum to 1, got {show(sums[row])} in row {row}."
-        )
+        got = f"{show(sums[row])} in row {row}"
+        msg = f"`{name}` must have rows that sum to 1, got {got}."
         raise ValueError(msg)
     return table
 
