@@ -58,12 +58,21 @@ SHARED: dict[str, set[str]] = {
     },
     "calibration.maps": {"block_starts", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
+    "calibration.measures.kernel_errors": {
+        "find_bandwidth",
+        "merge_rows",
+        "multiply_neighbours",
+        "multiply_pairs",
+        "read_rows",
+        "refuse_weights",
+    },
     "calibration.measures.rank_tests": {
         "friedman",
         "holm",
         "pairwise_wilcoxon",
         "rank_error",
     },
+    "calibration.measures.views": {"part_forecasts"},
     "calibration.monotone.venn_abers": {"merge_intervals"},
     "calibration.neighbours.side_information": {"SideInformationCalibrator"},
     "calibration.selection.trials": {

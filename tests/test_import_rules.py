@@ -40,7 +40,7 @@ ARROWS: dict[str, str] = {
         f"scipy sklearn calibration._kernels {_CHECKS} {_DATA} calibration.storage"
     ),
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
-    "calibration.measures": f"scipy calibration._kernels {_CHECKS} {_DATA}",
+    "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
     # More than two classes, by softmax or by binary calibrators.
     "calibration.multiclass": f"{_CORE} calibration.storage",
     # Above the calibrators: what chooses among them, wraps them, draws them.
