@@ -10,6 +10,7 @@ from calibration.binning.histogram import HistogramCalibrator
 from calibration.binning.sbb_abb import ABBCalibrator, SBBCalibrator
 from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
 from calibration.binning.three_values import ThreeValueCalibrator
+from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
@@ -55,6 +56,7 @@ from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration.multiclass.all_pairs import AllPairsCalibrator
 from calibration.multiclass.coupling import couple_pairs
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
@@ -72,6 +74,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ABBCalibrator",
     "ACPCalibrator",
+    "AllPairsCalibrator",
+    "AllPairsClassifier",
     "AsymmetricLaplaceCalibrator",
     "AutoCalibrator",
     "AutoReport",

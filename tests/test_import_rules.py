@@ -42,7 +42,7 @@ ARROWS: dict[str, str] = {
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
     # More than two classes, by softmax or by binary calibrators.
-    "calibration.multiclass": f"{_CORE} calibration.storage",
+    "calibration.multiclass": f"{_CORE} calibration.storage calibration.logistic",
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
         f"matplotlib {_CORE} calibration.measures calibration.logistic "
@@ -50,7 +50,7 @@ ARROWS: dict[str, str] = {
     ),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
-        "calibration.monotone"
+        "calibration.monotone calibration.multiclass"
     ),
     "calibration.plots": (
         f"matplotlib scipy {_CHECKS} {_DATA} calibration.base calibration.measures"

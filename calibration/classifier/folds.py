@@ -104,7 +104,7 @@ def split_rows(
 ) -> list[Fold]:
     """Return (train, test) row numbers per fold, each fit to train and to test on."""
     folds = [
-        (_number_rows(train, len(data.y)), _number_rows(test, len(data.y)))
+        (number_rows(train, len(data.y)), number_rows(test, len(data.y)))
         for train, test in splitter.split(data.X, data.y, **params)
     ]
     for number, (train, test) in enumerate(folds):
@@ -195,7 +195,7 @@ def take_rows(table: Any, rows: Rows) -> Any:
     return [table[row] for row in rows]
 
 
-def _number_rows(part: Any, n: int) -> Rows:
+def number_rows(part: Any, n: int) -> Rows:
     """Return row numbers from 0 of row numbers of any sign, or of a mask."""
     index = np.asarray(part)
     # An empty list makes an array of floats, which cannot index.

@@ -126,6 +126,18 @@ def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:
     raise ValueError(msg)
 
 
+def check_many_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels in `y`, two or more, sorted."""
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    classes: NDArray[Any] = np.unique(y)
+    if len(classes) < 2:
+        held = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no row"
+        msg = f"`y` must hold two classes or more, got {held}."
+        raise ValueError(msg)
+    return classes
+
+
 def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
     """Return the two labels of a fitted classifier, sorted; `y` may hold one of them.
 
