@@ -207,19 +207,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         )
         self.response_ = response
         data = TrainingData(X, labels, params)
-        matches = list(self._match(data))
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_expert)(clone(estimator), data, match, response)
-            for match in matches
-        )
-        self.experts_ = []
-        for match, (model, scores) in zip(matches, fits, strict=True):
-            tested = match.tested
-            positive = labels[tested] == match.labels[1]
-            with told_of_light():
-                # Here and not in the workers, whose warnings would be lost.
-                fitted = clone(calibrator).fit(scores, positive, weights[tested])
-            self.experts_.append(CalibratedPair(model, fitted))
+        self.experts_ = self._fit_experts(estimator, calibrator, data, weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.experts_[0].estimator, name):
                 setattr(self, name, getattr(self.experts_[0].estimator, name))
@@ -302,6 +290,29 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         if get_config()["enable_metadata_routing"]:
             estimator.set_fit_request(sample_weight=True)
         return estimator
+
+    def _fit_experts(
+        self,
+        estimator: Any,
+        calibrator: ScoreCalibrator,
+        data: TrainingData,
+        weights: Float64Array,
+    ) -> list[CalibratedPair]:
+        """Return a classifier and a calibrator of each pair of classes."""
+        matches = list(self._match(data))
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_expert)(clone(estimator), data, match, self.response_)
+            for match in matches
+        )
+        experts = []
+        for match, (model, scores) in zip(matches, fits, strict=True):
+            tested = match.tested
+            positive = data.y[tested] == match.labels[1]
+            with told_of_light():
+                # Here and not in the workers, whose warnings would be lost.
+                fitted = clone(calibrator).fit(scores, positive, weights[tested])
+            experts.append(CalibratedPair(model, fitted))
+        return experts
 
     def _match(self, data: TrainingData) -> Iterator[_Match]:
         """Yield each pair of classes with its rows and its folds."""
