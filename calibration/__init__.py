@@ -57,7 +57,12 @@ from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
 from calibration.multiclass.all_pairs import AllPairsCalibrator
+from calibration.multiclass.auto import MulticlassAutoCalibrator
+from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.coupling import couple_pairs
+from calibration.multiclass.identity import MulticlassIdentityCalibrator
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
 from calibration.neighbours.sba import SBACalibrator
@@ -102,7 +107,11 @@ __all__ = [
     "KDECalibrator",
     "LogisticCalibrator",
     "MethodComparison",
+    "MulticlassAutoCalibrator",
+    "MulticlassCalibrator",
+    "MulticlassIdentityCalibrator",
     "NearIsotonicPath",
+    "OneVsRestCalibrator",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
     "QuadraticCalibrator",
@@ -111,6 +120,7 @@ __all__ = [
     "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
+    "SoftmaxCalibrator",
     "StorageError",
     "TemperatureCalibrator",
     "ThreeValueCalibrator",

@@ -42,7 +42,10 @@ ARROWS: dict[str, str] = {
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
     # More than two classes, by softmax or by binary calibrators.
-    "calibration.multiclass": f"{_CORE} calibration.storage calibration.logistic",
+    "calibration.multiclass": (
+        f"{_CORE} calibration.storage calibration.logistic calibration.monotone "
+        "calibration.selection"
+    ),
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
         f"matplotlib {_CORE} calibration.measures calibration.logistic "
