@@ -112,6 +112,8 @@ SHARED: dict[str, set[str]] = {
     "calibration.multiclass.temperature": {"find_inverse_temperature"},
     "calibration.multiclass.truncated_newton": {"solve_scaling"},
     "calibration.neighbours.side_information": {"SideInformationCalibrator"},
+    "calibration.plots.canvas": {"check_items", "new_axes", "put_legend_above"},
+    "calibration.plots.reliability": {"draw_curve", "draw_strip"},
     "calibration.selection.trials": {
         "HeldOut",
         "check_menu",
