@@ -139,7 +139,7 @@ class MatrixProblem(ScalingProblem):
         return np.hstack([slopes @ z.T, slopes.sum(axis=1, keepdims=True)])
 
     def class_blocks(self, p: Float64Array, rows: slice) -> Float64Array:
-        """Return X diag(share p (1 - p)) X' of each class, X = [z; 1], and the ridge."""
+        """Return X diag(share p (1 - p)) X' and the ridge of each class, X = [z; 1]."""
         share = self.share[rows] / self.share[rows].sum()
         some, z = p[:, rows], self.z[:, rows]
         design = np.vstack([z, np.ones((1, z.shape[1]))])
@@ -163,7 +163,7 @@ class VectorProblem(ScalingProblem):
         return np.stack([np.einsum("ki,ki->k", slopes, z), slopes.sum(axis=1)], axis=1)
 
     def class_blocks(self, p: Float64Array, rows: slice) -> Float64Array:
-        """Return X diag(share p (1 - p)) X' of each class, X = [z; 1], and the ridge."""
+        """Return X diag(share p (1 - p)) X' and the ridge of each class, X = [z; 1]."""
         share = self.share[rows] / self.share[rows].sum()
         some, z = p[:, rows], self.z[:, rows]
         weight = some * (1.0 - some) * share
