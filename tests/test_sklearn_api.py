@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.monotone.isotonic import IsotonicCalibrator
 
@@ -16,6 +17,10 @@ INSTANCES = [
     CalibratedClassifier(calibrator=IsotonicCalibrator()),
     CalibratedClassifier(LogisticRegression(C=1), cv=3),
     CalibratedClassifier(RidgeClassifier(), response="decision_function"),
+    AllPairsClassifier(),
+    AllPairsClassifier(calibrator=IsotonicCalibrator(), coupling="pkpd"),
+    AllPairsClassifier(LogisticRegression(C=1), coupling="log_loss", cv=3),
+    AllPairsClassifier(RidgeClassifier(), response="decision_function"),
 ]
 SAMPLE_WEIGHT_EQUIVALENCE = (
     "check_sample_weight_equivalence_on_dense_data",

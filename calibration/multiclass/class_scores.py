@@ -123,7 +123,12 @@ def check_classes(classes: Sequence[Any] | None, k: int) -> NDArray[Any]:
             f"`classes` must name the {k} columns of `scores`, got shape {names.shape}."
         )
         raise ValueError(msg)
-    if len(np.unique(names)) < k:
+    try:
+        n_names = len(np.unique(names))
+    except TypeError as error:
+        msg = f"`classes` must hold names of one kind, got {error}."
+        raise TypeError(msg) from error
+    if n_names < k:
         msg = f"`classes` must be distinct, got {names.tolist()}."
         raise ValueError(msg)
     return names
@@ -168,7 +173,7 @@ def check_class_labels(y: ArrayLike, classes: NDArray[Any], n: int) -> Int64Arra
         )
         msg = (
             f"`y` must hold classes of the columns, {shown}, "
-            f"got {labels[place]!r} at position {place}."
+            f"got {labels[place]!r} at position {place}; `classes` names the columns."
         )
         raise ValueError(msg)
     return np.asarray(columns, dtype=np.int64)
