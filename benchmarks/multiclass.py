@@ -17,6 +17,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ import calibration as cal
 MOST_ROWS = 6000
 LEAST_CLASS = 20
 FLOOR = 1e-12
-NOTHING, DEFAULT_SMS, AUTO = "nothing", "SMS, penalty 1", "Auto, stack"
+NOTHING, DEFAULT_SMS, AUTO = "nothing", "SMS, penalty 1", "Auto"
 CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "naive Bayes": lambda _: GaussianNB(),
     "logistic": lambda _: make_pipeline(
@@ -65,7 +66,6 @@ OURS: dict[str, Callable[[], cal.MulticlassCalibrator]] = {
     "one-vs-rest Venn-Abers": lambda: cal.OneVsRestCalibrator("venn_abers"),
     "all pairs, logistic": cal.AllPairsCalibrator,
     AUTO: cal.MulticlassAutoCalibrator,
-    "Auto, select": lambda: cal.MulticlassAutoCalibrator("select"),
 }
 PEERS = ("temperature", "sigmoid", "isotonic")
 
@@ -142,19 +142,20 @@ def _predict(model: Any, x: np.ndarray) -> np.ndarray:
 
 def run_tables(records: Records, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return one row per table, classifier and seed."""
+    paths = {path.name.split(".")[0]: path for path in options.data.glob("*.csv.gz")}
+    tables = {
+        name: load(path)
+        for name, path in sorted(paths.items())
+        if not options.sets or name in options.sets
+    }
     rows = []
-    for path in sorted(options.data.glob("*.csv.gz")):
-        name = path.name.split(".")[0]
-        if options.sets and name not in options.sets:
-            continue
-        x, y = load(path)
-        for seed in options.seeds:
-            for classifier in CLASSIFIERS:
-                row = records.measure(
-                    f"{name}/{classifier}/{seed}",
-                    lambda x=x, y=y, c=classifier, s=seed: _run_one(x, y, c, s),
-                )
-                rows.append({**row, "ds": name, "classifier": classifier})
+    # Seeds first: what is there of an interrupted run is whole seeds.
+    for seed, name, classifier in product(options.seeds, tables, CLASSIFIERS):
+        row = records.measure(
+            f"{name}/{classifier}/{seed}",
+            lambda s=seed, n=name, c=classifier: _run_one(*tables[n], c, s),
+        )
+        rows.append({**row, "ds": name, "classifier": classifier})
     return rows
 
 
@@ -170,7 +171,7 @@ def _run_one(
 
 def print_table(rows: list[dict[str, Any]]) -> None:
     """Print the mean scores of every method, and how they compare to default SMS."""
-    names = list(rows[0]["scores"])
+    names = [one for one in rows[0]["scores"] if all(one in r["scores"] for r in rows)]
     # (methods, runs, [log loss, Brier, seconds])
     table = np.array([[row["scores"][name] for row in rows] for name in names])
     losses, brier = table[:, :, 0], table[:, :, 1]
