@@ -66,7 +66,15 @@ from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
 from calibration.neighbours.sba import SBACalibrator
-from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
+from calibration.plots import (
+    plot_calibration_map,
+    plot_class_reliability,
+    plot_forecast_matrix,
+    plot_ranks,
+    plot_reliability,
+    plot_simplex,
+    plot_simplex_field,
+)
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.compare import CalibratorComparison, compare_calibrators
 from calibration.selection.report import AutoReport, CandidateScore
@@ -146,8 +154,12 @@ __all__ = [
     "maximum_calibration_error",
     "mce_bound",
     "plot_calibration_map",
+    "plot_class_reliability",
+    "plot_forecast_matrix",
     "plot_ranks",
     "plot_reliability",
+    "plot_simplex",
+    "plot_simplex_field",
     "proper_score",
     "reliability_curve",
     "spherical_score",

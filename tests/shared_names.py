@@ -112,8 +112,21 @@ SHARED: dict[str, set[str]] = {
     "calibration.multiclass.temperature": {"find_inverse_temperature"},
     "calibration.multiclass.truncated_newton": {"solve_scaling"},
     "calibration.neighbours.side_information": {"SideInformationCalibrator"},
-    "calibration.plots.canvas": {"check_items", "new_axes", "put_legend_above"},
-    "calibration.plots.reliability": {"draw_curve", "draw_strip"},
+    "calibration.plots.canvas": {
+        "check_items",
+        "new_axes",
+        "new_grid",
+        "put_legend_above",
+        "put_legend_below",
+    },
+    "calibration.plots.class_labels": {"read_columns", "read_names"},
+    "calibration.plots.reliability": {"draw_diagram"},
+    "calibration.plots.triangle": {
+        "draw_triangle",
+        "grid_probabilities",
+        "name_corners",
+        "to_plane",
+    },
     "calibration.selection.trials": {
         "HeldOut",
         "check_menu",

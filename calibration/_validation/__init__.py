@@ -15,6 +15,7 @@ from calibration._validation.arrays import (
 )
 from calibration._validation.class_forecasts import (
     check_class_forecasts,
+    check_class_names,
     check_columns,
     check_rows,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "check_callable",
     "check_choice",
     "check_class_forecasts",
+    "check_class_names",
     "check_columns",
     "check_flag",
     "check_forecasts",

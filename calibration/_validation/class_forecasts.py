@@ -57,7 +57,7 @@ def check_columns(
     Without `classes` labels are numbers from 0 to k - 1; with them any that they name.
     """
     if classes is not None:
-        return _find_names(y, _check_names(classes, k), name)
+        return _find_names(y, check_class_names(classes, k), name)
     labels = check_vector(y, name)
     valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
     if not valid.all():
@@ -93,7 +93,7 @@ def check_class_forecasts(
     return columns, rows, check_weights(sample_weight, len(rows))
 
 
-def _check_names(classes: ArrayLike, k: int) -> list[Any]:
+def check_class_names(classes: ArrayLike, k: int) -> list[Any]:
     """Return the names of k columns, all different."""
     if count_rows(classes) < 0 or np.ndim(classes) != 1:
         msg = f"`classes` must be a list of names, got {reprlib.repr(classes)}."

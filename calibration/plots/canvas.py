@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,13 +17,21 @@ GREY = "0.5"
 _SHORT_LABEL = 30
 # And of a name that stands beside other words.
 LONGEST_NAME = 24
+# Inches in a legend: a letter of mean width, and what stands before and between labels.
+_LETTER, _HANDLE = 0.075, 0.7
 
 
-def new_axes(size: tuple[float, float]) -> Axes:
-    """Return the axes of a new figure of that size in inches."""
+def new_axes(
+    size: tuple[float, float],
+    layout: Literal["constrained", "compressed"] = "constrained",
+) -> Axes:
+    """Return the axes of a new figure of that size in inches.
+
+    A "compressed" layout is for axes of fixed shape that fill their figure.
+    """
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return plt.subplots(figsize=size, layout=layout)[1]
 
 
 def put_legend_above(ax: Axes) -> None:
@@ -44,3 +55,37 @@ def check_items(
             wanted = " or ".join(kind.__name__ for kind in kinds)
             msg = f"`{name}` must be of type {wanted}, got {type(item).__name__}."
             raise TypeError(msg)
+
+
+def new_grid(n: int, columns: int) -> NDArray[np.object_]:
+    """Return n square axes of a new figure in so many columns, shape (n,)."""
+    import matplotlib.pyplot as plt
+
+    rows = -(-n // columns)
+    size = (0.7 + 2.8 * columns, 0.9 + 2.9 * rows)
+    figure = plt.figure(figsize=size, layout="constrained")
+    grid = np.asarray(figure.subplots(rows, columns, squeeze=False)).ravel()
+    for spare in grid[n:]:
+        spare.remove()
+    return np.asarray(grid[:n])
+
+
+def put_legend_below(panels: NDArray[np.object_]) -> None:
+    """Put one legend below panels that are a whole figure, else in the first.
+
+    It names what the first panel shows; all must show the same.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = panels[0].figure
+    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    # Other layouts know nothing of a legend outside.
+    laid_out = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    if not (laid_out and set(figure.axes) == set(panels)):
+        panels[0].legend(loc="upper left", **looks)
+        return
+    handles, labels = panels[0].get_legend_handles_labels()
+    longest = _HANDLE + _LETTER * max(map(len, labels))
+    columns = max(1, min(len(labels), int(figure.get_figwidth() / longest)))
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
+    figure.legend(handles, labels, **place, **looks)

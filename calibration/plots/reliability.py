@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Height of the strip of each curve's forecasts below the reliability diagram.
-STRIP = 0.08
+_STRIP = 0.08
 _STRIP_BINS = 50
 # Points of a curve that a picture can tell apart.
 _MOST_POINTS = 2000
@@ -72,15 +72,7 @@ def plot_reliability(
     check_ax(ax)
     curves = _read_curves(curve, y_prob, options)
     ax = new_axes((5.5, 5.8)) if ax is None else ax
-    ax.plot([0, 1], [0, 1], linestyle="--", color=GREY, lw=1, label="calibrated")
-    for place, (name, one) in enumerate(curves.items()):
-        color = f"C{place % 10}"
-        draw_curve(ax, one, plain_label(name, LONGEST_NAME), color)
-        draw_strip(ax, one, color, -STRIP * (place + 1.25))
-    ax.axhline(-0.25 * STRIP, color=GREY, lw=0.8, alpha=0.5)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-STRIP * (len(curves) + 0.5), 1.02))
-    ticks = np.linspace(0.0, 1.0, 6)
-    ax.set(xticks=ticks, yticks=ticks, aspect="equal")
+    draw_diagram(ax, curves)
     ax.set(xlabel="Forecast probability", ylabel="Observed event rate")
     put_legend_above(ax)
     return ax
@@ -112,10 +104,31 @@ def _read_curves(
     return curves
 
 
-def draw_curve(ax: Axes, curve: ReliabilityCurve, name: str, color: str) -> None:
+def draw_diagram(
+    ax: Axes, curves: Mapping[str, ReliabilityCurve], unnamed: str | None = None
+) -> None:
+    """Draw curves around the diagonal, each with its band and its strip.
+
+    A curve without a name is called `unnamed`, or else by its bins.
+    """
+    ax.plot([0, 1], [0, 1], linestyle="--", color=GREY, lw=1, label="calibrated")
+    for place, (name, one) in enumerate(curves.items()):
+        color = f"C{place % 10}"
+        _draw_curve(ax, one, plain_label(name, LONGEST_NAME), color, unnamed)
+        _draw_strip(ax, one, color, -_STRIP * (place + 1.25))
+    ax.axhline(-0.25 * _STRIP, color=GREY, lw=0.8, alpha=0.5)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-_STRIP * (len(curves) + 0.5), 1.02))
+    ticks = np.linspace(0.0, 1.0, 6)
+    ax.set(xticks=ticks, yticks=ticks, aspect="equal")
+
+
+def _draw_curve(
+    ax: Axes, curve: ReliabilityCurve, name: str, color: str, unnamed: str | None
+) -> None:
     """Draw a curve and its band."""
     isotonic = curve.binning == "isotonic"
-    label = name or ("isotonic" if isotonic else f"{len(curve.weight)} bins")
+    bins = "isotonic" if isotonic else f"{len(curve.weight)} bins"
+    label = name or unnamed or bins
     # Vector formats would keep millions of points that no one sees.
     shown = _thin(curve.mean_prob)
     x = curve.mean_prob[shown]
@@ -148,11 +161,11 @@ def _thin(forecasts: Float64Array) -> NDArray[np.intp]:
     return np.unique(np.append(first, len(forecasts) - 1))
 
 
-def draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:
+def _draw_strip(ax: Axes, curve: ReliabilityCurve, color: str, base: float) -> None:
     """Draw a histogram of the forecasts, upwards from `base`."""
     edges = np.linspace(0.0, 1.0, _STRIP_BINS + 1)
     counts, _ = np.histogram(curve.mean_prob, edges, weights=curve.weight)
-    heights = 0.8 * STRIP * counts / counts.max()
+    heights = 0.8 * _STRIP * counts / counts.max()
     widths = np.diff(edges)
     ax.bar(
         edges[:-1], heights, widths, base, align="edge", color=color, alpha=0.7, lw=0
