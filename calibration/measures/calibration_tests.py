@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -201,7 +202,7 @@ def kernel_calibration_test(
     >>> round(kernel_calibration_test(y, sharp, random_state=0).p_value, 3)
     0.005
     """
-    check_choice(estimator, "estimator", ("quadratic", "linear"))
+    check_choice(estimator, "estimator", get_args(KernelEstimator))
     rng = make_rng(random_state)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     labels, rows, weights = read_rows(y_true, y_prob, sample_weight, classes)
