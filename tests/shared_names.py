@@ -121,6 +121,7 @@ SHARED: dict[str, set[str]] = {
     },
     "calibration.plots.class_labels": {"read_columns", "read_names"},
     "calibration.plots.reliability": {"draw_diagram"},
+    "calibration.plots.three_classes": {"as_scores", "predict_rows", "read_scores"},
     "calibration.plots.triangle": {
         "draw_triangle",
         "grid_probabilities",

@@ -27,7 +27,8 @@ def read_columns(
     """
     numbered = np.asarray(y).dtype.kind in "biuf"
     worded = all(isinstance(one, str) for one in names)
-    classes = None if numbered and worded else names
+    by_number = (numbered and worded) or list(names) == list(range(len(names)))
+    classes = None if by_number else names
     columns = check_columns(y, len(names), classes, name)
-    check_same_length(n, f"`{table}`", len(columns), name)
+    check_same_length(n, table, len(columns), name)
     return columns

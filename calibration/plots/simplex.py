@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 
 from calibration._validation import (
-    as_numbers,
     check_ax,
     check_integer,
-    check_rows,
 )
 from calibration.plots.canvas import GREY, new_axes, put_legend_above
 from calibration.plots.class_labels import read_columns
+from calibration.plots.three_classes import as_scores, predict_rows, read_scores
 from calibration.plots.triangle import (
     CLASS_COLORS,
     draw_triangle,
@@ -85,12 +83,12 @@ def plot_simplex(
     """
     check_ax(ax)
     names = name_corners(calibrator, classes)
-    table, before = _read_scores(calibrator, scores)
+    table, before = read_scores(calibrator, scores)
     columns = None
     if y is not None:
         columns = read_columns(y, names, len(before), "y", "scores")
     shown = _sample(len(before), check_integer(max_arrows, "max_arrows", 1))
-    after = _predict(calibrator, table[shown])
+    after = predict_rows(calibrator, table[shown])
     ax = new_axes((5.5, 5.2)) if ax is None else ax
     draw_triangle(ax, names)
     if columns is None:
@@ -154,9 +152,9 @@ def plot_simplex_field(
     steps = check_integer(n_steps, "n_steps", 1)
     # The points are the centres of the small triangles of a grid of one step more.
     before = grid_probabilities(steps, 1.0 / (steps + 1))
-    after = _predict(calibrator, _as_scores(calibrator, before))
+    after = predict_rows(calibrator, as_scores(calibrator, before))
     fine = grid_probabilities(_FINE, _INSET)
-    smooth = _predict(calibrator, _as_scores(calibrator, fine))
+    smooth = predict_rows(calibrator, as_scores(calibrator, fine))
     ax = new_axes((5.8, 5.2)) if ax is None else ax
     draw_triangle(ax, names)
     _draw_ground(ax, fine, smooth)
@@ -167,51 +165,6 @@ def plot_simplex_field(
     _draw_arrows(ax, before, after, "black")
     put_legend_above(ax)
     return ax
-
-
-def _read_scores(
-    calibrator: Any, scores: ArrayLike
-) -> tuple[Float64Array, Float64Array]:
-    """Return scores as the calibrator takes them, and as probabilities."""
-    table = as_numbers(scores, "scores")
-    if table.ndim != 2 or table.shape[1] != 3:
-        msg = (
-            "`scores` must have shape (n, 3), a column for each corner of a triangle, "
-            f"got shape {table.shape}."
-        )
-        raise ValueError(msg)
-    if getattr(calibrator, "scale", "probability") != "logit":
-        return table, check_rows(table, "scores")
-    finite = np.isfinite(table)
-    if not finite.all():
-        msg = f"`scores` must be finite, got {table[~finite][0]}."
-        raise ValueError(msg)
-    return table, softmax(table, axis=1)
-
-
-def _as_scores(calibrator: Any, probabilities: Float64Array) -> Float64Array:
-    """Return probabilities as scores of a calibrator."""
-    if getattr(calibrator, "scale", "probability") == "logit":
-        return np.log(probabilities)
-    return probabilities
-
-
-def _predict(calibrator: Any, table: Float64Array) -> Float64Array:
-    """Return the calibrated probabilities, which must be rows for rows."""
-    if not callable(getattr(calibrator, "predict", None)):
-        msg = (
-            "`calibrator` must have a method predict(scores), "
-            f"got {type(calibrator).__name__}."
-        )
-        raise TypeError(msg)
-    after = check_rows(calibrator.predict(table), "calibrator.predict(scores)")
-    if after.shape != table.shape:
-        msg = (
-            f"`calibrator.predict(scores)` must have the shape of its scores, "
-            f"{table.shape}, got shape {after.shape}."
-        )
-        raise ValueError(msg)
-    return after
 
 
 def _sample(n: int, most: int) -> Any:
