@@ -52,7 +52,9 @@ def part_forecasts(
     elif view == "micro":
         k = forecasts.shape[1]
         hits = labels[:, None] == np.arange(k)
-        repeated = None if counted is None else np.repeat(counted, k)
+        # Their sum stays below 2^53; a power of two rounds nothing.
+        unit = 2.0 ** np.ceil(np.log2(k))
+        repeated = None if counted is None else np.repeat(counted / unit, k)
         yield 1.0, ScoreSummary.from_scores(forecasts.ravel(), hits.ravel(), repeated)
     elif view == "classwise":
         for column, chances in enumerate(forecasts.T):

@@ -24,6 +24,8 @@ _CHUNK = 1 << 22
 # Newton's method on log p ends where slope or step is 0 but for rounding.
 _MOST_STEPS = 200
 _TOLERANCE = 1e-13
+# Of the greatest weight of a pair.
+_LEAST_WEIGHT = 1e-6
 
 
 def couple_pairs(
@@ -43,8 +45,8 @@ def couple_pairs(
         See the notes.
     pair_weight : array-like of shape (k, k), optional
         Used by "log_loss": how much each pair counts, as a rule the number of rows it
-        was learned on. Symmetric; pairs of weight above 0 must connect all classes.
-        Default: all pairs alike.
+        was learned on. Symmetric; pairs of weight above 0 must connect all classes, and
+        count as a millionth of the heaviest at least. Default: all pairs alike.
 
     Returns
     -------
@@ -129,7 +131,7 @@ def _check_pairs(pairs: ArrayLike) -> Float64Array:
 
 
 def _check_pair_weight(pair_weight: ArrayLike | None, k: int) -> Float64Array:
-    """Return symmetric weights (k, k) without a diagonal, their mean 1."""
+    """Return symmetric weights (k, k) without a diagonal, the mean of those held 1."""
     if pair_weight is None:
         weight = np.ones((k, k))
     else:
@@ -149,14 +151,17 @@ def _check_pair_weight(pair_weight: ArrayLike | None, k: int) -> Float64Array:
             f"got {weight[i, j]} and {weight[j, i]} for {i}, {j}."
         )
         raise ValueError(msg)
-    n_parts = int(connected_components(weight, directed=False)[0])
+    n_parts = int(connected_components(weight > 0.0, directed=False)[0])
     if n_parts > 1:
         msg = (
             "`pair_weight` must connect all classes by pairs of weight above 0, "
             f"got {n_parts} groups of classes without a pair between them."
         )
         raise ValueError(msg)
-    relative: Float64Array = weight * (k * (k - 1) / weight.sum())
+    held = weight > 0.0
+    # Of a link that is weaker still, Newton's method would see nothing.
+    weight[held] = np.maximum(weight[held], _LEAST_WEIGHT * weight.max())
+    relative: Float64Array = weight / weight[held].mean()
     return relative
 
 

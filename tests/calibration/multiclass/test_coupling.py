@@ -178,6 +178,22 @@ def test_a_pair_without_weight_says_nothing(rng):
     np.testing.assert_allclose(found, p, rtol=0, atol=1e-10)
 
 
+def test_weights_of_all_sizes(rng):
+    # A chain whose middle link weighs next to nothing, and light weights throughout.
+    r = np.round(draw_pairs(rng, 200, 4, 0.05), 1)
+    weight = np.zeros((4, 4))
+    for (i, j), w in {(0, 1): 1e12, (1, 2): 1e-12, (2, 3): 1.0}.items():
+        weight[i, j] = weight[j, i] = w
+    for unit in (1.0, 1e-200):
+        p = couple_pairs(r, "log_loss", pair_weight=unit * weight)
+        # In a chain each link is met.
+        for i in range(3):
+            found = p[:, i] / np.maximum(p[:, i] + p[:, i + 1], 1e-300)
+            clear = p[:, i] + p[:, i + 1] > 1e-6
+            expected = np.clip(r[:, i, i + 1], CLIP, 1.0 - CLIP)
+            np.testing.assert_allclose(found[clear], expected[clear], atol=1e-7)
+
+
 def test_rows_beyond_one_chunk(rng, monkeypatch):
     pairs = draw_pairs(rng, 30, 5)
     whole = couple_pairs(pairs)
