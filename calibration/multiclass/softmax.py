@@ -160,12 +160,9 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         if self.structure_ == "temperature":
             self.map_ = fit_temperature(data, self.scale)
         else:
-            penalties = [float(self.penalty)] if not is_auto(self.penalty) else None
-            if penalties is None:
-                chosen = self._choose_penalty(data)
-                # Along the path, so that the last fit has a warm start, too.
-                penalties = [one for one in PENALTIES if one >= chosen]
-            self.map_ = fit_path(data, self.scale, self.structure_, penalties)[-1]
+            auto = is_auto(self.penalty)
+            penalty = self._choose_penalty(data) if auto else float(self.penalty)
+            (self.map_,) = fit_path(data, self.scale, self.structure_, [penalty])
             matrix = self.map_.theta[:, :-1]
             is_matrix = self.structure_ == "matrix"
             self.coef_ = np.eye(len(matrix)) + matrix if is_matrix else 1 + matrix[:, 0]
