@@ -27,6 +27,8 @@ from calibration.typing import Float64Array
 # 1e-16 on its side of the switch.
 _TERMS = np.arange(12)
 _SWITCH = 2.0
+# A range below it has a probability that no float holds.
+_SURE = 0.05
 # Numbers of labels drawn at once; bounds the memory.
 _CHUNK = 1 << 23
 
@@ -126,7 +128,7 @@ def cumulative_calibration_test(
 
 def _range_tail(x: float) -> float:
     """P(R >= x) of the range R of Brownian motion on [0, 1]."""
-    if x <= 0.0:
+    if x < _SURE:
         return 1.0
     if x < _SWITCH:
         squares = ((_TERMS + 0.5) * np.pi) ** 2

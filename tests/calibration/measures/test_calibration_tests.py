@@ -49,7 +49,7 @@ def test_the_tail_of_the_range():
     # Its 95 % point, and a tail far beyond what 1 - P resolves.
     assert _range_tail(2.4977) == pytest.approx(0.05, abs=1e-5)
     assert _range_tail(12.0) == pytest.approx(8.0 * 1.776482112077679e-33, rel=1e-9)
-    assert _range_tail(0.0) == 1.0
+    assert _range_tail(0.0) == _range_tail(1e-200) == _range_tail(0.0501) == 1.0
 
 
 @pytest.mark.parametrize(("n", "least", "most"), [(1000, 0.037, 0.051)])
