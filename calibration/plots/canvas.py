@@ -86,6 +86,8 @@ def put_legend_below(panels: NDArray[np.object_]) -> None:
         return
     handles, labels = panels[0].get_legend_handles_labels()
     longest = _HANDLE + _LETTER * max(map(len, labels))
-    columns = max(1, min(len(labels), int(figure.get_figwidth() / longest)))
+    # A part of a figure has a box, too, but no width in inches.
+    width = figure.bbox.width / figure.dpi
+    columns = max(1, min(len(labels), int(width / longest)))
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
     figure.legend(handles, labels, **place, **looks)

@@ -158,8 +158,7 @@ def plot_simplex_field(
     ax = new_axes((5.8, 5.2)) if ax is None else ax
     draw_triangle(ax, names)
     _draw_ground(ax, fine, smooth)
-    _draw_borders(ax, fine, fine, "before calibration", colors=GREY, linestyles="--")
-    _draw_borders(ax, fine, smooth, "after calibration", colors="C3", linestyles="-")
+    _draw_borders(ax, fine, smooth)
     # The ground is light whatever the style is.
     ax.plot(*to_plane(before).T, "o", color="black", ms=2.0, mew=0.0, zorder=4)
     _draw_arrows(ax, before, after, "black")
@@ -209,19 +208,20 @@ def _draw_ground(ax: Axes, before: Float64Array, after: Float64Array) -> None:
     ax.figure.colorbar(shade, ax=ax, label="Probability moved", shrink=0.7)
 
 
-def _draw_borders(
-    ax: Axes, places: Float64Array, chances: Float64Array, label: str, **looks: Any
-) -> None:
-    """Draw where the most probable class changes, and name the lines."""
-    from matplotlib.lines import Line2D
-
-    x, y = to_plane(places).T
+def _draw_borders(ax: Axes, before: Float64Array, after: Float64Array) -> None:
+    """Draw where the most probable class changes, before and after calibration."""
+    halves = (1.0 - np.eye(3)) / 2.0
+    middle = np.full(3, 1.0 / 3.0)
+    label = "equal chances before calibration"
+    for half in halves:
+        ends = to_plane(np.array([middle, half]))
+        ax.plot(*ends.T, "--", color=GREY, lw=1.3, zorder=2, label=label)
+        label = ""  # one line in the legend stands for all three
+    x, y = to_plane(before).T
+    looks: dict[str, Any] = {"colors": "C3", "linewidths": 1.3, "zorder": 2}
     # A border of the third class is one of the first or the second.
     for column in (0, 1):
-        lead = chances[:, column] - np.delete(chances, column, axis=1).max(axis=1)
+        lead = after[:, column] - np.delete(after, column, axis=1).max(axis=1)
         if lead.min() < 0.0 < lead.max():
-            ax.tricontour(x, y, lead, [0.0], linewidths=1.3, zorder=2, **looks)
-    color, style = looks["colors"], looks["linestyles"]
-    named = Line2D([], [], color=color, ls=style, lw=1.3)
-    named.set_label(f"equal chances {label}")
-    ax.add_line(named)
+            ax.tricontour(x, y, lead, [0.0], **looks)
+    ax.plot([], [], color="C3", lw=1.3, label="equal chances after calibration")

@@ -112,6 +112,16 @@ def test_given_axes(forecasts):
         plot_class_reliability(*forecasts, axes=[None] * 3)
 
 
+def test_a_part_of_a_figure(forecasts):
+    figure = plt.figure(layout="constrained", figsize=(8, 8))
+    part = figure.subfigures(2, 1)[1]
+    plot_class_reliability(*forecasts, axes=part.subplots(1, 3))
+    figure.canvas.draw()
+    (legend,) = part.legends
+    assert figure.bbox.x0 <= legend.get_window_extent().x0
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+
+
 class TestBadInput:
     def test_forecasts(self, forecasts):
         y, y_prob = forecasts
