@@ -77,6 +77,7 @@ from calibration.plots import (
 )
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.compare import CalibratorComparison, compare_calibrators
+from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
 from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
@@ -138,6 +139,7 @@ __all__ = [
     "auc_score",
     "brier_decomposition",
     "brier_score",
+    "calibrator_names",
     "compare_calibrators",
     "compare_methods",
     "corp_decomposition",
@@ -151,6 +153,7 @@ __all__ = [
     "load",
     "log_loss",
     "logistic_intervals",
+    "make_calibrator",
     "maximum_calibration_error",
     "mce_bound",
     "plot_calibration_map",

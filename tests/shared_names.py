@@ -31,9 +31,10 @@ SHARED: dict[str, set[str]] = {
         "BinCells",
         "law_of_binnings",
     },
-    "calibration.classifier.classifier": {"CalibratedPair"},
+    "calibration.classifier.calibrators": {"resolve_binary", "resolve_calibrator"},
     "calibration.classifier.folds": {
         "TrainingData",
+        "check_groups",
         "check_table_rows",
         "choose_splitter",
         "cross_fit",
@@ -41,15 +42,26 @@ SHARED: dict[str, set[str]] = {
         "split_rows",
         "take_rows",
     },
-    "calibration.classifier.responses": {
-        "adapt_calibrator",
+    "calibration.classifier.labels": {
         "check_known_classes",
         "check_many_classes",
-        "check_two_classes",
-        "choose_response",
         "read_labels",
-        "read_scores",
     },
+    "calibration.classifier.pairs": {
+        "CalibratedPair",
+        "fit_folds",
+        "fit_frozen",
+        "interval_of_pairs",
+        "predict_pairs",
+        "takes_columns",
+    },
+    "calibration.classifier.responses": {
+        "ScoreReader",
+        "choose_response",
+        "read_scores",
+        "refuse_pair_scores",
+    },
+    "calibration.classifier.routes": {"route_arguments", "routing_enabled"},
     "calibration.densities.bandwidths": {"LeaveOneOut"},
     "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.densities.kernel_density": {

@@ -48,8 +48,8 @@ ARROWS: dict[str, str] = {
     ),
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
-        f"matplotlib {_CORE} calibration.measures calibration.logistic "
-        "calibration.monotone"
+        f"matplotlib {_CORE} calibration.measures calibration.binning "
+        "calibration.logistic calibration.monotone"
     ),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "

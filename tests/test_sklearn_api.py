@@ -15,6 +15,7 @@ INSTANCES = [
     CalibratedClassifier(),
     CalibratedClassifier(ensemble=True),
     CalibratedClassifier(calibrator=IsotonicCalibrator()),
+    CalibratedClassifier(LogisticRegression(), "temperature"),
     CalibratedClassifier(LogisticRegression(C=1), cv=3),
     CalibratedClassifier(RidgeClassifier(), response="decision_function"),
     AllPairsClassifier(),
@@ -43,6 +44,6 @@ def test_the_checks_that_matter_are_among_them():
     }
     assert names >= {
         *SAMPLE_WEIGHT_EQUIVALENCE,
-        "check_classifier_not_supporting_multiclass",
+        "check_classifiers_train",
         "check_n_features_in_after_fitting",
     }

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -29,7 +28,8 @@ from calibration._validation import (
     warn_of_light,
 )
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
-from calibration.classifier.classifier import CalibratedClassifier, CalibratedPair
+from calibration.classifier.calibrators import resolve_binary
+from calibration.classifier.classifier import CalibratedClassifier
 from calibration.classifier.folds import (
     Fold,
     Rows,
@@ -40,13 +40,10 @@ from calibration.classifier.folds import (
     number_rows,
     split_rows,
 )
-from calibration.classifier.responses import (
-    Response,
-    check_many_classes,
-    choose_response,
-    read_labels,
-    read_scores,
-)
+from calibration.classifier.labels import check_many_classes, read_labels
+from calibration.classifier.pairs import CalibratedPair
+from calibration.classifier.responses import Response, choose_response, read_scores
+from calibration.classifier.routes import route_arguments, routing_enabled
 from calibration.multiclass.coupling import Coupling, couple_pairs
 from calibration.storage import Saved
 from calibration.typing import Float64Array
@@ -74,9 +71,9 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     estimator : classifier, optional
         Any classifier with `predict_proba` or `decision_function`, cloned for each
         pair. Default: `LogisticRegression`.
-    calibrator : ScoreCalibrator or "auto", optional
-        Cloned for each pair and fitted on held-out scores; default
-        `LogisticCalibrator()`. "auto": `AutoCalibrator()`.
+    calibrator : ScoreCalibrator or str, optional
+        Cloned for each pair and fitted on held-out scores, or the name of one, of
+        `calibrator_names()`; default `LogisticCalibrator()`.
     coupling : {"least_squares", "log_loss", "pkpd"}
         How pairs are joined; see `couple_pairs`. "log_loss" weighs each pair by its
         rows.
@@ -149,7 +146,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     def __init__(
         self,
         estimator: Any = None,
-        calibrator: ScoreCalibrator | Literal["auto"] | None = None,
+        calibrator: ScoreCalibrator | str | None = None,
         *,
         coupling: Coupling = "least_squares",
         cv: Any = None,
@@ -192,7 +189,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             raise TypeError(msg)
         estimator, expert = self._resolve_estimator(), self._make_expert()
         response = choose_response(estimator, self.response)
-        calibrator = expert._resolve_calibrator(response)
+        calibrator = resolve_binary(self.calibrator, response)
         labels = read_labels(y)
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
@@ -200,7 +197,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         warn_of_light(weights)
         forget_fit(self)
         routed = None if sample_weight is None else weights
-        params, _ = expert._route(estimator, routed, {})
+        params, _ = route_arguments(expert, estimator, routed, {})
         self.classes_ = check_many_classes(labels)
         self.class_weight_ = np.array(
             [weights[labels == label].sum() for label in self.classes_]
@@ -287,7 +284,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         if self.estimator is not None:
             return self.estimator
         estimator = LogisticRegression(max_iter=1000)
-        if get_config()["enable_metadata_routing"]:
+        if routing_enabled():
             estimator.set_fit_request(sample_weight=True)
         return estimator
 
