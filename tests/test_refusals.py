@@ -141,6 +141,12 @@ def special(name):
         return {"y_true": t.ones, "recalibrator": IsotonicCalibrator()}
     if name == "logistic_intervals":
         return {"model": LogisticRegression().fit(t.X, t.ones)}
+    if name in ("plot_class_reliability", "plot_forecast_matrix"):
+        return {"y_true": t.ones, "y_prob": np.c_[1.0 - t.scores, t.scores]}
+    if name in ("plot_simplex", "plot_simplex_field"):
+        table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
+        three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
+        return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
     if name == "compare_calibrators":
         return {"y": t.ones, "calibrators": None}
     return {}

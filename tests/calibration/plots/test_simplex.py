@@ -252,7 +252,7 @@ class TestBadInput:
             ValueError, match="`y` must hold column numbers from 0 to 2"
         ):
             plot_simplex(Sharpened(), scores, np.arange(40) % 4)
-        with pytest.raises(ValueError, match="`y` must hold labels that `classes` nam"):
+        with pytest.raises(ValueError, match="`y` must hold labels that `classes`"):
             plot_simplex(Sharpened(), scores, ["rose"] * 40, classes=NAMES)
         with pytest.raises(
             ValueError, match="`y` must be as long as scores, got 39 and 40"
