@@ -30,7 +30,7 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 MOST_MATRIX_CLASSES = 150
 # Numbers in the rows that penalties are tried on: the multiplier of a ridge that counts
 # in rows is much the same of fewer of them.
-_TRIAL_NUMBERS = 5_000_000
+_TRIAL_NUMBERS = 3_000_000
 # Held-out losses differ by far more than what a fit of this accuracy may miss.
 _TRIAL_TOLERANCE = 1e-6
 
