@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,36 +10,12 @@ from sklearn.base import clone
 
 from calibration._validation import check_choice
 from calibration.base.calibrators import ScoreCalibrator
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.polynomial import (
-    LogisticCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    TemperatureCalibrator,
-)
-from calibration.monotone.elite import ELiTECalibrator
-from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
-from calibration.monotone.venn_abers import VennAbersCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.binary_tasks import columns_against_rest
 from calibration.multiclass.class_scores import ClassScores
-from calibration.selection.auto import AutoCalibrator
+from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
-
-#: Binary calibrators that have a name.
-NAMED_CALIBRATORS: dict[str, Callable[[], ScoreCalibrator]] = {
-    "auto": AutoCalibrator,
-    "beta": BetaCalibrator,
-    "centered_isotonic": CenteredIsotonicCalibrator,
-    "elite": ELiTECalibrator,
-    "isotonic": IsotonicCalibrator,
-    "logistic": LogisticCalibrator,
-    "platt": PlattCalibrator,
-    "quadratic": QuadraticCalibrator,
-    "temperature": TemperatureCalibrator,
-    "venn_abers": VennAbersCalibrator,
-}
 
 
 class OneVsRestCalibrator(MulticlassCalibrator):
@@ -48,9 +24,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     Parameters
     ----------
     calibrator : str or ScoreCalibrator
-        Cloned for each class, its `scale` set to `scale`; or a name: "auto", "beta",
-        "centered_isotonic", "elite", "isotonic", "logistic", "platt", "quadratic",
-        "temperature" or "venn_abers".
+        Cloned for each class, its `scale` set to `scale`; or one of the names that
+        `calibrator_names` lists, such as "isotonic".
     classes : sequence of k names, optional
         Of the columns; default their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
@@ -108,10 +83,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         """Return a binary calibrator that is not fitted."""
         one = self.calibrator
         if isinstance(one, str):
-            check_choice(one, "calibrator", NAMED_CALIBRATORS)
-            return cast(
-                ScoreCalibrator, NAMED_CALIBRATORS[one]().set_params(scale=self.scale)
-            )
+            check_choice(one, "calibrator", calibrator_names())
+            one = make_calibrator(one)
         if not isinstance(one, ScoreCalibrator):
             msg = (
                 "`calibrator` must be a ScoreCalibrator, for instance "
