@@ -147,6 +147,8 @@ def special(name):
         table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
         three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
         return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
+    if name == "make_calibrator":
+        return {"name": "bagged_isotonic"}
     if name == "compare_calibrators":
         return {"y": t.ones, "calibrators": None}
     return {}
@@ -184,7 +186,7 @@ def fit(cls, **rows):
     return make(cls).fit(**{**rows_of(cls), **rows})
 
 
-def call(name, function, **given):
+def call(name, function, /, **given):
     right = {
         key: arguments()[key]
         for key, one in inspect.signature(function).parameters.items()

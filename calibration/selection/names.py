@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibration._validation import check_choice
+from calibration._validation import check_choice, check_optional_seed
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.binning.bbq import BBQCalibrator
 from calibration.binning.histogram import HistogramCalibrator
@@ -79,6 +79,7 @@ def make_calibrator(name: str, *, random_state: int | None = 0) -> ScoreCalibrat
     IsotonicCalibrator()
     """
     check_choice(name, "name", calibrator_names())
+    check_optional_seed(random_state)
     made = _CALIBRATORS[name]()
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=random_state)
