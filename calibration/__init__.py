@@ -10,6 +10,7 @@ from calibration.binning.histogram import HistogramCalibrator
 from calibration.binning.sbb_abb import ABBCalibrator, SBBCalibrator
 from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
 from calibration.binning.three_values import ThreeValueCalibrator
+from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
@@ -29,14 +30,21 @@ from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.maps import CalibrationMap
 from calibration.measures import (
     BrierDecomposition,
+    CalibrationTest,
     CorpDecomposition,
+    CrossFittedDecomposition,
     MethodComparison,
     ReliabilityCurve,
+    auc_score,
     brier_decomposition,
     brier_score,
     compare_methods,
     corp_decomposition,
+    cross_fitted_decomposition,
+    cumulative_calibration_test,
     expected_calibration_error,
+    kernel_calibration_error,
+    kernel_calibration_test,
     log_loss,
     maximum_calibration_error,
     proper_score,
@@ -48,12 +56,28 @@ from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration.multiclass.all_pairs import AllPairsCalibrator
+from calibration.multiclass.auto import MulticlassAutoCalibrator
+from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.coupling import couple_pairs
+from calibration.multiclass.identity import MulticlassIdentityCalibrator
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
 from calibration.neighbours.sba import SBACalibrator
-from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
+from calibration.plots import (
+    plot_calibration_map,
+    plot_class_reliability,
+    plot_forecast_matrix,
+    plot_ranks,
+    plot_reliability,
+    plot_simplex,
+    plot_simplex_field,
+)
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.compare import CalibratorComparison, compare_calibrators
+from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
 from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
@@ -64,6 +88,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ABBCalibrator",
     "ACPCalibrator",
+    "AllPairsCalibrator",
+    "AllPairsClassifier",
     "AsymmetricLaplaceCalibrator",
     "AutoCalibrator",
     "AutoReport",
@@ -73,11 +99,13 @@ __all__ = [
     "BrierDecomposition",
     "CalibratedClassifier",
     "CalibrationMap",
+    "CalibrationTest",
     "CalibrationWarning",
     "CalibratorComparison",
     "CandidateScore",
     "CenteredIsotonicCalibrator",
     "CorpDecomposition",
+    "CrossFittedDecomposition",
     "DPMCalibrator",
     "ELiTECalibrator",
     "ENIRCalibrator",
@@ -88,7 +116,11 @@ __all__ = [
     "KDECalibrator",
     "LogisticCalibrator",
     "MethodComparison",
+    "MulticlassAutoCalibrator",
+    "MulticlassCalibrator",
+    "MulticlassIdentityCalibrator",
     "NearIsotonicPath",
+    "OneVsRestCalibrator",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
     "QuadraticCalibrator",
@@ -97,27 +129,40 @@ __all__ = [
     "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
+    "SoftmaxCalibrator",
     "StorageError",
     "TemperatureCalibrator",
     "ThreeValueCalibrator",
     "TrimmedCalibrator",
     "VennAbersCalibrator",
     "auc_loss_bound",
+    "auc_score",
     "brier_decomposition",
     "brier_score",
+    "calibrator_names",
     "compare_calibrators",
     "compare_methods",
     "corp_decomposition",
+    "couple_pairs",
+    "cross_fitted_decomposition",
+    "cumulative_calibration_test",
     "ece_bound",
     "expected_calibration_error",
+    "kernel_calibration_error",
+    "kernel_calibration_test",
     "load",
     "log_loss",
     "logistic_intervals",
+    "make_calibrator",
     "maximum_calibration_error",
     "mce_bound",
     "plot_calibration_map",
+    "plot_class_reliability",
+    "plot_forecast_matrix",
     "plot_ranks",
     "plot_reliability",
+    "plot_simplex",
+    "plot_simplex_field",
     "proper_score",
     "reliability_curve",
     "spherical_score",

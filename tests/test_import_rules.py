@@ -40,15 +40,20 @@ ARROWS: dict[str, str] = {
         f"scipy sklearn calibration._kernels {_CHECKS} {_DATA} calibration.storage"
     ),
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
-    "calibration.measures": f"scipy calibration._kernels {_CHECKS} {_DATA}",
+    "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
+    # More than two classes, by softmax or by binary calibrators.
+    "calibration.multiclass": (
+        f"{_CORE} calibration.storage calibration.logistic calibration.monotone "
+        "calibration.selection"
+    ),
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
-        f"matplotlib {_CORE} calibration.measures calibration.logistic "
-        "calibration.monotone"
+        f"matplotlib {_CORE} calibration.measures calibration.binning "
+        "calibration.logistic calibration.monotone"
     ),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
-        "calibration.monotone"
+        "calibration.monotone calibration.multiclass"
     ),
     "calibration.plots": (
         f"matplotlib scipy {_CHECKS} {_DATA} calibration.base calibration.measures"

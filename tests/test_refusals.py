@@ -19,7 +19,8 @@ from sklearn.linear_model import LogisticRegression
 
 import calibration
 import localexpert
-from calibration import IsotonicCalibrator, ScoreCalibrator, reliability_curve
+from calibration import IsotonicCalibrator, reliability_curve
+from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
     DistributionEnsemble,
     JointForest,
@@ -55,10 +56,14 @@ TEXTS = {
 RIGHT = {("n_jobs", "a negative number")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
+    "auc_score",
     "brier_decomposition",
     "brier_score",
     "corp_decomposition",
+    "cumulative_calibration_test",
     "expected_calibration_error",
+    "kernel_calibration_error",
+    "kernel_calibration_test",
     "log_loss",
     "maximum_calibration_error",
     "realised_cost",
@@ -79,7 +84,7 @@ ESTIMATORS = [
     *(c for c in CLASSES if inspect.isclass(c) and issubclass(c, BaseEstimator)),
     *REGRESSORS,
 ]
-ESTIMATORS.remove(ScoreCalibrator)
+ESTIMATORS = [c for c in ESTIMATORS if not inspect.isabstract(c)]
 
 
 @cache
@@ -117,7 +122,7 @@ def arguments():
         "explanation": explained, "comparison": calibration.compare_methods(t.losses),
         "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
         "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
-        "edges": [0.0, 1.0, 2.0], "inverse": np.log,
+        "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
     }  # fmt: skip
 
 
@@ -132,8 +137,18 @@ def special(name):
         return {"probabilities": [[0.2, 0.8]]}
     if name in LABELLED:
         return {"y_true": t.ones}
+    if name == "cross_fitted_decomposition":
+        return {"y_true": t.ones, "recalibrator": IsotonicCalibrator()}
     if name == "logistic_intervals":
         return {"model": LogisticRegression().fit(t.X, t.ones)}
+    if name in ("plot_class_reliability", "plot_forecast_matrix"):
+        return {"y_true": t.ones, "y_prob": np.c_[1.0 - t.scores, t.scores]}
+    if name in ("plot_simplex", "plot_simplex_field"):
+        table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
+        three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
+        return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
+    if name == "make_calibrator":
+        return {"name": "bagged_isotonic"}
     if name == "compare_calibrators":
         return {"y": t.ones, "calibrators": None}
     return {}
@@ -153,6 +168,8 @@ def make(cls, **parameters):
 def rows_of(cls):
     """Return the rows that a class is fitted on, by the names of `fit`."""
     rows = {**arguments(), "y": things().y if cls in REGRESSORS else things().ones}
+    if issubclass(cls, MulticlassCalibrator):
+        rows["scores"] = np.c_[1.0 - things().scores, things().scores]
     asked = inspect.signature(LocalExpertRegressor.fit if cls in STAGES else cls.fit)
     return {
         name: rows[name]
@@ -169,7 +186,7 @@ def fit(cls, **rows):
     return make(cls).fit(**{**rows_of(cls), **rows})
 
 
-def call(name, function, **given):
+def call(name, function, /, **given):
     right = {
         key: arguments()[key]
         for key, one in inspect.signature(function).parameters.items()

@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.monotone.isotonic import IsotonicCalibrator
 
@@ -14,8 +15,13 @@ INSTANCES = [
     CalibratedClassifier(),
     CalibratedClassifier(ensemble=True),
     CalibratedClassifier(calibrator=IsotonicCalibrator()),
+    CalibratedClassifier(LogisticRegression(), "temperature"),
     CalibratedClassifier(LogisticRegression(C=1), cv=3),
     CalibratedClassifier(RidgeClassifier(), response="decision_function"),
+    AllPairsClassifier(),
+    AllPairsClassifier(calibrator=IsotonicCalibrator(), coupling="pkpd"),
+    AllPairsClassifier(LogisticRegression(C=1), coupling="log_loss", cv=3),
+    AllPairsClassifier(RidgeClassifier(), response="decision_function"),
 ]
 SAMPLE_WEIGHT_EQUIVALENCE = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -38,6 +44,6 @@ def test_the_checks_that_matter_are_among_them():
     }
     assert names >= {
         *SAMPLE_WEIGHT_EQUIVALENCE,
-        "check_classifier_not_supporting_multiclass",
+        "check_classifiers_train",
         "check_n_features_in_after_fitting",
     }

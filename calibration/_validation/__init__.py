@@ -13,6 +13,12 @@ from calibration._validation.arrays import (
     find_no_number,
     is_gap,
 )
+from calibration._validation.class_forecasts import (
+    check_class_forecasts,
+    check_class_names,
+    check_columns,
+    check_rows,
+)
 from calibration._validation.forecasts import (
     check_forecasts,
     check_labels,
@@ -50,6 +56,9 @@ __all__ = [
     "check_ax",
     "check_callable",
     "check_choice",
+    "check_class_forecasts",
+    "check_class_names",
+    "check_columns",
     "check_flag",
     "check_forecasts",
     "check_in_unit",
@@ -63,6 +72,7 @@ __all__ = [
     "check_optional_seed",
     "check_path",
     "check_probabilities",
+    "check_rows",
     "check_same_length",
     "check_span",
     "check_vector",

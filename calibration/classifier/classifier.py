@@ -2,66 +2,59 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal, NamedTuple, Self
-from warnings import warn
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags, indexable
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import (
     check_flag,
     check_n_jobs,
     check_weights,
-    told_of_light,
     warn_of_light,
 )
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
+from calibration.classifier.calibrators import resolve_calibrator
 from calibration.classifier.folds import (
-    Fold,
     TrainingData,
+    check_groups,
     check_table_rows,
     choose_splitter,
-    cross_fit,
     split_rows,
+)
+from calibration.classifier.labels import (
+    check_known_classes,
+    check_many_classes,
+    read_labels,
+)
+from calibration.classifier.pairs import (
+    CalibratedPair,
+    fit_folds,
+    fit_frozen,
+    interval_of_pairs,
+    predict_pairs,
+    takes_columns,
 )
 from calibration.classifier.responses import (
     Response,
-    adapt_calibrator,
-    check_known_classes,
-    check_two_classes,
+    ScoreReader,
     choose_response,
-    read_labels,
-    read_scores,
+    refuse_pair_scores,
 )
-from calibration.exceptions import CalibrationWarning
-from calibration.logistic.polynomial import LogisticCalibrator
-from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
-from calibration.selection.auto import AutoCalibrator
+from calibration.classifier.routes import route_arguments, routing_enabled
+from calibration.multiclass.base import MulticlassCalibrator
 from calibration.storage import Saved
 from calibration.typing import Float64Array
 
 
-class CalibratedPair(NamedTuple):
-    """A fitted classifier and the calibrator of its scores."""
-
-    estimator: Any
-    calibrator: ScoreCalibrator
-
-
 class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    r"""A classifier of two classes whose probabilities are calibrated.
+    r"""A classifier of two classes or more whose probabilities are calibrated.
 
     Parameters
     ----------
@@ -70,13 +63,19 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         `sklearn.frozen.FrozenEstimator` it is not fitted again: only the calibrator
         is, on all rows given, and `cv` and `ensemble` are not used. Default:
         `LinearSVC`, which has no probabilities of its own.
-    calibrator : ScoreCalibrator or "auto", optional
-        Cloned and fitted on held-out scores; default `LogisticCalibrator()`. "auto":
-        `AutoCalibrator()`, which may do nothing.
+    calibrator : ScoreCalibrator, MulticlassCalibrator or str, optional
+        Cloned and fitted on held-out scores. One of binary scores is of more classes
+        one for each, `OneVsRestCalibrator(calibrator)`. A name is one of
+        `calibrator_names()`, or "vector" or "matrix", which are
+        `SoftmaxCalibrator(name)`, and so is "temperature" of more than two classes.
+        "auto": `AutoCalibrator()`, of more than two classes
+        `MulticlassAutoCalibrator()`; both may do nothing. Default:
+        `LogisticCalibrator()`, of more than two classes
+        `SoftmaxCalibrator("matrix", penalty=1.0)`.
     cv : int, splitter or iterable of (train, test), optional
         Folds that yield the held-out scores. Default: 5 stratified folds, fewer
         (with a `CalibrationWarning`) if a class has fewer rows. An integer is never
-        lowered but refused.
+        lowered but refused. Training parts must hold every class.
     ensemble : bool
         False: one calibrator is fitted on the held-out scores of all folds, and one
         classifier on all rows. True: the classifier of each fold keeps a calibrator
@@ -89,17 +88,17 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels, sorted; probabilities calibrated are those of `classes_[1]`.
+    classes_ : ndarray of shape (k,)
+        The labels, sorted; of two, probabilities calibrated are those of `classes_[1]`.
     calibrated_pairs_ : list of (estimator, calibrator)
         One fitted pair, or with `ensemble=True` one per fold.
     estimator_ : classifier
         The fitted classifier, where there is one pair.
-    calibrator_ : ScoreCalibrator
+    calibrator_ : ScoreCalibrator or MulticlassCalibrator
         The fitted calibrator, where there is one pair.
     response_ : {"predict_proba", "decision_function"}
         The method asked for scores.
-    oof_scores_ : ndarray of shape (n,)
+    oof_scores_ : ndarray of shape (n,), or (n, k) of a MulticlassCalibrator
         Held-out scores that calibrators were fitted on. NaN: the row is in no test
         part. The mean, if it is in several (`ensemble=True` only). Not there if the
         classifier was frozen.
@@ -128,8 +127,8 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     weighting them if `cv` keeps the repetitions in one fold.
 
     With metadata routing enabled, `fit` routes to `estimator.fit` and to the `split`
-    of the splitter (`groups`); otherwise further arguments go to `estimator.fit`, and
-    those with a value per row are cut to the rows of the fold.
+    of the splitter; otherwise `groups` go to the splitter, and further arguments to
+    `estimator.fit`, those with a value per row cut to the rows of the fold.
 
     References
     ----------
@@ -150,21 +149,32 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     0.33
     >>> round(log_loss(y[500:], calibrated.predict_proba(X[500:])), 2)
     0.23
+
+    Three classes, by a calibrator that has a name:
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
+    >>> model.predict_proba(X[:2]).round(2)
+    array([[1., 0., 0.],
+           [1., 0., 0.]])
     """
 
     classes_: NDArray[Any]
     calibrated_pairs_: list[CalibratedPair]
     estimator_: Any
-    calibrator_: ScoreCalibrator
+    calibrator_: ScoreCalibrator | MulticlassCalibrator
     response_: Response
     oof_scores_: Float64Array
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    # Groups are the splitter's, to whom they are routed, and of no use to `fit`.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(
         self,
         estimator: Any = None,
-        calibrator: ScoreCalibrator | Literal["auto"] | None = None,
+        calibrator: ScoreCalibrator | MulticlassCalibrator | str | None = None,
         *,
         cv: Any = None,
         ensemble: bool = False,
@@ -183,6 +193,8 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the classifiers and their calibrators.
@@ -192,9 +204,12 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         X : array-like, sparse array or data frame of shape (n, n_features)
             Handed to the classifier as it is.
         y : array-like of shape (n,)
-            Any two labels.
+            Any labels, two of them or more.
         sample_weight : array-like of shape (n,), optional
             Non-negative numbers of repetitions.
+        groups : array-like of shape (n,), optional
+            Rows that belong together: for the splitter, which without a `cv` or with
+            a number is a `StratifiedGroupKFold`. Not used of a frozen classifier.
         **fit_params : dict
             Passed to `fit` of the classifier, or routed.
 
@@ -206,29 +221,44 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         check_n_jobs(self.n_jobs)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
-        calibrator = self._resolve_calibrator(response)
         labels = read_labels(y)
         check_table_rows(X, len(labels))
         X, _ = indexable(X, labels)
         weights = check_weights(sample_weight, len(labels))
         warn_of_light(weights)
+        groups = check_groups(groups, len(labels))
+        frozen = isinstance(estimator, FrozenEstimator)
+        if frozen:
+            check_is_fitted(estimator)
+            classes = check_known_classes(labels, estimator)
+        else:
+            classes = check_many_classes(labels)
+        calibrator = resolve_calibrator(self.calibrator, response, len(classes))
+        if len(classes) > 2 and response == "decision_function":
+            refuse_pair_scores(estimator)
         forget_fit(self)
         routed = None if sample_weight is None else weights
-        params, split_params = self._route(estimator, routed, fit_params)
+        params, split_params = route_arguments(
+            self, estimator, routed, fit_params, groups
+        )
         data = TrainingData(X, labels, params)
-        self.response_ = response
-        if isinstance(estimator, FrozenEstimator):
-            check_is_fitted(estimator)
-            self.classes_ = check_known_classes(labels, estimator)
-            scores = self._read_scores(estimator, X)
-            with told_of_light():
-                calibrator.fit(scores, labels == self.classes_[1], weights)
-            pairs = [CalibratedPair(estimator, calibrator)]
-        else:
-            self.classes_ = check_two_classes(labels)
-            splitter = choose_splitter(self.cv, labels, self.classes_)
-            folds = split_rows(splitter, data, split_params)
-            pairs = self._fit_folds(estimator, calibrator, data, folds, weights)
+        self.response_, self.classes_ = response, classes
+        read = ScoreReader(response, classes, takes_columns(calibrator))
+        if frozen:
+            self._keep([fit_frozen(estimator, calibrator, data, weights, read)])
+            return self
+        splitter = choose_splitter(self.cv, labels, classes, groups)
+        folds = split_rows(splitter, data, split_params)
+        pairs, self.oof_scores_ = fit_folds(
+            estimator,
+            calibrator,
+            data,
+            folds,
+            weights,
+            read,
+            ensemble=self.ensemble,
+            n_jobs=self.n_jobs,
+        )
         self._keep(pairs)
         return self
 
@@ -241,23 +271,35 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
         Returns
         -------
-        ndarray of shape (n, 2)
-            Columns in the order of `classes_`.
+        ndarray of shape (n, k)
+            Columns in the order of `classes_`; rows sum to 1.
         """
         check_is_fitted(self)
         check_table_rows(X)
-        asked = [
-            (pair.calibrator, self._read_scores(pair.estimator, X))
-            for pair in self.calibrated_pairs_
-        ]
-        if len(asked) > 1 and isinstance(asked[0][0], VennAbersCalibrator):
-            positive = merge_intervals([va.predict_interval(s) for va, s in asked])
-        else:
-            positive = np.mean([one.predict(s) for one, s in asked], axis=0)
-        return np.column_stack([1.0 - positive, positive])
+        return predict_pairs(self.calibrated_pairs_, self._reader(), X)
+
+    def predict_interval(self, X: Any, **options: Any) -> Float64Array:
+        """Return intervals of the probability of `classes_[1]`, of two classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse array or data frame of shape (n, n_features)
+        **options : dict
+            Of the calibrator's `predict_interval`, for instance `coverage`.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper bounds, as the calibrator means them: those of an
+            `IsotonicCalibrator` hold the event rate, those of a
+            `VennAbersCalibrator` are its two probabilities.
+        """
+        check_is_fitted(self)
+        check_table_rows(X)
+        return interval_of_pairs(self.calibrated_pairs_, self._reader(), X, options)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the more probable label; at 1/2 it is `classes_[0]`.
+        """Return the most probable label; of equals the first.
 
         Parameters
         ----------
@@ -267,7 +309,6 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         -------
         ndarray of shape (n,)
         """
-        # argmax takes the first of equals: the rule at 1/2.
         place = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[place])
 
@@ -296,7 +337,6 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         inner = get_tags(self._resolve_estimator()).input_tags
         for name in ("sparse", "allow_nan", "string", "categorical", "positive_only"):
             setattr(tags.input_tags, name, getattr(inner, name))
-        tags.classifier_tags.multi_class = False
         return tags
 
     def _resolve_estimator(self) -> Any:
@@ -304,82 +344,9 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             return self.estimator
         # A seed, for there is no `random_state` here through which to ask for one.
         estimator = LinearSVC(random_state=0)
-        if _routing_enabled():
+        if routing_enabled():
             estimator.set_fit_request(sample_weight=True)
         return estimator
-
-    def _resolve_calibrator(self, response: Response) -> ScoreCalibrator:
-        calibrator = self.calibrator
-        if calibrator is None:
-            calibrator = LogisticCalibrator()
-        elif isinstance(calibrator, str) and calibrator == "auto":
-            calibrator = AutoCalibrator()
-        if not isinstance(calibrator, ScoreCalibrator):
-            msg = (
-                "`calibrator` must be a ScoreCalibrator, for instance "
-                f'IsotonicCalibrator(), or "auto", got {calibrator!r}.'
-            )
-            raise TypeError(msg)
-        return adapt_calibrator(calibrator, response)
-
-    def _route(
-        self, estimator: Any, weights: Float64Array | None, fit_params: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments of `estimator.fit` and of the splitter's `split`."""
-        if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=weights, **fit_params)
-            return dict(routed.estimator.fit), dict(routed.splitter.split)
-        if weights is None:
-            return fit_params, {}
-        if has_fit_parameter(estimator, "sample_weight"):
-            return {**fit_params, "sample_weight": weights}, {}
-        if not isinstance(estimator, FrozenEstimator):
-            msg = (
-                f"{type(estimator).__name__}.fit takes no `sample_weight`: the weights "
-                "reach the calibrator only."
-            )
-            warn(msg, CalibrationWarning, stacklevel=3)
-        return fit_params, {}
-
-    def _fit_folds(
-        self,
-        estimator: Any,
-        calibrator: ScoreCalibrator,
-        data: TrainingData,
-        folds: list[Fold],
-        weights: Float64Array,
-    ) -> list[CalibratedPair]:
-        """Fit the pairs and remember the held-out scores."""
-        parts = [test for _, test in folds]
-        tested = np.concatenate(parts)
-        counts = np.bincount(tested, minlength=len(data.y))
-        if not self.ensemble and counts.max() > 1:
-            msg = (
-                "`cv` must put no row in several test parts with `ensemble=False`, "
-                f"got row {np.argmax(counts)} in {counts.max()} of them."
-            )
-            raise ValueError(msg)
-        read = partial(read_scores, response=self.response_, classes=self.classes_)
-        models, scores = cross_fit(
-            estimator, data, folds, read, refit=not self.ensemble, n_jobs=self.n_jobs
-        )
-        # Held-out scores of all folds together: each comes from a classifier that has
-        # not seen its row.
-        pooled = np.concatenate(scores)
-        with np.errstate(invalid="ignore"):
-            # A repeated split tests a row several times; its scores are averaged.
-            sums = np.bincount(tested, pooled, minlength=len(data.y))
-            self.oof_scores_ = np.where(counts > 0, sums / counts, np.nan)
-        if not self.ensemble:
-            parts, scores = [tested], [pooled]
-        positive = data.y == self.classes_[1]
-        with told_of_light():
-            calibrators = [
-                # Here and not in the workers, whose warnings would be lost.
-                clone(calibrator).fit(score, positive[rows], weights[rows])
-                for score, rows in zip(scores, parts, strict=True)
-            ]
-        return [CalibratedPair(*pair) for pair in zip(models, calibrators, strict=True)]
 
     def _keep(self, pairs: list[CalibratedPair]) -> None:
         self.calibrated_pairs_ = pairs
@@ -390,9 +357,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             if hasattr(first.estimator, name):
                 setattr(self, name, getattr(first.estimator, name))
 
-    def _read_scores(self, estimator: Any, X: Any) -> Float64Array:
-        return read_scores(estimator, X, self.response_, self.classes_)
-
-
-def _routing_enabled() -> bool:
-    return bool(get_config()["enable_metadata_routing"])
+    def _reader(self) -> ScoreReader:
+        """Return what reads scores for the fitted calibrators."""
+        first = self.calibrated_pairs_[0].calibrator
+        return ScoreReader(self.response_, self.classes_, takes_columns(first))

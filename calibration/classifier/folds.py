@@ -12,10 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 from sklearn.utils.parallel import Parallel, delayed
 
-from calibration._validation import check_integer, check_same_length, count_rows
+from calibration._validation import (
+    check_integer,
+    check_same_length,
+    count_rows,
+    is_gap,
+)
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
@@ -51,39 +60,74 @@ class TrainingData:
         return TrainingData(take_rows(self.X, rows), self.y[rows], params)
 
 
-def choose_splitter(cv: Any, y: NDArray[Any], classes: NDArray[Any]) -> Any:
-    """Return the splitter that `cv` means for labels of two classes.
+def choose_splitter(
+    cv: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    groups: NDArray[Any] | None = None,
+) -> Any:
+    """Return the splitter that `cv` means for labels of some classes.
 
-    An integer is obeyed or refused; the default is lowered to the size of the rarer
-    class, so that every training part holds both classes.
+    An integer is obeyed or refused; the default is lowered to the size of the rarest
+    class, so that every training part holds all classes. With groups, what is counted
+    of a class is groups that hold it, and no fold cuts a group.
     """
     if cv is not None and not isinstance(cv, numbers.Integral):
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             cv = _check_pairs(cv)
+            if groups is not None:
+                msg = "`groups` must be None where `cv` gives the folds, got both."
+                raise ValueError(msg)
         return check_cv(cv, y, classifier=True)
     n_folds = _N_FOLDS if cv is None else check_integer(cv, "cv", 2)
-    counts = [int(np.sum(y == label)) for label in classes]
+    counts = [_count(y == label, groups) for label in classes]
     least = min(counts)
-    rarer = classes.tolist()[counts.index(least)]
+    rarest = classes.tolist()[counts.index(least)]
+    units = "rows" if groups is None else "groups"
     if least < 2:
         msg = (
-            "`y` must hold at least two rows of each class to be split in folds, "
-            f"got one row of class {rarer!r}."
+            f"`y` must hold at least two {units} of each class to be split in folds, "
+            f"got one {units[:-1]} of class {rarest!r}."
         )
         raise ValueError(msg)
     if least < n_folds and cv is not None:
+        which = "rarer" if len(classes) == 2 else "rarest"
         msg = (
-            "`cv` must not be greater than the number of rows of the rarer class, "
-            f"got {n_folds} folds for {least} rows of class {rarer!r}."
+            f"`cv` must not be greater than the number of {units} of the {which} "
+            f"class, got {n_folds} folds for {least} {units} of class {rarest!r}."
         )
         raise ValueError(msg)
     if least < n_folds:
         msg = (
-            f"`y` holds {least} rows of class {rarer!r} only; {least} folds are used "
-            f"instead of {n_folds}."
+            f"`y` holds {least} {units} of class {rarest!r} only; {least} folds are "
+            f"used instead of {n_folds}."
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-    return StratifiedKFold(min(n_folds, least))
+    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return splitter(min(n_folds, least))
+
+
+def _count(rows: NDArray[np.bool_], groups: NDArray[Any] | None) -> int:
+    """Return the number of rows, or of the groups that they lie in."""
+    return int(np.sum(rows)) if groups is None else len(np.unique(groups[rows]))
+
+
+def check_groups(groups: Any, n: int) -> NDArray[Any] | None:
+    """Return groups as a vector without gaps, as long as `y`; None of none."""
+    if groups is None:
+        return None
+    if count_rows(groups) < 0 or np.ndim(groups) != 1:
+        msg = f"`groups` must be of shape (n,), got {reprlib.repr(groups)}."
+        raise ValueError(msg)
+    found = np.asarray(groups)
+    check_same_length(n, "`y`", len(found), "groups")
+    cells = found.tolist() if found.dtype.kind in "OfMm" else []
+    gaps = [place for place, cell in enumerate(cells) if is_gap(cell)]
+    if gaps:
+        place = gaps[0]
+        msg = f"`groups` must have no gaps, got {found[place]} at position {place}."
+        raise ValueError(msg)
+    return found
 
 
 def _check_pairs(cv: Iterable[Any]) -> list[Any]:
@@ -103,19 +147,15 @@ def split_rows(
     splitter: Any, data: TrainingData, params: Mapping[str, Any]
 ) -> list[Fold]:
     """Return (train, test) row numbers per fold, each fit to train and to test on."""
+    classes = np.unique(data.y)
     folds = [
-        (_number_rows(train, len(data.y)), _number_rows(test, len(data.y)))
+        (number_rows(train, len(data.y)), number_rows(test, len(data.y)))
         for train, test in splitter.split(data.X, data.y, **params)
     ]
     for number, (train, test) in enumerate(folds):
-        labels = np.unique(data.y[train]).tolist()
-        if len(labels) != 2:
-            held = f"class {labels[0]!r} only" if labels else "no row"
-            msg = (
-                "`cv` must leave both classes in every training part, "
-                f"got fold {number} that trains on {held}."
-            )
-            raise ValueError(msg)
+        held = np.unique(data.y[train])
+        if len(held) < len(classes):
+            raise ValueError(_tell_missing(number, held, classes))
         if len(test) == 0:
             msg = f"`cv` must leave no test part empty, got fold {number} without rows."
             raise ValueError(msg)
@@ -123,6 +163,21 @@ def split_rows(
         msg = "`cv` must yield at least one fold, got none."
         raise ValueError(msg)
     return folds
+
+
+def _tell_missing(number: int, held: NDArray[Any], classes: NDArray[Any]) -> str:
+    """Return why a fold cannot be trained on."""
+    every = "both" if len(classes) == 2 else "all"
+    if len(held) == 0:
+        learned = "no row"
+    elif len(held) == 1:
+        learned = f"class {held.tolist()[0]!r} only"
+    else:
+        learned = f"no row of class {np.setdiff1d(classes, held).tolist()[0]!r}"
+    return (
+        f"`cv` must leave {every} classes in every training part, "
+        f"got fold {number} that trains on {learned}."
+    )
 
 
 def cross_fit(
@@ -195,7 +250,7 @@ def take_rows(table: Any, rows: Rows) -> Any:
     return [table[row] for row in rows]
 
 
-def _number_rows(part: Any, n: int) -> Rows:
+def number_rows(part: Any, n: int) -> Rows:
     """Return row numbers from 0 of row numbers of any sign, or of a mask."""
     index = np.asarray(part)
     # An empty list makes an array of floats, which cannot index.

@@ -1,25 +1,20 @@
-"""What a classifier says of its two classes: labels, method, scale and scores."""
+"""What a classifier says of its classes: the method, and the scores it returns."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 from calibration._validation import (
-    as_numbers,
     check_choice,
     check_in_unit,
     check_vector,
-    count_rows,
-    find_no_number,
-    is_gap,
+    show,
 )
-from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.typing import Float64Array
 
 Response: TypeAlias = Literal["predict_proba", "decision_function"]
@@ -51,21 +46,59 @@ def choose_response(estimator: Any, response: Any) -> Response:
     return cast(Response, response)
 
 
-def adapt_calibrator(
-    calibrator: ScoreCalibrator, response: Response
-) -> ScoreCalibrator:
-    """Return a clone whose `scale` is that of the response.
+def refuse_pair_scores(estimator: Any) -> None:
+    """Refuse a support vector machine that is told to score pairs of classes.
 
-    A decision function is a real score, unless the calibrator at hand says that it
-    is a log-odds. A method without a meaning on that scale is refused here, before
-    any classifier is fitted.
+    Of three classes there are three pairs: the shape does not give them away.
     """
-    scale: Scale = "probability"
-    if response == "decision_function":
-        scale = "logit" if calibrator.scale == "logit" else "real"
-    adapted: ScoreCalibrator = clone(calibrator).set_params(scale=scale)
-    adapted._check_parameters()
-    return adapted
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    # Deep, so that one within a pipeline or a search is found.
+    params = inner.get_params() if hasattr(inner, "get_params") else {}
+    for name, value in params.items():
+        if name.endswith("decision_function_shape") and value == "ovo":
+            msg = (
+                "`estimator` must have a decision function with a column for each "
+                f'class, got {name}="ovo" of {type(inner).__name__}: set it to "ovr".'
+            )
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class ScoreReader:
+    """Reads the scores of classifiers for a calibrator, and the labels as its targets.
+
+    Parameters
+    ----------
+    response : {"predict_proba", "decision_function"}
+        The method asked.
+    classes : ndarray of shape (k,)
+        The labels, sorted.
+    columns : bool
+        Whether the calibrator takes a column for each class; if not, it takes the
+        scores of the second of two.
+    """
+
+    response: Response
+    classes: NDArray[Any]
+    columns: bool
+
+    def __call__(self, estimator: Any, X: Any) -> Float64Array:
+        """Return scores of shape (n,), or (n, k) in the order of `classes`."""
+        if not self.columns:
+            return read_scores(estimator, X, self.response, self.classes)
+        if len(self.classes) > 2:
+            return _read_columns(estimator, X, self.response, self.classes)
+        second = read_scores(estimator, X, self.response, self.classes)
+        # A decision function is the logit of the second class if the first's is 0.
+        is_logit = self.response == "decision_function"
+        first = np.zeros_like(second) if is_logit else 1.0 - second
+        return np.column_stack([first, second])
+
+    def targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return labels of shape (n,) as the numbers of columns, or as 0 and 1."""
+        if not self.columns:
+            return np.asarray(y == self.classes[1])
+        return np.searchsorted(self.classes, y)
 
 
 def read_scores(
@@ -90,76 +123,32 @@ def read_scores(
     return np.clip(scores, 0.0, 1.0)
 
 
-def read_labels(y: ArrayLike) -> NDArray[Any]:
-    """Return labels as a vector without gaps, objects that are numbers as numbers."""
-    if count_rows(y) < 0:
-        # The last words are those that scikit-learn's checks look for.
-        msg = f"`y` must be labels of shape (n,), got {y!r}: y should be a 1d array."
-        raise ValueError(msg)
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    if labels.dtype.kind not in "OMm":
-        return labels
-    cells = labels.tolist()
-    gaps = [i for i, cell in enumerate(cells) if is_gap(cell)]
-    if gaps:
-        msg = f"`y` must have no gaps, got {labels[gaps[0]]} at position {gaps[0]}."
-        raise ValueError(msg)
-    try:
-        sorted(set(cells))
-    except TypeError as error:
-        msg = f"`y` must hold labels of one kind, got {error}."
-        raise TypeError(msg) from error
-    if labels.dtype.kind == "O" and find_no_number(labels) is None:
-        # scikit-learn knows no objects but texts.
-        numbers = np.array(cells)
-        labels = as_numbers(labels, "y") if numbers.dtype.kind == "O" else numbers
-    return labels
-
-
-def check_two_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Return the two labels in `y`, sorted."""
-    classes = _check_at_most_two(y)
-    if len(classes) == 2:
-        return classes
-    held = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no row"
-    msg = f"`y` must hold two classes, got {held}."
-    raise ValueError(msg)
-
-
-def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
-    """Return the two labels of a fitted classifier, sorted; `y` may hold one of them.
-
-    A classifier that does not say what it was fitted on is taken at the word of `y`.
-    """
-    if not hasattr(estimator, "classes_"):
-        return check_two_classes(y)
-    known = np.sort(estimator.classes_)
-    if len(known) != 2:
+def _read_columns(
+    estimator: Any, X: Any, response: Response, classes: NDArray[Any]
+) -> Float64Array:
+    """Return scores of shape (n, k), k > 2, a column for each of `classes`."""
+    output = np.asarray(getattr(estimator, response)(X))
+    k = len(classes)
+    if output.ndim != 2 or output.shape[1] != k:
+        what = "probabilities" if response == "predict_proba" else "decision values"
         msg = (
-            "Only binary classification is supported. `estimator` must have been "
-            f"fitted on two classes, got {len(known)}."
+            f"`estimator` must return {what} of shape (n, {k}), a column for each "
+            f"class, got shape {output.shape} from {type(estimator).__name__}."
         )
         raise ValueError(msg)
-    strange = np.setdiff1d(_check_at_most_two(y), known).tolist()
-    if strange:
-        msg = (
-            f"`y` must hold the classes that `estimator` was fitted on, "
-            f"{known.tolist()}, got {strange[0]!r}."
-        )
+    order = np.argsort(getattr(estimator, "classes_", classes))
+    name = f"scores of {type(estimator).__name__}"
+    scores = check_vector(output[:, order].ravel(), name).reshape(-1, k)
+    if response == "decision_function":
+        return scores
+    if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
+        check_in_unit(float(scores.min()), float(scores.max()), name)
+    scores = np.maximum(scores, 0.0)
+    sums = scores.sum(axis=1)
+    missed = np.abs(sums - 1.0)
+    # Each of the probabilities may be rounded.
+    if missed.max() > k * _ROUNDING:
+        place = int(np.argmax(missed))
+        msg = f"rows of `{name}` must sum to 1, got {show(sums[place])} in row {place}."
         raise ValueError(msg)
-    return known
-
-
-def _check_at_most_two(y: NDArray[Any]) -> NDArray[Any]:
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes: NDArray[Any] = np.unique(y)
-    if kind != "binary":
-        # The first sentence is the one that scikit-learn's checks look for.
-        msg = (
-            "Only binary classification is supported. `y` must hold two classes, "
-            f"got {len(classes)}: the type of the target is {kind}."
-        )
-        raise ValueError(msg)
-    return classes
+    return np.asarray(scores / sums[:, None])

@@ -1,4 +1,8 @@
-"""Forecasts in bins, and the calibration errors over them."""
+"""Forecasts in bins, and the calibration errors over them.
+
+More than two classes are looked at as one or several sets of binary forecasts
+(`View`), and each set has the error of two classes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from calibration._kernels.cells import group_starts
 from calibration._validation import check_choice, check_forecasts, check_integer
+from calibration.measures.views import View, part_forecasts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
@@ -45,6 +50,8 @@ def expected_calibration_error(
     sample_weight: ArrayLike | None = None,
     n_bins: int = 10,
     binning: Binning = "frequency",
+    view: View = "micro",
+    classes: ArrayLike | None = None,
 ) -> float:
     r"""Expected calibration error: mean gap of event rate and forecast over bins.
 
@@ -53,9 +60,9 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels coded 0 and 1.
-    y_prob : array-like of shape (n,)
-        Forecast probabilities of class 1.
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_bins : int
@@ -65,6 +72,14 @@ def expected_calibration_error(
         equal forecasts are never split, so there may be fewer bins. "width": bins
         [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left; a forecast of 1
         is in the last one, 0.3 in [0.3, 0.4).
+    view : {"micro", "classwise", "top_label", "confidence"}
+        What forecasts (n, k) are binned, bins of each set for themselves. "micro": all
+        n k of them in one set, each with whether its class happened. "classwise": the
+        columns, the error being their mean. "confidence": the greatest of each row,
+        with whether it was right. "top_label": likewise, but rows of each forecast
+        label for themselves, the error being the mean over rows.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
 
     Returns
     -------
@@ -78,10 +93,14 @@ def expected_calibration_error(
 
     .. math:: ECE = \sum_b \pi_b |o_b - e_b|.
 
+    "micro" is the thesis's ECE_micro. A class without rows counts as others do.
+
     References
     ----------
     Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities
-    using Bayesian binning.
+    using Bayesian binning. Naeini (2016), Obtaining accurate probabilities using
+    classifier calibration, chapter 6.1 (micro). Gupta & Ramdas (2022), Top-label
+    calibration and multiclass-to-binary reductions.
 
     Examples
     --------
@@ -89,10 +108,17 @@ def expected_calibration_error(
     >>> y_true, y_prob = [0, 1, 1, 1], [0.2, 0.4, 0.6, 0.8]
     >>> round(expected_calibration_error(y_true, y_prob, n_bins=2), 3)
     0.25
+    >>> y_true, y_prob = [0, 1], [[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]]
+    >>> round(expected_calibration_error(y_true, y_prob, view="confidence"), 3)
+    0.35
     """
-    summary = summarise_forecasts(y_true, y_prob, sample_weight)
-    gaps, weights = _gaps(summary, n_bins, binning)
-    return float(gaps.sum() / weights.sum())
+    total = 0.0
+    for share, forecasts in part_forecasts(
+        y_true, y_prob, sample_weight, classes, view
+    ):
+        gaps, weights = _gaps(forecasts, n_bins, binning)
+        total += share * float(gaps.sum() / weights.sum())
+    return total
 
 
 def maximum_calibration_error(
@@ -102,21 +128,28 @@ def maximum_calibration_error(
     sample_weight: ArrayLike | None = None,
     n_bins: int = 10,
     binning: Binning = "frequency",
+    view: View = "micro",
+    classes: ArrayLike | None = None,
 ) -> float:
     r"""Maximum calibration error: the largest gap of event rate and forecast.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels coded 0 and 1.
-    y_prob : array-like of shape (n,)
-        Forecast probabilities of class 1.
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
     n_bins : int
         Number of bins.
     binning : {"frequency", "width"}
         See `expected_calibration_error`.
+    view : {"micro", "classwise", "top_label", "confidence"}
+        See `expected_calibration_error`; the greatest gap of all sets counts. "micro"
+        is the thesis's MCE_micro.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
 
     Returns
     -------
@@ -126,7 +159,8 @@ def maximum_calibration_error(
     References
     ----------
     Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities
-    using Bayesian binning.
+    using Bayesian binning. Naeini (2016), Obtaining accurate probabilities using
+    classifier calibration, chapter 6.1 (micro).
 
     Examples
     --------
@@ -135,9 +169,11 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error(y_true, y_prob, n_bins=2), 3)
     0.3
     """
-    summary = summarise_forecasts(y_true, y_prob, sample_weight)
-    gaps, weights = _gaps(summary, n_bins, binning)
-    return float((gaps / weights).max())
+    worst = 0.0
+    for _, forecasts in part_forecasts(y_true, y_prob, sample_weight, classes, view):
+        gaps, weights = _gaps(forecasts, n_bins, binning)
+        worst = max(worst, float((gaps / weights).max()))
+    return worst
 
 
 def _gaps(

@@ -1,11 +1,16 @@
-"""Proper scores of probability forecasts that have a closed form."""
+"""Proper scores of probability forecasts that have a closed form.
+
+Forecasts (n,) are chances of class 1; forecasts (n, k) have a column for each class.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from calibration._validation import check_forecasts, check_number
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._validation import check_class_forecasts, check_number
 from calibration.typing import Float64Array
 
 
@@ -14,26 +19,33 @@ def brier_score(
     y_prob: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
 ) -> float:
     r"""Brier score: mean squared difference of forecast and label.
+
+    Of forecasts (n, k) it is the sum over the classes, as Brier defined it: with k = 2
+    twice the score of the chance of class 1.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels coded 0 and 1.
-    y_prob : array-like of shape (n,)
-        Forecast probabilities of class 1.
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
 
     Returns
     -------
     float
-        In [0, 1].
+        In [0, 1] of forecasts (n,), in [0, 2] of forecasts (n, k).
 
     Notes
     -----
-    .. math:: \frac{1}{\sum_i w_i} \sum_i w_i (p_i - y_i)^2
+    .. math:: \frac{1}{\sum_i w_i} \sum_i w_i (p_i - y_i)^2, \qquad
+        \frac{1}{\sum_i w_i} \sum_i w_i \sum_c (p_{ic} - 1\{y_i = c\})^2
 
     References
     ----------
@@ -44,9 +56,17 @@ def brier_score(
     >>> from calibration.measures import brier_score
     >>> brier_score([0, 1], [0.5, 1.0])
     0.125
+    >>> brier_score([0, 2], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    0.25
     """
-    ones, probabilities, weights = check_forecasts(y_true, y_prob, sample_weight)
-    return _weighted_mean((probabilities - ones) ** 2, weights)
+    labels, forecasts, weights = check_class_forecasts(
+        y_true, y_prob, sample_weight, classes
+    )
+    if forecasts.ndim == 1:
+        return _weighted_mean((forecasts - labels) ** 2, weights)
+    errors = forecasts.copy()
+    errors[np.arange(len(labels)), labels] -= 1.0
+    return _weighted_mean(np.einsum("ij,ij->i", errors, errors), weights)
 
 
 def log_loss(
@@ -54,6 +74,7 @@ def log_loss(
     y_prob: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     clip: float = 0.0,
 ) -> float:
     r"""Logarithmic score: mean of -log of the chance given to what happened.
@@ -61,11 +82,13 @@ def log_loss(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels coded 0 and 1.
-    y_prob : array-like of shape (n,)
-        Forecast probabilities of class 1.
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
     clip : float
         Forecasts are clipped to [clip, 1 - clip], 0 <= clip <= 1/2. With 0 the
         score is what it is: infinite where an event of probability 0 happened.
@@ -78,7 +101,8 @@ def log_loss(
     Notes
     -----
     .. math:: -\frac{1}{\sum_i w_i} \sum_i w_i
-        \{y_i \log p_i + (1 - y_i) \log(1 - p_i)\}
+        \{y_i \log p_i + (1 - y_i) \log(1 - p_i)\}, \qquad
+        -\frac{1}{\sum_i w_i} \sum_i w_i \log p_{i y_i}
 
     References
     ----------
@@ -91,11 +115,18 @@ def log_loss(
     0.6931
     >>> log_loss([0, 1], [0.5, 0.0])
     inf
+    >>> round(log_loss(["b"], [[0.25, 0.5, 0.25]], classes=["a", "b", "c"]), 4)
+    0.6931
     """
-    ones, probabilities, weights = check_forecasts(y_true, y_prob, sample_weight)
+    labels, forecasts, weights = check_class_forecasts(
+        y_true, y_prob, sample_weight, classes
+    )
     clip = check_number(clip, "clip", 0.0, 0.5)
     with np.errstate(divide="ignore"):
-        losses = np.where(ones, -np.log(probabilities), -np.log1p(-probabilities))
+        if forecasts.ndim == 1:
+            losses = np.where(labels, -np.log(forecasts), -np.log1p(-forecasts))
+        else:
+            losses = -np.log(_chance_given(labels, forecasts)) + 0.0  # no -0.0
         # The loss falls with the chance given, so clipping it clips the chance.
         bounds = -np.log1p(-clip), -np.log(clip)
     return _weighted_mean(np.clip(losses, *bounds), weights)
@@ -106,17 +137,20 @@ def spherical_score(
     y_prob: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
 ) -> float:
     r"""Spherical score as a loss: mean of 1 - s.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels coded 0 and 1.
-    y_prob : array-like of shape (n,)
-        Forecast probabilities of class 1.
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    y_prob : array-like of shape (n,) or (n, k)
+        Forecast probabilities of class 1, or of each class.
     sample_weight : array-like of shape (n,), optional
         Numbers of repetitions.
+    classes : array-like of shape (k,), optional
+        The labels that the columns stand for.
 
     Returns
     -------
@@ -126,7 +160,8 @@ def spherical_score(
     Notes
     -----
     With q the probability given to the label that happened,
-    :math:`s = q / \sqrt{q^2 + (1 - q)^2}`.
+    :math:`s = q / \sqrt{q^2 + (1 - q)^2}`, and of forecasts (n, k)
+    :math:`s = q / \sqrt{\sum_c p_c^2}`.
 
     References
     ----------
@@ -139,13 +174,27 @@ def spherical_score(
     >>> round(spherical_score([0, 1], [0.5, 1.0]), 4)
     0.1464
     """
-    ones, probabilities, weights = check_forecasts(y_true, y_prob, sample_weight)
-    happened = np.where(ones, probabilities, 1.0 - probabilities)
-    other = np.where(ones, 1.0 - probabilities, probabilities)
-    length = np.hypot(probabilities, 1.0 - probabilities)
+    labels, forecasts, weights = check_class_forecasts(
+        y_true, y_prob, sample_weight, classes
+    )
+    if forecasts.ndim == 1:
+        happened = np.where(labels, forecasts, 1.0 - forecasts)
+        other = np.where(labels, 1.0 - forecasts, forecasts)
+    else:
+        happened = _chance_given(labels, forecasts)
+        others = forecasts.copy()
+        others[np.arange(len(labels)), labels] = 0.0
+        other = np.sqrt(np.einsum("ij,ij->i", others, others))
+    length = np.hypot(happened, other)
     # 1 - happened / length, without its cancellation for good forecasts.
     losses = other * other / (length * (length + happened))
     return _weighted_mean(losses, weights)
+
+
+def _chance_given(columns: NDArray[Any], forecasts: Float64Array) -> Float64Array:
+    """Probability that each row of (n, k) gives to what happened, shape (n,)."""
+    chances: Float64Array = forecasts[np.arange(len(columns)), columns]
+    return chances
 
 
 def _weighted_mean(losses: Float64Array, weights: Float64Array) -> float:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-import calibration
-from calibration import ScoreCalibrator
+from calibration import ScoreCalibrator, calibrator_names, make_calibrator
 from calibration.typing import Float64Array
 from localexpert.cli.command import Command
 from localexpert.cli.console import count, note, refuse, refusing
@@ -36,24 +34,6 @@ from localexpert.cli.probabilities import (
 from localexpert.cli.read_file import STDIN, name_input
 from localexpert.reporting.probabilities import report_calibration
 
-_METHODS: dict[str, Callable[..., ScoreCalibrator]] = {
-    "auto": calibration.AutoCalibrator,
-    "abb": calibration.ABBCalibrator,
-    "bagged_isotonic": calibration.BaggedIsotonicCalibrator,
-    "bbq": calibration.BBQCalibrator,
-    "beta": calibration.BetaCalibrator,
-    "centered_isotonic": calibration.CenteredIsotonicCalibrator,
-    "elite": calibration.ELiTECalibrator,
-    "enir": calibration.ENIRCalibrator,
-    "histogram": calibration.HistogramCalibrator,
-    "isotonic": calibration.IsotonicCalibrator,
-    "logistic": calibration.LogisticCalibrator,
-    "piecewise": calibration.PiecewiseLogisticCalibrator,
-    "platt": calibration.PlattCalibrator,
-    "quadratic": calibration.QuadraticCalibrator,
-    "temperature": calibration.TemperatureCalibrator,
-    "venn_abers": calibration.VennAbersCalibrator,
-}
 _SCALES = ("probability", "logit", "real")
 _HINT = "unless --scale says logit or real"
 _EPILOG = f"""\
@@ -62,7 +42,7 @@ scores of other rows are calibrated; without it those of the same rows, each by 
 calibrator fitted on other rows (out of fold), so that they may be judged fairly.
 The output is the table with one column more, {CALIBRATED!r}.
 
-methods: {textwrap.fill(", ".join(_METHODS), 78, subsequent_indent="  ")}
+methods: {textwrap.fill(", ".join(calibrator_names()), 78, subsequent_indent="  ")}
 
 examples:
   localexpert calibrate scores.csv --score s --label y --out calibrated.csv
@@ -112,10 +92,9 @@ def run(options: Any) -> None:
 
 
 def _make_calibrator(options: Any) -> ScoreCalibrator:
-    calibrator = _METHODS[options.method](scale=options.scale)
-    if "random_state" in calibrator.get_params():
-        calibrator.set_params(random_state=options.random_state)
-    return calibrator
+    seed = options.random_state
+    made = make_calibrator(options.method, random_state=seed)
+    return cast(ScoreCalibrator, made.set_params(scale=options.scale))
 
 
 def _out_of_fold(
@@ -181,7 +160,7 @@ COMMAND = Command(
         (
             "--method",
             "see below (default: auto, which tries several and may do nothing)",
-            {"choices": tuple(_METHODS), "default": "auto", "metavar": "METHOD"},
+            {"choices": calibrator_names(), "default": "auto", "metavar": "METHOD"},
         ),
         (
             "--scale",

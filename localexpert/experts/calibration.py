@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from calibration import (
     BaggedIsotonicCalibrator,
     IdentityCalibrator,
-    IsotonicCalibrator,
     QuadraticCalibrator,
     ScoreCalibrator,
     ScoreSummary,
+    calibrator_names,
+    make_calibrator,
 )
 from calibration.typing import Float64Array
 from localexpert.progress import current_progress
@@ -27,8 +28,6 @@ from localexpert.progress import current_progress
 _LEAST_GAIN = 1e-3
 # Probabilities 0 and 1 of a step map are honest at training rows only.
 _HELD_OUT_CLIP = 1e-3
-
-NAMED = ("auto", "isotonic", "bagged_isotonic")
 
 
 @dataclass
@@ -57,10 +56,11 @@ class ExpertCalibration(BaseEstimator):
 
     Parameters
     ----------
-    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
-        "auto" chooses once per model, by held-out log loss, among doing nothing, the
-        quadratic on the logit and bagged isotonic regression; doing nothing stays
-        unless another is better by .1 % and one standard error. None does nothing.
+    calibrator : str, ScoreCalibrator or None
+        A name is one of `calibrator_names()`. "auto" chooses once per model, by
+        held-out log loss, among doing nothing, the quadratic on the logit and bagged
+        isotonic regression; doing nothing stays unless another is better by .1 % and
+        one standard error. None does nothing.
     random_state : int
         Seed of calibrators that draw.
 
@@ -162,30 +162,29 @@ class ExpertCalibration(BaseEstimator):
 
     def _kinds(self) -> dict[str, ScoreCalibrator]:
         """Return the candidates by name; the first is doing nothing, if any is."""
-        bagged = BaggedIsotonicCalibrator(50, random_state=self.random_state)
         check_calibrator(self.calibrator)
         if self.calibrator is None:
             return {"identity": IdentityCalibrator()}
         if isinstance(self.calibrator, ScoreCalibrator):
             return {type(self.calibrator).__name__: self.calibrator}
         if self.calibrator == "auto":
+            seed = self.random_state
             return {
                 "identity": IdentityCalibrator(),
                 "quadratic": QuadraticCalibrator(penalty=10.0),
-                "bagged_isotonic": bagged,
+                "bagged_isotonic": BaggedIsotonicCalibrator(50, random_state=seed),
             }
-        if self.calibrator == "isotonic":
-            return {"isotonic": IsotonicCalibrator()}
-        return {"bagged_isotonic": bagged.set_params(n_bags=500)}
+        name = self.calibrator
+        return {name: make_calibrator(name, random_state=self.random_state)}
 
 
 def check_calibrator(calibrator: Any) -> None:
     """Refuse what cannot calibrate the probabilities of a threshold."""
-    named = isinstance(calibrator, str) and calibrator in NAMED
+    named = isinstance(calibrator, str) and calibrator in calibrator_names()
     if isinstance(calibrator, ScoreCalibrator):
         calibrator._check_parameters()
     elif calibrator is not None and not named:
-        names = ", ".join(repr(name) for name in NAMED)
+        names = ", ".join(repr(name) for name in calibrator_names())
         msg = (
             f"`calibrator` must be None, one of {names} or a ScoreCalibrator, "
             f"got {calibrator!r}."

@@ -61,7 +61,7 @@ class Settings:
     frame : {"auto", "standardize", "center"} or None
     center : "stack", regressor or list of regressors
     strategy : {"auto", "shared", "joint", "independent"} or Experts
-    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
+    calibrator : str, ScoreCalibrator or None
     smoothing : "auto", float, "pchip" or "smoothing_spline"
     bounds : (float, float)
         Infinite where there is none.

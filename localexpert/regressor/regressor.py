@@ -70,8 +70,9 @@ class LocalExpertRegressor(
         How the classifiers are learned: one boosted model with the threshold as a
         feature, one forest for all thresholds, or one classifier each. "auto" pools
         the first two by out-of-fold score ("independent" with an `expert`).
-    calibrator : "auto", "isotonic", "bagged_isotonic", ScoreCalibrator or None
-        Calibration of each threshold's probabilities, fitted out of fold.
+    calibrator : str, ScoreCalibrator or None
+        Calibration of each threshold's probabilities, fitted out of fold; a name is
+        one of `calibration.calibrator_names()`, as "auto" or "isotonic".
     cv : "auto", int, splitter or iterable
         Folds of everything that is out of fold; rows in no test part only train.
     smoothing : "auto", float, "pchip" or "smoothing_spline"

@@ -91,3 +91,64 @@ def test_clip_is_checked(clip):
 def test_clip_is_a_number():
     with pytest.raises(TypeError, match="`clip` must be a real number, got 'auto'"):
         log_loss([0, 1], [0.2, 0.3], clip="auto")
+
+
+def spherical_loss(y, p):
+    return 1.0 - p[y] / math.sqrt(sum(chance**2 for chance in p))
+
+
+CLASS_LOSSES = {
+    brier_score: lambda y, p: sum((p[c] - (c == y)) ** 2 for c in range(len(p))),
+    log_loss: lambda y, p: -math.log(p[y]),
+    spherical_score: spherical_loss,
+}
+
+
+@pytest.mark.parametrize("measure", CLASS_LOSSES)
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_classes_have_the_weighted_mean_of_the_formula(measure, k, rng):
+    y = rng.integers(0, k, size=50)
+    p = rng.dirichlet(np.ones(k), size=50)
+    w = rng.uniform(size=50)
+    losses = [CLASS_LOSSES[measure](*row) for row in zip(y, p, strict=True)]
+    expected = np.average(losses, weights=w)
+    assert measure(y, p, sample_weight=w) == pytest.approx(expected, rel=1e-12)
+
+
+def test_scikit_learn_agrees_on_classes(rng):
+    y = rng.integers(0, 4, size=500)
+    p = rng.dirichlet(np.ones(4), size=500)
+    w = rng.uniform(size=500)
+    theirs = sklearn.metrics.log_loss(y, p, sample_weight=w)
+    assert log_loss(y, p, sample_weight=w) == pytest.approx(theirs, rel=1e-12)
+    rows = np.repeat(w, 4)
+    # The mean over all cells of the table, of which a row has four.
+    theirs = 4.0 * sklearn.metrics.mean_squared_error(
+        np.eye(4)[y].ravel(), p.ravel(), sample_weight=rows
+    )
+    assert brier_score(y, p, sample_weight=w) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_hand_values_of_classes():
+    p = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]
+    assert brier_score([0, 1], p) == pytest.approx((0.25 + 0.0625 + 0.0625) / 2.0)
+    assert log_loss([0, 1], p) == pytest.approx(math.log(2.0) / 2.0)
+    assert spherical_score([0, 1], p) == pytest.approx((1 - 0.5 / math.sqrt(0.375)) / 2)
+    assert brier_score([2], [[1.0, 0.0, 0.0]]) == 2.0
+
+
+def test_log_loss_of_classes_at_the_ends():
+    p = [[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]
+    assert log_loss([0, 2], p) == math.inf
+    assert log_loss([0, 2], p, sample_weight=[0, 1]) == pytest.approx(math.log(2.0))
+    assert log_loss([0], p[:1], clip=1e-12) == pytest.approx(-math.log(1e-12))
+    certain = log_loss([1], p[:1])
+    assert certain == 0.0
+    assert math.copysign(1.0, certain) == 1.0
+    assert log_loss([1], p[:1], clip=0.1) == pytest.approx(-math.log(0.9))
+
+
+def test_good_forecasts_of_classes_keep_their_digits():
+    p = [[1.0, 1e-9, 0.0]]
+    assert brier_score([0], p) == pytest.approx(1e-18, rel=1e-12)
+    assert spherical_score([0], p) == pytest.approx(0.5e-18, rel=1e-12)

@@ -1,5 +1,6 @@
 """Every calibrator, saved and loaded, is what it was to the last bit."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.svm import SVC
 import calibration
 from calibration import (
     ACPCalibrator,
+    AllPairsClassifier,
     AutoCalibrator,
     CalibratedClassifier,
     CalibrationMap,
@@ -29,6 +31,7 @@ from calibration import (
     TrimmedCalibrator,
     VennAbersCalibrator,
 )
+from calibration.multiclass.base import MulticlassCalibrator
 from calibration.storage import load
 
 ESTIMATORS = {
@@ -36,11 +39,12 @@ ESTIMATORS = {
     for name in calibration.__all__
     if isinstance(cls := getattr(calibration, name), type)
     and issubclass(cls, BaseEstimator)
-    and cls is not ScoreCalibrator
+    and not inspect.isabstract(cls)
 }
 CALIBRATORS = [c for c in ESTIMATORS.values() if issubclass(c, ScoreCalibrator)]
+OF_CLASSES = [c for c in ESTIMATORS.values() if issubclass(c, MulticlassCalibrator)]
 # Those that are fitted on more than scores have tests of their own below.
-OTHERS = {ACPCalibrator, CalibratedClassifier, SBACalibrator}
+OTHERS = {ACPCalibrator, AllPairsClassifier, CalibratedClassifier, SBACalibrator}
 
 
 @pytest.fixture
@@ -94,7 +98,7 @@ def assert_same(first, second):
 
 
 def test_no_estimator_is_forgotten():
-    assert set(ESTIMATORS.values()) == {*CALIBRATORS, *OTHERS}
+    assert set(ESTIMATORS.values()) == {*CALIBRATORS, *OF_CLASSES, *OTHERS}
     for cls in ESTIMATORS.values():
         assert callable(cls.save)
 
@@ -112,6 +116,26 @@ def test_calibrators(cls, data, reload):
     assert again.predict(grid).tobytes() != model.predict(grid).tobytes() or (
         not cls._learns
     )
+
+
+@pytest.mark.parametrize("cls", OF_CLASSES)
+def test_calibrators_of_several_classes(cls, reload, rng):
+    scores = rng.dirichlet(np.ones(3), size=200)
+    y = (rng.uniform(size=(200, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    model = make(cls).fit(scores, y)
+    again = reload(model)
+    assert_same(model, again)
+    assert model.predict(scores).tobytes() == again.predict(scores).tobytes()
+
+
+@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(5, random_state=0)])
+def test_experts_of_pairs(estimator, reload, rng):
+    X = rng.normal(size=(150, 3))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
+    model = AllPairsClassifier(estimator).fit(X, y)
+    again = reload(model)
+    assert_same(model, again)
+    assert model.predict_proba(X).tobytes() == again.predict_proba(X).tobytes()
 
 
 @pytest.mark.parametrize("cls", CALIBRATORS)

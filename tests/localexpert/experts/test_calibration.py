@@ -40,7 +40,7 @@ def test_auto_leaves_honest_experts_alone(rng):
     np.testing.assert_array_equal(stage.predict(p), p)
 
 
-@pytest.mark.parametrize("calibrator", ["isotonic", PlattCalibrator(), "auto"])
+@pytest.mark.parametrize("calibrator", ["isotonic", "beta", PlattCalibrator(), "auto"])
 def test_a_row_never_calibrates_itself(experts, calibrator):
     p, below, fold = experts
     other = below.copy()

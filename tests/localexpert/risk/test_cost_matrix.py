@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
@@ -157,3 +158,14 @@ def test_calibration_lowers_the_cost_of_german_loans(costs):
     assert paid[1] < paid[0] < min(alike)
     assert paid[0] > 2.0 * promised[0]
     assert abs(paid[1] - promised[1]) < 0.25 * (paid[0] - promised[0])
+
+
+def test_a_calibrated_classifier_of_three_classes_decides():
+    X, y = load_iris(return_X_y=True)
+    model = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
+    p = model.predict_proba(X)
+    plain = cost_decision(p, 1.0 - np.eye(3))
+    np.testing.assert_array_equal(model.classes_[plain.decision], model.predict(X))
+    # To miss the last class costs so much that it is decided for wherever it may come.
+    wary = cost_decision(p, [[0.0, 1.0, 1e6], [1.0, 0.0, 1e6], [1.0, 1.0, 0.0]])
+    assert (wary.decision == 2).sum() > (plain.decision == 2).sum()

@@ -13,7 +13,8 @@ from calibration.plots import plot_calibration_map, plot_ranks, plot_reliability
 
 @pytest.fixture(autouse=True)
 def closed():
-    """Close the figures of a test."""
+    """Close the figures of a test, and those that an example has left."""
+    plt.close("all")
     yield
     plt.close("all")
 

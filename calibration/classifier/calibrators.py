@@ -1,0 +1,126 @@
+"""The calibrator that a parameter means for a classifier of some classes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, cast
+
+from sklearn.base import clone
+
+from calibration._validation import check_choice
+from calibration.base.calibrators import Scale, ScoreCalibrator
+from calibration.classifier.responses import Response
+from calibration.logistic.polynomial import LogisticCalibrator
+from calibration.multiclass.auto import MulticlassAutoCalibrator
+from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.softmax import SoftmaxCalibrator
+from calibration.selection.names import calibrator_names, make_calibrator
+
+Structure: TypeAlias = Literal["matrix", "vector", "temperature"]
+
+# Names of calibrators of all classes at once, beside those of binary ones.
+_STRUCTURES = ("vector", "matrix")
+
+
+def resolve_calibrator(
+    calibrator: Any, response: Response, n_classes: int
+) -> ScoreCalibrator | MulticlassCalibrator:
+    """Return a calibrator that is not fitted, on the scale of the response.
+
+    Parameters
+    ----------
+    calibrator : str, ScoreCalibrator, MulticlassCalibrator or None
+        None is the default: a logistic regression, of all classes if there are more
+        than two.
+    response : {"predict_proba", "decision_function"}
+    n_classes : int
+        Two or more. Of more than two a ScoreCalibrator is one for each class.
+
+    Returns
+    -------
+    ScoreCalibrator or MulticlassCalibrator
+    """
+    if calibrator is None and n_classes > 2:
+        # A penalty chosen by folds would make weights no repetitions.
+        calibrator = SoftmaxCalibrator("matrix", penalty=1.0)
+    elif isinstance(calibrator, str):
+        calibrator = _make_named(calibrator, n_classes)
+    if isinstance(calibrator, MulticlassCalibrator):
+        return _adapt_to_columns(calibrator, response)
+    if n_classes == 2:
+        return resolve_binary(calibrator, response)
+    if not isinstance(calibrator, ScoreCalibrator):
+        raise _wrong_kind(calibrator)
+    return _adapt_to_columns(OneVsRestCalibrator(calibrator), response)
+
+
+def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
+    """Return a binary calibrator that is not fitted, on the scale of the response.
+
+    Parameters
+    ----------
+    calibrator : str, ScoreCalibrator or None
+        None: `LogisticCalibrator()`.
+    response : {"predict_proba", "decision_function"}
+
+    Returns
+    -------
+    ScoreCalibrator
+    """
+    if calibrator is None:
+        calibrator = LogisticCalibrator()
+    elif isinstance(calibrator, str):
+        check_choice(calibrator, "calibrator", calibrator_names())
+        calibrator = make_calibrator(calibrator)
+    if not isinstance(calibrator, ScoreCalibrator):
+        raise _wrong_kind(calibrator)
+    return _adapt_to_scores(calibrator, response)
+
+
+def _wrong_kind(calibrator: Any) -> TypeError:
+    return TypeError(
+        "`calibrator` must be a ScoreCalibrator, for instance IsotonicCalibrator(), "
+        "or the name of one (of all classes at once a MulticlassCalibrator), "
+        f"got {calibrator!r}."
+    )
+
+
+def _make_named(name: str, n_classes: int) -> ScoreCalibrator | MulticlassCalibrator:
+    """Return the calibrator of a name."""
+    check_choice(name, "calibrator", (*calibrator_names(), *_STRUCTURES))
+    if name == "auto" and n_classes > 2:
+        return MulticlassAutoCalibrator()
+    if name in _STRUCTURES or (name == "temperature" and n_classes > 2):
+        return SoftmaxCalibrator(cast(Structure, name))
+    return make_calibrator(name)
+
+
+def _adapt_to_scores(
+    calibrator: ScoreCalibrator, response: Response
+) -> ScoreCalibrator:
+    """Return a clone whose `scale` is that of the response.
+
+    A decision function is a real score, unless the calibrator at hand says that it
+    is a log-odds. A method without a meaning on that scale is refused here, before
+    any classifier is fitted.
+    """
+    scale: Scale = "probability"
+    if response == "decision_function":
+        scale = "logit" if calibrator.scale == "logit" else "real"
+    adapted: ScoreCalibrator = clone(calibrator).set_params(scale=scale)
+    adapted._check_parameters()
+    return adapted
+
+
+def _adapt_to_columns(
+    calibrator: MulticlassCalibrator, response: Response
+) -> MulticlassCalibrator:
+    """Return a clone for numbered columns of probabilities, or of decision values.
+
+    The latter are logits: a calibrator of several classes knows no real scores.
+    """
+    scale = "probability" if response == "predict_proba" else "logit"
+    adapted: MulticlassCalibrator = clone(calibrator)
+    adapted.set_params(scale=scale, classes=None)
+    adapted._check_parameters()
+    return adapted

@@ -1,0 +1,1 @@
+"""Calibration of more than two classes."""

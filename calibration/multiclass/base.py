@@ -1,0 +1,178 @@
+"""The base of calibrators of several classes: `fit` and `predict` of (n, k) scores."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._validation import check_weights, warn_of_light
+from calibration.base.calibrators import ScaledEstimator, forget_fit
+from calibration.exceptions import CalibrationWarning
+from calibration.multiclass.class_scores import (
+    ClassScores,
+    check_class_labels,
+    check_classes,
+    check_score_table,
+)
+from calibration.multiclass.log_probabilities import LogProbabilityScale
+from calibration.typing import Float64Array
+
+ClassScale: TypeAlias = Literal["probability", "logit"]
+
+
+class MulticlassCalibrator(ScaledEstimator):
+    """Base of calibrators of k >= 2 classes.
+
+    Conventions, stated once for all of them:
+
+    - `scores` are float64 tables (n, k), a column for each class. `scale` says what
+      they are: "probability" (non-negative, rows sum to 1 within 1e-6) or "logit" (any
+      numbers whose softmax is the probability).
+    - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
+      columns. `sample_weight` counts repetitions.
+    - `predict` returns probabilities (n, k) whose rows sum to 1.
+    - A class without rows keeps a small positive probability. One class only, or rows
+      of scores that are all alike: the answer is the constant (n_c + 1) / (n + k) for
+      each class c, with a `CalibrationWarning`. Rows that weigh less than there are
+      classes are learned from, with a `CalibrationWarning`.
+
+    A subclass stores its parameters in the constructor, `classes` and `scale` among
+    them, and writes `_fit` and `_predict`.
+    """
+
+    classes: Sequence[Any] | None
+    classes_: NDArray[Any]
+    constant_: Float64Array | None
+    _scales = ("probability", "logit")
+
+    def fit(
+        self,
+        scores: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from scores and their labels.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, k)
+            Scores on the scale that `scale` names.
+        y : array-like of shape (n,)
+            Column numbers, or names among `classes`.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative numbers of repetitions.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = check_score_table(scores, self.scale)
+        classes = check_classes(self.classes, table.shape[1])
+        labels = check_class_labels(y, classes, len(table))
+        weight = check_weights(sample_weight, len(table))
+        if sample_weight is not None:
+            warn_of_light(weight)
+        data = ClassScores(table, labels, weight)
+        if weight.min() == 0.0:
+            data = data.take(weight > 0.0)
+        # Nothing of an earlier fit may pass for a part of this one.
+        forget_fit(self)
+        self.classes_ = classes
+        self.constant_ = self._find_constant(data)
+        if self.constant_ is None:
+            self._fit(data)
+        return self
+
+    def fit_rows(self, data: ClassScores) -> Self:
+        """Learn from checked rows of two or more classes; for fits within a fit.
+
+        Parameters
+        ----------
+        data : ClassScores
+
+        Returns
+        -------
+        self
+        """
+        forget_fit(self)
+        self.classes_, self.constant_ = np.arange(data.scores.shape[1]), None
+        self._fit(data)
+        return self
+
+    def log_predict(self, table: Float64Array) -> Float64Array:
+        """Return log-probabilities of checked scores, finite whatever is predicted.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n, k)
+
+        Returns
+        -------
+        ndarray of shape (k, n)
+        """
+        return LogProbabilityScale("probability")(self._predict(table))
+
+    def predict(self, scores: ArrayLike) -> Float64Array:
+        """Return the calibrated probabilities of the classes.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, k)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Rows sum to 1.
+        """
+        check_is_fitted(self)
+        table = check_score_table(scores, self.scale)
+        k = len(self.classes_)
+        if table.shape[1] != k:
+            msg = (
+                f"`scores` must have the {k} columns of the fit, "
+                f"got {table.shape[1]} columns."
+            )
+            raise ValueError(msg)
+        if self.constant_ is not None:
+            return np.tile(self.constant_, (len(table), 1))
+        return self._predict(table)
+
+    def _find_constant(self, data: ClassScores) -> Float64Array | None:
+        """Return the one answer to degenerate data, with a warning; None of others."""
+        k = data.scores.shape[1]
+        held = np.unique(data.labels)
+        if len(held) == 1:
+            problem = f"`y` holds class {self.classes_[held[0]]!s} only"
+        elif (data.scores == data.scores[0]).all():
+            problem = "rows of `scores` are all equal"
+        else:
+            if data.n < k:
+                msg = (
+                    f"`scores` has {k} columns, and the rows weigh {data.n:g}: "
+                    f"{type(self).__name__} learns of fewer rows than classes."
+                )
+                warnings.warn(msg, CalibrationWarning, stacklevel=3)
+            return None
+        # Laplace's rule of succession, which says neither 0 nor 1.
+        msg = (
+            f"{problem}; {type(self).__name__} predicts the constant "
+            "(n_c + 1) / (n + k) of each class."
+        )
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+        constant: Float64Array = (data.counts + 1.0) / (data.n + k)
+        return constant
+
+    @abstractmethod
+    def _fit(self, data: ClassScores) -> None:
+        """Learn from rows of two or more classes."""
+
+    @abstractmethod
+    def _predict(self, table: Float64Array) -> Float64Array:
+        """Return probabilities of checked scores."""

@@ -1,0 +1,78 @@
+"""The inverse temperature of least cross-entropy: the root of one slope."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibration.typing import Float64Array, Int64Array
+
+# The logarithm of the inverse temperature is sought in between.
+_LOW, _HIGH = -16.0, 16.0
+_MAX_STEPS = 60
+# Change of the logarithm at which it stands still.
+_LAST_CHANGE = 1e-12
+_BLOCK = 2**17
+
+
+def find_inverse_temperature(
+    z: Float64Array, labels: Int64Array, weight: Float64Array
+) -> float:
+    r"""Return the b > 0 of least mean cross-entropy of S(b z).
+
+    The loss is convex in b, its slope
+    mean_i [sum_j z_ij S(b z_i)_j - z_(i, y_i)]. With u = log b the slope's root is
+    bracketed in [-16, 16] and the bracket cut at Newton's step where that lies inside,
+    else in the middle: bisection, but of fewer passes over the data. Without a root
+    the end of the bracket is the answer.
+
+    Parameters
+    ----------
+    z : ndarray of shape (k, n)
+        Log-probabilities, a column for each row of the data.
+    labels : ndarray of shape (n,)
+        Column numbers.
+    weight : ndarray of shape (n,)
+        Positive numbers of repetitions.
+
+    Returns
+    -------
+    float
+    """
+    share = weight / weight.sum()
+    low, high, u = _LOW, _HIGH, 0.0
+    for _ in range(_MAX_STEPS):
+        slope, bend = _slope(z, labels, share, np.exp(u))
+        if slope > 0.0:
+            high = u
+        else:
+            low = u
+        # Newton's step in u, whose derivative of the slope is b times that in b.
+        change = -slope / (bend * np.exp(u)) if bend > 0.0 else np.inf
+        if abs(change) < _LAST_CHANGE or high - low < _LAST_CHANGE:
+            break
+        inside = low < u + change < high
+        u = u + change if inside else 0.5 * (low + high)
+    return float(np.exp(u))
+
+
+def _slope(
+    z: Float64Array, labels: Int64Array, share: Float64Array, b: float
+) -> tuple[float, float]:
+    """Return the first and second derivative of the mean cross-entropy in b."""
+    k, n = z.shape
+    size = max(_BLOCK // k, 64)
+    slope = bend = 0.0
+    for start in range(0, n, size):
+        part = z[:, start : start + size]
+        # Of S only differences count: with the largest at 0 nothing overflows.
+        part = part - part.max(axis=0)
+        mass = part * b
+        np.exp(mass, out=mass)
+        total = mass.sum(axis=0)
+        mean = np.einsum("ki,ki->i", mass, part) / total
+        square = np.einsum("ki,ki,ki->i", mass, part, part) / total
+        here = labels[start : start + size]
+        own = part[here, np.arange(len(here))]
+        slope += float(share[start : start + size] @ (mean - own))
+        bend += float(share[start : start + size] @ (square - mean**2))
+    return slope, bend

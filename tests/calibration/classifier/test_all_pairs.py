@@ -1,0 +1,266 @@
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from joblib import parallel_config
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from calibration import (
+    AllPairsClassifier,
+    CalibratedClassifier,
+    CalibrationWarning,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    couple_pairs,
+    load,
+)
+
+COUPLINGS = ("least_squares", "log_loss", "pkpd")
+
+
+@pytest.fixture
+def data(rng):
+    """Rows of four classes that overlap, of unequal size."""
+    y = rng.choice(4, size=300, p=[0.4, 0.3, 0.2, 0.1])
+    centres = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5], [1.5, 1.5]])
+    return centres[y] + rng.normal(size=(300, 2)), y
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)])
+def test_experts_are_calibrated_classifiers_of_pairs(coupling, estimator, data):
+    X, y = data
+    pairs, weight = np.full((300, 4, 4), 0.5), np.zeros((4, 4))
+    for i, j in combinations(range(4), 2):
+        rows = np.flatnonzero((y == i) | (y == j))
+        expert = CalibratedClassifier(estimator, PlattCalibrator(), cv=3)
+        chances = expert.fit(X[rows], y[rows]).predict_proba(X)
+        pairs[:, i, j], pairs[:, j, i] = chances.T
+        weight[i, j] = weight[j, i] = len(rows)
+    model = AllPairsClassifier(estimator, PlattCalibrator(), coupling=coupling, cv=3)
+    found = model.fit(X, y).predict_proba(X)
+    expected = couple_pairs(pairs, coupling, pair_weight=weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
+
+
+def test_two_classes_are_a_calibrated_classifier(data):
+    X, y = data
+    X, y = X[y < 2], y[y < 2]
+    expected = CalibratedClassifier(GaussianNB()).fit(X, y).predict_proba(X)
+    found = AllPairsClassifier(GaussianNB()).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_calibrators_see_no_score_of_a_row_that_was_learned(data):
+    X, _ = data
+    y = np.random.default_rng(1).integers(0, 3, size=len(X))
+    # A neighbour of itself is certain; out of fold it knows nothing.
+    model = AllPairsClassifier(KNeighborsClassifier(1), PlattCalibrator()).fit(X, y)
+    assert model.predict_proba(X).max() < 0.6
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c", "d"], [True, 2, 30, -1], [0.0, 1.0, -2.0, 9.0]]
+)
+def test_labels_of_any_kind(names, data):
+    X, y = data
+    plain = AllPairsClassifier(GaussianNB()).fit(X, y)
+    sorted_names = np.array(sorted(names))
+    model = AllPairsClassifier(GaussianNB()).fit(X, sorted_names[y])
+    np.testing.assert_array_equal(model.classes_, sorted_names)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
+
+
+@pytest.mark.parametrize("dtype", [object, "category", "string"])
+def test_labels_of_pandas(dtype, data):
+    X, y = data
+    labels = pd.Series(np.array(list("abcd"))[y], dtype=dtype)
+    model = AllPairsClassifier(GaussianNB()).fit(
+        pd.DataFrame(X, columns=["u", "v"]), labels
+    )
+    assert model.classes_.tolist() == list("abcd")
+    assert model.feature_names_in_.tolist() == ["u", "v"]
+    assert set(model.predict(pd.DataFrame(X, columns=["u", "v"]))) <= set("abcd")
+
+
+def test_weights_are_repetitions_with_folds_that_keep_them(data, rng):
+    X, y = data
+    w = rng.integers(0, 3, size=len(y))
+    groups = np.arange(len(y)) % 3
+    folds = [
+        (np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(3)
+    ]
+    weighted = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds).fit(
+        X, y, w
+    )
+    rows = np.repeat(np.arange(len(y)), w)
+    folds = [
+        (np.flatnonzero(groups[rows] != g), np.flatnonzero(groups[rows] == g))
+        for g in range(3)
+    ]
+    repeated = AllPairsClassifier(GaussianNB(), PlattCalibrator(), cv=folds)
+    repeated.fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7
+    )
+
+
+def test_weights_reach_calibrators_of_classifiers_without_them(data):
+    X, y = data
+    model = AllPairsClassifier(KNeighborsClassifier(9), PlattCalibrator())
+    with pytest.warns(CalibrationWarning, match="takes no `sample_weight`"):
+        model.fit(X, y, np.where(y == 0, 3.0, 1.0))
+    unweighted = AllPairsClassifier(KNeighborsClassifier(9), PlattCalibrator()).fit(
+        X, y
+    )
+    gain = model.predict_proba(X)[:, 0] - unweighted.predict_proba(X)[:, 0]
+    assert gain.mean() > 0.05
+
+
+@pytest.mark.parametrize(
+    "cv", [None, 4, StratifiedKFold(3), "pairs", "masks", "generator"]
+)
+def test_folds_of_any_kind(cv, data):
+    X, y = data
+    folds = list(StratifiedKFold(3).split(X, y))
+    if cv == "pairs":
+        cv = folds
+    elif cv == "masks":
+        cv = [tuple(np.isin(np.arange(300), part) for part in fold) for fold in folds]
+    elif cv == "generator":
+        cv = iter(folds)
+    model = AllPairsClassifier(GaussianNB(), cv=cv).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
+    if not isinstance(cv, int | None):
+        same = AllPairsClassifier(GaussianNB(), cv=folds).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+
+
+def test_folds_whose_test_part_lacks_a_pair(data):
+    X, y = data
+    # Sorted rows: a fold without shuffling tests few classes at a time.
+    order = np.argsort(y, kind="stable")
+    part = np.arange(300) % 2
+    folds = []
+    for label in range(4):
+        for half in range(2):
+            test = (y[order] == label) & (part == half)
+            folds.append((np.flatnonzero(~test), np.flatnonzero(test)))
+    model = AllPairsClassifier(GaussianNB(), cv=folds).fit(X[order], y[order])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_seeds(data):
+    X, y = data
+    first = AllPairsClassifier(GaussianNB(), random_state=3).fit(X, y).predict_proba(X)
+    again = AllPairsClassifier(GaussianNB(), random_state=3).fit(X, y).predict_proba(X)
+    other = AllPairsClassifier(GaussianNB(), random_state=4).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.0
+
+
+def test_no_result_depends_on_the_number_of_jobs(data):
+    X, y = data
+    estimator = RandomForestClassifier(20, random_state=0)
+    # Threads, for processes take long to start.
+    with parallel_config(backend="threading"):
+        one, two = (
+            AllPairsClassifier(estimator, n_jobs=n).fit(X, y).predict_proba(X)
+            for n in (1, 2)
+        )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
+    X, y = data
+    rare = np.flatnonzero(y == 3)[3:]
+    X, y = np.delete(X, rare, axis=0), np.delete(y, rare)
+    with pytest.warns(CalibrationWarning, match="3 rows of class 3 only; 3 folds"):
+        model = AllPairsClassifier(GaussianNB()).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    with pytest.raises(ValueError, match="`cv` must not be greater than the number"):
+        AllPairsClassifier(GaussianNB(), cv=5).fit(X, y)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_certain_experts(coupling):
+    X, y = load_iris(return_X_y=True)
+    model = AllPairsClassifier(GaussianNB(), IsotonicCalibrator(), coupling=coupling)
+    found = model.fit(X, y).predict_proba(X)
+    assert np.isfinite(found).all()
+    assert model.score(X, y) > 0.9
+
+
+def test_sparse_tables_and_routing(data):
+    X, y = data
+    w = np.where(y == 0, 2.0, 1.0)
+    plain = AllPairsClassifier(LogisticRegression()).fit(X, y, w).predict_proba(X)
+    sparse = AllPairsClassifier(LogisticRegression()).fit(csr_array(X), y, w)
+    np.testing.assert_allclose(sparse.predict_proba(csr_array(X)), plain, rtol=1e-6)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = AllPairsClassifier(
+            LogisticRegression().set_fit_request(sample_weight=True)
+        )
+        routed.fit(X, y, sample_weight=w)
+        AllPairsClassifier().fit(X, y, sample_weight=w)
+        assert "estimator" in routed.get_metadata_routing()._route_mappings
+    np.testing.assert_array_equal(routed.predict_proba(X), plain)
+
+
+def test_saves_and_loads(data, tmp_path):
+    X, y = data
+    model = AllPairsClassifier(SVC(), "auto", coupling="log_loss").fit(X, y)
+    model.save(tmp_path / "experts.zip")
+    loaded = load(tmp_path / "experts.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"coupling": "sum"}, ValueError, "`coupling` must be one of .* got 'sum'"),
+        ({"n_jobs": 0}, ValueError, "`n_jobs` must not be 0"),
+        ({"random_state": -1}, ValueError, "`random_state` must be at least 0, got -1"),
+        ({"cv": 1}, ValueError, "`cv` must be at least 2, got 1"),
+        ({"cv": []}, ValueError, "`cv` must yield at least one fold, got none"),
+        ({"cv": [([0], [9999])]}, ValueError, "`cv` must yield row numbers or masks"),
+        ({"calibrator": 3}, TypeError, "`calibrator` must be a ScoreCalibrator"),
+        ({"estimator": 3}, TypeError, "`estimator` must be a classifier with `fit`"),
+        ({"response": "score"}, ValueError, "`response` must be one of"),
+        (
+            {"cv": [(range(150), range(150, 300)), (range(150), range(299, 300))]},
+            ValueError,
+            "`cv` must put no row in several test parts, got row 299 in 2",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(options, error, message, data):
+    X, y = data
+    with pytest.raises(error, match=message):
+        AllPairsClassifier(**{"estimator": GaussianNB(), **options}).fit(X, y)
+
+
+def test_bad_data_is_named(data):
+    X, y = data
+    frozen = FrozenEstimator(GaussianNB().fit(X, y))
+    with pytest.raises(TypeError, match="`estimator` must be a classifier that can be"):
+        AllPairsClassifier(frozen).fit(X, y)
+    with pytest.raises(ValueError, match="`y` must hold two classes or more, got one"):
+        AllPairsClassifier(GaussianNB()).fit(X, np.zeros(300))
+    with pytest.raises(ValueError, match="`y` must hold at least two rows of each"):
+        AllPairsClassifier(GaussianNB()).fit(X, np.append(y[:-1], 7))
+    folds = list(GroupKFold(4).split(X, y, y))
+    with pytest.raises(ValueError, match="`cv` must leave both classes in every"):
+        AllPairsClassifier(GaussianNB(), cv=folds).fit(X, y)

@@ -1,0 +1,121 @@
+"""Groups that folds do not cut, and intervals of what is calibrated."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+from calibration import (
+    BBQCalibrator,
+    CalibratedClassifier,
+    CalibrationWarning,
+    IsotonicCalibrator,
+    LogisticCalibrator,
+    VennAbersCalibrator,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(200, n_features=6, flip_y=0.1, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return np.random.default_rng(1).integers(0, 20, 200)
+
+
+@pytest.mark.parametrize(
+    ("cv", "meant"),
+    [
+        (None, StratifiedGroupKFold(5)),
+        (3, StratifiedGroupKFold(3)),
+        (GroupKFold(4), GroupKFold(4)),
+    ],
+)
+def test_groups_reach_the_splitter_without_routing(data, groups, cv, meant):
+    X, y = data
+    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y, groups=list(groups))
+    folds = list(meant.split(X, y, groups))
+    expected = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
+    np.testing.assert_array_equal(model.oof_scores_, expected[:, 1])
+
+
+def test_groups_of_a_rare_class_are_counted(data):
+    X, y = data[0], np.arange(200) < 30
+    with pytest.warns(CalibrationWarning, match="holds 3 groups of class True only; 3"):
+        CalibratedClassifier(GaussianNB()).fit(X, y, groups=np.arange(200) // 10)
+    with pytest.raises(ValueError, match="number of groups of the rarer class, got 4 "):
+        CalibratedClassifier(cv=4).fit(X, y, groups=np.arange(200) // 10)
+    with pytest.raises(
+        ValueError, match=r"two groups of each class .* one group of cl"
+    ):
+        CalibratedClassifier().fit(X, y, groups=np.arange(200) // 50)
+
+
+@pytest.mark.parametrize(
+    ("groups", "match"),
+    [
+        (np.arange(199), "`groups` must be as long as y, got 199 and 200 values"),
+        (np.zeros((200, 2)), r"`groups` must be of shape \(n,\)"),
+        (3, r"`groups` must be of shape \(n,\), got 3"),
+        ([None, *"a" * 199], "`groups` must have no gaps, got None at position 0"),
+        (np.r_[np.zeros(199), np.nan], "no gaps, got nan at position 199"),
+    ],
+)
+def test_groups_refused(data, groups, match):
+    with pytest.raises(ValueError, match=match):
+        CalibratedClassifier().fit(*data, groups=groups)
+
+
+def test_groups_beside_given_folds_are_refused(data, groups):
+    folds = [(np.arange(100), np.arange(100, 200))]
+    with pytest.raises(ValueError, match="`groups` must be None where `cv` gives"):
+        CalibratedClassifier(cv=folds).fit(*data, groups=groups)
+
+
+def test_groups_of_a_frozen_classifier_are_not_used(data, groups):
+    X, y = data
+    base = FrozenEstimator(GaussianNB().fit(X, y))
+    expected = CalibratedClassifier(base).fit(X, y).predict_proba(X)
+    got = CalibratedClassifier(base).fit(X, y, groups=groups).predict_proba(X)
+    np.testing.assert_array_equal(got, expected)
+
+
+# --- intervals --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "options"),
+    [
+        (IsotonicCalibrator(), {"coverage": 0.8, "method": "hoeffding"}),
+        (BBQCalibrator(), {"coverage": 0.5}),
+        (VennAbersCalibrator(), {}),
+    ],
+    ids=str,
+)
+def test_intervals_are_those_of_the_calibrator(data, calibrator, options):
+    X, y = data
+    model = CalibratedClassifier(GaussianNB(), calibrator).fit(X, y)
+    got = model.predict_interval(X, **options)
+    scores = model.estimator_.predict_proba(X)[:, 1]
+    expected = model.calibrator_.predict_interval(scores, **options)
+    np.testing.assert_array_equal(got, expected)
+    assert got.shape == (200, 2)
+
+
+def test_intervals_refused(data):
+    X, y = data
+    plain = CalibratedClassifier(GaussianNB(), LogisticCalibrator()).fit(X, y)
+    with pytest.raises(
+        TypeError, match="`calibrator` must have intervals, as Isotonic"
+    ):
+        plain.predict_interval(X)
+    three = CalibratedClassifier(GaussianNB(), "isotonic").fit(X, np.arange(200) % 3)
+    with pytest.raises(TypeError, match="for two classes, got OneVsRestCalibrator"):
+        three.predict_interval(X)
+    many = CalibratedClassifier(GaussianNB(), "isotonic", ensemble=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"`ensemble` must be False for .*, got 5 of"):
+        many.predict_interval(X)

@@ -1,0 +1,425 @@
+"""`CalibratedClassifier` of more than two classes, by hand and by name."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from calibration import (
+    AllPairsCalibrator,
+    AutoCalibrator,
+    CalibratedClassifier,
+    CalibrationWarning,
+    IsotonicCalibrator,
+    LogisticCalibrator,
+    MulticlassAutoCalibrator,
+    OneVsRestCalibrator,
+    SoftmaxCalibrator,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
+    calibrator_names,
+    load,
+)
+from tests.calibration.classifier.test_classifier import Constant, Recorder
+
+FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)
+
+
+class Shuffled(GaussianNB):
+    """Naive Bayes with its classes in the other order, as nothing forbids."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.classes_ = self.classes_[::-1]
+        return self
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, ::-1]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    """Flowers by their names, blurred so that probabilities are no certainties."""
+    X, y = load_iris(return_X_y=True)
+    blurred = X + np.random.default_rng(0).normal(scale=0.6, size=X.shape)
+    return blurred, load_iris().target_names[y]
+
+
+def log_loss_of(model, X, y):
+    columns = np.searchsorted(model.classes_, y)
+    p = model.predict_proba(X)[np.arange(len(y)), columns]
+    return -np.log(np.maximum(p, 1e-12)).mean()
+
+
+# --- what is fitted ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_columns_are_those_of_cross_val_predict(iris, method):
+    X, y = iris
+    base = LogisticRegression()
+    model = CalibratedClassifier(
+        base, SoftmaxCalibrator("vector", 1.0), cv=FOLDS, response=method
+    ).fit(X, y)
+    scores = cross_val_predict(base, X, y, cv=FOLDS, method=method)
+    np.testing.assert_allclose(model.oof_scores_, scores, rtol=1e-14)
+    scale = "probability" if method == "predict_proba" else "logit"
+    by_hand = SoftmaxCalibrator("vector", 1.0, scale=scale).fit(
+        scores, np.searchsorted(model.classes_, y)
+    )
+    whole = getattr(base.fit(X, y), method)(X)
+    np.testing.assert_allclose(
+        model.predict_proba(X), by_hand.predict(whole), rtol=1e-10
+    )
+    assert model.calibrator_.scale == scale
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        None,
+        *calibrator_names(),
+        "vector",
+        "matrix",
+        IsotonicCalibrator(),
+        AllPairsCalibrator(),
+        OneVsRestCalibrator("beta", classes=["x", "y", "z"]),
+        MulticlassAutoCalibrator("select"),
+    ],
+    ids=str,
+)
+def test_iris_by_each_calibrator(iris, calibrator, ensemble):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrator, cv=3, ensemble=ensemble)
+    p = model.fit(X, y).predict_proba(X)
+    assert p.shape == (150, 3)
+    assert p.min() >= 0.0
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.oof_scores_.shape == (150, 3)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
+    assert model.score(X, y) > 0.75
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, SoftmaxCalibrator("matrix", penalty=1.0)),
+        ("auto", MulticlassAutoCalibrator()),
+        ("temperature", SoftmaxCalibrator("temperature")),
+        ("vector", SoftmaxCalibrator("vector")),
+        ("matrix", SoftmaxCalibrator("matrix")),
+        ("isotonic", OneVsRestCalibrator(IsotonicCalibrator())),
+        (VennAbersCalibrator(), OneVsRestCalibrator(VennAbersCalibrator())),
+    ],
+    ids=str,
+)
+def test_what_names_mean_of_three_classes(iris, given, meant):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), given).fit(X, y)
+    assert str(model.calibrator_) == str(meant)
+    same = clone(model).set_params(calibrator=meant).fit(X, y)
+    np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+    assert model.get_params()["calibrator"] is given
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, LogisticCalibrator()),
+        ("auto", AutoCalibrator()),
+        ("isotonic", IsotonicCalibrator()),
+        ("temperature", TemperatureCalibrator()),
+        ("matrix", SoftmaxCalibrator()),
+    ],
+    ids=str,
+)
+def test_what_names_mean_of_two_classes(iris, given, meant):
+    X, y = iris[0][50:], iris[1][50:]
+    model = CalibratedClassifier(GaussianNB(), given).fit(X, y)
+    assert str(model.calibrator_) == str(meant)
+    same = clone(model).set_params(calibrator=meant).fit(X, y)
+    np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_two_classes_as_columns(iris, method):
+    X, y = iris[0][50:], iris[1][50:]
+    base = LogisticRegression()
+    columns = CalibratedClassifier(
+        base, SoftmaxCalibrator("temperature"), response=method
+    ).fit(X, y)
+    binary = CalibratedClassifier(
+        base, TemperatureCalibrator(scale="logit"), response=method
+    ).fit(X, y)
+    assert columns.oof_scores_.shape == (100, 2)
+    second = columns.oof_scores_[:, 1]
+    np.testing.assert_allclose(second, binary.oof_scores_, rtol=1e-14)
+    np.testing.assert_allclose(
+        columns.predict_proba(X), binary.predict_proba(X), atol=1e-5
+    )
+
+
+def test_calibration_helps_naive_bayes(iris):
+    X, y = iris
+    twice = np.hstack([X, X, X])
+    half = np.arange(150) % 2 == 0
+    base = GaussianNB().fit(twice[half], y[half])
+    before = log_loss_of(base, twice[~half], y[~half])
+    for name in (None, "temperature", "vector", "matrix", "auto"):
+        model = CalibratedClassifier(GaussianNB(), name).fit(twice[half], y[half])
+        assert log_loss_of(model, twice[~half], y[~half]) < 0.9 * before
+
+
+def test_ensemble_is_the_average_of_pairs_made_by_hand(iris, rng):
+    X, y = iris
+    weight = rng.integers(1, 4, 150).astype(float)
+    model = CalibratedClassifier(GaussianNB(), "isotonic", cv=FOLDS, ensemble=True).fit(
+        X, y, weight
+    )
+    answers = []
+    for train, test in FOLDS.split(X, y):
+        base = GaussianNB().fit(X[train], y[train], weight[train])
+        by_hand = OneVsRestCalibrator(IsotonicCalibrator(), classes=base.classes_)
+        by_hand.fit(base.predict_proba(X[test]), y[test], weight[test])
+        answers.append(by_hand.predict(base.predict_proba(X)))
+    np.testing.assert_allclose(
+        model.predict_proba(X), np.mean(answers, axis=0), rtol=1e-12
+    )
+    assert len(model.calibrated_pairs_) == 4
+
+
+def test_scores_of_a_repeated_split_are_averaged(iris):
+    X, y = iris
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    model = CalibratedClassifier(GaussianNB(), "vector", cv=cv, ensemble=True)
+    sums = np.zeros((150, 3))
+    for train, test in cv.split(X, y):
+        sums[test] += GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+    np.testing.assert_allclose(model.fit(X, y).oof_scores_, sums / 2, rtol=1e-12)
+
+
+def test_rows_in_no_test_part_have_no_score(iris):
+    X, y = iris
+    cv = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
+    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
+    assert np.isnan(model.oof_scores_[::2]).all()
+    assert np.isfinite(model.oof_scores_[1::2]).all()
+
+
+# --- labels and columns -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [-1.0, 2.0, 30.0], ["a", "b", "c"]])
+@pytest.mark.parametrize("container", [np.array, list, pd.Series, pd.Categorical])
+def test_any_labels_give_the_same_probabilities(iris, labels, container):
+    X, y = iris
+    columns = np.unique(y, return_inverse=True)[1]
+    expected = CalibratedClassifier(GaussianNB()).fit(X, columns).predict_proba(X)
+    model = CalibratedClassifier(GaussianNB())
+    model.fit(X, container([labels[c] for c in columns]))
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert model.classes_.tolist() == labels
+
+
+def test_columns_in_another_order_are_put_in_order(iris):
+    X, y = iris
+    model = CalibratedClassifier(Shuffled()).fit(X, y)
+    expected = CalibratedClassifier(GaussianNB()).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_frozen_classifier_knows_classes_that_y_lacks(iris):
+    X, y = iris
+    base = GaussianNB().fit(X, y)
+    some = y != "setosa"
+    model = CalibratedClassifier(FrozenEstimator(base)).fit(X[some], y[some])
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    by_hand = SoftmaxCalibrator(penalty=1.0, classes=model.classes_)
+    by_hand.fit(base.predict_proba(X[some]), y[some])
+    np.testing.assert_allclose(
+        model.predict_proba(X), by_hand.predict(base.predict_proba(X)), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"`y` must hold the classes .* got 'rose'"):
+        model.fit(X[:2], ["setosa", "rose"])
+
+
+def test_rounded_rows_are_taken_and_others_refused(iris):
+    X, y = iris
+    base = Constant(np.float32([0.7, 0.2000001, 0.1]))
+    model = CalibratedClassifier(base)
+    with pytest.warns(CalibrationWarning, match="rows of `scores` are all equal"):
+        model.fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X[:1]), 1 / 3)
+    model.set_params(estimator=Constant([0.7, 0.2, 0.2]))
+    with pytest.raises(ValueError, match="rows of `scores of Constant` must sum to 1"):
+        model.fit(X, y)
+
+
+# --- groups and weights -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+def test_no_fold_cuts_a_group(iris, cv):
+    X, y = iris
+    groups = np.arange(150) // 5
+    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y, groups=groups)
+    expected = np.full((150, 3), np.nan)
+    for train, test in StratifiedGroupKFold(cv or 5).split(X, y, groups):
+        assert not set(groups[train]) & set(groups[test])
+        base = GaussianNB().fit(X[train], y[train])
+        expected[test] = base.predict_proba(X[test])
+    np.testing.assert_allclose(model.oof_scores_, expected, rtol=1e-12)
+
+
+def test_weights_are_repetitions_where_groups_keep_them_together(iris, rng):
+    X, y = iris
+    times = rng.integers(1, 4, 150)
+    fold = np.arange(150) % 3
+    weighted = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
+    again = np.repeat(fold, times)
+    repeated = [
+        (np.flatnonzero(again != k), np.flatnonzero(again == k)) for k in (0, 1)
+    ]
+    one = CalibratedClassifier(GaussianNB(), cv=weighted).fit(X, y, times)
+    other = CalibratedClassifier(GaussianNB(), cv=repeated)
+    other.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(
+        one.predict_proba(X), other.predict_proba(X), rtol=1e-5, atol=1e-7
+    )
+
+
+# --- life of the object -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("calibrator", [None, "isotonic", "auto", AllPairsCalibrator()])
+def test_pickle_save_and_load(iris, calibrator, tmp_path):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), calibrator, cv=3).fit(X, y)
+    answer = model.predict_proba(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), answer)
+    model.save(tmp_path / "model.zip")
+    loaded = load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), answer)
+    assert loaded.predict(X[:1]).tolist() == model.predict(X[:1]).tolist()
+
+
+def test_a_refit_on_two_classes_forgets_the_third(iris):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB()).fit(X, y).fit(X[50:], y[50:])
+    assert model.oof_scores_.shape == (100,)
+    assert model.predict_proba(X).shape == (150, 2)
+
+
+def test_searches_choose_calibrators_by_name(iris):
+    choices = {"calibrator": ["isotonic", "temperature", "matrix"]}
+    model = CalibratedClassifier(GaussianNB(), cv=3)
+    search = GridSearchCV(model, choices, cv=2, scoring="neg_log_loss")
+    assert search.fit(*iris).best_params_["calibrator"] in choices["calibrator"]
+
+
+def test_result_does_not_depend_on_n_jobs(iris):
+    one, two = (
+        CalibratedClassifier(GaussianNB(), "vector", n_jobs=n_jobs).fit(*iris)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.oof_scores_, two.oof_scores_)
+
+
+# --- refusals ---------------------------------------------------------------------
+
+
+def test_three_pairs_are_not_three_classes(iris):
+    pairs = SVC(decision_function_shape="ovo")
+    for base in (pairs, make_pipeline(StandardScaler(), pairs)):
+        model = CalibratedClassifier(base, response="decision_function")
+        with pytest.raises(
+            ValueError, match=r'`estimator` must .*shape="ovo" of .*ovr'
+        ):
+            model.fit(*iris)
+        frozen = FrozenEstimator(clone(base).fit(*iris))
+        with pytest.raises(ValueError, match='set it to "ovr"'):
+            model.set_params(estimator=frozen).fit(*iris)
+    assert CalibratedClassifier(SVC()).fit(*iris).score(*iris) > 0.75
+
+
+def test_classifiers_of_another_shape_are_refused(iris):
+    X, y = iris
+    with pytest.raises(
+        ValueError, match=r"decision values of shape \(n, 3\), a col.*\(38,\)"
+    ):
+        CalibratedClassifier(Recorder(), cv=4).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"probabilities of shape \(n, 3\).*, 2\) from"
+    ):
+        CalibratedClassifier(Constant([0.5, 0.5])).fit(X, y)
+    with pytest.raises(ValueError, match=r"`scores of Constant` must lie in \[0, 1\]"):
+        CalibratedClassifier(Constant([1.2, -0.1, -0.1])).fit(X, y)
+    with pytest.raises(ValueError, match="`scores of Constant` must be finite"):
+        CalibratedClassifier(Constant([np.nan, 0.5, 0.5])).fit(X, y)
+
+
+def test_training_parts_need_every_class(iris):
+    X, y = iris
+    with pytest.raises(
+        ValueError,
+        match=r"leave all classes in every .* fold 0 .* no row of class 'set",
+    ):
+        CalibratedClassifier(cv=KFold(3)).fit(X, y)
+
+
+def test_rare_classes(iris):
+    X, y = iris
+    few = np.r_[0:50, 50:53, 100:150]
+    with pytest.warns(CalibrationWarning, match="3 rows of class 'versicolor' only"):
+        model = CalibratedClassifier(GaussianNB(), "temperature").fit(X[few], y[few])
+    assert model.predict_proba(X).shape == (150, 3)
+    with pytest.raises(ValueError, match="rows of the rarest class, got 5 folds for 3"):
+        model.set_params(cv=5).fit(X[few], y[few])
+    with pytest.raises(ValueError, match=r"two rows of each class.*one row of class"):
+        CalibratedClassifier().fit(X[few[:-47]][:51], y[few[:-47]][:51])
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "error", "match"),
+    [
+        ("isotonc", ValueError, "`calibrator` must be one of 'auto', .*'isotonc'"),
+        (3, TypeError, "`calibrator` must be a ScoreCalibrator, .* got 3"),
+        (IsotonicCalibrator, TypeError, "`calibrator` must be .* got <class"),
+        (LogisticCalibrator(penalty=-1.0), ValueError, "`penalty` must lie in"),
+        (SoftmaxCalibrator("tensor"), ValueError, "`structure` must be one of"),
+    ],
+)
+def test_calibrators_refused_before_any_fit(iris, calibrator, error, match):
+    class Expensive(GaussianNB):
+        fit = pytest.fail
+
+    with pytest.raises(error, match=match):
+        CalibratedClassifier(Expensive(), calibrator).fit(*iris)
+
+
+def test_linear_margins_are_logits(iris):
+    X, y = iris
+    model = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
+    assert model.response_ == "decision_function"
+    assert model.calibrator_.scale == "logit"
+    assert model.score(X, y) > 0.75

@@ -1,0 +1,240 @@
+"""What every calibrator of several classes promises."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import calibration
+from calibration import (
+    AllPairsCalibrator,
+    CalibrationWarning,
+    MulticlassAutoCalibrator,
+    MulticlassCalibrator,
+    MulticlassIdentityCalibrator,
+    OneVsRestCalibrator,
+    SoftmaxCalibrator,
+    load,
+)
+from tests.calibration.multiclass.draws import check_simplex, draw
+
+FEW = {
+    "temperature": SoftmaxCalibrator("temperature"),
+    "isotonic": OneVsRestCalibrator("isotonic"),
+}
+LEARNERS = [
+    SoftmaxCalibrator(),
+    SoftmaxCalibrator(penalty=1.0),
+    SoftmaxCalibrator("vector", 0.1),
+    SoftmaxCalibrator("matrix", 0.0),
+    SoftmaxCalibrator("temperature"),
+    OneVsRestCalibrator("isotonic"),
+    OneVsRestCalibrator("quadratic"),
+    MulticlassAutoCalibrator(candidates=FEW, max_harm=1.0),
+    MulticlassAutoCalibrator("select", FEW),
+]
+EVERYONE = [*LEARNERS, AllPairsCalibrator(), MulticlassIdentityCalibrator()]
+# Those without folds: of them weights are repetitions.
+PLAIN = [
+    SoftmaxCalibrator(penalty=1.0),
+    SoftmaxCalibrator("vector", 0.1),
+    SoftmaxCalibrator("temperature"),
+    OneVsRestCalibrator("isotonic"),
+    OneVsRestCalibrator("quadratic"),
+]
+
+
+def describe(one):
+    """Return a short name of a calibrator."""
+    return "-".join([type(one).__name__, *(str(v) for v in vars(one).values())][:3])[
+        :50
+    ]
+
+
+everyone = pytest.mark.parametrize("calibrator", EVERYONE, ids=describe)
+learners = pytest.mark.parametrize("calibrator", LEARNERS, ids=describe)
+
+
+def test_every_exported_one_is_tested():
+    found = {
+        one
+        for one in vars(calibration).values()
+        if isinstance(one, type) and issubclass(one, MulticlassCalibrator)
+    }
+    assert found - {MulticlassCalibrator} == {type(one) for one in EVERYONE}
+
+
+@everyone
+def test_predicts_probabilities_on_both_scales(calibrator, rng, frozen):
+    p, y = (frozen(one) for one in draw(rng))
+    check_simplex(clone(calibrator).fit(p, y).predict(p), p.shape)
+    on_logits = clone(calibrator).set_params(scale="logit")
+    shift = rng.normal(size=(len(p), 1))
+    found = on_logits.fit(np.log(p) + shift, y).predict(np.log(p))
+    expected = clone(calibrator).fit(p, y).predict(p)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+
+
+@everyone
+def test_constructor_stores_and_clones(calibrator):
+    copy = clone(calibrator)
+    assert copy.get_params(deep=False).keys() == vars(copy).keys()
+    with pytest.raises(NotFittedError):
+        copy.predict([[0.5, 0.5]])
+
+
+@everyone
+def test_names_of_columns(calibrator, rng):
+    p, y = draw(rng)
+    names = np.array(["d", "b", "c", "a"])
+    named = clone(calibrator).set_params(classes=names.tolist()).fit(p, names[y])
+    assert named.classes_.tolist() == ["d", "b", "c", "a"]
+    plain = clone(calibrator).fit(p, y)
+    assert plain.classes_.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(named.predict(p), plain.predict(p))
+    numbers = clone(calibrator).set_params(classes=(10, 5, 7, -1))
+    found = numbers.fit(p, np.array([10, 5, 7, -1])[y]).predict(p)
+    np.testing.assert_array_equal(found, plain.predict(p))
+
+
+@everyone
+def test_pickled_and_saved(calibrator, rng, tmp_path):
+    p, y = draw(rng, 80)
+    fitted = clone(calibrator).set_params(classes=list("wxyz"))
+    fitted.fit(p, np.array(list("wxyz"))[y])
+    expected = fitted.predict(p)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict(p), expected
+    )
+    fitted.save(tmp_path / "one.zip")
+    again = load(tmp_path / "one.zip")
+    np.testing.assert_array_equal(again.predict(p), expected)
+    assert again.classes_.tolist() == list("wxyz")
+
+
+@pytest.mark.parametrize("calibrator", PLAIN, ids=describe)
+def test_weights_are_repetitions(calibrator, rng):
+    p, y = draw(rng, 200)
+    times = rng.integers(0, 4, size=len(y))
+    weighted = clone(calibrator).fit(p, y, times).predict(p)
+    repeated = clone(calibrator).fit(np.repeat(p, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted, repeated.predict(p), rtol=1e-5, atol=1e-8)
+    order = rng.permutation(len(y))
+    shuffled = clone(calibrator).fit(p[order], y[order], times[order]).predict(p)
+    np.testing.assert_allclose(shuffled, weighted, rtol=1e-5, atol=1e-8)
+
+
+@learners
+def test_zeros_ones_and_ties(calibrator, rng):
+    p, y = draw(rng, 300, 3, 1.0)
+    p = np.round(3 * p) / np.round(3 * p).sum(axis=1, keepdims=True)
+    found = clone(calibrator).fit(p, y).predict(np.vstack([p, np.eye(3)]))
+    check_simplex(found, (303, 3))
+    hard = np.eye(3)[rng.permutation(y)]
+    check_simplex(clone(calibrator).fit(hard, y).predict(hard), hard.shape)
+
+
+@learners
+def test_separable_scores_far_out(calibrator, rng):
+    y = np.arange(60) % 3
+    z = 400.0 * np.eye(3)[y] + rng.normal(size=(60, 3))
+    p = softmax(z, axis=1)
+    check_simplex(clone(calibrator).fit(p, y).predict(p), p.shape)
+    on_logits = clone(calibrator).set_params(scale="logit")
+    check_simplex(on_logits.fit(1e6 * z, y).predict(1e6 * z), z.shape)
+
+
+@learners
+def test_a_class_without_rows_keeps_a_little(calibrator, rng):
+    p, y = draw(rng, 300, 4)
+    found = clone(calibrator).fit(p[y != 2], y[y != 2]).predict(p)
+    check_simplex(found, p.shape)
+    if calibrator.get_params().get("penalty") != 0.0:
+        assert (found[:, 2] > 0.0).all()
+    if calibrator.get_params().get("structure") != "temperature":
+        assert found[:, 2].mean() < p[:, 2].mean()
+
+
+@learners
+def test_one_class_has_the_constant_of_laplace(calibrator, rng):
+    p, _ = draw(rng, 8, 4)
+    with pytest.warns(CalibrationWarning, match="`y` holds class 1 only"):
+        fitted = clone(calibrator).fit(p, np.ones(8))
+    np.testing.assert_allclose(
+        fitted.predict(p[:2]), [[1 / 12, 9 / 12, 1 / 12, 1 / 12]] * 2
+    )
+    with pytest.warns(CalibrationWarning, match="rows of `scores` are all equal"):
+        fitted = clone(calibrator).fit(np.full((8, 4), 0.25), np.arange(8) % 2)
+    np.testing.assert_allclose(
+        fitted.predict(p[:1]), [[5 / 12, 5 / 12, 1 / 12, 1 / 12]]
+    )
+    fitted.fit(*draw(rng))
+    assert fitted.constant_ is None
+
+
+@learners
+def test_fewer_rows_than_classes(calibrator, rng):
+    p, _ = draw(rng, 4, 9)
+    with pytest.warns(CalibrationWarning, match="fewer rows than classes"):
+        fitted = clone(calibrator).fit(p, [0, 1, 2, 0])
+    check_simplex(fitted.predict(p), p.shape)
+
+
+@everyone
+@pytest.mark.parametrize(
+    ("scores", "y", "complaint"),
+    [
+        ([[0.5, 0.6]], [0], r"rows of `scores` .* sum to 1 within 1e-06, got 1.1 in"),
+        ([[-0.5, 1.5]], [0], r"`scores` must not be negative .* got -0.5 at \(0, 0\)"),
+        ([[0.5, np.nan]], [0], r"`scores` must be finite, got nan at \(0, 1\)"),
+        ([[1.0]], [0], r"`scores` must have shape \(n, k\) .* got shape \(1, 1\)"),
+        ([0.2, 0.8], [0, 1], r"`scores` must have shape \(n, k\) .* got shape \(2,\)"),
+        (np.empty((0, 2)), [], "`scores` must hold at least one row"),
+        (
+            [[0.5, 0.5]],
+            [2],
+            "`y` must hold classes .* 0 to 1, got .*2.0.* at position 0",
+        ),
+        ([[0.5, 0.5]], [0, 1], "`y` must be as long as scores, got 2 and 1"),
+    ],
+)
+def test_bad_data_is_refused_by_name(calibrator, scores, y, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        clone(calibrator).fit(scores, y)
+
+
+@everyone
+def test_bad_parameters_are_refused_by_name(calibrator, rng):
+    p, y = draw(rng, 20)
+    for classes, complaint in (
+        (
+            ["a", "b"],
+            r"`classes` must name the 4 columns of `scores`, got shape \(2,\)",
+        ),
+        (["a", "b", "b", "c"], "`classes` must be distinct"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            clone(calibrator).set_params(classes=classes).fit(p, y)
+    with pytest.raises(ValueError, match=r"`y` must hold classes .* got .*'x'"):
+        clone(calibrator).set_params(classes=list("abcd")).fit(p, ["x"] * 20)
+    with pytest.raises(ValueError, match=r"`scale` of .* must be one of"):
+        clone(calibrator).set_params(scale="real").fit(p, y)
+    fitted = clone(calibrator).fit(p, y)
+    with pytest.raises(ValueError, match="`scores` must have the 4 columns of the fit"):
+        fitted.predict([[0.5, 0.5]])
+    with pytest.raises(ValueError, match="`sample_weight` must not be negative"):
+        clone(calibrator).fit(p, y, -np.ones(20))
+
+
+def test_light_weights_are_told_of_once(rng):
+    p, y = draw(rng, 100)
+    for one in LEARNERS:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clone(one).fit(p, y, np.full(100, 0.05))
+        texts = [str(each.message) for each in caught]
+        assert len([text for text in texts if "counts repetitions" in text]) == 1

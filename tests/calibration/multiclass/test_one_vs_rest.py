@@ -1,0 +1,85 @@
+"""`OneVsRestCalibrator`: binary calibrators of columns, and what joins them."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, logit
+
+from calibration import (
+    IsotonicCalibrator,
+    OneVsRestCalibrator,
+    PlattCalibrator,
+    QuadraticCalibrator,
+    make_calibrator,
+)
+from tests.calibration.multiclass.draws import check_simplex, draw
+
+
+@pytest.mark.parametrize("name", ["auto", "beta", "isotonic", "platt", "venn_abers"])
+def test_a_name_is_a_calibrator(name, rng):
+    p, y = draw(rng, 100, 3)
+    calibrator = OneVsRestCalibrator(name).fit(p, y)
+    check_simplex(calibrator.predict(p), p.shape)
+    assert {type(one) for one in calibrator.calibrators_} == {
+        type(make_calibrator(name))
+    }
+
+
+@pytest.mark.parametrize("binary", [IsotonicCalibrator(), QuadraticCalibrator(5.0)])
+def test_is_binary_calibrators_and_their_sum(binary, rng):
+    p, y = draw(rng)
+    w = rng.integers(1, 4, size=len(y))
+    columns = [
+        type(binary)(**binary.get_params()).fit(p[:, j], y == j, w).predict(p[:, j])
+        for j in range(4)
+    ]
+    raw = np.column_stack(columns)
+    found = OneVsRestCalibrator(binary).fit(p, y, w).predict(p)
+    np.testing.assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+def test_logits_enter_by_log_odds_of_the_class(rng):
+    z = 3.0 * rng.normal(size=(300, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    log_odds = logit(np.exp(log_softmax(z, axis=1)))
+    platt = PlattCalibrator(scale="logit")
+    raw = np.column_stack(
+        [platt.fit(log_odds[:, j], y == j).predict(log_odds[:, j]) for j in range(3)]
+    )
+    found = OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(z)
+    np.testing.assert_allclose(found, raw / raw.sum(axis=1, keepdims=True), rtol=1e-8)
+    # Where probabilities round to 1 log-odds still differ.
+    far = np.array([[100.0, 0.0, 0.0], [200.0, 0.0, 0.0]])
+    assert OneVsRestCalibrator("platt", scale="logit").fit(z, y).predict(far).all()
+
+
+def test_a_row_of_zeros_has_the_shares_of_training():
+    scores = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]])
+    y = np.repeat([0, 1, 2], [6, 3, 2])
+    calibrator = OneVsRestCalibrator("isotonic").fit(scores[y], y)
+    # No class was seen at scores as low as these.
+    low = np.array([[0.2, 0.1, 0.1], [0.1, 0.1, 0.1]])
+    low[:, 0] = 1.0 - low[:, 1:].sum(axis=1)
+    outside = calibrator.predict([[0.4, 0.3, 0.3]])
+    check_simplex(outside, (1, 3))
+    for one in calibrator.calibrators_:
+        one.map_ = type(one.map_).step(*(np.array([v]) for v in (0.5, 0.0, 1.0, 0.0)))
+    np.testing.assert_allclose(calibrator.shares_, [7 / 14, 4 / 14, 3 / 14])
+    np.testing.assert_allclose(calibrator.predict(low), [calibrator.shares_] * 2)
+
+
+def test_a_class_without_rows_has_its_constant(rng):
+    p, y = draw(rng, 200, 3)
+    calibrator = OneVsRestCalibrator().fit(p[y != 1], y[y != 1])
+    n = (y != 1).sum()
+    np.testing.assert_allclose(
+        calibrator.calibrators_[1].predict([0.1, 0.9]), 1 / (n + 2)
+    )
+    assert (calibrator.predict(p)[:, 1] > 0.0).all()
+
+
+def test_what_is_no_calibrator_is_refused(rng):
+    p, y = draw(rng, 20)
+    with pytest.raises(ValueError, match="`calibrator` must be one of 'auto', 'abb'"):
+        OneVsRestCalibrator("magic").fit(p, y)
+    with pytest.raises(TypeError, match="`calibrator` must be a ScoreCalibrator"):
+        OneVsRestCalibrator(IsotonicCalibrator).fit(p, y)

@@ -1,0 +1,218 @@
+"""`SoftmaxCalibrator` beside a general optimiser, and beside binary calibrators."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax, logsumexp
+
+from calibration import (
+    BetaCalibrator,
+    CalibrationWarning,
+    SoftmaxCalibrator,
+    TemperatureCalibrator,
+    log_loss,
+)
+from calibration.multiclass.softmax import PENALTIES
+from tests.calibration.multiclass.draws import draw
+
+
+def mix(log_p, n):
+    """Return log-probabilities (n, k) mixed with the uniform law."""
+    k = log_p.shape[1]
+    return np.log((1 - 1 / (n + 1)) * np.exp(log_p) + 1 / ((n + 1) * k))
+
+
+def objective(theta, z, y, w, structure, multiplier):
+    """The objective of the reference as it is written there, rows in the first axis."""
+    n, k = w.sum(), z.shape[1]
+    if structure == "matrix":
+        theta = theta.reshape(k, k + 1)
+        square, bias = theta[:, :-1], theta[:, -1]
+        logits = z + z @ square.T + bias
+        own = np.diag(square)
+        others = (square**2).sum() - (own**2).sum()
+    else:
+        own, bias = theta.reshape(k, 2).T
+        logits, others = (1 + own) * z + bias, 0.0
+    cross = w @ (logsumexp(logits, axis=1) - logits[np.arange(len(y)), y]) / n
+    ridge = k / n * (bias**2).sum() + k / n * (own**2).sum() + k * (k - 1) / n * others
+    return cross + multiplier * ridge
+
+
+def best_temperature(z, y, w):
+    """The inverse temperature by a search that knows no derivative."""
+
+    def loss(u):
+        p = log_softmax(np.exp(u) * z, axis=1)
+        return -w @ p[np.arange(len(y)), y]
+
+    return np.exp(minimize_scalar(loss, bracket=(-1.0, 1.0), tol=1e-12).x)
+
+
+@pytest.mark.parametrize("structure", ["matrix", "vector"])
+@pytest.mark.parametrize("multiplier", [1.0, 0.03])
+def test_minimises_the_objective_as_it_is_written(structure, multiplier, rng):
+    p, y = draw(rng, 150, 3)
+    w = rng.integers(1, 4, size=150).astype(float)
+    fitted = SoftmaxCalibrator(structure, multiplier).fit(p, y, w)
+    b = best_temperature(np.log(p), y, w)
+    assert fitted.inverse_temperature_ == pytest.approx(b, rel=1e-6)
+    z = mix(log_softmax(fitted.inverse_temperature_ * np.log(p), axis=1), w.sum())
+    arguments = (z, y, w, structure, multiplier)
+    start = np.zeros(12 if structure == "matrix" else 6)
+    truth = minimize(objective, start, arguments, "BFGS", options={"gtol": 1e-9})
+    theta = fitted.map_.theta
+    np.testing.assert_allclose(theta.ravel(), truth.x, atol=1e-5)
+    # The gradient by central differences of a real number with imaginary steps is as
+    # exact as the function.
+    for place in range(theta.size):
+        step = np.zeros(theta.size, dtype=complex)
+        step[place] = 1e-30j
+        slope = complex_objective(theta.ravel() + step, *arguments).imag / 1e-30
+        assert abs(slope) < 1e-8
+    moved = z @ fitted.coef_.T if structure == "matrix" else z * fitted.coef_
+    expected = np.exp(log_softmax(moved + fitted.intercept_, axis=1))
+    np.testing.assert_allclose(fitted.predict(p), expected, rtol=1e-9)
+
+
+def complex_objective(theta, z, y, w, structure, multiplier):
+    """Return `objective` of complex parameters: `logsumexp` written out."""
+    n, k = w.sum(), z.shape[1]
+    width = k + 1 if structure == "matrix" else 2
+    theta = theta.reshape(k, width)
+    square = theta[:, :-1] if structure == "matrix" else np.diag(theta[:, 0])
+    bias, own = theta[:, -1], np.diag(square)
+    logits = z + z @ square.T + bias
+    cross = w @ (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(y)), y]) / n
+    others = (square**2).sum() - (own**2).sum()
+    ridge = k * (bias**2).sum() + k * (own**2).sum() + k * (k - 1) * others
+    return cross + multiplier * ridge / n
+
+
+@pytest.mark.parametrize("k", [2, 26])
+def test_the_gradient_is_nothing_for_few_and_many_classes(k, rng):
+    p, y = draw(rng, 600, k, 3.0)
+    fitted = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
+    z = mix(log_softmax(fitted.inverse_temperature_ * np.log(p), axis=1), 600)
+    answer = fitted.predict(p) - np.eye(k)[y]
+    square, bias = fitted.coef_ - np.eye(k), fitted.intercept_
+    pull = np.where(np.eye(k) == 1, k, k * (k - 1)) * square
+    np.testing.assert_allclose((answer.T @ z + 2 * pull) / 600, 0.0, atol=1e-8)
+    np.testing.assert_allclose((answer.sum(axis=0) + 2 * k * bias) / 600, 0, atol=1e-8)
+
+
+def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
+    p, y = draw(rng, 3000, 3)
+    whole = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
+    monkeypatch.setattr("calibration.multiclass.truncated_newton._START_ROWS", 300)
+    monkeypatch.setattr("calibration.multiclass.truncated_newton._SAMPLE_ROWS", 100)
+    monkeypatch.setattr("calibration.multiclass.scaling_problem._BLOCK", 1000)
+    monkeypatch.setattr("calibration.multiclass.temperature._BLOCK", 1000)
+    parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
+
+
+def test_two_classes_have_the_temperature_of_two(rng):
+    score = rng.uniform(0.01, 0.99, size=20_000)
+    y = (rng.uniform(size=20_000) < score**2 / (score**2 + (1 - score) ** 2)).astype(
+        int
+    )
+    table = np.column_stack([1 - score, score])
+    fitted = SoftmaxCalibrator("temperature").fit(table, y)
+    binary = TemperatureCalibrator().fit(score, y)
+    np.testing.assert_allclose(
+        fitted.predict(table)[:, 1], binary.predict(score), atol=1e-6
+    )
+    assert fitted.inverse_temperature_ == pytest.approx(2.0, abs=0.1)
+
+
+def test_two_classes_without_a_penalty_are_beta_calibration(rng):
+    score = rng.beta(2.0, 2.0, size=20_000)
+    y = (rng.uniform(size=20_000) < score**1.5).astype(int)
+    table = np.column_stack([1 - score, score])
+    beta = BetaCalibrator().fit(score, y)
+    assert min(beta.a_, beta.b_) > 0.0
+    fitted = SoftmaxCalibrator("matrix", 0.0).fit(table, y)
+    np.testing.assert_allclose(
+        fitted.predict(table)[:, 1], beta.predict(score), atol=1e-6
+    )
+
+
+def test_wrong_order_has_the_end_of_the_bracket(rng):
+    p, _ = draw(rng, 200, 3, 1.0)
+    fitted = SoftmaxCalibrator("temperature").fit(p, p.argmin(axis=1))
+    assert fitted.inverse_temperature_ == pytest.approx(np.exp(-16.0), rel=1e-3)
+    np.testing.assert_allclose(fitted.predict(p), 1 / 3, atol=1e-5)
+    perfect = SoftmaxCalibrator("temperature").fit(p, p.argmax(axis=1))
+    assert np.isfinite(perfect.predict(p)).all()
+
+
+def test_only_rows_with_a_zero_are_mixed_by_the_temperature(rng):
+    p, y = draw(rng, 100, 3)
+    p[:10] = [0.5, 0.5, 0.0]
+    fitted = SoftmaxCalibrator("temperature").fit(p, np.minimum(y, 1))
+    half = 0.5 * p[p > 0.0].min()
+    z = np.log(np.where(p == 0.0, half, p))
+    plain = log_softmax(fitted.inverse_temperature_ * z, axis=1)
+    found = fitted.predict(p)
+    np.testing.assert_allclose(found[10:], np.exp(plain[10:]), rtol=1e-9)
+    np.testing.assert_allclose(found[:10], np.exp(mix(plain[:10], 100)), rtol=1e-9)
+
+
+def test_penalty_is_chosen_by_the_data(rng):
+    p, y = draw(rng, 2000, 3, 1.0)
+    # A matrix that mixes classes: much to learn, and rows enough.
+    mixed = np.exp(
+        np.log(p) @ np.array([[1.0, 0.9, 0.0], [0.0, 1.0, 0.9], [0.9, 0.0, 1.0]])
+    )
+    mixed /= mixed.sum(axis=1, keepdims=True)
+    auto = SoftmaxCalibrator().fit(mixed, y)
+    assert auto.penalty_ < 1.0
+    assert list(auto.cv_losses_) == list(PENALTIES)
+    assert auto.cv_losses_[auto.penalty_] < auto.cv_losses_[1.0]
+    default = SoftmaxCalibrator(penalty=1.0).fit(mixed, y)
+    new, labels = draw(rng, 4000, 3, 1.0)
+    again = np.exp(
+        np.log(new) @ np.array([[1.0, 0.9, 0.0], [0.0, 1.0, 0.9], [0.9, 0.0, 1.0]])
+    )
+    again /= again.sum(axis=1, keepdims=True)
+    losses = [log_loss(labels, one.predict(again)) for one in (auto, default)]
+    assert losses[0] <= losses[1]
+    fixed = SoftmaxCalibrator(penalty=auto.penalty_).fit(mixed, y)
+    np.testing.assert_allclose(auto.coef_, fixed.coef_, atol=1e-6)
+    # Labels that scores know nothing of: the most cautious will do.
+    noise = SoftmaxCalibrator().fit(mixed, rng.integers(3, size=2000))
+    assert noise.penalty_ == 1.0
+
+
+def test_a_matrix_of_too_many_classes_becomes_a_vector(rng):
+    p, y = draw(rng, 400, 151)
+    with pytest.warns(CalibrationWarning, match="has at most 150 classes, got 151"):
+        fitted = SoftmaxCalibrator(penalty=1.0).fit(p, y)
+    assert fitted.structure_ == "vector"
+    assert fitted.coef_.shape == (151,)
+    vector = SoftmaxCalibrator("vector", 1.0).fit(p, y)
+    np.testing.assert_array_equal(fitted.predict(p), vector.predict(p))
+
+
+def test_fewer_rows_than_classes_have_a_temperature(rng):
+    p, _ = draw(rng, 5, 8)
+    with pytest.warns(CalibrationWarning, match="fewer rows than classes"):
+        fitted = SoftmaxCalibrator().fit(p, [0, 1, 2, 3, 4])
+    assert fitted.structure_ == "temperature"
+    assert fitted.penalty_ is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"structure": "cube"}, "`structure` must be one of 'matrix', 'vector'"),
+        ({"penalty": "much"}, "`penalty` must be a number or \"auto\", got 'much'"),
+        ({"penalty": -1.0}, r"`penalty` must lie in \[0, inf\), got -1.0"),
+        ({"n_folds": 1}, "`n_folds` must be at least 2, got 1"),
+        ({"random_state": -1}, "`random_state` must be at least 0, got -1"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, complaint, rng):
+    with pytest.raises(ValueError, match=complaint):
+        SoftmaxCalibrator(**parameters).fit(*draw(rng, 20))

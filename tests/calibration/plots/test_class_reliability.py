@@ -1,0 +1,168 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from calibration import plot_class_reliability, plot_reliability, reliability_curve
+
+NAMES = ["setosa", "versicolor", "virginica"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def forecasts(rng):
+    y_prob = rng.dirichlet([2, 1, 1], size=600)
+    cuts = (y_prob**1.5 / (y_prob**1.5).sum(axis=1, keepdims=True)).cumsum(axis=1)
+    return (rng.uniform(size=(600, 1)) > cuts).sum(axis=1), y_prob
+
+
+def lines(ax):
+    return {line.get_label(): line for line in ax.lines}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"n_bins": 5, "binning": "width", "level": 0.5}, {"bands": None}]
+)
+def test_a_panel_is_the_picture_of_two_classes(forecasts, options):
+    y, y_prob = forecasts
+    panels = plot_class_reliability(y, y_prob, **options)
+    assert panels.shape == (3,)
+    for column, ax in enumerate(panels):
+        curve = reliability_curve(y == column, y_prob[:, column], **options)
+        drawn = lines(ax)["observed"]
+        np.testing.assert_array_equal(drawn.get_xdata(), curve.mean_prob)
+        np.testing.assert_array_equal(drawn.get_ydata(), curve.event_rate)
+        alone = plot_reliability(curve)
+        bands = [
+            [c.get_paths()[0].vertices for c in one.collections] for one in (ax, alone)
+        ]
+        np.testing.assert_array_equal(*bands)
+        heights = [[bar.get_height() for bar in one.patches] for one in (ax, alone)]
+        np.testing.assert_array_equal(*heights)
+
+
+def test_titles_say_class_and_share(forecasts):
+    y, y_prob = forecasts
+    weight = np.where(y == 0, 0.0, 1.0)
+    for labels in (y, np.array(NAMES)[y]):
+        panels = plot_class_reliability(labels, y_prob, classes=NAMES)
+        share = f"{100 * (y == 1).mean():.2g}"
+        assert panels[1].get_title() == f"versicolor: {share}% of rows"
+    panels = plot_class_reliability(y, y_prob, sample_weight=weight)
+    assert panels[0].get_title() == "0: 0% of rows"
+
+
+def test_shown_classes_in_their_order(forecasts):
+    y, y_prob = forecasts
+    panels = plot_class_reliability(
+        y, y_prob, classes=NAMES, shown=["virginica", "setosa"]
+    )
+    assert [ax.get_title().partition(":")[0] for ax in panels] == NAMES[::-2]
+
+
+def test_several_forecasts_have_names_and_colours(forecasts):
+    y, y_prob = forecasts
+    panels = plot_class_reliability(y, {"a": y_prob, "calibrated": y_prob}, bands=None)
+    for ax in panels:
+        colors = [line.get_color() for line in ax.lines if line.get_marker() == "o"]
+        assert colors == ["C0", "C1"]
+    (legend,) = panels[0].figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert named == ["calibrated", "a", "calibrated"]  # the diagonal, and one's name
+
+
+def test_names_of_axes_stand_at_the_edge(rng):
+    y_prob = rng.dirichlet(np.ones(5), size=50)
+    panels = plot_class_reliability(np.arange(50) % 5, y_prob)
+    assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, False, True, False]
+    below = [bool(ax.get_xlabel()) for ax in panels]
+    assert below == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 10])
+def test_everything_fits_the_figure(rng, k):
+    y_prob = rng.dirichlet(np.ones(k), size=100)
+    both = {"the first of two long names": y_prob, "the other of them": y_prob}
+    panels = plot_class_reliability(np.arange(100) % k, both)
+    figure = panels[0].figure
+    figure.canvas.draw()
+    assert len(figure.axes) == k
+    boxes = [ax.get_tightbbox() for ax in panels]
+    boxes.append(figure.legends[0].get_window_extent())
+    for place, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+def test_given_axes(forecasts):
+    figure, axes = plt.subplots(2, 2)
+    with pytest.raises(ValueError, match="`axes` must hold 3 Axes, got 4"):
+        plot_class_reliability(*forecasts, axes=axes)
+    panels = plot_class_reliability(*forecasts, axes=axes.ravel()[:3])
+    assert list(panels) == list(axes.ravel()[:3])
+    assert not figure.legends
+    assert axes[0, 0].get_legend() is not None
+    with pytest.raises(TypeError, match="`axes` must be one of matplotlib's Axes, got"):
+        plot_class_reliability(*forecasts, axes=[None] * 3)
+
+
+def test_a_part_of_a_figure(forecasts):
+    figure = plt.figure(layout="constrained", figsize=(8, 8))
+    part = figure.subfigures(2, 1)[1]
+    plot_class_reliability(*forecasts, axes=part.subplots(1, 3))
+    figure.canvas.draw()
+    (legend,) = part.legends
+    assert figure.bbox.x0 <= legend.get_window_extent().x0
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
+
+
+class TestBadInput:
+    def test_forecasts(self, forecasts):
+        y, y_prob = forecasts
+        with pytest.raises(
+            ValueError, match=r"`y_prob` must have shape \(n, k\), k >="
+        ):
+            plot_class_reliability(y, y_prob[:, :1])
+        with pytest.raises(ValueError, match="`y_prob` must have rows that sum to 1"):
+            plot_class_reliability(y, y_prob[:, :2])
+        with pytest.raises(ValueError, match="`y_prob` must hold at least one item"):
+            plot_class_reliability(y, {})
+        pair = {"a": y_prob, "b": y_prob[:5]}
+        with pytest.raises(ValueError, match="`y_prob` must hold forecasts of one sha"):
+            plot_class_reliability(y, pair)
+
+    def test_labels(self, forecasts):
+        y, y_prob = forecasts
+        with pytest.raises(
+            ValueError, match="`y_true` must hold column numbers from 0"
+        ):
+            plot_class_reliability(y + 1, y_prob)
+        with pytest.raises(ValueError, match="labels that `classes` names, got 'rose'"):
+            plot_class_reliability(["rose"] * 600, y_prob, classes=NAMES)
+        with pytest.raises(
+            ValueError, match="`y_true` must be as long as y_prob, got 599"
+        ):
+            plot_class_reliability(y[1:], y_prob)
+        with pytest.raises(
+            ValueError, match="`classes` must name each of the 3 column"
+        ):
+            plot_class_reliability(y, y_prob, classes=["a", "a", "b"])
+
+    def test_shown(self, forecasts, rng):
+        y, y_prob = forecasts
+        with pytest.raises(ValueError, match="`shown` must hold labels that `classes`"):
+            plot_class_reliability(y, y_prob, classes=NAMES, shown=["rose"])
+        with pytest.raises(
+            ValueError, match="`shown` must name 1 to 20 classes, got 0"
+        ):
+            plot_class_reliability(y, y_prob, shown=[])
+        many = rng.dirichlet(np.ones(21), size=30)
+        with pytest.raises(ValueError, match="1 to 20 classes, got 21 by default"):
+            plot_class_reliability(np.arange(30) % 21, many)
+        assert not plt.get_fignums()

@@ -1,0 +1,280 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import TriMesh
+from matplotlib.quiver import Quiver
+from scipy.special import softmax
+
+from calibration import MulticlassIdentityCalibrator, SoftmaxCalibrator
+from calibration.plots import plot_simplex, plot_simplex_field
+from calibration.plots.triangle import grid_probabilities, to_plane
+
+NAMES = ["setosa", "versicolor", "virginica"]
+TOP = (0.5, 0.75**0.5)
+
+
+class Sharpened:
+    """A map made by hand: nothing but `predict`."""
+
+    def predict(self, scores):
+        powers = np.asarray(scores) ** [2.0, 1.0, 0.5]
+        return powers / powers.sum(axis=1, keepdims=True)
+
+
+class Flat:
+    """A map of logits."""
+
+    scale = "logit"
+
+    def predict(self, scores):
+        assert np.isfinite(scores).all()
+        return softmax(0.5 * np.asarray(scores), axis=1)
+
+
+class Answer:
+    """Whatever was asked, always the same answer."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, _):
+        return self.answer
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    return plt.subplots()[1]
+
+
+@pytest.fixture
+def scores(rng):
+    return rng.dirichlet([1, 1, 1], size=40)
+
+
+def arrows(ax):
+    """Return starts and heads of the arrows of each set."""
+    sets = [one for one in ax.collections if isinstance(one, Quiver)]
+    for one in sets:  # drawn to scale
+        assert (one.angles, one.scale_units, one.scale) == ("xy", "xy", 1.0)
+    return [(one.XY.copy(), one.XY + np.column_stack([one.U, one.V])) for one in sets]
+
+
+def corner_names(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+class TestTriangle:
+    def test_corners_are_corners(self):
+        np.testing.assert_allclose(to_plane(np.eye(3)), [[0, 0], [1, 0], TOP])
+        middle = to_plane(np.full((1, 3), 1 / 3))[0]
+        sides = np.linalg.norm(to_plane(np.eye(3)) - middle, axis=1)
+        np.testing.assert_allclose(sides, sides[0])
+
+    def test_height_over_a_side_is_the_probability(self, scores):
+        heights = to_plane(scores)[:, 1]
+        np.testing.assert_allclose(heights / TOP[1], scores[:, 2])
+
+    @pytest.mark.parametrize(("steps", "inset"), [(1, 0.0), (4, 0.2), (7, 1 / 8)])
+    def test_grid(self, steps, inset):
+        grid = grid_probabilities(steps, inset)
+        assert grid.shape == ((steps + 1) * (steps + 2) // 2, 3)
+        assert len(np.unique(grid.round(9), axis=0)) == len(grid)
+        np.testing.assert_allclose(grid.sum(axis=1), 1.0)
+        assert grid.min() == pytest.approx(inset / 3)
+
+
+class TestArrows:
+    def test_lead_from_scores_to_predictions(self, ax, scores):
+        assert plot_simplex(Sharpened(), scores, ax=ax) is ax
+        ((start, head),) = arrows(ax)
+        np.testing.assert_allclose(start, to_plane(scores))
+        np.testing.assert_allclose(head, to_plane(Sharpened().predict(scores)))
+        assert ax.get_legend() is None
+        assert len(plt.get_fignums()) == 1
+
+    def test_corners_stay_where_they_are(self, ax):
+        plot_simplex(Sharpened(), np.eye(3), ax=ax)
+        ((start, head),) = arrows(ax)
+        np.testing.assert_allclose(start, [[0, 0], [1, 0], TOP])
+        np.testing.assert_allclose(head, start)
+
+    def test_names_stand_outside_their_corners(self, ax):
+        plot_simplex(Sharpened(), np.eye(3), ax=ax, classes=NAMES)
+        assert corner_names(ax) == NAMES
+        left, right, top = (text.get_position() for text in ax.texts)
+        assert left[0] < 0
+        assert right[0] > 1
+        assert max(left[1], right[1]) < 0 < TOP[1] < top[1]
+        colors = [text.get_color() for text in ax.texts]
+        assert colors == ["C0", "C1", "C2"]
+
+    @pytest.mark.parametrize("named", [False, True])
+    def test_outcomes_colour_the_arrows(self, ax, scores, named):
+        y = np.arange(40) % 3
+        labels = np.array(NAMES)[y] if named else y
+        plot_simplex(Sharpened(), scores, labels, classes=NAMES, ax=ax)
+        for column, (start, _) in enumerate(arrows(ax)):
+            np.testing.assert_allclose(start, to_plane(scores[y == column]))
+        legend = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert legend == [f"outcome {name}" for name in NAMES]
+
+    def test_a_class_without_rows_has_no_arrows(self, ax, scores):
+        plot_simplex(Sharpened(), scores, np.zeros(40), ax=ax)
+        ax.figure.canvas.draw()
+        assert [len(start) for start, _ in arrows(ax)] == [40, 0, 0]
+
+    def test_of_many_rows_always_the_same_sample(self, rng):
+        scores = rng.dirichlet([1, 1, 1], size=1000)
+        first, second = (
+            arrows(plot_simplex(Sharpened(), scores, max_arrows=30))[0][0]
+            for _ in range(2)
+        )
+        assert len(first) == 30
+        np.testing.assert_array_equal(first, second)
+
+    def test_logits(self, ax, scores):
+        logits = np.log(scores) + 7.0
+        plot_simplex(Flat(), logits, ax=ax)
+        ((start, head),) = arrows(ax)
+        np.testing.assert_allclose(start, to_plane(scores))
+        np.testing.assert_allclose(head, to_plane(Flat().predict(logits)))
+
+    def test_names_of_the_calibrator(self, ax, scores):
+        y = np.array(NAMES)[np.arange(40) % 3]
+        softmax_map = SoftmaxCalibrator("temperature", classes=NAMES).fit(scores, y)
+        plot_simplex(softmax_map, scores, y, ax=ax)
+        assert corner_names(ax) == NAMES
+
+
+class TestField:
+    @pytest.mark.parametrize("calibrator", [Sharpened(), Flat()])
+    def test_arrows_are_the_map(self, ax, calibrator):
+        assert plot_simplex_field(calibrator, n_steps=4, ax=ax) is ax
+        ((start, head),) = arrows(ax)
+        grid = grid_probabilities(4, 1 / 5)
+        scores = np.log(grid) if isinstance(calibrator, Flat) else grid
+        np.testing.assert_allclose(start, to_plane(grid))
+        np.testing.assert_allclose(head, to_plane(calibrator.predict(scores)))
+
+    def test_ground_is_the_distance_of_total_variation(self, ax):
+        plot_simplex_field(Sharpened(), ax=ax)
+        (ground,) = [c for c in ax.collections if isinstance(c, TriMesh)]
+        shown = ground.get_array()
+        grid = grid_probabilities(90, 0.006)
+        moved = np.maximum(Sharpened().predict(grid) - grid, 0.0).sum(axis=1)
+        np.testing.assert_allclose(shown, moved, atol=1e-12)
+        assert ground.get_clim() == (0.0, pytest.approx(moved.max()))
+
+    def test_borders_lie_where_two_classes_are_equal(self, ax):
+        plot_simplex_field(Sharpened(), ax=ax)
+        lines = [c for c in ax.collections if c.get_zorder() == 2]
+        points = np.concatenate([p.vertices for c in lines for p in c.get_paths()])
+        corners = np.column_stack([to_plane(np.eye(3)), np.ones(3)])
+        chances = np.column_stack([points, np.ones(len(points))]) @ np.linalg.inv(
+            corners
+        )
+        ordered = np.sort(Sharpened().predict(chances), axis=1)
+        np.testing.assert_allclose(ordered[:, 1], ordered[:, 2], atol=0.01)
+        assert len(points) > 100
+        (before,) = [n for n in ax.lines if n.get_label().startswith("equal chances b")]
+        np.testing.assert_allclose(
+            before.get_xydata(), to_plane(np.array([[1 / 3] * 3, [0.0, 0.5, 0.5]]))
+        )
+        legend = [text.get_text() for text in ax.get_legend().get_texts()]
+        wanted = ["equal chances before calibration", "equal chances after calibration"]
+        assert legend == wanted
+
+    def test_a_constant_and_doing_nothing(self, scores):
+        nothing = MulticlassIdentityCalibrator().fit(scores, np.arange(40) % 3)
+        ax = plot_simplex_field(nothing)
+        ((start, head),) = arrows(ax)
+        np.testing.assert_allclose(start, head)
+
+        class Constant:
+            def predict(self, table):
+                return np.tile([0.5, 0.3, 0.2], (len(table), 1))
+
+        ax = plot_simplex_field(Constant())
+        ax.figure.canvas.draw()
+        ((_, head),) = arrows(ax)
+        np.testing.assert_allclose(head, to_plane(np.tile([[0.5, 0.3, 0.2]], (55, 1))))
+
+    @pytest.mark.parametrize("style", ["default", "dark_background"])
+    def test_nothing_lies_outside_the_figure(self, style):
+        with plt.style.context(style):
+            ax = plot_simplex_field(Flat(), classes=NAMES)
+        ax.figure.canvas.draw()
+        for text in ax.texts:
+            box, figure = text.get_window_extent(), ax.figure.bbox
+            assert figure.x0 <= box.x0 <= box.x1 <= figure.x1
+            assert figure.y0 <= box.y0 <= box.y1 <= figure.y1
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("k", [1, 2, 4])
+    def test_number_of_classes(self, k):
+        table = np.full((5, k), 1 / k)
+        message = rf"`scores` must have shape \(n, 3\).*got shape \(5, {k}\)"
+        with pytest.raises(ValueError, match=message):
+            plot_simplex(Sharpened(), table)
+        with pytest.raises(ValueError, match="must name each of the 3 columns once"):
+            plot_simplex(Sharpened(), np.eye(3), classes=list(range(k)))
+        with pytest.raises(ValueError, match="must name each of the 3 columns once"):
+            plot_simplex_field(Sharpened(), classes=list(range(k)))
+
+    def test_a_calibrator_of_four_classes(self, rng):
+        four = rng.dirichlet([1, 1, 1, 1], size=40)
+        fitted = MulticlassIdentityCalibrator().fit(four, np.arange(40) % 4)
+        with pytest.raises(ValueError, match=r"name each of the 3 columns.*got \[0, 1"):
+            plot_simplex_field(fitted)
+
+    def test_scores(self):
+        with pytest.raises(ValueError, match="`scores` must have rows that sum to 1"):
+            plot_simplex(Sharpened(), [[0.5, 0.4, 0.2]])
+        with pytest.raises(ValueError, match=r"`scores` must lie in \[0, 1\], got -0"):
+            plot_simplex(Sharpened(), [[0.5, 0.6, -0.1]])
+        with pytest.raises(ValueError, match="`scores` must be finite, got nan"):
+            plot_simplex(Sharpened(), [[0.5, 0.5, np.nan]])
+        with pytest.raises(ValueError, match="`scores` must be finite, got inf"):
+            plot_simplex(Flat(), [[0.5, 0.5, np.inf]])
+        with pytest.raises(ValueError, match="`scores` must hold at least one row"):
+            plot_simplex(Flat(), np.empty((0, 3)))
+
+    def test_labels(self, scores):
+        with pytest.raises(
+            ValueError, match="`y` must hold column numbers from 0 to 2"
+        ):
+            plot_simplex(Sharpened(), scores, np.arange(40) % 4)
+        with pytest.raises(ValueError, match="`y` must hold labels that `classes`"):
+            plot_simplex(Sharpened(), scores, ["rose"] * 40, classes=NAMES)
+        with pytest.raises(
+            ValueError, match="`y` must be as long as scores, got 39 and 40"
+        ):
+            plot_simplex(Sharpened(), scores, np.arange(39) % 3)
+
+    def test_what_predict_returns(self, scores):
+        with pytest.raises(TypeError, match="`calibrator` must have a method predict"):
+            plot_simplex("softmax", scores)
+        with pytest.raises(TypeError, match="`calibrator` must have a method predict"):
+            plot_simplex_field(None)
+        message = r"`calibrator.predict\(scores\)` must have"
+        with pytest.raises(ValueError, match=f"{message} rows that sum to 1"):
+            plot_simplex(Answer(np.ones((40, 3)) / 2), scores)
+        with pytest.raises(ValueError, match=f"{message} the shape of its scores"):
+            plot_simplex(Answer(np.eye(3)), scores)
+
+    def test_sizes(self, scores):
+        with pytest.raises(ValueError, match="`max_arrows` must be at least 1, got 0"):
+            plot_simplex(Sharpened(), scores, max_arrows=0)
+        with pytest.raises(TypeError, match=r"`n_steps` must be an integer, got 2\.5"):
+            plot_simplex_field(Sharpened(), n_steps=2.5)
+        with pytest.raises(TypeError, match="`ax` must be one of matplotlib's Axes"):
+            plot_simplex_field(Sharpened(), ax=3)
+        assert not plt.get_fignums()
