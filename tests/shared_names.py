@@ -90,12 +90,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.monotone.venn_abers": {"merge_intervals"},
     "calibration.multiclass.binary_tasks": {"columns_against_rest"},
     "calibration.multiclass.class_folds": {"deal_by_class", "draw_rows"},
-    "calibration.multiclass.class_scores": {
-        "ClassScores",
-        "check_class_labels",
-        "check_classes",
-        "check_score_table",
-    },
+    "calibration.multiclass.class_scores": {"ClassScores", "check_score_table"},
     "calibration.multiclass.class_trials": {
         "ClassTrials",
         "hold_class_trials",

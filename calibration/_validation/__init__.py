@@ -18,6 +18,7 @@ from calibration._validation.class_forecasts import (
     check_class_names,
     check_columns,
     check_rows,
+    check_table,
 )
 from calibration._validation.forecasts import (
     check_forecasts,
@@ -75,6 +76,7 @@ __all__ = [
     "check_rows",
     "check_same_length",
     "check_span",
+    "check_table",
     "check_vector",
     "check_verbose",
     "check_weights",

@@ -22,9 +22,9 @@ from calibration.typing import Float64Array, Int64Array
 _ROUNDING = 1e-5
 
 
-def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
-    """Return probabilities of shape (n, k), k >= 2, whose rows sum to 1."""
-    table = np.ascontiguousarray(as_numbers(y_prob, name))
+def check_table(scores: ArrayLike, name: str) -> Float64Array:
+    """Return finite scores of shape (n, k), k >= 2."""
+    table = np.ascontiguousarray(as_numbers(scores, name))
     if table.ndim != 2 or table.shape[1] < 2:
         msg = f"`{name}` must have shape (n, k), k >= 2, got shape {table.shape}."
         raise ValueError(msg)
@@ -39,6 +39,12 @@ def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
             f"column {column}."
         )
         raise ValueError(msg)
+    return table
+
+
+def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:
+    """Return probabilities of shape (n, k), k >= 2, whose rows sum to 1."""
+    table = check_table(y_prob, name)
     check_in_unit(float(table.min()), float(table.max()), name)
     sums = table.sum(axis=1)
     row = int(np.argmax(np.abs(sums - 1.0)))
@@ -58,6 +64,12 @@ def check_columns(
     """
     if classes is not None:
         return _find_names(y, check_class_names(classes, k), name)
+    if np.size(y) and isinstance(first := np.asarray(y).flat[0], str):
+        msg = (
+            f"`classes` must name the columns where `{name}` holds texts, "
+            f"got None and {str(first)!r}."
+        )
+        raise TypeError(msg)
     labels = check_vector(y, name)
     valid = (labels >= 0.0) & (labels < k) & (labels == np.floor(labels))
     if not valid.all():

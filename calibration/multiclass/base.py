@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_weights, warn_of_light
+from calibration._validation import (
+    check_class_names,
+    check_columns,
+    check_same_length,
+    check_weights,
+    warn_of_light,
+)
 from calibration.base.calibrators import ScaledEstimator, forget_fit
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.class_scores import (
     ClassScores,
-    check_class_labels,
-    check_classes,
     check_score_table,
 )
 from calibration.multiclass.log_probabilities import LogProbabilityScale
@@ -32,7 +36,7 @@ class MulticlassCalibrator(ScaledEstimator):
     Conventions, stated once for all of them:
 
     - `scores` are float64 tables (n, k), a column for each class. `scale` says what
-      they are: "probability" (non-negative, rows sum to 1 within 1e-6) or "logit" (any
+      they are: "probability" (non-negative, rows sum to 1 within 1e-5) or "logit" (any
       numbers whose softmax is the probability).
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
       columns. `sample_weight` counts repetitions.
@@ -74,8 +78,12 @@ class MulticlassCalibrator(ScaledEstimator):
         """
         self._check_parameters()
         table = check_score_table(scores, self.scale)
-        classes = check_classes(self.classes, table.shape[1])
-        labels = check_class_labels(y, classes, len(table))
+        k = table.shape[1]
+        classes = np.arange(k)
+        if self.classes is not None:
+            classes = np.asarray(check_class_names(self.classes, k))
+        labels = check_columns(y, k, self.classes)
+        check_same_length(len(table), "scores", len(labels), "y")
         weight = check_weights(sample_weight, len(table))
         if sample_weight is not None:
             warn_of_light(weight)

@@ -188,16 +188,24 @@ def test_fewer_rows_than_classes(calibrator, rng):
 @pytest.mark.parametrize(
     ("scores", "y", "complaint"),
     [
-        ([[0.5, 0.6]], [0], r"rows of `scores` .* sum to 1 within 1e-06, got 1.1 in"),
-        ([[-0.5, 1.5]], [0], r"`scores` must not be negative .* got -0.5 at \(0, 0\)"),
-        ([[0.5, np.nan]], [0], r"`scores` must be finite, got nan at \(0, 1\)"),
-        ([[1.0]], [0], r"`scores` must have shape \(n, k\) .* got shape \(1, 1\)"),
-        ([0.2, 0.8], [0, 1], r"`scores` must have shape \(n, k\) .* got shape \(2,\)"),
+        ([[0.5, 0.6]], [0], "`scores` must have rows that sum to 1, got 1.1 in row 0"),
+        ([[-0.5, 1.5]], [0], r"`scores` must .*\[0, 1\].* got .*-0.5"),
+        ([[0.5, np.nan]], [0], "`scores` must be finite, got nan in row 0, column 1"),
+        (
+            [[1.0]],
+            [0],
+            r"`scores` must have shape \(n, k\), k >= 2, got shape \(1, 1\)",
+        ),
+        (
+            [0.2, 0.8],
+            [0, 1],
+            r"`scores` must have shape \(n, k\), k >= 2, got shape \(2,\)",
+        ),
         (np.empty((0, 2)), [], "`scores` must hold at least one row"),
         (
             [[0.5, 0.5]],
             [2],
-            "`y` must hold classes .* 0 to 1, got .*2.0.* at position 0",
+            "`y` must hold column numbers from 0 to 1, .* got 2.* at position 0",
         ),
         ([[0.5, 0.5]], [0, 1], "`y` must be as long as scores, got 2 and 1"),
     ],
@@ -213,13 +221,15 @@ def test_bad_parameters_are_refused_by_name(calibrator, rng):
     for classes, complaint in (
         (
             ["a", "b"],
-            r"`classes` must name the 4 columns of `scores`, got shape \(2,\)",
+            "`classes` must name each of the 4 columns once",
         ),
-        (["a", "b", "b", "c"], "`classes` must be distinct"),
+        (["a", "b", "b", "c"], "`classes` must name each of the 4 columns once"),
     ):
         with pytest.raises(ValueError, match=complaint):
             clone(calibrator).set_params(classes=classes).fit(p, y)
-    with pytest.raises(ValueError, match=r"`y` must hold classes .* got .*'x'"):
+    with pytest.raises(
+        ValueError, match="`y` must hold labels that `classes` names, got 'x'"
+    ):
         clone(calibrator).set_params(classes=list("abcd")).fit(p, ["x"] * 20)
     with pytest.raises(ValueError, match=r"`scale` of .* must be one of"):
         clone(calibrator).set_params(scale="real").fit(p, y)
@@ -228,6 +238,12 @@ def test_bad_parameters_are_refused_by_name(calibrator, rng):
         fitted.predict([[0.5, 0.5]])
     with pytest.raises(ValueError, match="`sample_weight` must not be negative"):
         clone(calibrator).fit(p, y, -np.ones(20))
+
+
+def test_texts_need_names():
+    for y in (["a", "b"], np.array(["a", "b"], dtype=object)):
+        with pytest.raises(TypeError, match=r"`classes` must name .* got None and 'a'"):
+            LEARNERS[0].fit([[0.5, 0.5], [0.2, 0.8]], y)
 
 
 def test_light_weights_are_told_of_once(rng):
