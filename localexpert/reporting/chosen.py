@@ -55,7 +55,8 @@ def describe_areas(report: FitReport | None, auc: Float64Array) -> str:
         f"Areas near 0.5 are no fault here. The {taken} taken what features tell of "
         "the outcome, so what is left to ask is whether the noise is below a "
         "threshold, and where the frame took all, nobody can know that. Areas somewhat "
-        "below 0.5 are chance of the same kind."
+        "below 0.5 are chance of the same kind: a share learned on the other folds "
+        "leans against that of the fold left out."
     )
 
 
