@@ -91,8 +91,8 @@ class SharedBoosting(Experts):
 
     Notes
     -----
-    Boosting starts at the base rate of every threshold, the same in all folds, and the
-    length of its steps rises over the first rounds to the learning rate.
+    Boosting starts at the base rate of every threshold, and the length of its steps
+    rises over the first rounds to the learning rate.
 
     The number of rounds is one for all folds: the one with the least mean over folds
     of the held-out Brier score summed over thresholds by their spacing, which is the
@@ -198,7 +198,7 @@ class SharedBoosting(Experts):
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(parts) + 1).tolist()
         with thread_pool(self.n_jobs) as pool:
-            self.starts_ = self._find_starts(tasks, parts)
+            self.starts_ = [start_scores(tasks, part) for part in parts]
             models = pool(
                 delayed(self._start)(tasks, encoded, part, start, seed)
                 for part, start, seed in zip(
@@ -225,18 +225,6 @@ class SharedBoosting(Experts):
             self.trees_ = [ThresholdTrees.from_booster(model)]
             self.starts_ = [start]
         return oof
-
-    def _find_starts(self, tasks: Tasks, parts: list[Rows]) -> list[Float64Array]:
-        """Return where each fold starts: all at the same place, if rows are dealt.
-
-        Rates of a fold's training rows lean away from those of the rows left out, the
-        more the fewer these are: whatever is learned from out-of-fold probabilities
-        would learn to lean back. A few common numbers give nothing away. Where folds
-        leave rows untested, as in order of time, none is told of later rows.
-        """
-        if tasks.is_whole:
-            return [start_scores(tasks, tasks.present)] * len(parts)
-        return [start_scores(tasks, part) for part in parts]
 
     def _predict(self, table: Table) -> Float64Array:
         return self._predict_places(table, all_places(len(self.thresholds_)))

@@ -94,32 +94,6 @@ def test_boosting_starts_at_the_base_rates_of_the_training_part(rng):
     np.testing.assert_allclose(expit(start_scores(tasks, part)), expected)
 
 
-def test_forecasts_do_not_lean_away_from_the_rows_left_out(rng):
-    # Where nothing can be learned, the rates of the other folds say which fold this is.
-    r, cuts = rng.normal(size=40), np.array([-0.5, 0.0, 0.5])
-    X = np.zeros((40, 1))
-    fitted = SharedBoosting(random_state=0).fit(X, r, cuts, make_folds(40, 20))
-    p = fitted.oof_probabilities_
-    np.testing.assert_array_equal(p, np.tile(p[0], (40, 1)))
-    np.testing.assert_allclose(
-        p[0], ((r[:, None] <= cuts).sum(axis=0) + 0.5) / 41.0, atol=1e-6
-    )
-
-
-def test_in_order_of_time_no_start_tells_of_later_rows(rng):
-    r, cuts = rng.normal(size=60), np.array([-0.3, 0.3])
-    folds = [(np.arange(20 * k), np.arange(20 * k, 20 * k + 20)) for k in (1, 2)]
-    X = rng.normal(size=(60, 2))
-    later = r.copy()
-    later[40:] += 5.0
-    first, second = (
-        SharedBoosting(random_state=0).fit(X, t, cuts, folds).starts_
-        for t in (r, later)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(*first)
-
-
 def test_without_signal_the_forecast_is_the_marginal(rng):
     X, r = rng.normal(size=(2000, 3)), rng.normal(size=2000)
     cuts = np.quantile(r, [0.02, 0.1, 0.5, 0.9, 0.98])
