@@ -34,7 +34,7 @@ WRONG = {
     ],
     "strategy": ["forest", None, JointForest, VECTOR, 3],
     "calibrator": [
-        *("platt", True, 3, VECTOR, TABLE, [], IsotonicCalibrator),
+        *("spline", True, 3, VECTOR, TABLE, [], IsotonicCalibrator),
         LogisticRegression(),
     ],
     "smoothing": ["spline", -1, True, np.nan, [], VECTOR, None, "", 1j, -np.inf],
@@ -109,7 +109,7 @@ def test_a_missing_library_is_missed_at_once_xgboost(data, monkeypatch):
 def test_an_ensemble_checks_every_member_first(data):
     members = [
         ("good", LocalExpertRegressor()),
-        ("bad", LocalExpertRegressor(calibrator="platt")),
+        ("bad", LocalExpertRegressor(calibrator="spline")),
     ]
     with pytest.raises(ValueError, match=r"^`calibrator` must ") as caught:
         DistributionEnsemble(members).fit(*data)
