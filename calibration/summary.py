@@ -126,14 +126,14 @@ class ScoreSummary:
         check_same_length(len(values), "`scores`", len(ones), "y")
         if max_cells is not None:
             max_cells = check_integer(max_cells, "max_cells", 2)
+        weights = check_weights(sample_weight, len(values))
         # Adding zero turns -0.0 into 0.0, its equal: no cell has two names.
         # Two sorts of plain numbers are several times faster than one sort of places.
-        if sample_weight is None:
+        if (weights == 1.0).all():
             cells = count_classes(
                 np.sort(values[~ones]) + 0.0, np.sort(values[ones]) + 0.0
             )
         else:
-            weights = check_weights(sample_weight, len(values))
             # Stable, so that weights of one cell are added in the order of rows on
             # every machine.
             order = np.argsort(values, kind="stable")

@@ -31,6 +31,7 @@ SHARED: dict[str, set[str]] = {
         "BinCells",
         "law_of_binnings",
     },
+    "calibration.classifier.base": {"ClassifierAround", "LabelledRows"},
     "calibration.classifier.calibrators": {"resolve_binary", "resolve_calibrator"},
     "calibration.classifier.folds": {
         "TrainingData",
@@ -39,6 +40,7 @@ SHARED: dict[str, set[str]] = {
         "choose_splitter",
         "cross_fit",
         "number_rows",
+        "refuse_repeats",
         "split_rows",
         "take_rows",
     },
@@ -90,7 +92,11 @@ SHARED: dict[str, set[str]] = {
     "calibration.monotone.venn_abers": {"merge_intervals"},
     "calibration.multiclass.binary_tasks": {"columns_against_rest"},
     "calibration.multiclass.class_folds": {"deal_by_class", "draw_rows"},
-    "calibration.multiclass.class_scores": {"ClassScores", "check_score_table"},
+    "calibration.multiclass.class_scores": {
+        "ClassScores",
+        "check_score_table",
+        "scale_rows",
+    },
     "calibration.multiclass.class_trials": {
         "ClassTrials",
         "hold_class_trials",
@@ -98,12 +104,13 @@ SHARED: dict[str, set[str]] = {
     },
     "calibration.multiclass.log_probabilities": {
         "LogProbabilityScale",
+        "column_blocks",
         "log_softmax",
         "mix_uniform",
         "to_probabilities",
     },
+    "calibration.multiclass.coupling": {"square_pairs"},
     "calibration.multiclass.pool": {"LogPool", "pool_logs"},
-    "calibration.multiclass.row_losses": {"RowLosses", "simplest_of_best"},
     "calibration.multiclass.scaling_problem": {
         "MatrixProblem",
         "ScalingPoint",
@@ -135,8 +142,13 @@ SHARED: dict[str, set[str]] = {
         "name_corners",
         "to_plane",
     },
+    "calibration.selection.decision": {"decide", "decide_blindly"},
+    "calibration.selection.held_weights": {"learn_held_weights"},
+    "calibration.selection.names": {"as_calibrator"},
+    "calibration.selection.row_losses": {"RowLosses", "simplest_of_best"},
     "calibration.selection.trials": {
         "HeldOut",
+        "check_candidates",
         "check_menu",
         "deal_folds",
         "hold_trials",

@@ -10,12 +10,11 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import Tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils import Tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,11 +22,10 @@ from calibration._validation import (
     check_choice,
     check_n_jobs,
     check_optional_seed,
-    check_weights,
     told_of_light,
-    warn_of_light,
 )
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
+from calibration.classifier.base import ClassifierAround
 from calibration.classifier.calibrators import resolve_binary
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.classifier.folds import (
@@ -38,14 +36,14 @@ from calibration.classifier.folds import (
     choose_splitter,
     cross_fit,
     number_rows,
+    refuse_repeats,
     split_rows,
 )
-from calibration.classifier.labels import check_many_classes, read_labels
+from calibration.classifier.labels import check_many_classes
 from calibration.classifier.pairs import CalibratedPair
 from calibration.classifier.responses import Response, choose_response, read_scores
-from calibration.classifier.routes import route_arguments, routing_enabled
-from calibration.multiclass.coupling import Coupling, couple_pairs
-from calibration.storage import Saved
+from calibration.classifier.routes import route_arguments
+from calibration.multiclass.coupling import Coupling, couple_pairs, square_pairs
 from calibration.typing import Float64Array
 
 
@@ -63,7 +61,7 @@ class _Match(NamedTuple):
         return rows
 
 
-class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class AllPairsClassifier(ClassifierAround):
     r"""A classifier of k classes made of k (k - 1) / 2 calibrated ones of two.
 
     Parameters
@@ -136,12 +134,9 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     0.14
     """
 
-    classes_: NDArray[Any]
     class_weight_: Float64Array
     experts_: list[CalibratedPair]
     response_: Response
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
 
     def __init__(
         self,
@@ -190,13 +185,8 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         estimator, expert = self._resolve_estimator(), self._make_expert()
         response = choose_response(estimator, self.response)
         calibrator = resolve_binary(self.calibrator, response)
-        labels = read_labels(y)
-        check_table_rows(X, len(labels))
-        X, _ = indexable(X, labels)
-        weights = check_weights(sample_weight, len(labels))
-        warn_of_light(weights)
+        X, labels, weights, routed = self._read_rows(X, y, sample_weight)
         forget_fit(self)
-        routed = None if sample_weight is None else weights
         params, _ = route_arguments(expert, estimator, routed, {})
         self.classes_ = check_many_classes(labels)
         self.class_weight_ = np.array(
@@ -205,9 +195,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         self.response_ = response
         data = TrainingData(X, labels, params)
         self.experts_ = self._fit_experts(estimator, calibrator, data, weights)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.experts_[0].estimator, name):
-                setattr(self, name, getattr(self.experts_[0].estimator, name))
+        self._note_features(self.experts_[0].estimator)
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -233,41 +221,8 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
                 self.experts_, combinations(range(k), 2), strict=True
             )
         ]
-        pairs = np.full((len(below[0]), k, k), 0.5)
-        for chance, (i, j) in zip(below, combinations(range(k), 2), strict=True):
-            pairs[:, j, i], pairs[:, i, j] = chance, 1.0 - chance
         weight = self.class_weight_[:, None] + self.class_weight_
-        return couple_pairs(pairs, self.coupling, pair_weight=weight)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label; of equals the first.
-
-        Parameters
-        ----------
-        X : array-like, sparse array or data frame of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        place = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[place])
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routes of `fit`: to `estimator.fit`.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(
-                estimator=self._resolve_estimator(),
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-        )
+        return couple_pairs(square_pairs(below, k), self.coupling, pair_weight=weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -280,13 +235,8 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             self._resolve_estimator(), self.calibrator, response=self.response
         )
 
-    def _resolve_estimator(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        estimator = LogisticRegression(max_iter=1000)
-        if routing_enabled():
-            estimator.set_fit_request(sample_weight=True)
-        return estimator
+    def _default_estimator(self) -> Any:
+        return LogisticRegression(max_iter=1000)
 
     def _fit_experts(
         self,
@@ -321,6 +271,7 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
                 (number_rows(train, n), number_rows(test, n))
                 for train, test in splitter.split(data.X, data.y)
             ]
+            refuse_repeats(given, n)
         for labels in combinations(self.classes_, 2):
             pair = np.array(labels, dtype=self.classes_.dtype)
             rows = np.flatnonzero(np.isin(data.y, pair))
@@ -340,15 +291,6 @@ class AllPairsClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
     """Return what folds of all rows are to some of them, those with a test part."""
-    # Without a fold there is nothing to count; `split_rows` says so.
-    tested = np.concatenate([rows[:0], *(test for _, test in folds)])
-    counts = np.bincount(tested, minlength=1)
-    if counts.max() > 1:
-        msg = (
-            "`cv` must put no row in several test parts, "
-            f"got row {np.argmax(counts)} in {counts.max()} of them."
-        )
-        raise ValueError(msg)
     parts = []
     for train, test in folds:
         learned, held_out = train[np.isin(train, rows)], test[np.isin(test, rows)]

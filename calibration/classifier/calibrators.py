@@ -9,12 +9,15 @@ from sklearn.base import clone
 from calibration._validation import check_choice
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.classifier.responses import Response
-from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.auto import MulticlassAutoCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
-from calibration.selection.names import calibrator_names, make_calibrator
+from calibration.selection.names import (
+    as_calibrator,
+    calibrator_names,
+    make_calibrator,
+)
 
 Structure: TypeAlias = Literal["matrix", "vector", "temperature"]
 
@@ -50,7 +53,13 @@ def resolve_calibrator(
     if n_classes == 2:
         return resolve_binary(calibrator, response)
     if not isinstance(calibrator, ScoreCalibrator):
-        raise _wrong_kind(calibrator)
+        msg = (
+            "`calibrator` must be a ScoreCalibrator, for instance "
+            "IsotonicCalibrator(), or the name of one, or of all classes at once a "
+            "MulticlassCalibrator, "
+            f"got {calibrator!r}."
+        )
+        raise TypeError(msg)
     return _adapt_to_columns(OneVsRestCalibrator(calibrator), response)
 
 
@@ -67,22 +76,8 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
     -------
     ScoreCalibrator
     """
-    if calibrator is None:
-        calibrator = LogisticCalibrator()
-    elif isinstance(calibrator, str):
-        check_choice(calibrator, "calibrator", calibrator_names())
-        calibrator = make_calibrator(calibrator)
-    if not isinstance(calibrator, ScoreCalibrator):
-        raise _wrong_kind(calibrator)
-    return _adapt_to_scores(calibrator, response)
-
-
-def _wrong_kind(calibrator: Any) -> TypeError:
-    return TypeError(
-        "`calibrator` must be a ScoreCalibrator, for instance IsotonicCalibrator(), "
-        "or the name of one (of all classes at once a MulticlassCalibrator), "
-        f"got {calibrator!r}."
-    )
+    given = "logistic" if calibrator is None else calibrator
+    return _adapt_to_scores(as_calibrator(given), response)
 
 
 def _make_named(name: str, n_classes: int) -> ScoreCalibrator | MulticlassCalibrator:

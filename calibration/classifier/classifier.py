@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import (
-    check_flag,
-    check_n_jobs,
-    check_weights,
-    warn_of_light,
-)
+from calibration._validation import check_flag, check_n_jobs
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
+from calibration.classifier.base import ClassifierAround
 from calibration.classifier.calibrators import resolve_calibrator
 from calibration.classifier.folds import (
     TrainingData,
@@ -28,11 +22,7 @@ from calibration.classifier.folds import (
     choose_splitter,
     split_rows,
 )
-from calibration.classifier.labels import (
-    check_known_classes,
-    check_many_classes,
-    read_labels,
-)
+from calibration.classifier.labels import check_known_classes, check_many_classes
 from calibration.classifier.pairs import (
     CalibratedPair,
     fit_folds,
@@ -47,13 +37,12 @@ from calibration.classifier.responses import (
     choose_response,
     refuse_pair_scores,
 )
-from calibration.classifier.routes import route_arguments, routing_enabled
+from calibration.classifier.routes import route_arguments
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.storage import Saved
 from calibration.typing import Float64Array
 
 
-class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(ClassifierAround):
     r"""A classifier of two classes or more whose probabilities are calibrated.
 
     Parameters
@@ -160,14 +149,11 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
            [1., 0., 0.]])
     """
 
-    classes_: NDArray[Any]
     calibrated_pairs_: list[CalibratedPair]
     estimator_: Any
     calibrator_: ScoreCalibrator | MulticlassCalibrator
     response_: Response
     oof_scores_: Float64Array
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
     # Groups are the splitter's, to whom they are routed, and of no use to `fit`.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
@@ -221,11 +207,7 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         check_n_jobs(self.n_jobs)
         estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
-        labels = read_labels(y)
-        check_table_rows(X, len(labels))
-        X, _ = indexable(X, labels)
-        weights = check_weights(sample_weight, len(labels))
-        warn_of_light(weights)
+        X, labels, weights, routed = self._read_rows(X, y, sample_weight)
         groups = check_groups(groups, len(labels))
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
@@ -237,7 +219,6 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         if len(classes) > 2 and response == "decision_function":
             refuse_pair_scores(estimator)
         forget_fit(self)
-        routed = None if sample_weight is None else weights
         params, split_params = route_arguments(
             self, estimator, routed, fit_params, groups
         )
@@ -298,20 +279,6 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         check_table_rows(X)
         return interval_of_pairs(self.calibrated_pairs_, self._reader(), X, options)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label; of equals the first.
-
-        Parameters
-        ----------
-        X : array-like, sparse array or data frame of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        place = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[place])
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`: to `estimator.fit` and `cv.split`.
 
@@ -320,12 +287,8 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         MetadataRouter
         """
         return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(
-                estimator=self._resolve_estimator(),
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
+            super()
+            .get_metadata_routing()
             .add(
                 splitter=self.cv,
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
@@ -339,23 +302,15 @@ class CalibratedClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             setattr(tags.input_tags, name, getattr(inner, name))
         return tags
 
-    def _resolve_estimator(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
+    def _default_estimator(self) -> Any:
         # A seed, for there is no `random_state` here through which to ask for one.
-        estimator = LinearSVC(random_state=0)
-        if routing_enabled():
-            estimator.set_fit_request(sample_weight=True)
-        return estimator
+        return LinearSVC(random_state=0)
 
     def _keep(self, pairs: list[CalibratedPair]) -> None:
         self.calibrated_pairs_ = pairs
-        first = pairs[0]
         if len(pairs) == 1:
-            self.estimator_, self.calibrator_ = first
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(first.estimator, name):
-                setattr(self, name, getattr(first.estimator, name))
+            self.estimator_, self.calibrator_ = pairs[0]
+        self._note_features(pairs[0].estimator)
 
     def _reader(self) -> ScoreReader:
         """Return what reads scores for the fitted calibrators."""

@@ -165,6 +165,19 @@ def split_rows(
     return folds
 
 
+def refuse_repeats(folds: list[Fold], n: int, where: str = "") -> None:
+    """Refuse folds that test a row of n several times; `where` ends the rule."""
+    counts = np.zeros(n, dtype=np.int64)
+    for _, test in folds:
+        np.add.at(counts, test, 1)
+    if counts.max() > 1:
+        msg = (
+            f"`cv` must put no row in several test parts{where}, "
+            f"got row {np.argmax(counts)} in {counts.max()} of them."
+        )
+        raise ValueError(msg)
+
+
 def _tell_missing(number: int, held: NDArray[Any], classes: NDArray[Any]) -> str:
     """Return why a fold cannot be trained on."""
     every = "both" if len(classes) == 2 else "all"

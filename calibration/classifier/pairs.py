@@ -10,7 +10,13 @@ from sklearn.base import clone
 
 from calibration._validation import told_of_light
 from calibration.base.calibrators import ScoreCalibrator
-from calibration.classifier.folds import Fold, Rows, TrainingData, cross_fit
+from calibration.classifier.folds import (
+    Fold,
+    Rows,
+    TrainingData,
+    cross_fit,
+    refuse_repeats,
+)
 from calibration.classifier.responses import ScoreReader
 from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
 from calibration.multiclass.base import MulticlassCalibrator
@@ -64,20 +70,15 @@ def fit_folds(
     """
     parts = [test for _, test in folds]
     tested = np.concatenate(parts)
-    counts = np.bincount(tested, minlength=len(data.y))
-    if not ensemble and counts.max() > 1:
-        msg = (
-            "`cv` must put no row in several test parts with `ensemble=False`, "
-            f"got row {np.argmax(counts)} in {counts.max()} of them."
-        )
-        raise ValueError(msg)
+    if not ensemble:
+        refuse_repeats(folds, len(data.y), " with `ensemble=False`")
     models, scores = cross_fit(
         estimator, data, folds, read, refit=not ensemble, n_jobs=n_jobs
     )
     # Held-out scores of all folds together: each comes from a classifier that has
     # not seen its row.
     pooled = np.concatenate(scores)
-    held_out = _average_rows(pooled, tested, counts)
+    held_out = _average_rows(pooled, tested, len(data.y))
     if not ensemble:
         parts, scores = [tested], [pooled]
     targets = read.targets(data.y)
@@ -131,10 +132,11 @@ def interval_of_pairs(
     return np.asarray(calibrator.predict_interval(scores, **options))
 
 
-def _average_rows(pooled: Float64Array, tested: Rows, counts: Rows) -> Float64Array:
+def _average_rows(pooled: Float64Array, tested: Rows, n: int) -> Float64Array:
     """Return scores by row; a repeated split tests one several times, others none."""
+    counts = np.bincount(tested, minlength=n)
     columns = pooled.reshape(len(pooled), -1).T
-    sums = [np.bincount(tested, column, len(counts)) for column in columns]
+    sums = [np.bincount(tested, column, n) for column in columns]
     with np.errstate(invalid="ignore"):
         means = np.where(counts > 0, np.array(sums) / counts, np.nan)
-    return means.T.reshape(len(counts), *pooled.shape[1:])
+    return means.T.reshape(n, *pooled.shape[1:])

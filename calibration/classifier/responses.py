@@ -12,9 +12,11 @@ from sklearn.frozen import FrozenEstimator
 from calibration._validation import (
     check_choice,
     check_in_unit,
+    check_rows,
+    check_table,
     check_vector,
-    show,
 )
+from calibration.multiclass.class_scores import scale_rows
 from calibration.typing import Float64Array
 
 Response: TypeAlias = Literal["predict_proba", "decision_function"]
@@ -117,10 +119,7 @@ def read_scores(
             f"got shape {output.shape} from {type(estimator).__name__}."
         )
         raise ValueError(msg)
-    scores = check_vector(output[:, 0 if flipped else 1], name)
-    if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
-        check_in_unit(float(scores.min()), float(scores.max()), name)
-    return np.clip(scores, 0.0, 1.0)
+    return _clip_rounding(check_vector(output[:, 0 if flipped else 1], name), name)
 
 
 def _read_columns(
@@ -138,17 +137,14 @@ def _read_columns(
         raise ValueError(msg)
     order = np.argsort(getattr(estimator, "classes_", classes))
     name = f"scores of {type(estimator).__name__}"
-    scores = check_vector(output[:, order].ravel(), name).reshape(-1, k)
     if response == "decision_function":
-        return scores
+        return check_table(output[:, order], name)
+    table = _clip_rounding(check_table(output[:, order], name), name)
+    return scale_rows(check_rows(table, name))
+
+
+def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:
+    """Return probabilities in [0, 1]; those further outside than rounding are none."""
     if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
         check_in_unit(float(scores.min()), float(scores.max()), name)
-    scores = np.maximum(scores, 0.0)
-    sums = scores.sum(axis=1)
-    missed = np.abs(sums - 1.0)
-    # Each of the probabilities may be rounded.
-    if missed.max() > k * _ROUNDING:
-        place = int(np.argmax(missed))
-        msg = f"rows of `{name}` must sum to 1, got {show(sums[place])} in row {place}."
-        raise ValueError(msg)
-    return np.asarray(scores / sums[:, None])
+    return np.clip(scores, 0.0, 1.0)

@@ -25,9 +25,7 @@ def summarise_forecasts(
 ) -> ScoreSummary:
     """Check forecasts and return their distinct values with class weights."""
     ones, probabilities, weights = check_forecasts(y_true, y_prob, sample_weight)
-    # Without weights the summary has a faster road: it only counts.
-    counted = None if sample_weight is None else weights
-    return ScoreSummary.from_scores(probabilities, ones, counted)
+    return ScoreSummary.from_scores(probabilities, ones, weights)
 
 
 def bin_starts(summary: ScoreSummary, n_bins: int, binning: str) -> Int64Array:

@@ -45,22 +45,20 @@ def part_forecasts(
     labels, forecasts, weights = check_class_forecasts(
         y_true, y_prob, sample_weight, classes
     )
-    # Without weights the summary has a faster road: it only counts.
-    counted = None if sample_weight is None else weights
     if forecasts.ndim == 1:
-        yield 1.0, ScoreSummary.from_scores(forecasts, labels, counted)
+        yield 1.0, ScoreSummary.from_scores(forecasts, labels, weights)
     elif view == "micro":
         k = forecasts.shape[1]
         hits = labels[:, None] == np.arange(k)
         # Their sum stays below 2^53; a power of two rounds nothing.
         unit = 2.0 ** np.ceil(np.log2(k))
-        repeated = None if counted is None else np.repeat(counted / unit, k)
+        repeated = None if sample_weight is None else np.repeat(weights / unit, k)
         yield 1.0, ScoreSummary.from_scores(forecasts.ravel(), hits.ravel(), repeated)
     elif view == "classwise":
         for column, chances in enumerate(forecasts.T):
             hits = labels == column
             share = 1.0 / forecasts.shape[1]
-            yield share, ScoreSummary.from_scores(chances, hits, counted)
+            yield share, ScoreSummary.from_scores(chances, hits, weights)
     else:
         yield from _part_winners(
             labels, forecasts, weights, by_label=view != "confidence"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, cast, get_args
 
@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 from calibration._validation import check_choice, told_of_light
 from calibration.base.calibrators import ScoreCalibrator
-from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.coupling import Coupling, couple_pairs
+from calibration.multiclass.coupling import Coupling, couple_pairs, square_pairs
+from calibration.selection.names import as_calibrator
 from calibration.typing import Float64Array
 
 # Numbers that the pairs of the rows joined at once hold; bounds the memory.
@@ -26,9 +26,9 @@ class AllPairsCalibrator(MulticlassCalibrator):
 
     Parameters
     ----------
-    calibrator : ScoreCalibrator, optional
-        Cloned for each pair; default `LogisticCalibrator()`. Its `scale` is set to the
-        one below.
+    calibrator : str or ScoreCalibrator, optional
+        Cloned for each pair, its `scale` set to the one below; or one of the names
+        that `calibrator_names` lists. Default: `LogisticCalibrator()`.
     coupling : {"least_squares", "log_loss", "pkpd"}
         How pairs are joined; see `couple_pairs`. "log_loss" weighs each pair by its
         rows.
@@ -85,7 +85,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
 
     def __init__(
         self,
-        calibrator: ScoreCalibrator | None = None,
+        calibrator: str | ScoreCalibrator | None = None,
         coupling: Coupling = "least_squares",
         *,
         classes: Sequence[Any] | None = None,
@@ -102,14 +102,9 @@ class AllPairsCalibrator(MulticlassCalibrator):
         self._make()._check_parameters()
 
     def _make(self) -> ScoreCalibrator:
-        inner = LogisticCalibrator() if self.calibrator is None else self.calibrator
-        if not isinstance(inner, ScoreCalibrator):
-            msg = (
-                "`calibrator` must be a ScoreCalibrator, for instance "
-                f"IsotonicCalibrator(), got {inner!r}."
-            )
-            raise TypeError(msg)
-        return cast(ScoreCalibrator, clone(inner).set_params(scale=self.scale))
+        given = "logistic" if self.calibrator is None else self.calibrator
+        one = clone(as_calibrator(given))
+        return cast(ScoreCalibrator, one.set_params(scale=self.scale))
 
     def _fit(self, data: ClassScores) -> None:
         self.class_weight_ = data.counts
@@ -123,12 +118,10 @@ class AllPairsCalibrator(MulticlassCalibrator):
                 continue
             # In the order of the rows, which a calibrator may hear of.
             pair = data.take(np.sort(np.concatenate([members[i], members[j]])))
-            # Without weights the summary of scores has a faster road: it only counts.
-            weight = None if (pair.weight == 1.0).all() else pair.weight
             with told_of_light():
                 self.calibrators_.append(
                     self._make().fit(
-                        self._score(pair.scores, i, j), pair.labels == j, weight
+                        self._score(pair.scores, i, j), pair.labels == j, pair.weight
                     )
                 )
 
@@ -139,27 +132,22 @@ class AllPairsCalibrator(MulticlassCalibrator):
         for start in range(0, len(table), rows):
             some = slice(start, start + rows)
             out[some] = couple_pairs(
-                self._predict_pairs(table[some]),
+                square_pairs(self._predict_pairs(table[some]), k),
                 self.coupling,
                 pair_weight=self.class_weight_[:, None] + self.class_weight_,
             )
         return out
 
-    def _predict_pairs(self, table: Float64Array) -> Float64Array:
-        """Return the calibrated probability of i against j, shape (n, k, k)."""
-        n, k = table.shape
-        pairs = np.full((n, k, k), 0.5)
-        for calibrator, (i, j) in zip(
-            self.calibrators_, combinations(range(k), 2), strict=True
-        ):
+    def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
+        """Yield the calibrated probability of j against i, of each pair of classes."""
+        places = combinations(range(table.shape[1]), 2)
+        for calibrator, (i, j) in zip(self.calibrators_, places, strict=True):
             if calibrator is None:
                 # Laplace's rule of succession, with rows of one class or of none.
                 n_i, n_j = self.class_weight_[[i, j]]
-                pairs[:, j, i] = (n_j + 1.0) / (n_i + n_j + 2.0)
+                yield np.full(len(table), (n_j + 1.0) / (n_i + n_j + 2.0))
             else:
-                pairs[:, j, i] = calibrator.predict(self._score(table, i, j))
-            pairs[:, i, j] = 1.0 - pairs[:, j, i]
-        return pairs
+                yield calibrator.predict(self._score(table, i, j))
 
     def _score(self, table: Float64Array, i: int, j: int) -> Float64Array:
         """Return the score of class j against class i, on the scale of the scores."""

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from calibration._validation import (
     check_choice,
     check_integer,
-    check_mapping,
     check_number,
     check_optional_seed,
 )
@@ -31,13 +30,14 @@ from calibration.multiclass.softmax import (
     PENALTIES,
     SoftmaxCalibrator,
 )
-from calibration.selection.report import AutoReport, CandidateScore
+from calibration.selection.decision import decide, decide_blindly
+from calibration.selection.report import AutoReport
+from calibration.selection.trials import check_candidates
 from calibration.typing import Float64Array
 
 # Weights of a pool are held to the best single candidate as if by this many squared
 # log-probabilities.
 _STACK_RIDGE = 10.0
-_UNKNOWN = CandidateScore(np.nan, np.nan, np.nan, 0.0)
 
 
 class MulticlassAutoCalibrator(MulticlassCalibrator):
@@ -144,7 +144,9 @@ class MulticlassAutoCalibrator(MulticlassCalibrator):
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)
         if self.candidates is not None:
-            _check_candidates(self.candidates)
+            check_candidates(
+                self.candidates, MulticlassCalibrator, MulticlassIdentityCalibrator
+            )
 
     def _fit(self, data: ClassScores) -> None:
         menu = self._menu(data.scores.shape[1])
@@ -181,29 +183,15 @@ class MulticlassAutoCalibrator(MulticlassCalibrator):
         self, names: list[str], trials: ClassTrials | None
     ) -> tuple[Float64Array, AutoReport]:
         """Return the candidates' weights, shape (c,), and the report."""
-        alone = np.eye(len(names))[0]
         if trials is None:
-            scores = dict.fromkeys(names, _UNKNOWN)
-            scores[names[0]] = CandidateScore(np.nan, np.nan, np.nan, 1.0)
-            return alone, AutoReport(self.method, names[0], scores, _UNKNOWN)
+            return decide_blindly(self.method, names)
         if self.method == "stack":
             weights = trials.stack(_STACK_RIDGE)
         else:
             weights = np.eye(len(names))[trials.simplest_of_best()]
-        reference, proposal = trials.losses(trials.logs[0]), trials.pooled(weights)
-        harm = proposal.harm(reference)
-        # `max_harm` 1 must take a proposal whose harm rounds to 1, too.
-        accepted = harm < self.max_harm or self.max_harm == 1.0
-        accepted = accepted and not bool((weights == alone).all())
-        weights = weights if accepted else alone
-        found = CandidateScore(proposal.mean, proposal.error, harm, float(accepted))
-        scores = {}
-        for name, logs, weight in zip(names, trials.logs, weights, strict=True):
-            one = trials.losses(logs)
-            scores[name] = CandidateScore(
-                one.mean, one.error, one.harm(reference), float(weight)
-            )
-        return weights, AutoReport(self.method, names[0], scores, found)
+        candidates = [trials.losses(logs) for logs in trials.logs]
+        proposal = trials.pooled(weights)
+        return decide(self.method, names, candidates, weights, proposal, self.max_harm)
 
 
 def _default_menu(k: int) -> dict[str, MulticlassCalibrator]:
@@ -217,19 +205,3 @@ def _default_menu(k: int) -> dict[str, MulticlassCalibrator]:
     for penalty in PENALTIES if k <= MOST_MATRIX_CLASSES else ():
         menu[f"matrix {penalty:g}"] = SoftmaxCalibrator("matrix", penalty)
     return menu
-
-
-def _check_candidates(candidates: Mapping[str, MulticlassCalibrator]) -> None:
-    """Refuse an empty menu, and what is no calibrator of several classes."""
-    check_mapping(candidates, "candidates", "names to MulticlassCalibrator")
-    if not candidates:
-        msg = "`candidates` must hold at least one calibrator, got an empty mapping."
-        raise ValueError(msg)
-    for key, one in candidates.items():
-        if not isinstance(one, MulticlassCalibrator):
-            msg = f"`candidates[{key!r}]` must be a MulticlassCalibrator, got {one!r}."
-            raise TypeError(msg)
-    first = candidates.get("identity")
-    if not isinstance(first, MulticlassIdentityCalibrator | None):
-        msg = f'`candidates["identity"]` is the name of doing nothing, got {first!r}.'
-        raise ValueError(msg)

@@ -51,7 +51,10 @@ def check_score_table(scores: ArrayLike, scale: str) -> Float64Array:
     """
     if scale == "logit":
         return check_table(scores, "scores")
-    table = check_rows(scores, "scores")
-    # What is left is rounding.
+    return scale_rows(check_rows(scores, "scores"))
+
+
+def scale_rows(table: Float64Array) -> Float64Array:
+    """Return rows (n, k) divided by their sums, which miss 1 by rounding at most."""
     scaled: Float64Array = table / table.sum(axis=1, keepdims=True)
     return scaled

@@ -14,7 +14,7 @@ from calibration.multiclass.class_scores import ClassScores
 from calibration.multiclass.identity import MulticlassIdentityCalibrator
 from calibration.multiclass.log_probabilities import log_softmax, mix_uniform
 from calibration.multiclass.pool import LogPool, pool_logs
-from calibration.multiclass.row_losses import RowLosses, simplest_of_best
+from calibration.selection.row_losses import RowLosses, simplest_of_best
 from calibration.typing import Float64Array, Int64Array
 
 # Trials are held on at most so many rows, whose forecasts hold at most so many numbers.

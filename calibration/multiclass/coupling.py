@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -102,6 +103,27 @@ def couple_pairs(
         else:
             out[some] = _solve_pkpd(clipped[some])
     return out
+
+
+def square_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
+    """Return pairs (n, k, k) of the chances of j against i, in the order of pairs.
+
+    Parameters
+    ----------
+    chances : iterable of k (k - 1) / 2 ndarrays of shape (n,)
+        Of (i, j) = (0, 1), (0, 2), ..., (k - 2, k - 1): the probability of class j.
+    k : int
+
+    Returns
+    -------
+    ndarray of shape (n, k, k)
+        1/2 on the diagonal.
+    """
+    above = np.stack(list(chances), axis=1)
+    pairs = np.full((len(above), k, k), 0.5)
+    first, second = np.triu_indices(k, 1)
+    pairs[:, second, first], pairs[:, first, second] = above, 1.0 - above
+    return pairs
 
 
 def _check_pairs(pairs: ArrayLike) -> Float64Array:

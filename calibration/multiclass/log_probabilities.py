@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from calibration.typing import Float64Array
 _LEAST = float(np.finfo(np.float64).tiny)
 # Logits this far below the largest keep their order and no more: squares are finite.
 _DEEPEST = -1e60
+# Numbers that a pass has at hand at once: about what a core's cache holds.
 _BLOCK = 2**17
 
 
@@ -61,6 +63,13 @@ class LogProbabilityScale:
         return log_softmax(z)
 
 
+def column_blocks(z: Float64Array) -> Iterator[slice]:
+    """Yield the columns of z (k, n) in blocks that a core's cache holds."""
+    k, n = z.shape
+    size = max(_BLOCK // k, 64)
+    return (slice(start, start + size) for start in range(0, n, size))
+
+
 def log_softmax(z: Float64Array) -> Float64Array:
     """Subtract the logarithm of each column's sum of exponentials, in place.
 
@@ -73,10 +82,8 @@ def log_softmax(z: Float64Array) -> Float64Array:
     ndarray of shape (k, n)
         `z` itself.
     """
-    k, n = z.shape
-    size = max(_BLOCK // k, 64)
-    for start in range(0, n, size):
-        part = z[:, start : start + size]
+    for block in column_blocks(z):
+        part = z[:, block]
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
     return z

@@ -8,12 +8,11 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import clone
 
-from calibration._validation import check_choice
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.binary_tasks import columns_against_rest
 from calibration.multiclass.class_scores import ClassScores
-from calibration.selection.names import calibrator_names, make_calibrator
+from calibration.selection.names import as_calibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -81,17 +80,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
 
     def _make(self) -> ScoreCalibrator:
         """Return a binary calibrator that is not fitted."""
-        one = self.calibrator
-        if isinstance(one, str):
-            check_choice(one, "calibrator", calibrator_names())
-            one = make_calibrator(one)
-        if not isinstance(one, ScoreCalibrator):
-            msg = (
-                "`calibrator` must be a ScoreCalibrator, for instance "
-                f"IsotonicCalibrator(), or the name of one, got {one!r}."
-            )
-            raise TypeError(msg)
-        return cast(ScoreCalibrator, clone(one).set_params(scale=self.scale))
+        one = clone(as_calibrator(self.calibrator))
+        return cast(ScoreCalibrator, one.set_params(scale=self.scale))
 
     def _fit(self, data: ClassScores) -> None:
         counts = data.counts

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from calibration.multiclass.log_probabilities import column_blocks
 from calibration.typing import Float64Array, Int64Array
-
-# Numbers that a pass has at hand at once: about what a core's cache holds.
-_BLOCK = 2**17
 
 
 class ScalingPoint(NamedTuple):
@@ -70,25 +67,17 @@ class ScalingProblem(ABC):
         d parameters a class. `rows` stand for all.
         """
 
-    def with_ridge(self, ridge: Float64Array) -> ScalingProblem:
-        """Return the same problem under another ridge; nothing is copied."""
-        return type(self)(self.z, self.labels, self.share, ridge)
-
     def thinned(self, step: int) -> ScalingProblem:
         """Return the problem of every `step`-th row."""
         z = np.ascontiguousarray(self.z[:, ::step])
         return type(self)(z, self.labels[::step], self.share[::step], self.ridge)
-
-    def logits(self, theta: Float64Array) -> Float64Array:
-        """Return z + A(theta) z + b, shape (k, n)."""
-        return self.z + self._move(theta, self.z)
 
     def at(self, theta: Float64Array, out: Float64Array | None = None) -> ScalingPoint:
         """Return value, gradient and probabilities; these are written to `out`."""
         p = np.empty_like(self.z) if out is None else out
         value = float((self.ridge * theta**2).sum())
         gradient = 2.0 * self.ridge * theta
-        for block in self._blocks():
+        for block in column_blocks(self.z):
             z, labels, share = self.z[:, block], self.labels[block], self.share[block]
             part = self._move(theta, z)
             part += z
@@ -112,7 +101,7 @@ class ScalingProblem(ABC):
         share * p * (D - sum_j p_j D_j).
         """
         out = 2.0 * self.ridge * direction
-        for block in self._blocks():
+        for block in column_blocks(self.z):
             z, here = self.z[:, block], p[:, block]
             change = self._move(direction, z)
             change -= np.einsum("ki,ki->i", here, change)
@@ -120,11 +109,6 @@ class ScalingProblem(ABC):
             change *= self.share[block]
             out += self._collect(change, z)
         return out
-
-    def _blocks(self) -> Iterator[slice]:
-        k, n = self.z.shape
-        size = max(_BLOCK // k, 64)
-        return (slice(start, start + size) for start in range(0, n, size))
 
 
 class MatrixProblem(ScalingProblem):

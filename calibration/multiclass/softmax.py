@@ -19,8 +19,8 @@ from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_folds import deal_by_class, draw_rows
 from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.row_losses import RowLosses, simplest_of_best
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_path, fit_temperature
+from calibration.selection.row_losses import RowLosses, simplest_of_best
 from calibration.typing import Float64Array
 
 _STRUCTURES = ("matrix", "vector", "temperature")

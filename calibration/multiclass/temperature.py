@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibration.multiclass.log_probabilities import column_blocks
 from calibration.typing import Float64Array, Int64Array
 
 # The logarithm of the inverse temperature is sought in between.
@@ -11,7 +12,6 @@ _LOW, _HIGH = -16.0, 16.0
 _MAX_STEPS = 60
 # Change of the logarithm at which it stands still.
 _LAST_CHANGE = 1e-12
-_BLOCK = 2**17
 
 
 def find_inverse_temperature(
@@ -59,11 +59,9 @@ def _slope(
     z: Float64Array, labels: Int64Array, share: Float64Array, b: float
 ) -> tuple[float, float]:
     """Return the first and second derivative of the mean cross-entropy in b."""
-    k, n = z.shape
-    size = max(_BLOCK // k, 64)
     slope = bend = 0.0
-    for start in range(0, n, size):
-        part = z[:, start : start + size]
+    for block in column_blocks(z):
+        part = z[:, block]
         # Of S only differences count: with the largest at 0 nothing overflows.
         part = part - part.max(axis=0)
         mass = part * b
@@ -71,8 +69,8 @@ def _slope(
         total = mass.sum(axis=0)
         mean = np.einsum("ki,ki->i", mass, part) / total
         square = np.einsum("ki,ki,ki->i", mass, part, part) / total
-        here = labels[start : start + size]
+        here = labels[block]
         own = part[here, np.arange(len(here))]
-        slope += float(share[start : start + size] @ (mean - own))
-        bend += float(share[start : start + size] @ (square - mean**2))
+        slope += float(share[block] @ (mean - own))
+        bend += float(share[block] @ (square - mean**2))
     return slope, bend

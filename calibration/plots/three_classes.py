@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from calibration._validation import as_numbers, check_rows
+from calibration._validation import as_numbers, check_rows, check_table
 from calibration.typing import Float64Array
 
 
@@ -23,16 +23,9 @@ def read_scores(
             f"got shape {table.shape}."
         )
         raise ValueError(msg)
-    if not _takes_logits(calibrator):
-        return table, check_rows(table, "scores")
-    if len(table) == 0:
-        msg = "`scores` must hold at least one row, got none."
-        raise ValueError(msg)
-    finite = np.isfinite(table)
-    if not finite.all():
-        msg = f"`scores` must be finite, got {table[~finite][0]}."
-        raise ValueError(msg)
-    return table, softmax(table, axis=1)
+    if _takes_logits(calibrator):
+        return table, softmax(check_table(table, "scores"), axis=1)
+    return table, check_rows(table, "scores")
 
 
 def as_scores(calibrator: Any, probabilities: Float64Array) -> Float64Array:

@@ -9,7 +9,12 @@ import numpy as np
 from sklearn.base import clone
 
 from calibration._kernels.cells import collapse_ties
-from calibration._validation import check_choice, check_integer, check_number
+from calibration._validation import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_optional_seed,
+)
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.logistic.beta import BetaCalibrator
@@ -22,10 +27,11 @@ from calibration.logistic.polynomial import (
 )
 from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
-from calibration.selection.report import AutoReport, CandidateScore
+from calibration.selection.decision import decide, decide_blindly
+from calibration.selection.report import AutoReport
 from calibration.selection.trials import (
     HeldOut,
-    check_menu,
+    check_candidates,
     hold_trials,
     read_log_odds,
     set_menu,
@@ -149,10 +155,9 @@ class AutoCalibrator(LogOddsCalibrator):
         check_choice(self.method, "method", ("stack", "select"))
         check_number(self.max_harm, "max_harm", 0.0, 1.0)
         check_integer(self.n_folds, "n_folds", 2)
-        if self.random_state is not None:
-            check_integer(self.random_state, "random_state", 0)
+        check_optional_seed(self.random_state)
         if self.candidates is not None:
-            _check_candidates(self.candidates)
+            check_candidates(self.candidates, ScoreCalibrator, IdentityCalibrator)
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))
@@ -194,36 +199,18 @@ class AutoCalibrator(LogOddsCalibrator):
         self, names: list[str], trials: HeldOut | None, bound: float
     ) -> tuple[Float64Array, AutoReport]:
         """Return the candidates' weights, shape (k,), and the report."""
-        # All of the weight on the reference.
-        alone = np.eye(len(names))[0]
         if trials is None:
-            unknown = {
-                name: CandidateScore(np.nan, np.nan, np.nan, float(weight))
-                for name, weight in zip(names, alone, strict=True)
-            }
-            proposal = CandidateScore(np.nan, np.nan, np.nan, 0.0)
-            return alone, AutoReport(self.method, names[0], unknown, proposal)
+            return decide_blindly(self.method, names)
         if self.method == "stack":
             weights = trials.stack(_STACK_RIDGE)
         else:
             weights = np.eye(len(names))[trials.simplest_of_best()]
-        is_reference = bool((weights == alone).all())
-        odds = weights @ trials.log_odds
-        if not is_reference:
-            odds = np.clip(odds, -bound, bound)
-        reference = trials.log_odds[0]
-        harm = trials.harm(odds, reference)
-        # `max_harm` 1 must take a proposal whose harm rounds to 1, too.
-        accepted = not is_reference and (harm < self.max_harm or self.max_harm == 1.0)
-        weights = weights if accepted else alone
-        proposal = CandidateScore(*trials.mean_and_error(odds), harm, float(accepted))
-        scores = {
-            name: CandidateScore(
-                *trials.mean_and_error(row), trials.harm(row, reference), float(weight)
-            )
-            for name, row, weight in zip(names, trials.log_odds, weights, strict=True)
-        }
-        return weights, AutoReport(self.method, names[0], scores, proposal)
+        candidates = [trials.losses(row) for row in trials.log_odds]
+        proposal = candidates[0]
+        if not (weights == np.eye(1, len(names))).all():
+            odds = np.clip(weights @ trials.log_odds, -bound, bound)
+            proposal = trials.losses(odds)
+        return decide(self.method, names, candidates, weights, proposal, self.max_harm)
 
 
 def _default_menu(
@@ -242,12 +229,3 @@ def _default_menu(
         ("venn_abers", VennAbersCalibrator(), True),
     ]
     return {name: calibrator for name, calibrator, offered in menu if offered}
-
-
-def _check_candidates(candidates: Mapping[str, ScoreCalibrator]) -> None:
-    """Refuse an empty menu, and what is no calibrator of scores."""
-    check_menu(candidates, "candidates")
-    one = candidates.get("identity")
-    if not isinstance(one, IdentityCalibrator | None):
-        msg = f'`candidates["identity"]` is the name of doing nothing, got {one!r}.'
-        raise ValueError(msg)

@@ -210,7 +210,7 @@ def compare_calibrators(
         )
         raise ValueError(msg)
     log_odds = trials.log_odds
-    means = np.array([trials.mean_and_error(row) for row in log_odds])
+    held = [trials.losses(row) for row in log_odds]
     # A cell is two rows, one per class, with the weight of each.
     labels = np.repeat([0.0, 1.0], log_odds.shape[1])
     weights = np.concatenate([trials.weight0, trials.weight1])
@@ -222,9 +222,9 @@ def compare_calibrators(
     return CalibratorComparison(
         names=tuple(menu),
         reference=next(iter(menu)),
-        log_loss=means[:, 0],
-        standard_error=means[:, 1],
-        probability_of_harm=np.array([trials.harm(z, log_odds[0]) for z in log_odds]),
+        log_loss=np.array([one.mean for one in held]),
+        standard_error=np.array([one.error for one in held]),
+        probability_of_harm=np.array([one.harm(held[0]) for one in held]),
         brier=losses[0],
         calibration_error=losses[1],
         curves={

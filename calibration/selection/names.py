@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from calibration._validation import check_choice, check_optional_seed
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.binning.bbq import BBQCalibrator
@@ -84,3 +86,26 @@ def make_calibrator(name: str, *, random_state: int | None = 0) -> ScoreCalibrat
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=random_state)
     return made
+
+
+def as_calibrator(calibrator: Any) -> ScoreCalibrator:
+    """Return a binary calibrator that is given itself or by its name.
+
+    Parameters
+    ----------
+    calibrator : str or ScoreCalibrator
+
+    Returns
+    -------
+    ScoreCalibrator
+    """
+    if isinstance(calibrator, str):
+        check_choice(calibrator, "calibrator", calibrator_names())
+        return make_calibrator(calibrator)
+    if not isinstance(calibrator, ScoreCalibrator):
+        msg = (
+            "`calibrator` must be a ScoreCalibrator, for instance "
+            f"IsotonicCalibrator(), or the name of one, got {calibrator!r}."
+        )
+        raise TypeError(msg)
+    return calibrator

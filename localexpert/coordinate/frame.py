@@ -113,7 +113,8 @@ class Frame:
         )
         with current_progress().stage("centre"):
             self.centre_.fit(tame, judge)
-        places = next(p for p in tried if p.centers is self.centre_.oof_)
+        # The centre has kept the first of those with the least loss.
+        places = min(tried, key=lambda one: min(one.losses.values()))
         losses = places.losses
         if kind == "auto":
             losses = {**losses, None: _marginal_crps(y, np.ones(len(y)), w)}

@@ -270,7 +270,9 @@ def test_rounded_rows_are_taken_and_others_refused(iris):
         model.fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X[:1]), 1 / 3)
     model.set_params(estimator=Constant([0.7, 0.2, 0.2]))
-    with pytest.raises(ValueError, match="rows of `scores of Constant` must sum to 1"):
+    with pytest.raises(
+        ValueError, match="`scores of Constant` must have rows that sum to 1"
+    ):
         model.fit(X, y)
 
 

@@ -174,7 +174,11 @@ def test_saves_and_loads(rng, tmp_path):
     ("options", "error", "message"),
     [
         ({"coupling": "sum"}, ValueError, "`coupling` must be one of .* got 'sum'"),
-        ({"calibrator": "isotonic"}, TypeError, "`calibrator` must be a ScoreCalibrat"),
+        (
+            {"calibrator": IsotonicCalibrator},
+            TypeError,
+            "`calibrator` must be a ScoreCalibrat",
+        ),
         ({"calibrator": AllPairsCalibrator()}, TypeError, "`calibrator` must be a Sco"),
         ({"scale": "real"}, ValueError, "`scale` of AllPairsCalibrator must be one of"),
     ],

@@ -22,7 +22,7 @@ def make(cls, rng, n=60, k=4):
 def test_gradient_and_curvature_are_differences(cls, rng, monkeypatch):
     problem = make(cls, rng)
     # Several blocks, the last one short.
-    monkeypatch.setattr("calibration.multiclass.scaling_problem._BLOCK", 25 * 4)
+    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 25 * 4)
     theta = 0.2 * rng.normal(size=problem.ridge.shape)
     point = problem.at(theta)
     for _ in range(5):

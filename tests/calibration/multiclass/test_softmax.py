@@ -106,8 +106,7 @@ def test_a_start_from_some_rows_ends_at_the_same_place(rng, monkeypatch):
     whole = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     monkeypatch.setattr("calibration.multiclass.truncated_newton._START_ROWS", 300)
     monkeypatch.setattr("calibration.multiclass.truncated_newton._SAMPLE_ROWS", 100)
-    monkeypatch.setattr("calibration.multiclass.scaling_problem._BLOCK", 1000)
-    monkeypatch.setattr("calibration.multiclass.temperature._BLOCK", 1000)
+    monkeypatch.setattr("calibration.multiclass.log_probabilities._BLOCK", 1000)
     parts = SoftmaxCalibrator("matrix", 1.0).fit(p, y)
     np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-6)
 

@@ -49,10 +49,11 @@ class RowLosses:
     def harm(self, reference: RowLosses) -> float:
         """Probability of being worse than the reference.
 
-        The smaller of the normal approximation to the mean of paired differences and
-        of one over the likelihood ratio, as for two classes (see `AutoCalibrator`): the
-        second speaks where a few rows, impossible by the reference, make both the mean
-        difference and its error. 0 where nothing differs.
+        The smaller of two: the normal approximation to the mean of paired
+        differences, and one over the likelihood ratio, which bounds the chance of
+        such a ratio if the reference were right (Markov's inequality). The second
+        speaks where a few rows that the reference holds to be impossible make both
+        the mean difference and its error. 0 where nothing differs.
         """
         gap = self.less(reference)
         mean, error = gap.mean, gap.error

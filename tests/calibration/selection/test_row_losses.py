@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibration.multiclass.row_losses import RowLosses, simplest_of_best
+from calibration.selection.row_losses import RowLosses, simplest_of_best
 
 
 def test_mean_and_error_are_those_of_repeated_rows(rng):
