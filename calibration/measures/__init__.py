@@ -4,8 +4,9 @@ Rule of the room: `f(y_true, y_prob, *, sample_weight=None)` is a loss (lower is
 better) and a weight is a number of repetitions. Files here import the summary, maps
 and kernels, never calibrators or plots; among themselves they import one way:
 decompositions, cross_fitted -> scores; decompositions, proper, reliability -> bins ->
-views; calibration_tests -> reliability, kernel_errors; comparison -> rank_tests. What
-has several classes takes forecasts (n, k) and `classes=`. `auc_score` alone is no loss.
+views; calibration_tests -> reliability, kernel_errors; comparison, paired_comparison ->
+rank_tests. What has several classes takes forecasts (n, k) and `classes=`. `auc_score`
+alone is no loss.
 """
 
 from calibration.measures.binned_errors import (
@@ -30,6 +31,7 @@ from calibration.measures.decompositions import (
 )
 from calibration.measures.discrimination import auc_score
 from calibration.measures.kernel_errors import kernel_calibration_error
+from calibration.measures.paired_comparison import PairedComparison, compare_pair
 from calibration.measures.proper import proper_score
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
 from calibration.measures.scores import brier_score, log_loss, spherical_score
@@ -40,11 +42,13 @@ __all__ = [
     "CorpDecomposition",
     "CrossFittedDecomposition",
     "MethodComparison",
+    "PairedComparison",
     "ReliabilityCurve",
     "auc_score",
     "brier_decomposition",
     "brier_score",
     "compare_methods",
+    "compare_pair",
     "corp_decomposition",
     "cross_fitted_decomposition",
     "cumulative_calibration_test",

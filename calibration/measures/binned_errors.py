@@ -6,7 +6,7 @@ More than two classes are looked at as one or several sets of binary forecasts
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from calibration.measures.views import View, part_forecasts
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
-Binning: TypeAlias = Literal["frequency", "width"]
+Binning: TypeAlias = Literal["frequency", "width", "rank"]
 
 
 def summarise_forecasts(
@@ -65,11 +65,13 @@ def expected_calibration_error(
         Numbers of repetitions.
     n_bins : int
         Number of bins.
-    binning : {"frequency", "width"}
+    binning : {"frequency", "width", "rank"}
         "frequency": sorted forecasts are parted into bins of about equal weight;
         equal forecasts are never split, so there may be fewer bins. "width": bins
         [0, 1/B), [1/B, 2/B), ..., [1 - 1/B, 1], closed on the left; a forecast of 1
-        is in the last one, 0.3 in [0.3, 0.4).
+        is in the last one, 0.3 in [0.3, 0.4). "rank": sorted forecasts are cut into
+        exactly B bins of equal weight, as in the thesis; where a cut goes through
+        equal forecasts, both sides have the event rate of all of them.
     view : {"micro", "classwise", "top_label", "confidence"}
         What forecasts (n, k) are binned, bins of each set for themselves. "micro": all
         n k of them in one set, each with whether its class happened. "classwise": the
@@ -97,8 +99,8 @@ def expected_calibration_error(
     ----------
     Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities
     using Bayesian binning. Naeini (2016), Obtaining accurate probabilities using
-    classifier calibration, chapter 6.1 (micro). Gupta & Ramdas (2022), Top-label
-    calibration and multiclass-to-binary reductions.
+    classifier calibration, sections 2.4.3 (rank) and 6.1 (micro). Gupta & Ramdas
+    (2022), Top-label calibration and multiclass-to-binary reductions.
 
     Examples
     --------
@@ -141,7 +143,7 @@ def maximum_calibration_error(
         Numbers of repetitions.
     n_bins : int
         Number of bins.
-    binning : {"frequency", "width"}
+    binning : {"frequency", "width", "rank"}
         See `expected_calibration_error`.
     view : {"micro", "classwise", "top_label", "confidence"}
         See `expected_calibration_error`; the greatest gap of all sets counts. "micro"
@@ -178,8 +180,15 @@ def _gaps(
     summary: ScoreSummary, n_bins: int, binning: Binning
 ) -> tuple[Float64Array, Float64Array]:
     """|events - sum of forecasts| and weight per bin, shapes (n_held_bins,)."""
-    starts = bin_starts(summary, n_bins, binning)
     # Sums of gaps and not gaps of means: pi_b |o_b - e_b| is |events - expected| / n.
     surplus = summary.weight1 - summary.weight * summary.scores
+    check_choice(binning, "binning", get_args(Binning))
+    if binning == "rank":
+        n_bins = check_integer(n_bins, "n_bins", 1)
+        ends = summary.n / n_bins * np.arange(n_bins + 1)
+        upto = np.append(0.0, np.cumsum(summary.weight))
+        sums = np.interp(ends, upto, np.append(0.0, np.cumsum(surplus)))
+        return np.abs(np.diff(sums)), np.full(n_bins, summary.n / n_bins)
+    starts = bin_starts(summary, n_bins, binning)
     gaps: Float64Array = np.abs(np.add.reduceat(surplus, starts))
     return gaps, np.add.reduceat(summary.weight, starts)

@@ -115,6 +115,43 @@ def test_parameters_are_checked(measure):
         measure([0, 1], [0.2, 0.3], n_bins=0)
     with pytest.raises(TypeError, match=r"`n_bins` must be an integer, got 2\.5"):
         measure([0, 1], [0.2, 0.3], n_bins=2.5)
-    message = "`binning` must be one of 'frequency', 'width', got 'isotonic'"
+    message = "`binning` must be one of 'frequency', 'width', 'rank', got 'isotonic'"
     with pytest.raises(ValueError, match=message):
         measure([0, 1], [0.2, 0.3], binning="isotonic")
+
+
+def rank_gaps_by_loop(y, p, n_bins):
+    """Return gaps of bins of n / n_bins sorted rows, of distinct forecasts."""
+    order = np.argsort(p)
+    parts = np.split(order, n_bins)
+    return np.array([abs(y[rows].mean() - p[rows].mean()) for rows in parts])
+
+
+@pytest.mark.parametrize("n_bins", [1, 4, 10])
+def test_rank_is_the_thesis_literally(rng, n_bins):
+    y, p = rng.integers(0, 2, size=200), rng.uniform(size=200)
+    gaps = rank_gaps_by_loop(y, p, n_bins)
+    options = {"n_bins": n_bins, "binning": "rank"}
+    ece = expected_calibration_error(y, p, **options)
+    assert ece == pytest.approx(gaps.mean(), rel=1e-12)
+    mce = maximum_calibration_error(y, p, **options)
+    assert mce == pytest.approx(gaps.max(), rel=1e-12)
+
+
+def test_rank_cuts_through_equal_forecasts(rng):
+    """Equal rows share their labels, as if each were all of them in small."""
+    p = np.repeat([0.2, 0.7], [30, 70])
+    y = np.r_[np.repeat([1, 0], [12, 18]), np.repeat([1, 0], [35, 35])]
+    # 50 rows: 30 at .2 with a rate of .4, and 20 at .7 with one of .5.
+    low = abs(30 * (0.4 - 0.2) + 20 * (0.5 - 0.7)) / 50
+    high = abs(0.5 - 0.7)
+    found = expected_calibration_error(y, p, n_bins=2, binning="rank")
+    assert found == pytest.approx((low + high) / 2)
+    order = rng.permutation(100)
+    again = expected_calibration_error(y[order], p[order], n_bins=2, binning="rank")
+    assert again == found
+
+
+def test_rank_has_all_bins_of_one_forecast():
+    worst = maximum_calibration_error([0, 1, 1], [0.5] * 3, n_bins=7, binning="rank")
+    assert worst == pytest.approx(2 / 3 - 0.5)

@@ -52,6 +52,7 @@ MEASURES = {
     "proper masses": partial(proper_score, weight={0.2: 0.3, 0.5: 0.5}),
     "ece": expected_calibration_error,
     "ece width": partial(expected_calibration_error, binning="width"),
+    "ece rank": partial(expected_calibration_error, binning="rank", n_bins=4),
     "mce": maximum_calibration_error,
     "mce width": partial(maximum_calibration_error, binning="width", n_bins=4),
     "brier parts": every_part(brier_decomposition),
