@@ -112,6 +112,72 @@ def test_calibrates_an_overconfident_logistic_regression(rng):
     assert np.mean((p - truth[2000:]) ** 2) < 0.6 * before
 
 
+def brier_without_itself(scores, y, weight, intervals, factor, smoothing=0.0):
+    """Forecast each repetition of a row from all rows but itself, by loops."""
+    base, total = np.average(y, weights=weight), 0.0
+    ends = scores[:, None] + factor * (intervals - scores[:, None])
+    for i, (low, high) in enumerate(ends):
+        rest = weight - (np.arange(len(y)) == i)
+        rest = np.where((scores >= low) & (scores <= high), rest, 0.0)
+        n = rest.sum() + smoothing
+        p = (rest[y].sum() + smoothing * base) / n if n > 0 else base
+        total += weight[i] * (p - y[i]) ** 2
+    return total
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 2.0])
+def test_the_factor_has_the_least_loss_of_rows_left_out(rng, smoothing):
+    scores = rng.uniform(size=150)
+    y = rng.uniform(size=150) < 0.5 + 0.4 * np.sin(25.0 * scores)
+    weight = rng.integers(1, 4, size=150).astype(float)
+    intervals = scores[:, None] + np.array([-0.4, 0.3])
+    acp = ACPCalibrator(smoothing=smoothing)
+    acp.fit(scores, y, weight, intervals=intervals)
+    factors = 2.0 ** np.arange(-8, 5)
+    losses = [
+        brier_without_itself(scores, y, weight, intervals, factor, smoothing)
+        for factor in factors
+    ]
+    assert acp.factor_ == factors[np.argmin(losses)] < 1.0
+    repeated = ACPCalibrator(smoothing=smoothing).fit(
+        np.repeat(scores, weight.astype(int)),
+        np.repeat(y, weight.astype(int)),
+        intervals=np.repeat(intervals, weight.astype(int), axis=0),
+    )
+    assert repeated.factor_ == acp.factor_
+    plain = ACPCalibrator(smoothing=smoothing).fit(scores, y, weight)
+    narrow = scores[:, None] + acp.factor_ * (intervals - scores[:, None])
+    np.testing.assert_array_equal(
+        acp.predict(scores, intervals), plain.predict(scores, narrow)
+    )
+
+
+def test_the_factor_makes_wide_intervals_narrow_and_narrow_ones_wide(rng):
+    scores = rng.uniform(size=3000)
+    y = rng.uniform(size=3000) < scores
+    acp = ACPCalibrator().fit(scores, y, intervals=scores[:, None] + [-0.1, 0.1])
+    assert 0.25 <= acp.factor_ <= 2.0
+    assert acp.fit(scores, y).factor_ == 1.0
+    wide = scores[:, None] + [-0.8, 0.8]
+    assert acp.fit(scores, y, intervals=wide).factor_ < 0.5
+    none = ACPCalibrator().fit(scores, y, intervals=scores[:, None] + [-1e-3, 1e-3])
+    assert none.factor_ == 16.0
+
+
+def test_one_class_has_no_factor():
+    with pytest.warns(CalibrationWarning, match="holds class 1 only"):
+        acp = ACPCalibrator().fit([0.1, 0.2], [1, 1], intervals=[[0, 1], [0, 1]])
+    assert acp.predict([0.3], [[0.2, 0.4]])[0] == 0.75
+
+
+def test_intervals_of_the_fit_are_checked(rows):
+    scores, y, _ = rows
+    with pytest.raises(ValueError, match=r"shape \(300, 2\), .*got shape \(2, 2\)"):
+        ACPCalibrator().fit(scores, y, intervals=[[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="`intervals` must contain their predictions"):
+        ACPCalibrator().fit(scores, y, intervals=np.full((300, 2), 2.0))
+
+
 def test_refused(rows):
     scores, y, _ = rows
     acp = ACPCalibrator().fit(scores, y)
