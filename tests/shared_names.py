@@ -62,6 +62,12 @@ SHARED: dict[str, set[str]] = {
         "refuse_pair_scores",
     },
     "calibration.classifier.routes": {"route_arguments", "routing_enabled"},
+    "calibration.comparison.held_out": {
+        "HeldOutForecasts",
+        "hold_out_binary",
+        "hold_out_multiclass",
+    },
+    "calibration.comparison.menus": {"prepare_binary", "prepare_multiclass"},
     "calibration.densities.bandwidths": {"LeaveOneOut"},
     "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.densities.kernel_density": {
@@ -90,12 +96,17 @@ SHARED: dict[str, set[str]] = {
     "calibration.monotone.venn_abers": {"merge_intervals"},
     "calibration.multiclass.binary_tasks": {"columns_against_rest"},
     "calibration.multiclass.class_folds": {"deal_by_class", "draw_rows"},
-    "calibration.multiclass.class_scores": {"ClassScores", "check_score_table"},
+    "calibration.multiclass.class_scores": {
+        "ClassScores",
+        "check_score_table",
+        "read_class_scores",
+    },
     "calibration.multiclass.class_trials": {
         "ClassTrials",
         "hold_class_trials",
         "read_logs",
     },
+    "calibration.multiclass.hidden_layer": {"HiddenLayer", "NetProblem"},
     "calibration.multiclass.log_probabilities": {
         "LogProbabilityScale",
         "log_softmax",
@@ -110,6 +121,7 @@ SHARED: dict[str, set[str]] = {
         "ScalingProblem",
         "VectorProblem",
     },
+    "calibration.multiclass.shallow_net": {"NetEnsemble"},
     "calibration.multiclass.softmax_map": {
         "SoftmaxMap",
         "fit_path",

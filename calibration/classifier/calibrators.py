@@ -13,6 +13,7 @@ from calibration.logistic.polynomial import LogisticCalibrator
 from calibration.multiclass.auto import MulticlassAutoCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.names import calibrator_names, make_calibrator
 
@@ -20,6 +21,7 @@ Structure: TypeAlias = Literal["matrix", "vector", "temperature"]
 
 # Names of calibrators of all classes at once, beside those of binary ones.
 _STRUCTURES = ("vector", "matrix")
+_ALL_AT_ONCE = (*_STRUCTURES, "shallow_net")
 
 
 def resolve_calibrator(
@@ -87,9 +89,11 @@ def _wrong_kind(calibrator: Any) -> TypeError:
 
 def _make_named(name: str, n_classes: int) -> ScoreCalibrator | MulticlassCalibrator:
     """Return the calibrator of a name."""
-    check_choice(name, "calibrator", (*calibrator_names(), *_STRUCTURES))
+    check_choice(name, "calibrator", (*calibrator_names(), *_ALL_AT_ONCE))
     if name == "auto" and n_classes > 2:
         return MulticlassAutoCalibrator()
+    if name == "shallow_net":
+        return ShallowNetCalibrator()
     if name in _STRUCTURES or (name == "temperature" and n_classes > 2):
         return SoftmaxCalibrator(cast(Structure, name))
     return make_calibrator(name)

@@ -155,15 +155,20 @@ class HeldOut:
         return weights
 
 
-def check_menu(menu: Mapping[str, ScoreCalibrator], name: str) -> None:
-    """Refuse an empty menu, and what is no calibrator of scores."""
-    check_mapping(menu, name, "names to ScoreCalibrator")
+def check_menu(
+    menu: Mapping[str, object],
+    name: str,
+    kinds: tuple[type, ...] = (ScoreCalibrator,),
+) -> None:
+    """Refuse an empty menu, and what is no calibrator of these kinds."""
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    check_mapping(menu, name, f"names to {wanted}")
     if not menu:
         msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
         raise ValueError(msg)
     for key, one in menu.items():
-        if not isinstance(one, ScoreCalibrator):
-            msg = f"`{name}[{key!r}]` must be a ScoreCalibrator, got {one!r}."
+        if not isinstance(one, kinds):
+            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
             raise TypeError(msg)
 
 
