@@ -12,6 +12,8 @@ from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
 from calibration.binning.three_values import ThreeValueCalibrator
 from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
+from calibration.comparison.compare import compare_calibrators
+from calibration.comparison.comparison import CalibratorComparison
 from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
@@ -64,6 +66,7 @@ from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.coupling import couple_pairs
 from calibration.multiclass.identity import MulticlassIdentityCalibrator
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.neighbours.acp import ACPCalibrator
 from calibration.neighbours.logistic_intervals import logistic_intervals
@@ -78,7 +81,6 @@ from calibration.plots import (
     plot_simplex_field,
 )
 from calibration.selection.auto import AutoCalibrator
-from calibration.selection.compare import CalibratorComparison, compare_calibrators
 from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
 from calibration.storage import StorageError, load
@@ -132,6 +134,7 @@ __all__ = [
     "SBBCalibrator",
     "ScoreCalibrator",
     "ScoreSummary",
+    "ShallowNetCalibrator",
     "SoftmaxCalibrator",
     "StorageError",
     "TemperatureCalibrator",

@@ -64,6 +64,12 @@ SHARED: dict[str, set[str]] = {
         "refuse_pair_scores",
     },
     "calibration.classifier.routes": {"route_arguments", "routing_enabled"},
+    "calibration.comparison.held_out": {
+        "HeldOutForecasts",
+        "hold_out_binary",
+        "hold_out_multiclass",
+    },
+    "calibration.comparison.menus": {"prepare_binary", "prepare_multiclass"},
     "calibration.densities.bandwidths": {"LeaveOneOut"},
     "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.densities.kernel_density": {
@@ -95,13 +101,16 @@ SHARED: dict[str, set[str]] = {
     "calibration.multiclass.class_scores": {
         "ClassScores",
         "check_score_table",
+        "read_class_scores",
         "scale_rows",
     },
     "calibration.multiclass.class_trials": {
         "ClassTrials",
         "hold_class_trials",
         "read_logs",
+        "set_class_menu",
     },
+    "calibration.multiclass.hidden_layer": {"HiddenLayer", "NetProblem"},
     "calibration.multiclass.log_probabilities": {
         "LogProbabilityScale",
         "column_blocks",
@@ -117,6 +126,7 @@ SHARED: dict[str, set[str]] = {
         "ScalingProblem",
         "VectorProblem",
     },
+    "calibration.multiclass.shallow_net": {"NetEnsemble"},
     "calibration.multiclass.softmax_map": {
         "SoftmaxMap",
         "fit_path",

@@ -48,8 +48,12 @@ ARROWS: dict[str, str] = {
     ),
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
-        f"matplotlib {_CORE} calibration.measures calibration.binning "
-        "calibration.logistic calibration.monotone"
+        f"{_CORE} calibration.binning calibration.logistic calibration.monotone"
+    ),
+    # Both of two classes and of more: above `multiclass`, which selection is below.
+    "calibration.comparison": (
+        f"matplotlib {_CORE} calibration.measures calibration.logistic "
+        "calibration.monotone calibration.multiclass calibration.selection"
     ),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
@@ -140,7 +144,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 18, "localexpert": 24}
+MOST_ROOMS = {"calibration": 19, "localexpert": 24}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

@@ -12,6 +12,7 @@ from calibration.classifier.responses import Response
 from calibration.multiclass.auto import MulticlassAutoCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.names import (
     as_calibrator,
@@ -23,6 +24,7 @@ Structure: TypeAlias = Literal["matrix", "vector", "temperature"]
 
 # Names of calibrators of all classes at once, beside those of binary ones.
 _STRUCTURES = ("vector", "matrix")
+_ALL_AT_ONCE = (*_STRUCTURES, "shallow_net")
 
 
 def resolve_calibrator(
@@ -82,9 +84,11 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
 
 def _make_named(name: str, n_classes: int) -> ScoreCalibrator | MulticlassCalibrator:
     """Return the calibrator of a name."""
-    check_choice(name, "calibrator", (*calibrator_names(), *_STRUCTURES))
+    check_choice(name, "calibrator", (*calibrator_names(), *_ALL_AT_ONCE))
     if name == "auto" and n_classes > 2:
         return MulticlassAutoCalibrator()
+    if name == "shallow_net":
+        return ShallowNetCalibrator()
     if name in _STRUCTURES or (name == "temperature" and n_classes > 2):
         return SoftmaxCalibrator(cast(Structure, name))
     return make_calibrator(name)

@@ -11,18 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import (
-    check_class_names,
-    check_columns,
-    check_same_length,
-    check_weights,
-    warn_of_light,
-)
+from calibration._validation import check_class_names
 from calibration.base.calibrators import ScaledEstimator, forget_fit
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.class_scores import (
     ClassScores,
     check_score_table,
+    read_class_scores,
 )
 from calibration.multiclass.log_probabilities import LogProbabilityScale
 from calibration.typing import Float64Array
@@ -77,19 +72,18 @@ class MulticlassCalibrator(ScaledEstimator):
         self
         """
         self._check_parameters()
-        table = check_score_table(scores, self.scale)
-        k = table.shape[1]
+        return self._learn(
+            read_class_scores(
+                scores, y, sample_weight, classes=self.classes, scale=self.scale
+            )
+        )
+
+    def _learn(self, data: ClassScores) -> Self:
+        """Learn from checked rows, or settle on a constant."""
+        k = data.scores.shape[1]
         classes = np.arange(k)
         if self.classes is not None:
             classes = np.asarray(check_class_names(self.classes, k))
-        labels = check_columns(y, k, self.classes)
-        check_same_length(len(table), "scores", len(labels), "y")
-        weight = check_weights(sample_weight, len(table))
-        if sample_weight is not None:
-            warn_of_light(weight)
-        data = ClassScores(table, labels, weight)
-        if weight.min() == 0.0:
-            data = data.take(weight > 0.0)
         # Nothing of an earlier fit may pass for a part of this one.
         forget_fit(self)
         self.classes_ = classes
@@ -139,6 +133,13 @@ class MulticlassCalibrator(ScaledEstimator):
         ndarray of shape (n, k)
             Rows sum to 1.
         """
+        table = self._read_table(scores)
+        if self.constant_ is not None:
+            return np.tile(self.constant_, (len(table), 1))
+        return self._predict(table)
+
+    def _read_table(self, scores: ArrayLike) -> Float64Array:
+        """Return checked scores with the columns of the fit."""
         check_is_fitted(self)
         table = check_score_table(scores, self.scale)
         k = len(self.classes_)
@@ -148,9 +149,7 @@ class MulticlassCalibrator(ScaledEstimator):
                 f"got {table.shape[1]} columns."
             )
             raise ValueError(msg)
-        if self.constant_ is not None:
-            return np.tile(self.constant_, (len(table), 1))
-        return self._predict(table)
+        return table
 
     def _find_constant(self, data: ClassScores) -> Float64Array | None:
         """Return the one answer to degenerate data, with a warning; None of others."""
@@ -166,14 +165,14 @@ class MulticlassCalibrator(ScaledEstimator):
                     f"`scores` has {k} columns, and the rows weigh {data.n:g}: "
                     f"{type(self).__name__} learns of fewer rows than classes."
                 )
-                warnings.warn(msg, CalibrationWarning, stacklevel=3)
+                warnings.warn(msg, CalibrationWarning, stacklevel=4)
             return None
         # Laplace's rule of succession, which says neither 0 nor 1.
         msg = (
             f"{problem}; {type(self).__name__} predicts the constant "
             "(n_c + 1) / (n + k) of each class."
         )
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+        warnings.warn(msg, CalibrationWarning, stacklevel=4)
         constant: Float64Array = (data.counts + 1.0) / (data.n + k)
         return constant
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._validation import check_rows, check_table
+from calibration._validation import (
+    check_columns,
+    check_rows,
+    check_same_length,
+    check_table,
+    check_weights,
+    warn_of_light,
+)
 from calibration.typing import Float64Array, Int64Array
 
 
 class ClassScores(NamedTuple):
     """Checked rows to learn from, none without weight.
 
-    `scores` (n, k), `labels` (n,) column numbers, `weight` (n,) positive.
+    `scores` (n, k), `labels` (n,) column numbers, `weight` (n,) positive, and `side`
+    (n, s), numbers known beside the scores, for those who ask for them.
     """
 
     scores: Float64Array
     labels: Int64Array
     weight: Float64Array
+    side: Float64Array | None = None
 
     @property
     def n(self) -> float:
@@ -34,7 +44,48 @@ class ClassScores(NamedTuple):
 
     def take(self, rows: NDArray[Any]) -> ClassScores:
         """Return some of the rows."""
-        return ClassScores(self.scores[rows], self.labels[rows], self.weight[rows])
+        side = None if self.side is None else self.side[rows]
+        own = self.scores[rows], self.labels[rows], self.weight[rows]
+        return ClassScores(*own, side)
+
+
+def read_class_scores(
+    scores: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    classes: Sequence[Any] | None,
+    scale: str,
+    side: Float64Array | None = None,
+) -> ClassScores:
+    """Check scores, labels and weights, and return the rows that weigh anything.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n, k)
+    y : array-like of shape (n,)
+        Column numbers, or names among `classes`.
+    sample_weight : array-like of shape (n,), optional
+        Non-negative numbers of repetitions.
+    classes : sequence of k names, optional
+    scale : {"probability", "logit"}
+    side : ndarray of shape (n, s), optional
+        Checked, but for its length.
+
+    Returns
+    -------
+    ClassScores
+    """
+    table = check_score_table(scores, scale)
+    labels = check_columns(y, table.shape[1], classes)
+    check_same_length(len(table), "scores", len(labels), "y")
+    weight = check_weights(sample_weight, len(table))
+    if side is not None:
+        check_same_length(len(side), "`side`", len(table), "scores")
+    if sample_weight is not None:
+        warn_of_light(weight, stacklevel=3)
+    data = ClassScores(table, labels, weight, side)
+    return data if weight.min() > 0.0 else data.take(weight > 0.0)
 
 
 def check_score_table(scores: ArrayLike, scale: str) -> Float64Array:

@@ -62,6 +62,27 @@ class ClassTrials:
         return self.losses(pool_logs(weights, self.logs))
 
 
+def set_class_menu(
+    menu: Mapping[str, MulticlassCalibrator], scale: str
+) -> dict[str, MulticlassCalibrator]:
+    """Return clones for numbered columns on a scale; doing nothing comes first.
+
+    Parameters
+    ----------
+    menu : mapping of names to MulticlassCalibrator
+    scale : {"probability", "logit"}
+
+    Returns
+    -------
+    dict of str to MulticlassCalibrator
+    """
+    found: dict[str, MulticlassCalibrator] = {}
+    for name, one in {"identity": MulticlassIdentityCalibrator(), **menu}.items():
+        found[name] = clone(one).set_params(scale=scale, classes=None)
+        found[name]._check_parameters()
+    return found
+
+
 def read_logs(
     calibrator: MulticlassCalibrator, table: Float64Array, n: float
 ) -> Float64Array:

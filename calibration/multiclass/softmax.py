@@ -45,8 +45,8 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         are by one number.
     penalty : float or "auto"
         Multiplier of the ridge of a matrix or vector: 1 is that of structured matrix
-        scaling, 0 none, and "auto" chooses from 1 to 0.003 by cross-validation. The
-        temperature has no ridge.
+        scaling, 0 none, and "auto" chooses from 1 to 0.003 by cross-validation. That
+        of the temperature is always a thousandth of a row.
     n_folds : int
         Folds of "auto".
     random_state : int or None
@@ -77,7 +77,8 @@ class SoftmaxCalibrator(MulticlassCalibrator):
     Notes
     -----
     With z = log p the temperature is the b > 0 of least mean cross-entropy CE of
-    S(b z), S being the softmax. A matrix and a vector start from
+    S(b z), S being the softmax, with the weak ridge of `TemperatureCalibrator` that
+    keeps it finite where classes are separable. A matrix and a vector start from
     :math:`z' = \log\bigl((1 - \tfrac{1}{n+1}) S(b z) + \tfrac{1}{(n+1) k}\bigr)`:
 
     .. math:: S((I + W) z' + b), \quad CE + \lambda \Bigl(\tfrac{k}{n} \sum_j b_j^2
@@ -190,7 +191,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
                 f'`structure="matrix"` has at most {MOST_MATRIX_CLASSES} classes, '
                 f'got {k}; SoftmaxCalibrator fits "vector" instead.'
             )
-            warnings.warn(msg, CalibrationWarning, stacklevel=4)
+            warnings.warn(msg, CalibrationWarning, stacklevel=5)
         return fallback
 
     def _choose_penalty(self, data: ClassScores) -> float:

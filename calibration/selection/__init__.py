@@ -1,5 +1,5 @@
 """Choosing among calibrators by held-out trials.
 
 `trials` holds them; `auto` is the calibrator that stacks or selects by them, and
-`report` what it says of its choice; `compare` shows calibrators side by side.
+`report` what it says of its choice.
 """

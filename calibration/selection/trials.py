@@ -73,16 +73,19 @@ class HeldOut:
 
 
 def check_menu(
-    menu: Mapping[str, Any], name: str, kind: type = ScoreCalibrator
+    menu: Mapping[str, object],
+    name: str,
+    kinds: tuple[type, ...] = (ScoreCalibrator,),
 ) -> None:
-    """Refuse an empty menu, and what is no calibrator of the kind."""
-    check_mapping(menu, name, f"names to {kind.__name__}")
+    """Refuse an empty menu, and what is no calibrator of these kinds."""
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    check_mapping(menu, name, f"names to {wanted}")
     if not menu:
         msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
         raise ValueError(msg)
     for key, one in menu.items():
-        if not isinstance(one, kind):
-            msg = f"`{name}[{key!r}]` must be a {kind.__name__}, got {one!r}."
+        if not isinstance(one, kinds):
+            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
             raise TypeError(msg)
 
 
@@ -90,7 +93,7 @@ def check_candidates(
     candidates: Mapping[str, Any], kind: type, doing_nothing: type
 ) -> None:
     """Refuse what is no menu, and another calibrator by the name of doing nothing."""
-    check_menu(candidates, "candidates", kind)
+    check_menu(candidates, "candidates", (kind,))
     first = candidates.get("identity")
     if first is not None and not isinstance(first, doing_nothing):
         msg = f'`candidates["identity"]` is the name of doing nothing, got {first!r}.'

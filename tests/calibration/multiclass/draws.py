@@ -17,3 +17,9 @@ def check_simplex(p, shape):
     assert np.isfinite(p).all()
     assert (p >= 0.0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+
+
+def temperature_ridge(b, z, weight):
+    """A thousandth of a row on b - 1, by the spread of log-probabilities (n, k)."""
+    spread = 2.0 * ((z - z.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    return 0.5 * 1e-3 * (b - 1.0) ** 2 * weight @ spread / weight.sum()

@@ -17,6 +17,7 @@ from calibration import (
     MulticlassCalibrator,
     MulticlassIdentityCalibrator,
     OneVsRestCalibrator,
+    ShallowNetCalibrator,
     SoftmaxCalibrator,
     load,
 )
@@ -36,6 +37,7 @@ LEARNERS = [
     OneVsRestCalibrator("quadratic"),
     MulticlassAutoCalibrator(candidates=FEW, max_harm=1.0),
     MulticlassAutoCalibrator("select", FEW),
+    ShallowNetCalibrator(3),
 ]
 EVERYONE = [*LEARNERS, AllPairsCalibrator(), MulticlassIdentityCalibrator()]
 # Those without folds: of them weights are repetitions.
@@ -45,6 +47,7 @@ PLAIN = [
     SoftmaxCalibrator("temperature"),
     OneVsRestCalibrator("isotonic"),
     OneVsRestCalibrator("quadratic"),
+    ShallowNetCalibrator(3),
 ]
 
 

@@ -13,7 +13,7 @@ from calibration import (
     log_loss,
 )
 from calibration.multiclass.softmax import PENALTIES
-from tests.calibration.multiclass.draws import draw
+from tests.calibration.multiclass.draws import draw, temperature_ridge
 
 
 def mix(log_p, n):
@@ -44,7 +44,7 @@ def best_temperature(z, y, w):
 
     def loss(u):
         p = log_softmax(np.exp(u) * z, axis=1)
-        return -w @ p[np.arange(len(y)), y]
+        return -w @ p[np.arange(len(y)), y] + temperature_ridge(np.exp(u), z, w)
 
     return np.exp(minimize_scalar(loss, bracket=(-1.0, 1.0), tol=1e-12).x)
 

@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from calibration import SoftmaxCalibrator, TemperatureCalibrator
 from calibration.multiclass.temperature import find_inverse_temperature
-from tests.calibration.multiclass.draws import draw
+from tests.calibration.multiclass.draws import draw, temperature_ridge
 
 
 @pytest.mark.parametrize("size", [1e-3, 0.3, 1.0, 50.0])
@@ -16,7 +17,8 @@ def test_is_the_least_cross_entropy(size, rng):
     z = size * np.log(p)
 
     def loss(u):
-        return -weight @ log_softmax(np.exp(u) * z, axis=1)[np.arange(200), y]
+        cross = -weight @ log_softmax(np.exp(u) * z, axis=1)[np.arange(200), y]
+        return cross + temperature_ridge(np.exp(u), z, weight)
 
     truth = minimize_scalar(loss, bounds=(-16.0, 16.0), options={"xatol": 1e-10})
     found = find_inverse_temperature(z.T.copy(), y, weight)
@@ -24,6 +26,10 @@ def test_is_the_least_cross_entropy(size, rng):
     # In u the loss is flat to rounding nearby; its slope is not.
     answer = np.exp(log_softmax(found * z, axis=1))
     slope = weight @ ((answer * z).sum(axis=1) - z[np.arange(200), y])
+    # The ridge is quadratic: its slope by differences is exact.
+    slope += temperature_ridge(found + 0.5, z, weight) - temperature_ridge(
+        found - 0.5, z, weight
+    )
     assert abs(slope) < 1e-6 * np.abs(z).max()
 
 
@@ -38,3 +44,25 @@ def test_scores_far_out_have_no_overflow():
     z = np.array([[0.0, -1e60, -1e60], [-1e60, 0.0, 0.0]])
     found = find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
     assert found == pytest.approx(np.exp(-16.0), rel=1e-2)
+
+
+def test_separable_scores_keep_a_finite_temperature():
+    z = np.log(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]).T)
+    found = find_inverse_temperature(z, np.array([0, 1, 0]), np.ones(3))
+    # The end of the bracket would be 9 million.
+    assert 1.0 < found < 50.0
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 4.0, 300.0])
+def test_two_classes_are_the_binary_temperature(power, rng):
+    p, y = draw(rng, 500, 2, power)
+    w = rng.integers(0, 4, size=500)
+    many = SoftmaxCalibrator("temperature").fit(p, y, w)
+    two = TemperatureCalibrator().fit(p[:, 1], y, w)
+    np.testing.assert_allclose(many.predict(p)[:, 1], two.predict(p[:, 1]), atol=1e-10)
+    z = np.log(p)
+    two = TemperatureCalibrator(scale="logit").fit(z[:, 1] - z[:, 0], y, w)
+    many = SoftmaxCalibrator("temperature", scale="logit").fit(z, y, w)
+    np.testing.assert_allclose(
+        many.inverse_temperature_, two.inverse_temperature_, rtol=1e-9
+    )

@@ -4,17 +4,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from calibration.comparison.compare import compare_calibrators
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.polynomial import PlattCalibrator
 from calibration.measures import (
+    auc_score,
     brier_score,
     expected_calibration_error,
     log_loss,
+    maximum_calibration_error,
     reliability_curve,
 )
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.selection.compare import compare_calibrators
 from calibration.summary import ScoreSummary
 
 
@@ -54,10 +56,16 @@ def test_scores_are_those_of_held_out_rows(data, some):
         assert comparison.brier[i] == pytest.approx(brier_score(y, p), rel=1e-12)
         ece = expected_calibration_error(y, p)
         assert comparison.calibration_error[i] == pytest.approx(ece, rel=1e-9)
+        mce = maximum_calibration_error(y, p)
+        assert comparison.maximum_calibration_error[i] == pytest.approx(mce, rel=1e-9)
+        assert comparison.auc[i] == pytest.approx(auc_score(y, p), rel=1e-12)
+        hits = ((p > 0.5) == y).mean()
+        assert comparison.accuracy[i] == pytest.approx(hits, rel=1e-12)
         curve = comparison.curves[comparison.names[i]]
         expected = reliability_curve(y, p)
         np.testing.assert_allclose(curve.event_rate, expected.event_rate, rtol=1e-9)
         np.testing.assert_allclose(curve.upper, expected.upper, rtol=1e-9)
+    assert comparison.class_curves == {}
     assert comparison.probability_of_harm[0] == 0.0
     assert (comparison.probability_of_harm[1:] < 1e-3).all()
     assert not hasattr(some["Platt"], "coef_")
@@ -87,7 +95,21 @@ def test_default_menu_is_what_the_scale_allows(data):
 def test_table_is_sorted_by_log_loss(data, some):
     comparison = compare_calibrators(*data, some)
     head, *lines, foot = str(comparison).splitlines()
-    assert head.split()[1:] == ["log", "loss", "error", "Brier", "ECE", "P(harm)"]
+    named = ["log", "loss", "error", "Brier", "ECE", "MCE", "AUC", "accuracy"]
+    assert head.split()[1:] == [*named, "P(harm)"]
+    first = int(np.argmin(comparison.log_loss))
+    found = [float(cell) for cell in lines[0].split()[1:]]
+    expected = (
+        comparison.log_loss,
+        comparison.standard_error,
+        comparison.brier,
+        comparison.calibration_error,
+        comparison.maximum_calibration_error,
+        comparison.auc,
+        comparison.accuracy,
+        comparison.probability_of_harm,
+    )
+    np.testing.assert_allclose(found, [one[first] for one in expected], atol=6e-4)
     assert foot == "harm against identity"
     losses = [float(line.split()[1]) for line in lines]
     assert losses == sorted(losses)
@@ -166,3 +188,15 @@ def test_a_list_is_named_by_classes(data):
 def test_bad_lists_are_named(data, calibrators, error, words):
     with pytest.raises(error, match=words):
         compare_calibrators(*data, calibrators)
+
+
+def test_labels_of_two_classes_have_names(data, some):
+    scores, y = data
+    plain = compare_calibrators(scores, y, some)
+    words = np.array(["no", "yes"])[y]
+    named = compare_calibrators(scores, words, some, classes=["no", "yes"])
+    np.testing.assert_array_equal(named.log_loss, plain.log_loss)
+    with pytest.raises(ValueError, match="`y` must hold labels that `classes` names"):
+        compare_calibrators(scores, words, some, classes=["no", "maybe"])
+    with pytest.raises(ValueError, match="`classes` must name each of the 2 columns"):
+        compare_calibrators(scores, y, some, classes=[0, 1, 2])

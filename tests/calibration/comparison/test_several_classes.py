@@ -1,0 +1,191 @@
+"""`compare_calibrators` of several classes, against folds written out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from calibration import (
+    IsotonicCalibrator,
+    MulticlassIdentityCalibrator,
+    OneVsRestCalibrator,
+    PlattCalibrator,
+    SoftmaxCalibrator,
+    auc_score,
+    brier_score,
+    compare_calibrators,
+    expected_calibration_error,
+    log_loss,
+    maximum_calibration_error,
+    reliability_curve,
+)
+from calibration.multiclass.class_folds import deal_by_class
+from calibration.multiclass.class_scores import ClassScores
+from tests.calibration.multiclass.draws import draw
+
+NAMES = ["ox", "hen", "cat", "dog"]
+
+
+@pytest.fixture
+def data(rng):
+    return draw(rng, 400)
+
+
+@pytest.fixture
+def some():
+    return {
+        "one": SoftmaxCalibrator("temperature", classes=NAMES),
+        "steps": IsotonicCalibrator(),
+    }
+
+
+def held_out(calibrator, p, y, weight):
+    """Each fold by a fit on the others, and a row of any class for each fit."""
+    answers = np.full(p.shape, np.nan)
+    data = ClassScores(p, y, weight.astype(float))
+    for rest, fold in deal_by_class(data, 5, 0):
+        told = calibrator.fit(p[rest], y[rest], weight[rest]).predict(p[fold])
+        n = weight[rest].sum()
+        if not isinstance(calibrator, MulticlassIdentityCalibrator):
+            told = n / (n + 1) * told + 1 / ((n + 1) * p.shape[1])
+        answers[fold] = told
+    return answers
+
+
+def test_scores_are_those_of_held_out_rows(data, some, rng):
+    p, y = data
+    weight = rng.integers(1, 4, size=400)
+    found = compare_calibrators(p, y, some, sample_weight=weight)
+    assert found.names == ("identity", "one", "steps")
+    assert found.reference == "identity"
+    everyone = [
+        MulticlassIdentityCalibrator(),
+        SoftmaxCalibrator("temperature"),
+        OneVsRestCalibrator("isotonic"),
+    ]
+    for i, one in enumerate(everyone):
+        q = held_out(one, p, y, weight)
+        for column, measure in (
+            (found.log_loss, log_loss),
+            (found.brier, brier_score),
+            (found.calibration_error, expected_calibration_error),
+            (found.maximum_calibration_error, maximum_calibration_error),
+            (found.auc, auc_score),
+        ):
+            expected = measure(y, q, sample_weight=weight)
+            assert column[i] == pytest.approx(expected, rel=1e-6)
+        hits = weight @ (q.argmax(axis=1) == y) / weight.sum()
+        assert found.accuracy[i] == pytest.approx(hits, rel=1e-12)
+        curve = found.class_curves[found.names[i]][2]
+        expected = reliability_curve(y == 2, q[:, 2], sample_weight=weight)
+        np.testing.assert_allclose(curve.event_rate, expected.event_rate, rtol=1e-6)
+        pooled = found.curves[found.names[i]]
+        assert pooled.lower is None
+        gaps = pooled.weight @ np.abs(pooled.event_rate - pooled.mean_prob)
+        error = found.calibration_error[i]
+        assert gaps / pooled.weight.sum() == pytest.approx(error, rel=1e-6)
+    assert found.probability_of_harm[0] == 0.0
+    assert found.probability_of_harm[1] < 1e-3
+    assert not hasattr(some["one"], "classes_")
+
+
+def test_columns_have_names_and_logits_are_scores(data, some):
+    p, y = data
+    plain = compare_calibrators(p, y, some)
+    named = compare_calibrators(p, np.array(NAMES)[y], some, classes=NAMES)
+    np.testing.assert_array_equal(named.log_loss, plain.log_loss)
+    assert list(plain.class_curves["one"]) == [0, 1, 2, 3]
+    assert list(named.class_curves["one"]) == NAMES
+    logits = compare_calibrators(np.log(p) + 3.0, y, some, scale="logit")
+    np.testing.assert_allclose(logits.log_loss, plain.log_loss, rtol=1e-6)
+
+
+def test_default_menu_and_its_picture(data):
+    p, y = data
+    found = compare_calibrators(p, np.array(NAMES)[y], classes=NAMES)
+    known = ("temperature", "vector", "matrix", "isotonic", "shallow_net", "auto")
+    assert found.names == ("identity", *known)
+    assert found.log_loss[0] == found.log_loss.max()
+    assert str(found).splitlines()[-2].split()[0] == "identity"
+    axes = found.plot()
+    figure = axes[0].figure
+    assert figure.axes == axes
+    for ax, name, loss in zip(axes, found.names, found.log_loss, strict=True):
+        assert ax.get_title() == f"{name}\nlog loss {loss:.4f}"
+        curves = [*found.class_curves[name].values(), None, found.curves[name]]
+        for line, curve in zip(ax.lines, curves, strict=True):
+            if curve is not None:
+                np.testing.assert_array_equal(line.get_xdata(), curve.mean_prob)
+                np.testing.assert_array_equal(line.get_ydata(), curve.event_rate)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == NAMES
+    plt.close(figure)
+
+
+def test_many_classes_are_one_set_only(rng):
+    p, y = draw(rng, 400, 25)
+    found = compare_calibrators(p, y, [SoftmaxCalibrator("temperature")])
+    assert found.class_curves == {}
+    axes = found.plot()
+    assert [len(ax.lines) for ax in axes] == [2, 2]
+    assert axes[0].figure.legends == []
+    plt.close(axes[0].figure)
+    p, y = draw(rng, 400, 12)
+    axes = compare_calibrators(p, y, [SoftmaxCalibrator("temperature")]).plot()
+    assert [len(ax.lines) for ax in axes] == [14, 14]
+    assert axes[0].figure.legends == []
+    plt.close(axes[0].figure)
+
+
+def test_a_class_without_rows(data, some):
+    p, y = data
+    found = compare_calibrators(p[y != 1], y[y != 1], some)
+    assert np.isfinite(found.log_loss).all()
+    assert (found.class_curves["one"][1].event_rate == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"scale": "real"}, ValueError, "`scale` must be one of .* got 'real'"),
+        ({"scale": "?"}, ValueError, "`scale` must be one of .* got '?"),
+        ({"n_folds": 1}, ValueError, "`n_folds` must be at least 2, got 1"),
+        ({"random_state": -1}, ValueError, "`random_state` must"),
+        ({"calibrators": {}}, ValueError, "`calibrators` must hold at least one"),
+        (
+            {"calibrators": ["isotonic"]},
+            TypeError,
+            "must be a ScoreCalibrator or MulticlassCalibrator, got 'isotonic'",
+        ),
+        (
+            {"calibrators": [SoftmaxCalibrator(n_folds=0)]},
+            ValueError,
+            "`n_folds` must be at least 2, got 0",
+        ),
+        ({"classes": ["a", "b"]}, ValueError, "`classes` must name each of the 4"),
+        ({"y": np.zeros(400)}, ValueError, "`y` must leave two classes or more when a"),
+        (
+            {"y": np.full(400, 4)},
+            ValueError,
+            "`y` must hold column numbers from 0 to 3",
+        ),
+        (
+            {"scores": np.full((400, 3), 0.5)},
+            ValueError,
+            "`scores` must have rows that",
+        ),
+        ({"sample_weight": -np.ones(400)}, ValueError, "`sample_weight` must not be"),
+    ],
+)
+def test_bad_arguments_are_named(data, change, error, words):
+    p, y = data
+    arguments = {"scores": p, "y": y, "calibrators": [PlattCalibrator()], **change}
+    with pytest.raises(error, match=words):
+        compare_calibrators(**arguments)
+
+
+def test_calibrators_of_several_classes_ask_for_columns(rng):
+    scores = rng.uniform(size=100)
+    with pytest.raises(
+        TypeError, match=r"\['softmax'\]` must be a ScoreCalibrator, got"
+    ):
+        compare_calibrators(scores, scores > 0.5, [SoftmaxCalibrator()])

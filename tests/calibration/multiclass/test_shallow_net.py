@@ -1,0 +1,211 @@
+"""`ShallowNetCalibrator`: what it learns, side information, weights, refusals."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+
+from calibration import (
+    CalibratedClassifier,
+    CalibrationWarning,
+    MulticlassAutoCalibrator,
+    ShallowNetCalibrator,
+    SoftmaxCalibrator,
+    load,
+    log_loss,
+)
+from tests.calibration.multiclass.draws import check_simplex, draw
+
+
+@pytest.fixture
+def bent(rng):
+    """Scores whose error no matrix mends: it depends on the distance from 1/3."""
+    p = rng.dirichlet(np.ones(3), size=2400)
+    z = np.log(p)
+    far = np.abs(p[:, 0] - 1 / 3)
+    true = softmax(z + np.c_[0 * far, 8.0 * far - 2.0, 2.0 - 8.0 * far], axis=1)
+    y = (rng.uniform(size=(2400, 1)) > true.cumsum(axis=1)).sum(axis=1)
+    return p, np.minimum(y, 2)
+
+
+@pytest.fixture
+def with_hour(rng):
+    """Scores that say little, and a number that says whether class 2 is possible."""
+    p, y = draw(rng, 1200, 3, 1.0)
+    hour = np.where(y == 2, rng.uniform(0, 8, 1200), rng.uniform(0, 24, 1200))
+    return p, y, hour
+
+
+def test_learns_what_is_no_line(bent):
+    p, y = bent
+    train, test = slice(0, 1200), slice(1200, None)
+    nets = ShallowNetCalibrator().fit(p[train], y[train]).predict(p[test])
+    matrix = SoftmaxCalibrator().fit(p[train], y[train]).predict(p[test])
+    assert log_loss(y[test], nets) < log_loss(y[test], matrix) - 0.03
+
+
+def test_a_great_penalty_leaves_the_temperature_alone(rng):
+    p, y = draw(rng, 100, 3)
+    nets = ShallowNetCalibrator(penalty=1e6).fit(p, y)
+    scaled = np.exp(nets.nets_.base.prepare(p)).T
+    np.testing.assert_allclose(nets.predict(p), scaled, atol=1e-3)
+    temperature = SoftmaxCalibrator("temperature").fit(p, y)
+    # But for the uniform law, which is a row in a hundred.
+    np.testing.assert_allclose(scaled, temperature.predict(p), atol=0.01)
+
+
+def test_side_information_helps_where_it_should(with_hour, rng):
+    p, y, hour = with_hour
+    train, test = slice(0, 600), slice(600, None)
+
+    def loss_with(side):
+        fitted = ShallowNetCalibrator(3).fit(p[train], y[train], side=side[train])
+        return log_loss(y[test], fitted.predict(p[test], side[test]))
+
+    plain = ShallowNetCalibrator(3).fit(p[train], y[train]).predict(p[test])
+    without = log_loss(y[test], plain)
+    assert loss_with(hour) < without - 0.05
+    assert loss_with(np.c_[rng.normal(size=1200), hour]) < without - 0.05
+    # What says nothing costs little, and its unit nothing.
+    assert loss_with(rng.normal(size=1200)) < without + 0.03
+    assert loss_with(1e80 * hour) == pytest.approx(loss_with(np.full(1200, 3.0)))
+    assert loss_with(1e50 * hour - 1e51) == pytest.approx(loss_with(hour), abs=1e-4)
+
+
+def test_a_constant_beside_the_scores_changes_nothing(with_hour):
+    p, y, _ = with_hour
+    for constant in (0.0, 7.3, 1e300):
+        side = np.full(1200, constant)
+        fitted = ShallowNetCalibrator(2).fit(p, y, side=side)
+        found = fitted.predict(p, side)
+        np.testing.assert_array_equal(fitted.predict(p, side + 1.0), found)
+        check_simplex(found, p.shape)
+
+
+def test_weights_and_order_with_side_information(with_hour, rng):
+    p, y, hour = with_hour
+    times = rng.integers(0, 4, size=1200)
+    weighted = ShallowNetCalibrator(2).fit(p, y, times, side=hour)
+    repeated = ShallowNetCalibrator(2).fit(
+        np.repeat(p, times, axis=0), np.repeat(y, times), side=np.repeat(hour, times)
+    )
+    order = rng.permutation(1200)
+    shuffled = ShallowNetCalibrator(2).fit(
+        p[order], y[order], times[order], side=hour[order]
+    )
+    expected = weighted.predict(p, hour)
+    np.testing.assert_array_equal(repeated.predict(p, hour), expected)
+    np.testing.assert_array_equal(shuffled.predict(p, hour), expected)
+
+
+def test_side_information_is_saved_pickled_and_cloned(with_hour, tmp_path):
+    p, y, hour = with_hour
+    fitted = ShallowNetCalibrator(2, (3, 3), random_state=5).fit(p, y, side=hour)
+    expected = fitted.predict(p, hour)
+    fitted.save(tmp_path / "nets.zip")
+    for again in (load(tmp_path / "nets.zip"), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(again.predict(p, hour), expected)
+    same = clone(fitted).fit(p, y, side=hour)
+    np.testing.assert_array_equal(same.predict(p, hour), expected)
+    other = clone(fitted).set_params(random_state=6).fit(p, y, side=hour)
+    assert np.abs(other.predict(p, hour) - expected).max() > 1e-6
+
+
+def test_a_fit_without_forgets_the_side(with_hour):
+    p, y, hour = with_hour
+    fitted = ShallowNetCalibrator(2).fit(p, y, side=hour)
+    assert fitted.n_side_ == 1
+    assert fitted.fit(p, y).n_side_ == 0
+    expected = ShallowNetCalibrator(2).fit(p, y).predict(p)
+    np.testing.assert_array_equal(fitted.predict(p), expected)
+
+
+def test_a_constant_answer_asks_for_the_side_as_well(with_hour):
+    p, _, hour = with_hour
+    with pytest.warns(CalibrationWarning, match="`y` holds class 1 only") as caught:
+        fitted = ShallowNetCalibrator().fit(p, np.ones(1200), side=hour)
+    assert caught[0].filename == __file__
+    np.testing.assert_allclose(fitted.predict(p, hour)[0, 1], 1201 / 1203)
+    with pytest.raises(ValueError, match="`side` must have the 1 columns of the fit"):
+        fitted.predict(p)
+
+
+def test_by_name_in_a_classifier_and_as_a_candidate(rng):
+    X = rng.normal(size=(300, 3))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
+    forest = RandomForestClassifier(10, random_state=0)
+    named = CalibratedClassifier(forest, "shallow_net", cv=3).fit(X, y)
+    assert isinstance(named.calibrator_, ShallowNetCalibrator)
+    check_simplex(named.predict_proba(X), (300, 3))
+    two = CalibratedClassifier(forest, "shallow_net", cv=3).fit(X, y > 0)
+    check_simplex(two.predict_proba(X), (300, 2))
+    menu = {"nets": ShallowNetCalibrator(2)}
+    p, y = draw(rng)
+    auto = MulticlassAutoCalibrator(candidates=menu).fit(p, y)
+    assert "nets" in auto.report_.chosen
+    check_simplex(auto.predict(p), p.shape)
+
+
+@pytest.mark.parametrize(
+    ("side", "error", "words"),
+    [
+        (
+            [np.nan] * 20,
+            ValueError,
+            "`side` must be finite, got nan in row 0, column 0",
+        ),
+        ([1.0] * 19, ValueError, "`side` must be as long as scores, got 19 and 20"),
+        (np.ones((20, 0)), ValueError, r"`side` must have shape \(n,\) or \(n, s\)"),
+        (
+            np.ones((20, 1, 1)),
+            ValueError,
+            r"`side` must have .* got shape \(20, 1, 1\)",
+        ),
+        (["a"] * 20, TypeError, "`side` must .* got 'a' at position 0"),
+    ],
+)
+def test_bad_side_information_is_named(side, error, words, rng):
+    p, y = draw(rng, 20)
+    with pytest.raises(error, match=words):
+        ShallowNetCalibrator().fit(p, y, side=side)
+    fitted = ShallowNetCalibrator(1).fit(p, y, side=np.arange(20))
+    with pytest.raises(error, match=words):
+        fitted.predict(p, side)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_other_columns_than_those_of_the_fit_are_named(columns, rng):
+    p, y = draw(rng, 20)
+    known = rng.normal(size=(20, 2))
+    fitted = ShallowNetCalibrator(1).fit(p, y, side=known)
+    side = rng.normal(size=(20, columns)) if columns else None
+    with pytest.raises(ValueError, match="`side` must have the 2 columns of the fit"):
+        fitted.predict(p, side)
+    with pytest.raises(ValueError, match=r"`side` must have the 0 columns .* got 2"):
+        ShallowNetCalibrator(1).fit(p, y).predict(p, known)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"n_nets": 0}, ValueError, "`n_nets` must be at least 1, got 0"),
+        ({"hidden_units": 5}, TypeError, "`hidden_units` must be a pair .* got 5"),
+        ({"hidden_units": (5,)}, TypeError, r"`hidden_units` must be a pair .* \(5,\)"),
+        ({"hidden_units": (0, 4)}, ValueError, "`hidden_units` must be at least 1"),
+        (
+            {"hidden_units": (7, 4)},
+            ValueError,
+            "`hidden_units` must be at least 7, got",
+        ),
+        ({"penalty": 0.0}, ValueError, "`penalty` must .* got 0"),
+        ({"penalty": "auto"}, TypeError, "`penalty` must .* got 'auto'"),
+        ({"random_state": -1}, ValueError, "`random_state` must"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, error, words, rng):
+    p, y = draw(rng, 20)
+    with pytest.raises(error, match=words):
+        ShallowNetCalibrator(**parameters).fit(p, y)
