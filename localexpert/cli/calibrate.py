@@ -77,8 +77,8 @@ def run(options: Any) -> None:
     _check_task(options, several)
     hint = "unless --scale says logit" if several else _HINT
     table = read_with(options, options.table)
-    classes = ClassLabels.find(table, options) if several else None
     scores = read_scores(table, options, options.scale, hint)
+    classes = ClassLabels.find(table, options) if several else None
     y = read_labels(table, options) if classes is None else classes.read(table, options)
     out = table if options.new is None else read_with(options, options.new)
     refuse_clash(out, [CALIBRATED] if classes is None else classes.columns())

@@ -51,17 +51,17 @@ class ClassLabels:
                 )
             return cls(names)
         held = set(table.words(options.label, "label", Dialect(options.decimal)))
-        for found in _possible_names(columns):
-            if held <= set(found):
-                pairs = [f"{c!r}: {n!r}" for c, n in zip(columns, found, strict=True)]
-                note(f"columns and their classes: {join_few(pairs)}")
-                return cls(tuple(found))
-        strange = sorted(held)
-        refuse(
-            f"label {options.label!r} of {table.path} holds {list_names(strange)}, "
-            f"which do not tell the columns {list_names(columns)} apart: "
-            "name their classes by --classes, in their order"
-        )
+        fits = [one for one in _possible_names(columns) if held <= set(one)]
+        if not fits:
+            refuse(
+                f"label {options.label!r} of {table.path} holds "
+                f"{list_names(sorted(held))}, which do not tell the columns "
+                f"{list_names(columns)} apart: name their classes by --classes, in "
+                "their order"
+            )
+        pairs = [f"{c!r}: {n!r}" for c, n in zip(columns, fits[0], strict=True)]
+        note(f"columns and their classes: {join_few(pairs)}")
+        return cls(tuple(fits[0]))
 
     def read(self, table: RawTable, options: Any) -> NDArray[np.intp]:
         """Return the column of the class of each row, shape (n,)."""
