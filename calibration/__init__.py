@@ -65,6 +65,10 @@ from calibration.multiclass.auto import MulticlassAutoCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.coupling import couple_pairs
 from calibration.multiclass.identity import MulticlassIdentityCalibrator
+from calibration.multiclass.names import (
+    make_multiclass_calibrator,
+    multiclass_calibrator_names,
+)
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
@@ -161,8 +165,10 @@ __all__ = [
     "log_loss",
     "logistic_intervals",
     "make_calibrator",
+    "make_multiclass_calibrator",
     "maximum_calibration_error",
     "mce_bound",
+    "multiclass_calibrator_names",
     "plot_calibration_map",
     "plot_class_reliability",
     "plot_forecast_matrix",

@@ -204,6 +204,7 @@ SHARED: dict[str, set[str]] = {
         "read_plain",
         "spelled_gaps",
     },
+    "localexpert.cli.class_labels": {"ClassLabels", "check_columns"},
     "localexpert.cli.column_table": {"describe_columns", "lay_out_columns"},
     "localexpert.cli.columns": {"ColumnRule", "learn_rule"},
     "localexpert.cli.command": {"Command", "HelpFormatter", "Parser"},
@@ -235,7 +236,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.inspect": {"run"},
     "localexpert.cli.interrupt": {"clean_up_first", "leave_at_once"},
     "localexpert.cli.labelled": {"read_labels", "read_scores"},
-    "localexpert.cli.lists": {"ListAction", "list_of"},
+    "localexpert.cli.lists": {"ListAction", "list_of", "split_names"},
     "localexpert.cli.main": {"main", "make_parser"},
     "localexpert.cli.model_files": {
         "TableModel",

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any
 
 from sklearn.base import clone
 
 from calibration._validation import check_choice
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.classifier.responses import Response
-from calibration.multiclass.auto import MulticlassAutoCalibrator
 from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.names import (
+    make_multiclass_calibrator,
+    multiclass_calibrator_names,
+)
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
-from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.names import (
     as_calibrator,
     calibrator_names,
     make_calibrator,
 )
-
-Structure: TypeAlias = Literal["matrix", "vector", "temperature"]
-
-# Names of calibrators of all classes at once, beside those of binary ones.
-_STRUCTURES = ("vector", "matrix")
-_ALL_AT_ONCE = (*_STRUCTURES, "shallow_net")
 
 
 def resolve_calibrator(
@@ -83,15 +79,11 @@ def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
 
 
 def _make_named(name: str, n_classes: int) -> ScoreCalibrator | MulticlassCalibrator:
-    """Return the calibrator of a name."""
-    check_choice(name, "calibrator", (*calibrator_names(), *_ALL_AT_ONCE))
-    if name == "auto" and n_classes > 2:
-        return MulticlassAutoCalibrator()
-    if name == "shallow_net":
-        return ShallowNetCalibrator()
-    if name in _STRUCTURES or (name == "temperature" and n_classes > 2):
-        return SoftmaxCalibrator(cast(Structure, name))
-    return make_calibrator(name)
+    """Return the calibrator of a name, of two classes a binary one if there is one."""
+    check_choice(name, "calibrator", multiclass_calibrator_names())
+    if n_classes == 2 and name in calibrator_names():
+        return make_calibrator(name)
+    return make_multiclass_calibrator(name)
 
 
 def _adapt_to_scores(

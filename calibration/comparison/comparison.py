@@ -126,8 +126,9 @@ class CalibratorComparison:
             figure.delaxes(unused)
         drawn = panels[: len(self.names)]
         for ax, name, loss in zip(drawn, self.names, self.log_loss, strict=True):
-            _draw_classes(ax, self.class_curves.get(name, {}))
-            _draw(ax, self.curves[name])
+            classes = self.class_curves.get(name, {})
+            _draw_classes(ax, classes)
+            _draw(ax, self.curves[name], "all classes" if classes else "_unnamed")
             ax.set_title(
                 f"{plain_label(name, _LONGEST_NAME)}\nlog loss {loss:.4f}",
                 fontsize="medium",
@@ -140,12 +141,13 @@ class CalibratorComparison:
         return drawn
 
 
-def _draw(ax: Axes, curve: ReliabilityCurve) -> None:
+def _draw(ax: Axes, curve: ReliabilityCurve, label: str) -> None:
     """Draw one curve, and the band where it would lie if forecasts were calibrated."""
     ax.plot([0.0, 1.0], [0.0, 1.0], "--", color="0.45", lw=1)
     if curve.lower is not None and curve.upper is not None:
         ax.fill_between(curve.mean_prob, curve.lower, curve.upper, alpha=0.2, lw=0)
-    ax.plot(curve.mean_prob, curve.event_rate, marker="o", ms=4, lw=1.6, color="C0")
+    looks: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.6, "color": "C0"}
+    ax.plot(curve.mean_prob, curve.event_rate, label=label, **looks)
     ax.set(aspect="equal", xlabel="Forecast probability", ylabel="Observed event rate")
     ax.label_outer()
 
@@ -155,6 +157,7 @@ def _draw_classes(ax: Axes, curves: Mapping[Any, ReliabilityCurve]) -> None:
     coloured = len(curves) < _MOST_COLOURS
     for place, (label, curve) in enumerate(curves.items(), start=1):
         looks: dict[str, Any] = {"color": "0.6", "lw": 0.7}
+        looks["label"] = "each class" if place == 1 else "_another"
         if coloured:
             looks = {"color": f"C{place}", "lw": 1.0}
             looks["label"] = plain_label(label, _LONGEST_CLASS)

@@ -81,7 +81,7 @@ def read_class_scores(
     check_same_length(len(table), "scores", len(labels), "y")
     weight = check_weights(sample_weight, len(table))
     if side is not None:
-        check_same_length(len(side), "`side`", len(table), "scores")
+        check_same_length(len(table), "scores", len(side), "side")
     if sample_weight is not None:
         warn_of_light(weight, stacklevel=3)
     data = ClassScores(table, labels, weight, side)

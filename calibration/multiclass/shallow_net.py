@@ -230,7 +230,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         table = self._read_table(scores)
         known = None if side is None else _read_side(side)
         if known is not None:
-            check_same_length(len(known), "`side`", len(table), "scores")
+            check_same_length(len(table), "scores", len(known), "side")
         found = 0 if known is None else known.shape[1]
         if found != self.n_side_:
             told = "None" if known is None else f"{found}"

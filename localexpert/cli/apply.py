@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibration import ScoreCalibrator
-from calibration.typing import Float64Array
+from calibration import MulticlassCalibrator, ScoreCalibrator
+from localexpert.cli.class_labels import ClassLabels, check_columns
 from localexpert.cli.command import Command
-from localexpert.cli.console import refuse, refusing
+from localexpert.cli.console import list_names, refuse, refusing
 from localexpert.cli.labelled import POSITIVE, SCORE, read_labels, read_scores
 from localexpert.cli.model_files import load_object
 from localexpert.cli.options import COLUMN, FLAG, read_with
@@ -22,7 +22,9 @@ from localexpert.cli.probabilities import (
 
 _ENDS = "calibrated_low", "calibrated_high"
 _EPILOG = f"""\
-The output is the table with one column more, {CALIBRATED!r}. With --interval come
+The output is the table with one column more, {CALIBRATED!r}; of a calibrator of
+several classes with one for each, {CALIBRATED + "_a"!r} and so on: --score names their
+columns in the order of its classes. With --interval come
 {" and ".join(map(repr, _ENDS))}: of Venn-Abers its two probabilities, one of
 which is calibrated whatever the scores are; of binning and isotonic calibrators 90 %
 intervals for the share that comes true. Where the label is known, stderr tells how good
@@ -48,50 +50,66 @@ def run(options: Any) -> None:
         )
     if options.positive is not None and options.label is None:
         refuse("--positive says which --label is meant, and there is none")
+    classes = _find_classes(calibrator, options)
     table = read_with(options, options.table)
-    names = [CALIBRATED, *(_ENDS if options.interval else ())]
-    refuse_clash(table, names)
+    names = [CALIBRATED] if classes is None else classes.columns()
+    refuse_clash(table, [*names, *(_ENDS if options.interval else ())])
     hint = "as those that the calibrator was fitted to"
     scores = read_scores(table, options, calibrator.scale, hint)
-    y = None if options.label is None else read_labels(table, options)
+    y = None
+    if options.label is not None:
+        read = read_labels if classes is None else classes.read
+        y = read(table, options)
     with refusing(
         f"cannot calibrate the scores of {table.path}", TypeError, ValueError
     ):
-        answers = _ask(calibrator, scores, options.interval)
+        p = calibrator.predict(scores)
+        answers = {CALIBRATED: p} if classes is None else classes.lay_out(p)
+        if options.interval:
+            ends = calibrator.predict_interval(scores).T
+            answers.update(zip(_ENDS, ends, strict=True))
     if y is not None:
-        before = as_probabilities(scores, calibrator.scale)
-        tell_losses(y, before, answers[CALIBRATED])
+        tell_losses(y, as_probabilities(scores, calibrator.scale), p)
     write_beside(options, table, answers)
 
 
 def _load(path: str) -> Any:
     """Return a calibrator of scores."""
     thing = load_object(path, "calibrator")
-    if not isinstance(thing, ScoreCalibrator):
+    if not isinstance(thing, ScoreCalibrator | MulticlassCalibrator):
         refuse(f"{path} holds a {type(thing).__name__}, not a calibrator of scores")
     return thing
 
 
-def _ask(
-    calibrator: Any, scores: Float64Array, interval: bool
-) -> dict[str, Float64Array]:
-    """Return columns of answers (n,) by their names."""
-    answers = {CALIBRATED: calibrator.predict(scores)}
-    if interval:
-        answers.update(zip(_ENDS, calibrator.predict_interval(scores).T, strict=True))
-    return answers
+def _find_classes(calibrator: Any, options: Any) -> ClassLabels | None:
+    """Return the classes of a calibrator of several; refuse columns that do not fit."""
+    if isinstance(calibrator, ScoreCalibrator):
+        if len(options.score) != 1:
+            refuse(
+                "--score must name one column for a calibrator of two classes, "
+                f"got {list_names(options.score)}"
+            )
+        return None
+    classes = ClassLabels(tuple(str(one) for one in calibrator.classes_.tolist()))
+    check_columns(options)
+    if len(options.score) != len(classes.names):
+        refuse(
+            f"--score must name a column for each of {list_names(classes.names)}, in "
+            f"that order, got {list_names(options.score)}"
+        )
+    return classes
 
 
 COMMAND = Command(
     run,
     "calibrate scores by a saved calibrator",
-    "Calibrate scores of a two-class classifier by a calibrator that was saved.",
+    "Calibrate scores of a classifier by a calibrator that was saved.",
     _EPILOG,
     (
         ("calibrator", "a file that `localexpert calibrate --save` wrote", {}),
         ("table", "rows with a score", {}),
         SCORE,
-        ("--label", "two different values, where they are known", COLUMN),
+        ("--label", "two different values or more, where they are known", COLUMN),
         POSITIVE,
         ("--interval", "lower and upper ends too", FLAG),
         (

@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.console import list_names, refuse
-from localexpert.cli.options import COLUMN, REQUIRED, Option
+from localexpert.cli.lists import split_names
+from localexpert.cli.options import REQUIRED, Option
 from localexpert.cli.raw_table import RawTable
 
-SCORE: Option = ("--score", "greater means likelier", COLUMN | REQUIRED)
+# Of the sum of a row's probabilities: as far as four digits in a file are off.
+_ROUNDING = 1e-3
+
+SCORE: Option = (
+    "--score",
+    "greater means likelier; of several classes a column for each, with commas",
+    {"type": split_names, "metavar": "COLUMN[,COLUMN]"} | REQUIRED,
+)
 POSITIVE: Option = (
     "--positive",
     "the class whose probability is meant (default: the greater of the two)",
@@ -24,14 +32,41 @@ POSITIVE: Option = (
 
 
 def read_scores(table: RawTable, options: Any, scale: str, hint: str) -> Float64Array:
-    """Return the scores of all rows (n,); the hint says what else they may be."""
+    """Return the scores of all rows, the hint says what else they may be.
+
+    Of one column their shape is (n,), of k columns (n, k).
+    """
+    columns = [
+        _read_column(table, name, options, scale, hint) for name in options.score
+    ]
+    if len(columns) == 1:
+        return columns[0]
+    scores = np.column_stack(columns)
+    if scale == "probability":
+        sums = scores.sum(axis=1)
+        wrong = np.abs(sums - 1.0) > _ROUNDING
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            refuse(
+                f"scores {list_names(options.score)} must add up to 1 {hint}, "
+                f"got {sums[row]:.6g} in {table.where(row)}"
+            )
+        # What is left is how the file rounds.
+        scores /= sums[:, None]
+    return scores
+
+
+def _read_column(
+    table: RawTable, name: str, options: Any, scale: str, hint: str
+) -> Float64Array:
+    """Return the scores of one column (n,)."""
     dialect = Dialect(options.decimal, thousands=options.thousands or "")
-    scores = table.numbers(options.score, "score", dialect).values
-    score = f"score {options.score!r} must"
-    table.refuse_if(np.isnan(scores), options.score, f"{score} not have gaps")
+    scores = table.numbers(name, "score", dialect).values
+    score = f"score {name!r} must"
+    table.refuse_if(np.isnan(scores), name, f"{score} not have gaps")
     if scale == "probability":
         rule = f"{score} lie in [0, 1] {hint}"
-        table.refuse_if((scores < 0.0) | (scores > 1.0), options.score, rule)
+        table.refuse_if((scores < 0.0) | (scores > 1.0), name, rule)
     return scores
 
 

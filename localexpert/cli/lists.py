@@ -40,8 +40,8 @@ class ListAction(argparse.Action):
         """Add the values of one place to those of the places before."""
         if len(values) > 1:
             parser.took = option_string, shlex.join(values)
-        texts = [text for word in values for text in self._split(word)]
         try:
+            texts = [text for word in values for text in split_names(word)]
             new = [self.read(text) for text in texts]
         except argparse.ArgumentTypeError as error:
             raise argparse.ArgumentError(self, str(error)) from error
@@ -49,14 +49,15 @@ class ListAction(argparse.Action):
         held = [] if old is self.default else list(old)
         setattr(namespace, self.dest, self.finish(held + new))
 
-    def _split(self, word: str) -> list[str]:
-        """Return the texts between commas, as CSV has them, without empty ones."""
-        try:
-            fields = next(csv.reader([word], skipinitialspace=True, strict=True), [])
-        except csv.Error as error:
-            message = f"must be a list such as A,B or '\"A, B\"',C, got {word!r}"
-            raise argparse.ArgumentError(self, message) from error
-        return [field.strip() for field in fields if field.strip()]
+
+def split_names(word: str) -> list[str]:
+    """Return the texts between commas, as CSV has them, without empty ones."""
+    try:
+        fields = next(csv.reader([word], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        message = f"must be a list such as A,B or '\"A, B\"',C, got {word!r}"
+        raise argparse.ArgumentTypeError(message) from error
+    return [field.strip() for field in fields if field.strip()]
 
 
 def list_of(

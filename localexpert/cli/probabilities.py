@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
@@ -39,16 +39,21 @@ def write_beside(
 
 
 def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:
-    """Return what scores (n,) say by themselves; None where they say an order only."""
+    """Return what scores say by themselves; None where they say an order only.
+
+    Scores (n,) are of one class of two, (n, k) of k classes.
+    """
     if scale == "real":
         return None
-    return scores if scale == "probability" else np.asarray(expit(scores))
+    if scale == "probability":
+        return scores
+    return np.asarray(expit(scores) if scores.ndim == 1 else softmax(scores, axis=1))
 
 
 def tell_losses(
     y: NDArray[np.intp], before: Float64Array | None, after: Float64Array
 ) -> None:
-    """Say on stderr what calibration changes, of probabilities (n,)."""
+    """Say on stderr what calibration changes, of probabilities (n,) or (n, k)."""
     for name, loss in PROBABILITY_LOSSES.items():
         told = "" if before is None else f"{loss(y, before):.5f} before, "
         note(f"{name} {told}{loss(y, after):.5f} after")

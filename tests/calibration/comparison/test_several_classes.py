@@ -117,7 +117,10 @@ def test_default_menu_and_its_picture(data):
                 np.testing.assert_array_equal(line.get_xdata(), curve.mean_prob)
                 np.testing.assert_array_equal(line.get_ydata(), curve.event_rate)
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == NAMES
+    assert [text.get_text() for text in legend.get_texts()] == [
+        *NAMES,
+        "all classes",
+    ]
     plt.close(figure)
 
 
@@ -132,7 +135,9 @@ def test_many_classes_are_one_set_only(rng):
     p, y = draw(rng, 400, 12)
     axes = compare_calibrators(p, y, [SoftmaxCalibrator("temperature")]).plot()
     assert [len(ax.lines) for ax in axes] == [14, 14]
-    assert axes[0].figure.legends == []
+    (legend,) = axes[0].figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts == ["each class", "all classes"]
     plt.close(axes[0].figure)
 
 

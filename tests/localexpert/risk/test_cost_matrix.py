@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
-from calibration import CalibratedClassifier, IsotonicCalibrator
+from calibration import CalibratedClassifier, IsotonicCalibrator, SoftmaxCalibrator
 from localexpert.risk import cost_decision, decision_threshold, realised_cost
 
 # Give a loan (0) or refuse it (1) to one who repays (0) or defaults (1); the two
@@ -86,6 +86,27 @@ def test_calibrated_probabilities_keep_their_promise(rng):
     assert paid == pytest.approx(ours.expected_cost.mean(), rel=0.03)
     distorted = cost_decision(p**2 / (p**2 + (1.0 - p) ** 2), LOAN).decision
     assert paid < realised_cost(distorted, came, LOAN)
+
+
+def test_calibrated_probabilities_of_several_classes(rng):
+    p = rng.dirichlet([1.0, 1.0, 1.0, 1.0], size=20_000)
+    came = (rng.uniform(size=(len(p), 1)) > p.cumsum(axis=1)).sum(axis=1)
+    sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
+    fitted = SoftmaxCalibrator("temperature").fit(sharp[:10_000], came[:10_000])
+    told, known = fitted.predict(sharp[10_000:]), came[10_000:]
+    # Five decisions for four classes, one of them to ask at a fixed cost.
+    costs = np.vstack([rng.uniform(0.5, 3.0, size=(4, 4)) * (1 - np.eye(4)), [0.6] * 4])
+    ours = cost_decision(told, costs)
+    by_hand = np.array([[row @ cost for cost in costs] for row in told])
+    np.testing.assert_array_equal(ours.decision, by_hand.argmin(axis=1))
+    np.testing.assert_allclose(ours.expected_cost, by_hand.min(axis=1))
+    paid = realised_cost(ours.decision, known, costs)
+    assert paid == pytest.approx(ours.expected_cost.mean(), rel=0.03)
+    bold = cost_decision(sharp[10_000:], costs).decision
+    assert paid < realised_cost(bold, known, costs)
+    wrong = 1 - np.eye(4)
+    most = cost_decision(told, wrong).decision
+    np.testing.assert_array_equal(most, told.argmax(axis=1))
 
 
 @pytest.mark.parametrize(
