@@ -43,7 +43,7 @@ def test_each_name_is_a_new_calibrator(name, rng):
 
 
 def test_bad_names_are_named():
-    with pytest.raises(ValueError, match="`name` must be one of .* got 'softmax'"):
+    with pytest.raises(ValueError, match=r"`name` must be one of .* got 'softmax'"):
         make_multiclass_calibrator("softmax")
     with pytest.raises(ValueError, match="`random_state` must be"):
         make_multiclass_calibrator("matrix", random_state=-1)
