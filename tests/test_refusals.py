@@ -149,7 +149,7 @@ def special(name):
         return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
-    if name == "make_calibrator":
+    if name in ("make_calibrator", "make_multiclass_calibrator"):
         return {"name": "bagged_isotonic"}
     if name == "compare_calibrators":
         return {"y": t.ones, "calibrators": None}

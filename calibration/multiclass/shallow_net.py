@@ -149,8 +149,8 @@ class ShallowNetCalibrator(MulticlassCalibrator):
     >>> y = (rng.uniform(size=(1000, 1)) > p.cumsum(axis=1)).sum(axis=1)
     >>> bold = p**2 / (p**2).sum(axis=1, keepdims=True)
     >>> nets = ShallowNetCalibrator().fit(bold, y)
-    >>> np.abs(nets.predict(bold) - p).max() < 0.1
-    np.True_
+    >>> log_loss(y, nets.predict(bold)) < log_loss(y, bold) - 0.05
+    True
 
     The hour of the day tells the class apart:
 

@@ -99,6 +99,7 @@ def test_columns_are_those_of_cross_val_predict(iris, method):
         *calibrator_names(),
         "vector",
         "matrix",
+        "shallow_net",
         IsotonicCalibrator(),
         AllPairsCalibrator(),
         OneVsRestCalibrator("beta", classes=["x", "y", "z"]),
