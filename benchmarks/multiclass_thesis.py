@@ -3,10 +3,10 @@
 Of multiclass.py, with `--protocol thesis`; its seeds are the runs. Calibrators learn
 from the scores of the classifier's own training rows, as in chapter 6.1. The shared
 tables that the thesis has too are taken, at most 2000 rows of each. Softmax regression
-and the nets see the probabilities themselves, as the thesis's did; SMS sees their
-logarithms. ECE and MCE are those of all n k probabilities in 10 bins of equal frequency
-("micro"), AUC is Hand and Till's; log loss is clipped at 1e-12. One JSON line per
-table, classifier, run and method, so that methods can be added.
+and the nets see the probabilities themselves, as the thesis's did; SMS, with penalty 1,
+sees their logarithms. ECE and MCE are those of all n k probabilities in 10 bins of
+equal frequency ("micro"), AUC is Hand and Till's; log loss is clipped at 1e-12. One
+JSON line per table, classifier, run and method, so that methods can be added.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from records import Records
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from thesis_designs import GAINS, RAW
+from thesis_nets import ShallowNets
 from thesis_tables import change, print_table, rank_cells, short
 
 import calibration as cal
@@ -84,8 +85,8 @@ METHODS: dict[str, Callable[[], Any]] = {
     "IsoReg": lambda: cal.OneVsRestCalibrator("isotonic"),
     "Platt": lambda: cal.OneVsRestCalibrator("platt"),
     "Softmax": SoftmaxRegression,
-    "SMS": cal.SoftmaxCalibrator,
-    NETS: lambda: cal.ShallowNetCalibrator(random_state=0),
+    "SMS": lambda: cal.SoftmaxCalibrator("matrix", 1.0),
+    NETS: ShallowNets,
 }
 
 
