@@ -165,14 +165,21 @@ def print_thesis(rows: list[Row]) -> None:
         print_table(
             f"{name}: means over the tables", ["method", *LABELS.values()], body
         )
+    # A test needs two tables or more.
     kept = {name: drop_calibrated(frame) for name, frame in frames.items()}
-    for title, some in (("all tables", frames), ("without the calibrated", kept)):
-        counts = [f"{name} {len(by_set(one, 'ece'))}" for name, one in some.items()]
-        _print_changes(f"{title} ({', '.join(counts)})", some)
+    kept = {name: one for name, one in kept.items() if count_sets(one) > 1}
+    for title, some in (("all tables", frames), ("ECE of .05 or more", kept)):
+        counts = ", ".join(f"{name} {count_sets(one)}" for name, one in some.items())
+        _print_changes(f"{title} ({counts})", some)
         for name, frame in some.items():
             _print_ranks(f"{name}, {title}", frame, COMPARED, NETS)
     for name, frame in frames.items():
-        _print_ranks(f"{name}, all tables", frame, tuple(METHODS), None)
+        _print_ranks(f"{name}, all methods", frame, tuple(METHODS), None)
+
+
+def count_sets(frame: pd.DataFrame) -> int:
+    """Return the number of tables."""
+    return frame.index.get_level_values("ds").nunique()
 
 
 def by_set(frame: pd.DataFrame, one: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy.special import softmax
 
 N_NETS = 10
@@ -18,58 +19,83 @@ class ShallowNets:
     """Ten nets on the k probabilities, one hidden layer of 4 to 7 units each.
 
     Cross-entropy, AdaGrad of rate .1, batches of 10 rows; the forecast is the mean of
-    the nets'. `ShallowNetCalibrator` is the package's own.
+    the nets'.
     """
 
     def fit(self, scores: np.ndarray, y: np.ndarray) -> ShallowNets:
-        """Train all nets at once, on probabilities (n, k) and column numbers."""
+        """Train the nets on probabilities (n, k) and column numbers."""
         rng = np.random.default_rng(0)
         n, k = scores.shape
-        sizes = rng.choice(SIZES, N_NETS)
-        # Units beyond a net's own are never on.
-        self.on_ = (np.arange(max(SIZES)) < sizes[:, None])[:, None, :]
-        self.weights_ = [
-            _draw(rng, k, max(SIZES)),
-            np.zeros((N_NETS, 1, max(SIZES))),
-            _draw(rng, max(SIZES), k),
-            np.zeros((N_NETS, 1, k)),
-        ]
-        sums = [np.full_like(one, START) for one in self.weights_]
-        hits = np.eye(k)[y]
-        for _ in range(EPOCHS):
-            order = rng.permuted(np.tile(np.arange(n), (N_NETS, 1)), axis=1)
-            for first in range(0, n, BATCH):
-                rows = order[:, first : first + BATCH]
-                slopes = self._slopes(scores[rows], hits[rows])
-                for i, slope in enumerate(slopes):
-                    sums[i] += slope**2
-                    self.weights_[i] -= RATE * slope / np.sqrt(sums[i])
+        self.nets_ = []
+        for size in rng.choice(SIZES, N_NETS):
+            # A row for each input, the last for the shift.
+            first = np.vstack([_draw(rng, k, size), np.zeros(size)])
+            second = np.vstack([_draw(rng, size, k), np.zeros(k)])
+            order = np.concatenate([rng.permutation(n) for _ in range(EPOCHS)])
+            _train(np.ascontiguousarray(scores), y, order, first, second)
+            self.nets_.append((first, second))
         return self
 
     def predict(self, scores: np.ndarray) -> np.ndarray:
         """Return the mean of the nets' probabilities, shape (n, k)."""
-        return self._forward(scores[None])[1].mean(axis=0)
-
-    def _forward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return hidden units and probabilities of inputs (nets or 1, rows, k)."""
-        first, shift, second, bias = self.weights_
-        hidden = np.maximum(x @ first + shift, 0.0) * self.on_
-        return hidden, softmax(hidden @ second + bias, axis=2)
-
-    def _slopes(self, x: np.ndarray, hits: np.ndarray) -> list[np.ndarray]:
-        """Return the gradient of the mean cross-entropy of a batch for each net."""
-        hidden, p = self._forward(x)
-        wrong = (p - hits) / x.shape[1]
-        back = (wrong @ self.weights_[2].swapaxes(1, 2)) * (hidden > 0.0)
-        return [
-            x.swapaxes(1, 2) @ back,
-            back.sum(axis=1, keepdims=True),
-            hidden.swapaxes(1, 2) @ wrong,
-            wrong.sum(axis=1, keepdims=True),
-        ]
+        total = np.zeros_like(scores)
+        for first, second in self.nets_:
+            hidden = np.maximum(scores @ first[:-1] + first[-1], 0.0)
+            total += softmax(hidden @ second[:-1] + second[-1], axis=1)
+        return total / len(self.nets_)
 
 
 def _draw(rng: np.random.Generator, inputs: int, outputs: int) -> np.ndarray:
-    """Return Glorot's uniform weights of every net."""
+    """Return Glorot's uniform weights."""
     reach = np.sqrt(6.0 / (inputs + outputs))
-    return rng.uniform(-reach, reach, size=(N_NETS, inputs, outputs))
+    return rng.uniform(-reach, reach, size=(inputs, outputs))
+
+
+@njit(cache=True)
+def _train(scores, y, order, first, second):
+    """Take AdaGrad's steps, a batch each, on both layers in place."""
+    sums = np.full_like(first, START), np.full_like(second, START)
+    for start in range(0, len(order), BATCH):
+        slopes = batch_slopes(scores, y, order[start : start + BATCH], first, second)
+        _step(first, sums[0], slopes[0])
+        _step(second, sums[1], slopes[1])
+
+
+@njit(cache=True)
+def _step(layer, total, slope):
+    total += slope * slope
+    layer -= RATE * slope / np.sqrt(total)
+
+
+@njit(cache=True)
+def batch_slopes(scores, y, rows, first, second):
+    """Return the gradient of the mean cross-entropy of some rows, by layer."""
+    size, k = first.shape[1], scores.shape[1]
+    slopes = np.zeros_like(first), np.zeros_like(second)
+    hidden, back, p = np.empty(size), np.empty(size), np.empty(k)
+    for row in rows:
+        for h in range(size):
+            hidden[h] = first[k, h]
+            for j in range(k):
+                hidden[h] += scores[row, j] * first[j, h]
+            hidden[h] = max(hidden[h], 0.0)
+        for j in range(k):
+            p[j] = second[size, j]
+            for h in range(size):
+                p[j] += hidden[h] * second[h, j]
+        p -= p.max()
+        p = np.exp(p)
+        p /= p.sum() * len(rows)
+        p[y[row]] -= 1.0 / len(rows)
+        slopes[1][size] += p
+        for h in range(size):
+            back[h] = 0.0
+            if hidden[h] > 0.0:
+                for j in range(k):
+                    back[h] += p[j] * second[h, j]
+                    slopes[1][h, j] += hidden[h] * p[j]
+        for j in range(k):
+            for h in range(size):
+                slopes[0][j, h] += scores[row, j] * back[h]
+        slopes[0][k] += back
+    return slopes
