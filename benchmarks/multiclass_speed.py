@@ -90,7 +90,8 @@ def measure(make: Make, scores: np.ndarray, y: np.ndarray) -> dict[str, float | 
 def run_size(records: Records, size: Size) -> None:
     """Time every method on one table and print the bars."""
     n, k = size
-    wanted = {name: f"{name}, {n} x {k}" for name in METHODS}
+    names = METHODS if size == MANY_ROWS else [*BARS[size], "Auto"]
+    wanted = {name: f"{name}, {n} x {k}" for name in names}
     if set(wanted.values()) - set(records.rows):
         scores, y = make_scores(n, k)
         small = make_scores(2000, 5, 1)
