@@ -17,7 +17,7 @@ import numpy as np
 Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 LIBRARIES = ("netcal", "dirichletcal", "probmetrics")
-# What the Dirichlet calibrators' authors compare with: both strengths of the ridge.
+# Strength of both of its ridges, as public comparisons set it.
 ODIR = 1e-3
 # A probability of exactly 0 has no logarithm.
 LEAST = 1e-12
