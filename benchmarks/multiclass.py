@@ -1,14 +1,21 @@
-"""Calibrators of several classes on real tables, beside scikit-learn's.
+"""Calibrators of several classes on real tables, beside other libraries'.
 
     python benchmarks/multiclass.py --data DIR                     # five seeds
     python benchmarks/multiclass.py --data DIR --seeds 0 --sets car vowel
+    python benchmarks/multiclass.py --data DIR --classifiers SVM
+    python benchmarks/multiclass.py --data DIR --protocol thesis   # tables 27 to 30
 
 DIR holds NAME.csv.gz files, the target last. At most 6000 rows of a table are taken and
-classes of fewer than 20 rows left out; texts are numbered. Four classifiers learn from
+classes of fewer than 20 rows left out; texts are numbered. Five classifiers learn from
 45.5 % of the rows, calibrators from 24.5 %, and 30 % test. Log loss with probabilities
 clipped at 1e-12, Brier scores summed over the classes. A method does harm in a run
 where its log loss is above that of doing nothing. `CalibratedClassifierCV` wraps the
-frozen classifier. Rerun to resume; one JSON line per table, classifier and seed.
+frozen classifier; netcal, dirichletcal and probmetrics are there where they are
+installed. The support vector machine has a table of its own: its scores are the softmax
+of the decision values of one machine a class.
+
+The thesis's protocol is that of its chapter 6.1: see multiclass_thesis.py. Rerun to
+resume; one JSON line per table, classifier and seed.
 """
 
 from __future__ import annotations
@@ -22,39 +29,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from lightgbm import LGBMClassifier
+from multiclass_peers import installed_peers, missing_libraries
+from multiclass_sets import CLASSIFIERS, SVM, predict, read_tables
+from multiclass_thesis import print_thesis, run_thesis
 from records import Records
 from scipy.stats import rankdata
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import calibration as cal
 
 MOST_ROWS = 6000
-LEAST_CLASS = 20
 FLOOR = 1e-12
 NOTHING, DEFAULT_SMS, AUTO = "nothing", "SMS, penalty 1", "Auto"
-CLASSIFIERS: dict[str, Callable[[int], Any]] = {
-    "naive Bayes": lambda _: GaussianNB(),
-    "logistic": lambda _: make_pipeline(
-        StandardScaler(), LogisticRegression(max_iter=1000)
-    ),
-    "forest": lambda seed: RandomForestClassifier(150, random_state=seed),
-    "boosted trees": lambda seed: LGBMClassifier(
-        n_estimators=100,
-        num_leaves=15,
-        num_threads=1,
-        verbosity=-1,
-        random_state=seed,
-    ),
-}
 OURS: dict[str, Callable[[], cal.MulticlassCalibrator]] = {
     "temperature": lambda: cal.SoftmaxCalibrator("temperature"),
     "vector (SVS), penalty 1": lambda: cal.SoftmaxCalibrator("vector", 1.0),
@@ -67,7 +55,7 @@ OURS: dict[str, Callable[[], cal.MulticlassCalibrator]] = {
     "all pairs, logistic": cal.AllPairsCalibrator,
     AUTO: cal.MulticlassAutoCalibrator,
 }
-PEERS = ("temperature", "sigmoid", "isotonic")
+SKLEARN = ("temperature", "sigmoid", "isotonic")
 
 
 class Case(NamedTuple):
@@ -78,22 +66,6 @@ class Case(NamedTuple):
     y: np.ndarray
     test_x: np.ndarray
     test_y: np.ndarray
-
-
-def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return features (n, d) and classes 0 to k - 1 of a table."""
-    table = pd.read_csv(path)
-    y = pd.factorize(table.pop("target"), sort=True)[0]
-    for name in table.columns:
-        if table[name].dtype.kind not in "biuf":
-            table[name] = pd.factorize(table[name], sort=True)[0]
-    table = table.astype(float)
-    x = table.fillna(table.median()).fillna(0.0).to_numpy()
-    if len(y) > MOST_ROWS:
-        rows = np.random.default_rng(0).choice(len(y), MOST_ROWS, replace=False)
-        x, y = x[rows], y[rows]
-    kept = np.bincount(y)[y] >= LEAST_CLASS
-    return x[kept], np.unique(y[kept], return_inverse=True)[1]
 
 
 def make_case(x: np.ndarray, y: np.ndarray, classifier: str, seed: int) -> Case:
@@ -118,39 +90,40 @@ def score(y: np.ndarray, p: np.ndarray) -> tuple[float, float]:
 
 def run_case(case: Case) -> dict[str, list[float]]:
     """Return log loss, Brier score and seconds of every method."""
-    scores, test = (_predict(case.model, x) for x in (case.x, case.test_x))
+    scores, test = (predict(case.model, x) for x in (case.x, case.test_x))
     found = {NOTHING: [*score(case.test_y, test), 0.0]}
     for name, make in OURS.items():
-        start = time.perf_counter()
-        p = make().fit(scores, case.y).predict(test)
-        seconds = time.perf_counter() - start
-        found[name] = [*score(case.test_y, p), round(seconds, 4)]
-    for method in PEERS:
-        start = time.perf_counter()
-        peer = CalibratedClassifierCV(FrozenEstimator(case.model), method=method)
-        p = peer.fit(case.x, case.y).predict_proba(case.test_x)
-        seconds = time.perf_counter() - start
-        name = f"scikit-learn {method}"
-        found[name] = [*score(case.test_y, p), round(seconds, 4)]
+        found[name] = _measure(
+            case, lambda make=make: make().fit(scores, case.y).predict(test)
+        )
+    for method in SKLEARN:
+        found[f"scikit-learn {method}"] = _measure(
+            case,
+            lambda method=method: (
+                CalibratedClassifierCV(FrozenEstimator(case.model), method=method)
+                .fit(case.x, case.y)
+                .predict_proba(case.test_x)
+            ),
+        )
+    for name, peer in installed_peers().items():
+        found[name] = _measure(case, lambda peer=peer: peer(scores, case.y, test))
     return found
 
 
-def _predict(model: Any, x: np.ndarray) -> np.ndarray:
-    p = np.asarray(model.predict_proba(x), dtype=np.float64)
-    return p / p.sum(axis=1, keepdims=True)
+def _measure(case: Case, forecast: Callable[[], np.ndarray]) -> list[float]:
+    """Return log loss, Brier score and seconds of one method's forecasts."""
+    start = time.perf_counter()
+    p = forecast()
+    seconds = time.perf_counter() - start
+    return [*score(case.test_y, p), round(seconds, 4)]
 
 
 def run_tables(records: Records, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return one row per table, classifier and seed."""
-    paths = {path.name.split(".")[0]: path for path in options.data.glob("*.csv.gz")}
-    tables = {
-        name: load(path)
-        for name, path in sorted(paths.items())
-        if not options.sets or name in options.sets
-    }
+    tables = read_tables(options.data, options.sets, MOST_ROWS)
     rows = []
     # Seeds first: what is there of an interrupted run is whole seeds.
-    for seed, name, classifier in product(options.seeds, tables, CLASSIFIERS):
+    for seed, name, classifier in product(options.seeds, tables, options.classifiers):
         row = records.measure(
             f"{name}/{classifier}/{seed}",
             lambda s=seed, n=name, c=classifier: _run_one(*tables[n], c, s),
@@ -169,17 +142,29 @@ def _run_one(
         return {"k": int(y.max()) + 1, "n": len(case.y), "scores": run_case(case)}
 
 
+def print_tables(rows: list[dict[str, Any]]) -> None:
+    """Print one table of the protocol's four classifiers, and one of the SVM."""
+    missing = missing_libraries()
+    if missing:
+        print(f"not installed, left out: {', '.join(missing)}")
+    for kinds in ([one for one in CLASSIFIERS if one != SVM], [SVM]):
+        some = [row for row in rows if row["classifier"] in kinds]
+        if some:
+            print_table(some)
+
+
 def print_table(rows: list[dict[str, Any]]) -> None:
     """Print the mean scores of every method, and how they compare to default SMS."""
     names = [one for one in rows[0]["scores"] if all(one in r["scores"] for r in rows)]
+    kinds = list(dict.fromkeys(row["classifier"] for row in rows))
     # (methods, runs, [log loss, Brier, seconds])
     table = np.array([[row["scores"][name] for row in rows] for name in names])
     losses, brier = table[:, :, 0], table[:, :, 1]
     ranks = rankdata(losses, axis=0).mean(axis=1)
     harm = (losses > losses[names.index(NOTHING)] + 1e-9).mean(axis=1)
     sms = names.index(DEFAULT_SMS)
-    print(f"{len(rows)} runs of {len({row['ds'] for row in rows})} tables")
-    heads = "".join(f"{kind:>14s}" for kind in CLASSIFIERS)
+    print(f"\n{len(rows)} runs of {len({row['ds'] for row in rows})} tables")
+    heads = "".join(f"{kind:>14s}" for kind in kinds)
     print(
         f"{'':26s}{'log loss':>9s}{'/ SMS':>7s}{'Brier':>8s}{'/ SMS':>7s}{'rank':>6s}"
         f"{'harm':>7s}{'seconds':>9s}{heads}"
@@ -187,7 +172,7 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     for i in np.argsort(losses.mean(axis=1)):
         cells = "".join(
             f"{losses[i, [row['classifier'] == kind for row in rows]].mean():14.4f}"
-            for kind in CLASSIFIERS
+            for kind in kinds
         )
         print(
             f"{names[i]:26s}{losses[i].mean():9.4f}"
@@ -198,16 +183,22 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run or resume the benchmark and print its table."""
+    """Run or resume a protocol and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of tables")
+    parser.add_argument("--protocol", choices=("split", "thesis"), default="split")
     parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--classifiers", nargs="*", default=list(CLASSIFIERS))
     parser.add_argument("--seeds", nargs="*", type=int, default=list(range(5)))
     parser.add_argument("--run", default="latest", help="name of the run to resume")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
     options = parser.parse_args()
-    records = Records("multiclass", options.run, fresh=options.fresh)
-    print_table(run_tables(records, options))
+    if options.protocol == "thesis":
+        records = Records("multiclass_thesis", options.run, fresh=options.fresh)
+        print_thesis(run_thesis(records, options.data, options.sets, options.seeds))
+    else:
+        records = Records("multiclass", options.run, fresh=options.fresh)
+        print_tables(run_tables(records, options))
 
 
 if __name__ == "__main__":

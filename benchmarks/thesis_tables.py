@@ -226,17 +226,20 @@ def _print_ranks(
             tests = compare(
                 rows, measure, classifier, names, held_out=held_out, control=control
             )
-            ranks = tests.average_ranks
-            better = ranks < ranks[tests.names.index(tests.control)]
-            marks = np.where(tests.different, np.where(better, " !", " \\*"), "")
-            cells = [
-                short(rank, 2) + mark for rank, mark in zip(ranks, marks, strict=True)
-            ]
+            cells = rank_cells(tests)
             name = f"{classifier} {LABELS[measure]}"
             body.append([name, *cells, f"{tests.p_value:.0e}"])
     against = f"against {control}" if control else "against the best"
     title = f"Average ranks on {tests.n_sets} sets, {scores_name(held_out)}, {against}"
     print_table(title, ["rank in", *names, "p"], body)
+
+
+def rank_cells(tests: MethodComparison) -> list[str]:
+    """Return average ranks: a star marks what is worse than the control, ! better."""
+    ranks = tests.average_ranks
+    better = ranks < ranks[tests.names.index(tests.control)]
+    marks = np.where(tests.different, np.where(better, " !", " \\*"), "")
+    return [short(rank, 2) + mark for rank, mark in zip(ranks, marks, strict=True)]
 
 
 def print_scores_compared(rows: list[Row]) -> None:
