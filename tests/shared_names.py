@@ -15,6 +15,7 @@ SHARED: dict[str, set[str]] = {
         "LogOddsCalibrator",
         "LogOddsScale",
         "fit_coefficients",
+        "limit_pull",
         "limit_units",
         "solve_logistic",
         "unpenalised_loss",

@@ -198,6 +198,31 @@ class LogOddsCalibrator(ScoreCalibrator):
         """Return the formula's value at `x`."""
 
 
+def limit_pull(
+    ridge: Float64Array | float, distance: Float64Array | float
+) -> Float64Array:
+    """Return ridges by which doing nothing is worth no more than a few rows can tell.
+
+    A ridge r that holds a coefficient to doing nothing costs r d^2 / 2 nats where there
+    is nothing to be learned of the score, d being the distance from one to the other:
+    without a limit that is thousands of nats of naive Bayes's log-odds, whose deviation
+    d is 100. Of distances above 2 the cost is 2 nats, or 2 r of a ridge r > 1.
+
+    Parameters
+    ----------
+    ridge : float or ndarray of shape (p,)
+    distance : float or ndarray of shape (p,)
+        From doing nothing to 0, in the unit in which the ridge is.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        most = 4.0 * np.maximum(ridge, 1.0) / np.square(distance)
+    return np.asarray(np.minimum(ridge, most))
+
+
 def fit_coefficients(
     columns: list[Float64Array],
     weight0: Float64Array,
@@ -209,9 +234,10 @@ def fit_coefficients(
     """Fit log-odds = intercept + coef' columns by penalised maximum likelihood.
 
     The penalty is half of sum_j ridge_j (sd_j (coef_j - prior_j))^2, sd_j the
-    weighted standard deviation of column j: a ridge of 1 weighs like about four rows,
-    whatever the unit of the scores. The intercept is free, so that the mean
-    prediction keeps the base rate.
+    weighted standard deviation of column j, and no ridge holds to a prior that is far
+    from 0 by more than `limit_pull` allows: a ridge of 1 weighs like about four rows,
+    whatever the unit of the scores. The intercept is free, so that the mean prediction
+    keeps the base rate.
 
     Parameters
     ----------
@@ -240,8 +266,8 @@ def fit_coefficients(
         # A constant column is zero from here on, in any unit.
         spread[j] = np.sqrt(variance) if variance > 0.0 else 1.0
         design[j + 1] /= spread[j]
-    penalty = np.concatenate([[0.0], np.broadcast_to(ridge, center.shape)])
-    scaled_prior = np.concatenate([[0.0], prior * spread])
+    scaled_prior = np.append(0.0, prior * spread)
+    penalty = np.append(0.0, limit_pull(ridge, scaled_prior[1:]))
     problem = LogisticProblem(design, weight0, weight1, penalty, scaled_prior)
     theta = solve_logistic(problem)
     coef = theta[1:] / spread

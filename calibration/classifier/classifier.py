@@ -137,7 +137,7 @@ class CalibratedClassifier(ClassifierAround):
     >>> round(log_loss(y[500:], bayes.predict_proba(X[500:])), 2)
     0.33
     >>> round(log_loss(y[500:], calibrated.predict_proba(X[500:])), 2)
-    0.23
+    0.22
 
     Three classes, by a calibrator that has a name:
 

@@ -19,6 +19,7 @@ from calibration.base.calibrators import Scale
 from calibration.base.log_odds import (
     WEAK_RIDGE,
     LogOddsCalibrator,
+    limit_pull,
     limit_units,
     unpenalised_loss,
 )
@@ -222,7 +223,7 @@ class _Likelihood:
         p = len(knots) + 2
         # The kernel halves penalties, the paper does not.
         penalty = np.full(p, max(2.0 * strength, WEAK_RIDGE))
-        penalty[:2] = 0.0, WEAK_RIDGE
+        penalty[:2] = 0.0, limit_pull(WEAK_RIDGE, self.prior_slope)
         prior = np.zeros(p)
         prior[1] = self.prior_slope
         theta = np.zeros(p)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibration.base.log_odds import WEAK_RIDGE, limit_pull
 from calibration.multiclass.log_probabilities import column_blocks
 from calibration.typing import Float64Array, Int64Array
 
-# The logarithm of the inverse temperature is sought in between.
+# The logarithm of the inverse temperature is sought in between, of log-probabilities
+# that differ by much further down.
 _LOW, _HIGH = -16.0, 16.0
-_MAX_STEPS = 60
+_MAX_STEPS = 80
 # Change of the logarithm at which it stands still.
 _LAST_CHANGE = 1e-12
-# As for two classes: a thousandth of a row keeps a temperature positive where classes
-# are separable.
-_WEAK_RIDGE = 1e-3
 
 
 def find_inverse_temperature(
@@ -24,11 +23,12 @@ def find_inverse_temperature(
 
     The loss is convex in b, its slope
     mean_i [sum_j z_ij S(b z_i)_j - z_(i, y_i)]. To it comes the slope of
-    r s^2 (b - 1)^2 / (2 n), r being 0.001 and s^2 twice the mean of
+    min(r s^2, 4) (b - 1)^2 / (2 n), r being 0.001 and s^2 twice the mean of
     sum_j (z_ij - mean_j z_ij)^2: of two classes that is the mean square of the
     log-odds, and the whole the objective of `TemperatureCalibrator`.
 
-    With u = log b the slope's root is bracketed in [-16, 16] and the bracket cut at
+    With u = log b the slope's root is bracketed in [-16, 16], less the logarithm of
+    an s > 1 at the lower end, and the bracket cut at
     Newton's step where that lies inside, else in the middle: bisection, but of fewer
     passes over the data. Without a root the end of the bracket is the answer.
 
@@ -46,8 +46,9 @@ def find_inverse_temperature(
     float
     """
     share = weight / weight.sum()
-    ridge = _WEAK_RIDGE / float(weight.sum()) * _mean_square(z, share)
-    low, high, u = _LOW, _HIGH, 0.0
+    square = _mean_square(z, share)
+    ridge = float(limit_pull(WEAK_RIDGE, np.sqrt(square))) * square / weight.sum()
+    low, high, u = _LOW - 0.5 * np.log(max(square, 1.0)), _HIGH, 0.0
     for _ in range(_MAX_STEPS):
         slope, bend = _slope(z, labels, share, np.exp(u))
         slope, bend = slope + ridge * (np.exp(u) - 1.0), bend + ridge

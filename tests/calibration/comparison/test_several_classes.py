@@ -72,7 +72,10 @@ def test_scores_are_those_of_held_out_rows(data, some, rng):
             (found.auc, auc_score),
         ):
             expected = measure(y, q, sample_weight=weight)
-            assert column[i] == pytest.approx(expected, rel=1e-6)
+            # Answers of steps are tied but for rounding: bins may part them.
+            loose = measure in (expected_calibration_error, maximum_calibration_error)
+            near = 1e-3 if loose else 1e-9
+            assert column[i] == pytest.approx(expected, rel=near)
         hits = weight @ (q.argmax(axis=1) == y) / weight.sum()
         assert found.accuracy[i] == pytest.approx(hits, rel=1e-12)
         curve = found.class_curves[found.names[i]][2]
@@ -96,7 +99,9 @@ def test_columns_have_names_and_logits_are_scores(data, some):
     assert list(plain.class_curves["one"]) == [0, 1, 2, 3]
     assert list(named.class_curves["one"]) == NAMES
     logits = compare_calibrators(np.log(p) + 3.0, y, some, scale="logit")
-    np.testing.assert_allclose(logits.log_loss, plain.log_loss, rtol=1e-6)
+    np.testing.assert_allclose(logits.log_loss[:2], plain.log_loss[:2], rtol=1e-6)
+    # Halfway between two scores, where steps are, is not halfway between their logits.
+    assert logits.log_loss[2] == pytest.approx(plain.log_loss[2], rel=1e-3)
 
 
 def test_default_menu_and_its_picture(data):

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.linear_model import LogisticRegression
 
 from calibration import (
+    BetaCalibrator,
     LogisticCalibrator,
+    PiecewiseLogisticCalibrator,
     PlattCalibrator,
     QuadraticCalibrator,
     TemperatureCalibrator,
+    log_loss,
 )
+from calibration.base.log_odds import limit_pull
 
 
 @pytest.fixture
@@ -49,11 +54,14 @@ def test_penalty_is_the_documented_one(data, cls, scale):
     covariance = np.cov(columns, aweights=weight, ddof=0)
     spread = np.sqrt(np.diag(np.atleast_2d(covariance)))
     prior = np.array([float(scale == "logit"), 0.0])[: cls._degree]
+    # No more against a slope of 0 than a deviation of 2 would have.
+    far = np.maximum(spread * prior / 2.0, 1.0)
+    ridge = 30.0 / far**2
 
     def loss(theta):
         f = theta[0] + theta[1:] @ columns
         nll = weight @ (np.logaddexp(0, f) - y * f)
-        return nll + 0.5 * 30.0 * ((spread * (theta[1:] - prior)) ** 2).sum()
+        return nll + 0.5 * (ridge * (spread * (theta[1:] - prior)) ** 2).sum()
 
     best = minimize(loss, np.zeros(len(columns) + 1), method="BFGS", tol=1e-12)
     ours = cls(penalty=30.0, scale=scale).fit(x, y, weight)
@@ -113,3 +121,31 @@ def test_penalty_must_not_be_negative(cls):
         cls(penalty=-1).fit([0.1, 0.2], [0, 1])
     with pytest.raises(TypeError, match="`penalty` must be a real number, got 'l2'"):
         cls(penalty="l2").fit([0.1, 0.2], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        LogisticCalibrator(),
+        QuadraticCalibrator(),
+        TemperatureCalibrator(),
+        BetaCalibrator(),
+        PiecewiseLogisticCalibrator(),
+    ],
+)
+def test_bold_log_odds_are_no_reason_to_do_nothing(calibrator, rng):
+    """The pull to doing nothing must not grow with the size of what is pulled."""
+    x = rng.normal(size=1000)
+    y = rng.uniform(size=1000) < expit(x)
+    one = clone(calibrator).set_params(scale="logit")
+    best = log_loss(y, one.fit(x, y).predict(x))
+    for size in (30.0, 1e3, 1e6, 1e9):
+        loss = log_loss(y, one.fit(size * x, y).predict(size * x))
+        assert loss == pytest.approx(best, abs=2e-3)
+
+
+def test_the_pull_is_two_nats_or_the_ridge_in_nats():
+    np.testing.assert_allclose(limit_pull(1.0, np.array([0.0, 2.0, 4.0])), [1, 1, 0.25])
+    cost = 0.5 * limit_pull(1e-3, 1e6) * 1e12, 0.5 * limit_pull(10.0, 1e6) * 1e12
+    np.testing.assert_allclose(cost, [2.0, 20.0])
+    assert limit_pull(1e-3, 60.0) == 1e-3

@@ -20,6 +20,7 @@ def check_simplex(p, shape):
 
 
 def temperature_ridge(b, z, weight):
-    """A thousandth of a row on b - 1, by the spread of log-probabilities (n, k)."""
+    """A thousandth of a row on b - 1 by the spread of log-probabilities, 4 at most."""
     spread = 2.0 * ((z - z.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    return 0.5 * 1e-3 * (b - 1.0) ** 2 * weight @ spread / weight.sum()
+    square = weight @ spread / weight.sum()
+    return 0.5 * min(1e-3 * square, 4.0) * (b - 1.0) ** 2
