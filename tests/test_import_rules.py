@@ -34,6 +34,8 @@ ARROWS: dict[str, str] = {
     "calibration._validation": "sklearn calibration.exceptions calibration._kernels",
     # One file for whatever was fitted; knows the packages by walking them.
     "calibration.storage": "skops sklearn pandas lightgbm calibration._validation",
+    # Tables larger than memory, a part at a time.
+    "calibration.sources": f"pandas pyarrow dask {_CHECKS}",
     "calibration.summary": f"scipy calibration._kernels {_CHECKS}",
     "calibration.maps": f"scipy calibration._kernels {_CHECKS} calibration.storage",
     "calibration.base": (
@@ -140,7 +142,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 18, "localexpert": 24}
+MOST_ROOMS = {"calibration": 19, "localexpert": 25}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}
