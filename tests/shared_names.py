@@ -135,6 +135,12 @@ SHARED: dict[str, set[str]] = {
         "name_corners",
         "to_plane",
     },
+    "calibration.sources.dask_part": {"DaskPart", "is_dask", "partitions"},
+    "calibration.sources.delimited": {"CsvPart", "read_layout"},
+    "calibration.sources.kinds": {"check_alike", "join_kinds", "kinds_of"},
+    "calibration.sources.parquet": {"ParquetPart", "read_layout"},
+    "calibration.sources.part": {"FramePart", "Part"},
+    "calibration.sources.source": {"Source", "open_source"},
     "calibration.selection.trials": {
         "HeldOut",
         "check_menu",
