@@ -41,6 +41,7 @@ from localexpert.forecasters.roads import (
     Road,
     Transformed,
 )
+from localexpert.large.predict_table import predict_table
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.quantile_law import QuantileLaw
@@ -146,6 +147,7 @@ __all__ = [
     "pool",
     "pool_weights",
     "predict_dist",
+    "predict_table",
     "report",
     "risk",
     "threshold_weighted_crps",

@@ -357,7 +357,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.distribution.below_zero": {"mass_below_zero"},
     "localexpert.distribution.derived": {"DerivedForecasts"},
     "localexpert.distribution.foreign": {"ForeignForecasts"},
-    "localexpert.distribution.frame": {"forecast_columns", "forecast_frame"},
+    "localexpert.distribution.frame": {"Questions", "forecast_frame"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.distribution.predictors": {

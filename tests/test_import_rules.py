@@ -119,6 +119,8 @@ ARROWS: dict[str, str] = {
         f"matplotlib scipy calibration {_GROUND} localexpert.distribution "
         "localexpert.experts"
     ),
+    # More rows than memory: fitted on sources, predicted part by part.
+    "localexpert.large": f"pandas dask {_GROUND} localexpert.distribution",
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (
         f"pandas sklearn skpro {_GROUND} localexpert.curves localexpert.distribution "

@@ -22,7 +22,7 @@ from localexpert.cli.output import (
     read_out,
     write_table,
 )
-from localexpert.distribution.frame import DEFAULT_LEVELS, forecast_columns
+from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
 from localexpert.distribution.predictive import PredictiveDistribution
 
 _EPILOG = """\
@@ -63,8 +63,8 @@ def _forecast_columns(
 ) -> dict[str, OutColumn]:
     """Return the forecasts that were asked for, by their names."""
     exceed = options.exceed or None
-    columns = forecast_columns(dist, options.quantiles, options.interval, exceed)
-    return {name: OutColumn(values) for name, values in columns.items()}
+    asked = Questions.of(options.quantiles, options.interval, exceed)
+    return {name: OutColumn(values) for name, values in asked.answers(dist).items()}
 
 
 COMMAND = Command(
