@@ -79,6 +79,7 @@ from calibration.selection.auto import AutoCalibrator
 from calibration.selection.compare import CalibratorComparison, compare_calibrators
 from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
+from calibration.sources.summarize import summarize
 from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
 
@@ -166,4 +167,5 @@ __all__ = [
     "proper_score",
     "reliability_curve",
     "spherical_score",
+    "summarize",
 ]

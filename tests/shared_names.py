@@ -140,6 +140,12 @@ SHARED: dict[str, set[str]] = {
     "calibration.sources.kinds": {"check_alike", "join_kinds", "kinds_of"},
     "calibration.sources.parquet": {"ParquetPart", "read_layout"},
     "calibration.sources.part": {"FramePart", "Part"},
+    "calibration.sources.score_reader": {
+        "ScoreReader",
+        "merge_stream",
+        "merge_summaries",
+        "merge_tree",
+    },
     "calibration.sources.source": {"Source", "open_source"},
     "calibration.selection.trials": {
         "HeldOut",

@@ -35,7 +35,7 @@ ARROWS: dict[str, str] = {
     # One file for whatever was fitted; knows the packages by walking them.
     "calibration.storage": "skops sklearn pandas lightgbm calibration._validation",
     # Tables larger than memory, a part at a time.
-    "calibration.sources": f"pandas pyarrow dask {_CHECKS}",
+    "calibration.sources": f"pandas pyarrow dask joblib {_CHECKS} calibration.summary",
     "calibration.summary": f"scipy calibration._kernels {_CHECKS}",
     "calibration.maps": f"scipy calibration._kernels {_CHECKS} calibration.storage",
     "calibration.base": (

@@ -147,6 +147,12 @@ def special(name):
         table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
         three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
         return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
+    if name == "summarize":
+        return {
+            "source": pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0}),
+            "score": "s",
+            "label": "y",
+        }
     if name == "predict_table":
         return {"table": t.X}
     if name == "make_calibrator":
