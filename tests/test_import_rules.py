@@ -120,7 +120,12 @@ ARROWS: dict[str, str] = {
         "localexpert.experts"
     ),
     # More rows than memory: fitted on sources, predicted part by part.
-    "localexpert.large": f"pandas dask {_GROUND} localexpert.distribution",
+    "localexpert.large": (
+        "pandas sklearn dask distributed calibration calibration.sources "
+        f"calibration.storage {_GROUND} localexpert.data localexpert.distribution "
+        "localexpert.experts localexpert.forecasters localexpert.progress "
+        "localexpert.recalibration localexpert.regressor localexpert.storage"
+    ),
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (
         f"pandas sklearn skpro {_GROUND} localexpert.curves localexpert.distribution "
@@ -136,8 +141,8 @@ ARROWS: dict[str, str] = {
     "localexpert.cli": (
         "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data localexpert.distribution "
-        "localexpert.ensemble localexpert.regressor localexpert.reporting "
-        "localexpert.storage"
+        "localexpert.ensemble localexpert.large localexpert.regressor "
+        "localexpert.reporting localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
     "localexpert": "calibration localexpert.*",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.sources.kinds import Kind, check_alike, kinds_of
@@ -49,6 +49,15 @@ class DaskPart(Part):
                 kinds_of(frame), self.name, dict(self.kinds), "the collection's meta"
             )
         return frame if columns is None else frame[list(columns)]
+
+    def without_data(self) -> DaskPart:
+        """Return the part for a worker that gets the computed partition beside it.
+
+        Returns
+        -------
+        DaskPart
+        """
+        return replace(self, delayed=None)
 
     def identity(self) -> str:
         """Return Dask's key, a token of what the partition is computed from."""
