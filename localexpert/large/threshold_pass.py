@@ -146,16 +146,10 @@ class ThresholdPass:
         for block in self.unseen.blocks(part, frame, half=0):
             fold = deal(block.hashes, "fold of a threshold", _FOLDS)
             for answers in ask_stages(road, block.table, block.y):
-                rows = answers.rows[block.weight[answers.rows] > 0.0]
-                kept = block.weight[answers.rows] > 0.0
-                told.setdefault(number[id(answers.calibration)], []).append(
-                    (
-                        answers.probabilities[kept],
-                        answers.below[kept],
-                        block.weight[rows],
-                        fold[rows],
-                    )
-                )
+                rows = answers.rows
+                own = answers.probabilities, answers.below, block.weight[rows]
+                place = number[id(answers.calibration)]
+                told.setdefault(place, []).append((*own, fold[rows]))
         found: dict[Place, ScoreSummary] = {}
         for stage in sorted(told):
             joined = (np.concatenate(parts) for parts in zip(*told[stage], strict=True))

@@ -16,9 +16,8 @@ from localexpert.large.row_hash import Hashes, deal
 from localexpert.large.row_sample import hash_part
 from localexpert.large.strata import Strata
 
-# Rows that are forecast together. A block that is not full is filled up: products of
-# matrices of one shape are the same to the last bit, whatever else is in a part.
-_BLOCK = 8192
+# Rows that are forecast together.
+_BLOCK = 16_384
 _HALVES = "half"
 
 
@@ -30,7 +29,6 @@ class Block:
     ----------
     table : Table of shape (m, p)
     y, weight : ndarrays of shape (m,)
-        Rows that fill the block up have weight 0.
     hashes : ndarray of uint64, shape (m,)
     """
 
@@ -60,7 +58,7 @@ class UnseenRows:
     last: Hashes
 
     def blocks(self, part: Part, frame: Any, half: int) -> Iterator[Block]:
-        """Yield the rows of one half of them, in blocks of equal size.
+        """Yield the rows of one half of them, in blocks.
 
         Parameters
         ----------
@@ -78,9 +76,6 @@ class UnseenRows:
         places = np.flatnonzero(new & (deal(hashes, _HALVES, 2) == half))
         for start in range(0, len(places), _BLOCK):
             own = places[start : start + _BLOCK]
-            filled = np.resize(own, _BLOCK)
-            weight = rows.weight[filled]
-            weight[len(own) :] = 0.0
-            features = self.roles.frame_of(rows.frame.iloc[filled])
+            features = self.roles.frame_of(rows.frame.iloc[own])
             table = self.model.reader_.read(features)
-            yield Block(table, rows.y[filled], weight, hashes[filled])
+            yield Block(table, rows.y[own], rows.weight[own], hashes[own])
