@@ -256,8 +256,15 @@ SHARED: dict[str, set[str]] = {
         "format_numbers",
         "lay_aside",
     },
-    "localexpert.cli.out_format": {"OutFormat", "lay_out"},
+    "localexpert.cli.out_format": {
+        "OutFormat",
+        "PartWriter",
+        "TextWriter",
+        "lay_out",
+    },
+    "localexpert.cli.out_parquet": {"ParquetWriter"},
     "localexpert.cli.output": {
+        "OutTable",
         "check_table_writable",
         "check_writable",
         "read_out",
@@ -265,6 +272,7 @@ SHARED: dict[str, set[str]] = {
         "write_table",
     },
     "localexpert.cli.packed": {"refuse_size", "unpack"},
+    "localexpert.cli.parquet": {"open_parquet", "parse_parquet"},
     "localexpert.cli.predict": {"run"},
     "localexpert.cli.probabilities": {
         "as_probabilities",
@@ -274,6 +282,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.cli.raw_table": {"RawTable"},
     "localexpert.cli.read_file": {
+        "is_parquet",
         "name_input",
         "read_bytes",
         "read_parts",
@@ -286,7 +295,9 @@ SHARED: dict[str, set[str]] = {
         "score_both",
         "without_infinities",
     },
+    "localexpert.cli.tables": {"find_tables", "read_tables"},
     "localexpert.cli.targets": {"with_targets"},
+    "localexpert.cli.text_kinds": {"TextKinds", "load_arrow"},
     "localexpert.cli.warm": {"run"},
     "localexpert.coordinate.additive": {"AdditiveRidge"},
     "localexpert.coordinate.centre": {"CentreStack", "single_precision"},
