@@ -41,6 +41,7 @@ from localexpert.forecasters.roads import (
     Road,
     Transformed,
 )
+from localexpert.large.fit_large import fit_large
 from localexpert.large.predict_table import predict_table
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.pooled_law import PooledLaw
@@ -122,6 +123,7 @@ __all__ = [
     "explain_boosting",
     "explain_forecast",
     "find_atoms",
+    "fit_large",
     "interval_coverage",
     "interval_score",
     "is_discrete",

@@ -153,6 +153,9 @@ def special(name):
             "score": "s",
             "label": "y",
         }
+    if name == "fit_large":
+        plain = LocalExpertRegressor(**QUICK)
+        return {"model": plain, "source": t.X.assign(y=t.y), "target": "y"}
     if name == "predict_table":
         return {"table": t.X}
     if name == "make_calibrator":
