@@ -53,7 +53,7 @@ TEXTS = {
     ("risk_table", "index"),
 }
 # What is right after all, or not looked at without a splitter that asks for it.
-RIGHT = {("n_jobs", "a negative number")}
+RIGHT = {("n_jobs", "a negative number"), ("checkpoint", "a text")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
     "auc_score",

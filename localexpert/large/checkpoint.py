@@ -15,6 +15,7 @@ import numpy as np
 
 from calibration.sources.part import Part
 from calibration.storage.whole_file import replacing_file
+from localexpert._validation import check_path
 
 _NAME = "checkpoint.json"
 _IDENTITY = "part identity"
@@ -56,7 +57,7 @@ class Checkpoint:
         """
         if folder is None:
             return cls(None)
-        path = Path(folder)
+        path = check_path(folder, "checkpoint")
         path.mkdir(parents=True, exist_ok=True)
         file = path / _NAME
         if not file.exists():

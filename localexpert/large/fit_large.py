@@ -116,6 +116,9 @@ def fit_large(
     _check_model(model)
     most = check_integer(max_train_rows, "max_train_rows", 10)
     check_flag(learning_curve, "learning_curve")
+    if client is not None and not hasattr(client, "scatter"):
+        msg = f"`client` must be a Dask client, got {type(client).__name__}."
+        raise TypeError(msg)
     opened = open_source(source, rows_per_part=rows_per_part)
     roles = Roles.of(opened, target, weight, key)
     kept = Checkpoint.of(checkpoint, _terms(model, opened, roles, most))

@@ -160,11 +160,11 @@ def _predict_dask(
     model: Any, table: Any, asked: Questions, dtype: str, size: int
 ) -> Any:
     """Return a Dask data frame of answers; each partition is asked when computed."""
-    import dask
+    from dask.delayed import delayed
 
     # As one node of the graph: as an argument it would be copied for each partition,
     # and hashed. Not scattered: what a worker holds alone is lost with the worker.
-    held = dask.delayed(model, pure=False, traverse=False)
+    held = delayed(model, pure=False, traverse=False)
     meta = _as_pandas(np.empty((0, len(asked.names)), dtype), asked, table._meta.index)
     return table.map_partitions(_predict_part, held, asked, dtype, size, meta=meta)
 

@@ -57,7 +57,13 @@ class Roles:
             if not isinstance(name, str):
                 msg = f"`{role}` must be the name of a column, got {name!r}."
                 raise TypeError(msg)
-            source.check_columns([name])
+            if name not in source.kinds:
+                held = ", ".join(map(repr, source.columns))
+                msg = (
+                    f"`{role}` must be a column of the source, got {name!r}; "
+                    f"{source.name} has {held}."
+                )
+                raise ValueError(msg)
             if role != "key" and source.kinds[name] not in ("number", "bool"):
                 msg = (
                     f"`{role}` must be a column of numbers, got {name!r}, a column of "
@@ -66,7 +72,7 @@ class Roles:
                 raise ValueError(msg)
         held = [name for name in named.values() if name is not None]
         if len(set(held)) < len(held):
-            msg = f"`target`, `weight` and `key` must differ, got {', '.join(held)}."
+            msg = f"`weight` and `key` must not be used twice, got {', '.join(held)}."
             raise ValueError(msg)
         features = tuple(name for name in source.columns if name not in held)
         if not features:

@@ -19,6 +19,7 @@ from localexpert.experts.calibration import (
     choose_kind,
     fit_kind,
 )
+from localexpert.experts.task_record import round_odds
 from localexpert.large.row_hash import deal
 from localexpert.large.stages import ask_stages, calibrations_of
 from localexpert.large.unseen_rows import UnseenRows
@@ -147,7 +148,9 @@ class ThresholdPass:
             fold = deal(block.hashes, "fold of a threshold", _FOLDS)
             for answers in ask_stages(road, block.table, block.y):
                 rows = answers.rows
-                own = answers.probabilities, answers.below, block.weight[rows]
+                # Rounded, for products of matrices leave the last bits open.
+                p = round_odds(answers.probabilities).astype(np.float64)
+                own = p, answers.below, block.weight[rows]
                 place = number[id(answers.calibration)]
                 told.setdefault(place, []).append((*own, fold[rows]))
         found: dict[Place, ScoreSummary] = {}
