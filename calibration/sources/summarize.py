@@ -132,7 +132,7 @@ def _whole(summary: ScoreSummary | None) -> ScoreSummary:
 
 def _plan(parts: Iterable[Part], how: ScoreReader) -> Any:
     """Return Dask's plan to read and merge parts."""
-    from dask import delayed as plan
+    from dask.delayed import delayed as plan
 
     leaves = [
         plan(how.of_partition)(replace(part, delayed=None), part.delayed)
@@ -196,7 +196,7 @@ def _of_arrays(arrays: Any, max_cells: int | None, client: Any) -> ScoreSummary 
 
 def _plan_blocks(arrays: list[Any], how: ScoreReader) -> Any:
     """Return Dask's plan to summarise and merge blocks."""
-    from dask import delayed as plan
+    from dask.delayed import delayed as plan
 
     blocks: Iterator[tuple[Any, ...]] = zip(
         *(array.to_delayed() for array in arrays), strict=True

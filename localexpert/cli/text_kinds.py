@@ -83,8 +83,9 @@ def load_arrow() -> Any:
 
 def _arrow_type(kind: str) -> Any:
     arrow = load_arrow()
-    named = {"timestamp": lambda: arrow.timestamp("us"), "bool": arrow.bool_}
-    return named.get(kind, getattr(arrow, kind, None))()
+    if kind == "timestamp":
+        return arrow.timestamp("us")
+    return getattr(arrow, {"bool": "bool_"}.get(kind, kind))()
 
 
 def _values_of(words: list[str], kind: str, dialect: Dialect) -> list[Any] | None:
