@@ -166,8 +166,9 @@ class StageCheckpoint:
             return None
         path = self._path(number)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
+            # A file of ours, for numpy leaves its own open where it fails.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+                arrays = dict(held)
         except FileNotFoundError:
             return None
         except (ValueError, OSError, BadZipFile) as error:

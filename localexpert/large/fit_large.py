@@ -148,6 +148,8 @@ class _LargeFit:
         kept.follow(sample.arrays())
         with current_progress().stage("sample fit"):
             fitted = kept.model("model", load, lambda: self._fit(sample, scan))
+        if scan.low == scan.high:
+            return fitted.set_params(**self.model.get_params(deep=False))
         beyond = found.take(found.hashes > last[strata.place(found.y)])
         curve = None
         if draws_curve:
@@ -157,7 +159,7 @@ class _LargeFit:
                 )
         unseen = UnseenRows(fitted, self.roles, strata, last)
         told = []
-        if len(beyond) and scan.low < scan.high:
+        if len(beyond):
             told = self._calibrate(unseen, scan, n_parts)
         return self._finish(fitted, scan, sample, told, curve)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from localexpert.data.folds import make_folds
 from localexpert.large.row_sample import RowSample
 from localexpert.large.strata import Strata
 from localexpert.progress import current_progress
@@ -89,22 +90,26 @@ def learn_curve(
     if len(beyond) < _LEAST_ROWS or len(sample) * _SHARES[0] < _LEAST_ROWS:
         return None
     rows, crps = [], []
+    n_folds = len(make_folds(len(sample)))
     for share in _SHARES:
         less = np.maximum(np.floor(strata.quota * share), 0.0)
         part = sample.within(replace(strata, quota=less), less)
         with current_progress().stage(f"{len(part)} rows"):
-            fitted = fit(_like(model), part)
+            fitted = fit(_like(model, n_folds), part)
         rows.append(len(part))
         crps.append(_crps(fitted, beyond))
     return LearningCurve([*rows, len(sample)], [*crps, _crps(model, beyond)])
 
 
-def _like(model: Any) -> Any:
+def _like(model: Any, n_folds: int) -> Any:
     """Return an unfitted model that learns as the fitted one did at last.
 
-    What was tried and not taken is not tried again: fewer rows would try more.
+    What was tried and not taken is not tried again, and there are no more folds:
+    fewer rows would ask for more of both.
     """
     less = clone(model).set_params(verbose=0)
+    if isinstance(less.cv, str):
+        less.set_params(cv=n_folds)
     report = model.report_.choices
     plain = "roads" not in report and list(
         report.get("experts", {}).get("weights", {})

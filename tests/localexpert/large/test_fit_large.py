@@ -150,7 +150,7 @@ def test_rows_of_a_key_are_learned_from_together() -> None:
     (sample,) = seen
     held = frame.merge(sample.astype({"a": np.float32}), on=["a", "b", "y"])
     drawn = frame[frame["key"].isin(held["key"])]
-    assert len(drawn) == len(sample)
+    assert len(drawn.drop_duplicates()) == len(sample)
     assert (held.groupby("key")["group"].nunique() == 1).all()
 
 
@@ -161,8 +161,8 @@ def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-    page = report(model, rows, table()["y"][:50])
-    assert "large" in page.lower()
+    report(model, rows, table()["y"][:50], tmp_path / "page.html")
+    assert "to calibrate by" in (tmp_path / "page.html").read_text("utf-8")
     assert "rows, the others to calibrate by" in str(model.report_)
 
 
@@ -340,7 +340,7 @@ def test_wrong_values_are_named_by_part_and_row(
         ({"weight": "z"}, "`weight` must be a column of the source, got 'z'; the fr"),
         ({"weight": "t"}, "`weight` must be a column of numbers, got 't', a column of"),
         ({"key": "y"}, "`weight` and `key` must not be used twice, got y, y"),
-        ({"max_train_rows": 1}, "`max_train_rows` must be an integer of at least 10"),
+        ({"max_train_rows": 1}, "`max_train_rows` must be at least 10, got 1"),
         (
             {"model": plain(cv=[])},
             r"`model` must have cv=\"auto\" or a number of folds",
