@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,7 +134,7 @@ def _plan(parts: Iterable[Part], how: ScoreReader) -> Any:
     from dask.delayed import delayed as plan
 
     leaves = [
-        plan(how.of_partition)(replace(part, delayed=None), part.delayed)
+        plan(how.of_partition)(part.without_data(), part.delayed)
         if isinstance(part, DaskPart)
         else plan(how.read)(part)
         for part in parts
