@@ -17,7 +17,6 @@ from localexpert.large.learning_curve import LearningCurve, learn_curve
 from localexpert.large.passes import Runner
 from localexpert.large.pit_pass import PitPass
 from localexpert.large.roles import Roles
-from localexpert.large.row_hash import Hashes
 from localexpert.large.row_sample import RowSample, SamplePass
 from localexpert.large.scan import Scan, ScanPass
 from localexpert.large.strata import Strata
@@ -147,9 +146,12 @@ class _LargeFit:
         sample, last = found.cut(strata)
         kept.follow(sample.arrays())
         with current_progress().stage("sample fit"):
-            fitted = kept.model("model", load, lambda: self._fit(sample, scan))
+            fitted: LocalExpertRegressor = kept.model(
+                "model", load, lambda: self._fit(sample, scan)
+            )
         if scan.low == scan.high:
-            return fitted.set_params(**self.model.get_params(deep=False))
+            fitted.set_params(**self.model.get_params(deep=False))
+            return fitted
         beyond = found.take(found.hashes > last[strata.place(found.y)])
         curve = None
         if draws_curve:

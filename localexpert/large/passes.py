@@ -106,7 +106,9 @@ class Runner:
 
     @property
     def _ahead(self) -> int:
-        return max(_AHEAD * sum(self.client.nthreads().values()), 1)
+        """How many parts are asked for at a time."""
+        threads = sum(self.client.nthreads().values())
+        return max(_AHEAD * int(threads), 1)
 
     def _ask_workers(
         self,
@@ -118,9 +120,9 @@ class Runner:
 
         A part that workers fail at, or die of, is asked for once more here.
         """
-        from distributed import as_completed
+        import distributed
 
-        client = self.client
+        client: Any = self.client
         # Sent once, not with each part.
         sent = client.scatter(job, hash=False)
         asked: dict[str, tuple[int, Part]] = {}
@@ -138,13 +140,11 @@ class Runner:
             return future
 
         first = [submit(*one) for one in islice(waiting, self._ahead)]
-        under_way = as_completed(first)
+        under_way: Any = distributed.as_completed(first)  # type: ignore[no-untyped-call]
         for future in under_way:
             number, part = asked.pop(future.key)
-            if future.status == "finished":
-                result = future.result()
-            else:
-                result = _ask(job, part)
+            is_done = future.status == "finished"
+            result = future.result() if is_done else _ask(job, part)
             future.release()
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))

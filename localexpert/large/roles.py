@@ -58,10 +58,10 @@ class Roles:
                 msg = f"`{role}` must be the name of a column, got {name!r}."
                 raise TypeError(msg)
             if name not in source.kinds:
-                held = ", ".join(map(repr, source.columns))
+                listed = ", ".join(map(repr, source.columns))
                 msg = (
                     f"`{role}` must be a column of the source, got {name!r}; "
-                    f"{source.name} has {held}."
+                    f"{source.name} has {listed}."
                 )
                 raise ValueError(msg)
             if role != "key" and source.kinds[name] not in ("number", "bool"):

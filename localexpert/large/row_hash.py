@@ -108,4 +108,4 @@ def _text_bits(column: Any) -> NDArray[np.uint64]:
     met = [str(value) for value in values]
     bits = np.array([salt_of(value) for value in met] + [_GAP], dtype=np.uint64)
     # A gap has the code -1, the last place.
-    return bits[codes]
+    return np.asarray(bits[codes])

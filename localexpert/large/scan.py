@@ -221,9 +221,11 @@ class ScanPass:
         """
         texts = json.loads(str(arrays["texts"]))
         most = 0 if arrays["overflown"] else MOST_VALUES
+        low, high = arrays["ends"].tolist()
         return Scan(
             int(arrays["n_rows"]),
-            *arrays["ends"].tolist(),
+            low,
+            high,
             Counts(arrays["bins"], arrays["bin_weight"]),
             Counts(arrays["values"], arrays["value_weight"], most),
             {name: frozenset(held) for name, held in texts.items()},

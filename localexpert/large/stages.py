@@ -58,6 +58,7 @@ def ask_stages(road: Any, table: Table, y: Float64Array) -> Iterator[Answers]:
     ------
     Answers
     """
+    del table, y
     msg = f"`model` must have roads whose experts are known, got {type(road).__name__}."
     raise TypeError(msg)
 

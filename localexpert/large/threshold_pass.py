@@ -109,8 +109,11 @@ class ThresholdCounts:
             strict=False,
         ):
             known = None if level == _NONE else level
-            summary = ScoreSummary(*own, _CELLS, known, *ends)
-            found[place[0], place[1], place[2]] = summary
+            low, high = ends
+            scores, none, one = own
+            summary = ScoreSummary(scores, none, one, _CELLS, known, low, high)
+            stage, k, fold = place
+            found[stage, k, fold] = summary
         return cls(found)
 
 

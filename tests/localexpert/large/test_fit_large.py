@@ -1,6 +1,8 @@
-"""`fit_large`: whatever the parts, one model; and what no model has seen corrects it."""
+"""`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
 import functools
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +124,7 @@ def test_integer_weights_and_keys_do_not_depend_on_parts(weighted: bool) -> None
 def test_dask_gives_the_model_of_the_frame() -> None:
     whole = dd.from_pandas(table(), npartitions=4)
     hollow = whole[whole["a"] > 1e3]
-    with Client(processes=False, dashboard_address=None, n_workers=1) as client:
+    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
         assert_same(fit(dd.concat([hollow, whole]), client=client), in_one_table())
         parts = frames(table(), 5)
         assert_same(fit(lambda: iter(parts), client=client), in_one_table())
@@ -279,7 +281,7 @@ def test_a_checkpoint_goes_on_where_a_fit_ended(
     def source() -> Iterator[pd.DataFrame]:
         return iter(parts)
 
-    with pytest.raises(RuntimeError, match="failed at frame . in the pass 'threshol"):
+    with pytest.raises(RuntimeError, match=r"failed at frame . in the pass 'threshol"):
         fit(source, checkpoint=folder)
 
     def never(*_: Any) -> Any:
@@ -297,7 +299,7 @@ def test_a_checkpoint_goes_on_where_a_fit_ended(
         with pytest.raises(ValueError, match=message):
             fit(source, checkpoint=folder, **given)
     other = frames(table(), 3)
-    with pytest.raises(ValueError, match="the same `source`, got .*frame 0 was anoth"):
+    with pytest.raises(ValueError, match=r"the same `source`, got .*frame 0 was anoth"):
         fit(lambda: iter(other), checkpoint=folder)
 
 
@@ -379,27 +381,24 @@ def test_a_hash_is_of_the_content() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["scan", "sample", "thresholds", "recalibration"])
-def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, stage: str) -> None:
+def test_a_worker_that_is_killed_in_any_pass_changes_nothing(tmp_path: Path) -> None:
     for number, part in enumerate(frames(table(), 4)):
         part.to_parquet(tmp_path / f"{number}.parquet")
     run, killed = Runner.run, []
 
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
 
         def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
-            if job.name == stage:
-                killed.append(client.cluster.workers[0].process.process)
-                killed[-1].kill()
+            workers = client.run(os.getpid)
+            threading.Timer(0.3, os.kill, (min(workers.values()), 9)).start()
+            killed.append(job.name)
             return run(self, job, n_parts)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Runner, "run", kill)
             model = fit(tmp_path, client=client)
-    assert killed
-    np.testing.assert_array_equal(
-        model.recalibration_.map_.values, in_one_table().recalibration_.map_.values
-    )
+    assert killed == ["scan", "sample", "thresholds", "recalibration"]
+    assert_same(model, in_one_table())
 
 
 def test_roads_that_transform_the_target_are_calibrated() -> None:
