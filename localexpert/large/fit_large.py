@@ -115,7 +115,7 @@ def fit_large(
     _check_model(model)
     most = check_integer(max_train_rows, "max_train_rows", 10)
     check_flag(learning_curve, "learning_curve")
-    if client is not None and not hasattr(client, "scatter"):
+    if client is not None and not hasattr(client, "submit"):
         msg = f"`client` must be a Dask client, got {type(client).__name__}."
         raise TypeError(msg)
     opened = open_source(source, rows_per_part=rows_per_part)

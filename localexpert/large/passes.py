@@ -19,6 +19,8 @@ Result = TypeVar("Result")
 _MOST_WAITING = 4
 # Parts that are under way for each of a client's threads, and tries of each.
 _AHEAD, _TRIES = 2, 3
+# A model is larger than what Dask warns of.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
 
 
 class Pass(Protocol[Result]):
@@ -120,11 +122,14 @@ class Runner:
 
         A part that workers fail at, or die of, is asked for once more here.
         """
+        import dask
         import distributed
 
         client: Any = self.client
-        # Sent once, not with each part.
-        sent = client.scatter(job, hash=False)
+        # Sent once, not with each part; as a task's answer, for what is scattered is
+        # lost with the worker that has it.
+        with dask.config.set({_LARGE: "64GiB"}):
+            sent = client.submit(_hold, job, pure=False, retries=_TRIES)
         asked: dict[str, tuple[int, Part]] = {}
         waiting = iter(todo)
 
@@ -149,6 +154,11 @@ class Runner:
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)
+
+
+def _hold(job: Pass[Any]) -> Pass[Any]:
+    """Return a pass, which workers hand on to each other."""
+    return job
 
 
 def _call(job: Pass[Any], part: Part, frame: Any = None) -> Any:
