@@ -24,7 +24,9 @@ def open_parquet(path: str, file: Any, most: float, n_rows: int | None) -> Any:
     load_module("pyarrow", need)
     # A damaged file ends in errors of many classes, some of them pyarrow's own.
     with refusing(f"{path} is a damaged Parquet file", Exception):
-        opened = load_module("pyarrow.parquet", need).ParquetFile(file)
+        # Buffers of pages to come would be kept until the last row has been read.
+        parquet = load_module("pyarrow.parquet", need)
+        opened = parquet.ParquetFile(file, pre_buffer=False)
         told = opened.metadata
         groups = [told.row_group(i) for i in range(told.num_row_groups)]
         # A page may say in a few bytes that one value comes a thousand million times.

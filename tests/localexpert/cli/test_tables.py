@@ -16,7 +16,7 @@ from localexpert.cli.cells import Dialect
 from localexpert.cli.console import UserError
 from localexpert.cli.out_column import OutColumn
 from localexpert.cli.output import OutTable, write_table
-from localexpert.cli.parquet import parse_parquet
+from localexpert.cli.parquet import open_parquet, parse_parquet
 from localexpert.cli.tables import find_tables
 
 IDS = 2**62 + np.arange(80)
@@ -118,6 +118,19 @@ def test_no_more_than_a_part_of_a_parquet_file_is_read(tmp_path, typed, monkeypa
     parts = list(read_file.read_parts(str(tmp_path / "t.parquet"), None, "."))
     assert sum(map(len, parts)) == 80
     assert len(read_file.read_table(str(tmp_path / "t.parquet"))) == 80
+
+
+def test_parts_of_a_parquet_file_do_not_stay_in_memory(tmp_path, rng):
+    table, path = pa.table({"x": rng.normal(size=400_000)}), tmp_path / "t.parquet"
+    pq.write_table(table, path, row_group_size=10_000, use_dictionary=False)
+    del table
+    before, most = pa.total_allocated_bytes(), 0
+    file = open_parquet(str(path), str(path), 2**30, 10_000)
+    for part in parse_parquet("t", file, 10_000, None):
+        assert len(part) == 10_000
+        most = max(most, pa.total_allocated_bytes() - before)
+    # The file has 3.2 MB.
+    assert most < 1_500_000
 
 
 def test_whole_numbers_of_some_parts_alone_are_joined():
