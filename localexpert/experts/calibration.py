@@ -161,7 +161,13 @@ class ExpertCalibration(BaseEstimator):
         return out
 
     def kinds(self) -> dict[str, ScoreCalibrator]:
-        """Return the candidates by name; the first is doing nothing, if any is."""
+        """Return the candidates by name; the first is doing nothing, if any is.
+
+        Returns
+        -------
+        dict of str to ScoreCalibrator
+            Unfitted.
+        """
         check_calibrator(self.calibrator)
         if self.calibrator is None:
             return {"identity": IdentityCalibrator()}
