@@ -65,10 +65,16 @@ class Strata:
         unit = scan.weight / scan.n_rows
         if scan.n_rows <= most_rows:
             return cls(ends, weight, weight, unit)
-        # Each stratum has a row at least: those have a place beside the others.
-        share = max(most_rows - len(ends), 1) / scan.n_rows
-        quota = np.maximum(np.floor(share * weight), unit)
-        return cls(ends, quota, weight, unit)
+        if 2 * len(ends) > most_rows:
+            last, whole = np.array([np.iinfo(np.int64).max]), np.array([scan.weight])
+            return cls(last, whole * most_rows / scan.n_rows, whole, unit)
+        # Each stratum has a row at least, and those that lack most the rows left over.
+        rows = weight / scan.weight
+        drawn = np.maximum(np.floor((most_rows - len(ends)) * rows), 1.0)
+        left = most_rows - int(drawn.sum())
+        lacking = np.argsort(drawn - most_rows * rows, kind="stable")
+        np.add.at(drawn, np.resize(lacking, left), 1.0)
+        return cls(ends, drawn * unit, weight, unit)
 
     def reach(self, quota: Float64Array) -> Float64Array:
         """Return the share of all hashes below which a quota is almost surely found.
