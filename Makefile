@@ -110,8 +110,8 @@ test-newest:
 # So here runs what calls them: numba's kernels, saved files (skops, LightGBM), experts,
 # pictures, regressors; on the newest also tables (pandas, polars, pyarrow), the shell,
 # scikit-learn's checks of estimators, and the example of every public name.
-CALLERS := $(addprefix tests/calibration/,_kernels classifier plots storage) \
-    $(addprefix tests/localexpert/,experts plots regressor)
+CALLERS := $(addprefix tests/calibration/,_kernels classifier plots sources storage) \
+    $(addprefix tests/localexpert/,experts large plots regressor)
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
     $(addprefix tests/localexpert/,_kernels cli data explain storage)
 

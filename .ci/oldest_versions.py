@@ -9,8 +9,9 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-# A name, and the number after its `>=`; a bound of any other kind is a mistake here.
-BOUND = re.compile(r"([A-Za-z0-9_-]+)>=([0-9.]+)")
+# A name, perhaps an extra, and the number after `>=`; a bound of any other kind is a
+# mistake here. Constraints of pip know no extras.
+BOUND = re.compile(r"([A-Za-z0-9_-]+)(?:\[[a-z]+\])?>=([0-9.]+)")
 # Libraries below ours that have to be of the same age: matplotlib 3.9 calls functions
 # that pyparsing 3.3 warns of, and warnings are errors in tests.
 OF_THAT_AGE = ("pyparsing<3.3",)

@@ -87,6 +87,7 @@ from calibration.plots import (
 from calibration.selection.auto import AutoCalibrator
 from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
+from calibration.sources.summarize import summarize
 from calibration.storage import StorageError, load
 from calibration.summary import ScoreSummary
 
@@ -179,4 +180,5 @@ __all__ = [
     "proper_score",
     "reliability_curve",
     "spherical_score",
+    "summarize",
 ]

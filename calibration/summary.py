@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from calibration._kernels.cells import (
     collapse_ties,
     count_classes,
-    count_dyadic,
+    count_rounded,
+    finest_level,
     fold_share,
     group_starts,
     merge_cells,
@@ -23,10 +24,13 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
-from calibration.typing import Float64Array, Int64Array
+from calibration.typing import BoolArray, Float64Array, Int64Array
 
 # Levels whose cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)
+# Times the bound on cells: rows that are many, rows that tell a level, and cells that
+# may lie between the least and the greatest of all.
+_MANY, _PILOT, _WIDE = 16, 4, 64
 # Weights cancel to this share of a cell's weight when real weights are subtracted.
 _ROUNDING = 1e-12
 
@@ -130,19 +134,17 @@ class ScoreSummary:
         # Adding zero turns -0.0 into 0.0, its equal: no cell has two names.
         # Two sorts of plain numbers are several times faster than one sort of places.
         if (weights == 1.0).all():
-            cells = count_classes(
-                np.sort(values[~ones]) + 0.0, np.sort(values[ones]) + 0.0
-            )
+            if (rounded := _count_many(values, ones, max_cells)) is not None:
+                return rounded
+            parts = np.sort(values[~ones]), np.sort(values[ones])
+            cells = count_classes(parts[0] + 0.0, parts[1] + 0.0)
         else:
             # Stable, so that weights of one cell are added in the order of rows on
             # every machine.
             order = np.argsort(values, kind="stable")
             weights, ones = weights[order], ones[order]
-            cells = collapse_ties(
-                values[order] + 0.0,
-                np.where(ones, 0.0, weights),
-                np.where(ones, weights, 0.0),
-            )
+            of_classes = np.where(ones, 0.0, weights), np.where(ones, weights, 0.0)
+            cells = collapse_ties(values[order] + 0.0, *of_classes)
         return cls(*cells, max_cells)._bounded()
 
     @property
@@ -337,9 +339,8 @@ class ScoreSummary:
         if not kept.any():
             return None
         cells = scores[kept], weight0[kept], weight1[kept]
-        if level is None:
-            return ScoreSummary(*cells, self.max_cells)
-        return ScoreSummary(*cells, self.max_cells, level, self.lowest, self.highest)
+        ends = (np.nan, np.nan) if level is None else (self.lowest, self.highest)
+        return ScoreSummary(*cells, self.max_cells, level, *ends)
 
     def _at_level(
         self, level: int | None, lowest: float, highest: float
@@ -357,21 +358,30 @@ class ScoreSummary:
         """Coarsen to the finest level that respects `max_cells`."""
         if self.max_cells is None or self.n_cells <= self.max_cells:
             return self
-        # Beyond this level floor(score / width) leaves the exact integers.
-        reach = int(np.frexp(max(abs(self.lowest), abs(self.highest)))[1])
-        finest = min(52 - reach, _LEVELS.stop - 1)
-        high = finest if self.level is None else min(self.level, finest)
-        low = _LEVELS.start
-        # Fewer cells the coarser the level, so the finest that fits is found by
-        # halving.
-        while low < high:
-            middle = (low + high + 1) // 2
-            if count_dyadic(self.scores, 2.0**middle) <= self.max_cells:
-                low = middle
-            else:
-                high = middle - 1
-        cells = self._at_level(low, self.lowest, self.highest)
-        return ScoreSummary(*cells, self.max_cells, low, self.lowest, self.highest)
+        high = _LEVELS.stop - 1 if self.level is None else self.level
+        bounds = self.max_cells, _LEVELS.start, high
+        level = finest_level(self.scores, *bounds, self.lowest, self.highest)
+        cells = self._at_level(level, self.lowest, self.highest)
+        return ScoreSummary(*cells, self.max_cells, level, self.lowest, self.highest)
+
+
+def _count_many(
+    values: Float64Array, ones: BoolArray, max_cells: int | None
+) -> ScoreSummary | None:
+    """Summarise many rows without sorting them; None where that cannot be.
+
+    Some of them tell a level that is fine enough: that of all is no finer.
+    """
+    if max_cells is None or len(values) < _MANY * max_cells:
+        return None
+    some = np.sort(values[:: len(values) // (_PILOT * max_cells)])
+    if np.count_nonzero(np.diff(some)) < max_cells:
+        return None
+    ends = float(values.min()) + 0.0, float(values.max()) + 0.0
+    level = finest_level(some, max_cells, _LEVELS.start, _LEVELS.stop - 1, *ends)
+    cells = count_rounded(values, ones, level, _WIDE * max_cells)
+    rounded = ScoreSummary(*cells, max_cells, level, *ends)
+    return rounded._bounded() if rounded.n_cells else None
 
 
 def group_means(

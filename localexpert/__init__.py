@@ -41,6 +41,8 @@ from localexpert.forecasters.roads import (
     Road,
     Transformed,
 )
+from localexpert.large.fit_large import fit_large
+from localexpert.large.predict_table import predict_table
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.pooled_law import PooledLaw
 from localexpert.laws.quantile_law import QuantileLaw
@@ -121,6 +123,7 @@ __all__ = [
     "explain_boosting",
     "explain_forecast",
     "find_atoms",
+    "fit_large",
     "interval_coverage",
     "interval_score",
     "is_discrete",
@@ -146,6 +149,7 @@ __all__ = [
     "pool",
     "pool_weights",
     "predict_dist",
+    "predict_table",
     "report",
     "risk",
     "threshold_weighted_crps",

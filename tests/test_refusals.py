@@ -53,7 +53,7 @@ TEXTS = {
     ("risk_table", "index"),
 }
 # What is right after all, or not looked at without a splitter that asks for it.
-RIGHT = {("n_jobs", "a negative number")}
+RIGHT = {("n_jobs", "a negative number"), ("checkpoint", "a text")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
     "auc_score",
@@ -147,6 +147,17 @@ def special(name):
         table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
         three = calibration.SoftmaxCalibrator("temperature").fit(table, 2 * t.ones)
         return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
+    if name == "summarize":
+        return {
+            "source": pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0}),
+            "score": "s",
+            "label": "y",
+        }
+    if name == "fit_large":
+        plain = LocalExpertRegressor(**QUICK)
+        return {"model": plain, "source": t.X.assign(y=t.y), "target": "y"}
+    if name == "predict_table":
+        return {"table": t.X}
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name in ("make_calibrator", "make_multiclass_calibrator"):

@@ -1,10 +1,12 @@
 """Cells: sorted distinct scores with the weight of each class."""
 
+import math
+
 import numpy as np
 
 from calibration._kernels._jit import fused, njit
 from calibration._kernels.hashing import mix64, next_key, normal
-from calibration.typing import Float64Array, Int64Array, UInt64Array
+from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
 
 # A cell with more rows than this is dealt over folds by one draw per fold.
 _MANY_UNITS = 1000.0
@@ -96,11 +98,68 @@ def merge_cells(
 
 
 @njit
-def count_dyadic(scores: Float64Array, factor: float) -> int:
-    """Count the distinct values of floor(score * factor) in sorted `scores`."""
-    # factor is a power of two: the product is exact.
-    cells = np.floor(scores * factor)
-    return 1 + int(np.count_nonzero(cells[1:] != cells[:-1]))
+def finest_level(
+    scores: Float64Array,
+    max_cells: int,
+    low: int,
+    high: int,
+    lowest: float,
+    highest: float,
+) -> int:
+    """Finest level in [low, high] at which cells 2**-level hold sorted `scores`.
+
+    There are `max_cells` at most, but for the level `low`; all that lies between the
+    least and the greatest has a cell that is an exact integer.
+    """
+    # Beyond this level floor(score * factor) leaves the exact integers.
+    high = min(52 - math.frexp(max(abs(lowest), abs(highest)))[1], high)
+    # Fewer cells the coarser the level, so the finest that fits is found by halving.
+    while low < high:
+        middle = (low + high + 1) // 2
+        # A power of two: the product is exact.
+        factor = math.ldexp(1.0, middle)
+        count, last = 0, -np.inf
+        for score in scores:
+            cell = np.floor(score * factor)
+            if cell != last:
+                count, last = count + 1, cell
+                if count > max_cells:
+                    break
+        if count <= max_cells:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@njit
+def count_rounded(
+    values: Float64Array, ones: BoolArray, level: int, most: int
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Count the rows of each class in the cells 2**-level, in any order of rows.
+
+    A cell's score is its middle, within the least and the greatest value. There are
+    none where more than `most` cells lie between these.
+    """
+    lowest, highest = values[0], values[0]
+    for value in values:
+        lowest, highest = min(lowest, value), max(highest, value)
+    factor = math.ldexp(1.0, level)
+    first = np.floor(lowest * factor)
+    span = np.floor(highest * factor) - first
+    m = 0 if span >= most else int(span) + 1
+    weight0, weight1 = np.zeros(m), np.zeros(m)
+    for i in range(len(values) if m else 0):
+        cell = int(np.floor(values[i] * factor) - first)
+        if ones[i]:
+            weight1[cell] += 1.0
+        else:
+            weight0[cell] += 1.0
+    middles = (first + np.arange(m) + 0.5) / factor
+    held = (weight0 > 0.0) | (weight1 > 0.0)
+    # Adding zero turns -0.0 into 0.0.
+    middles = np.minimum(np.maximum(middles, lowest), highest) + 0.0
+    return middles[held], weight0[held], weight1[held]
 
 
 @njit

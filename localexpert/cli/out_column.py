@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.cli.cells import (
-    LAST_WHOLE,
-    Cells,
-    Dialect,
-    Distinct,
-    as_texts,
-    load_module,
-    parse_booleans,
-)
-from localexpert.cli.number_formats import PLAIN
+from localexpert.cli.cells import Cells, Dialect, as_texts
 from localexpert.cli.raw_table import RawTable
-
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
-# Keys such as 00123, which are no numbers though they could be read as such.
-_KEY = re.compile(r"[+-]?0[0-9]|\+")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?")
+from localexpert.cli.text_kinds import TextKinds, load_arrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +40,17 @@ class OutColumn:
         """Return one column of the parts of a file."""
         if len(parts) == 1:
             return parts[0]
-        cells = np.concatenate([part.cells for part in parts])
+        held = [part.cells for part in parts]
+        if len({cells.dtype for cells in held}) > 1:
+            # Parts of numbers, and of whole ones that numbers would round.
+            held = [np.array(as_texts(cells), dtype=object) for cells in held]
+        cells = np.concatenate(held)
         return replace(parts[0], cells=cells, own=None)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are texts whose type is to be found out."""
+        return self.own is None and self.cells.dtype == object
 
     def texts(self) -> Sequence[str]:
         """Return the cells for CSV: what is copied as it stands, numbers exactly."""
@@ -67,9 +60,11 @@ class OutColumn:
         """Return the cells for Parquet, as an array of Arrow; missing is null."""
         if self.own is not None:
             return self.own
-        if self.cells.dtype == object:
-            return _find_type(self.cells, self.dialect)
-        return _load_arrow().array(self.cells, from_pandas=True)
+        if self.is_text:
+            kinds = TextKinds(self.dialect)
+            kinds.add(self.cells)
+            return kinds.typed(self.cells)
+        return load_arrow().array(self.cells, from_pandas=True)
 
 
 def copy_column(table: RawTable, name: str, dialect: Dialect) -> OutColumn:
@@ -95,40 +90,3 @@ def lay_aside(
 def format_numbers(values: Float64Array) -> list[str]:
     """Return numbers so that reading them gives the same bits; NaN is ""."""
     return ["" if np.isnan(value) else repr(float(value)) for value in values]
-
-
-def _find_type(cells: Cells, dialect: Dialect) -> Any:
-    """Return texts as what all of them are: numbers, flags, days, moments; or texts."""
-    arrow, texts = _load_arrow(), Distinct.of(cells, dialect)
-    for values, kind in _readings(texts.words, dialect):
-        with suppress(arrow.ArrowInvalid, OverflowError):
-            given = None if isinstance(values[0], str) else kind
-            read = iter(arrow.array(values, given).cast(kind).to_pylist())
-            all_of_them = [None if gap else next(read) for gap in texts.is_gap]
-            return arrow.array(all_of_them, kind).take(arrow.array(texts.codes))
-    return arrow.array([cell or None for cell in cells], arrow.string())
-
-
-def _readings(words: list[str], dialect: Dialect) -> list[tuple[Sequence[Any], Any]]:
-    """Return what the values of a column may be, with a type of Arrow for each."""
-    arrow = _load_arrow()
-    if not words or any(_KEY.match(word) for word in words):
-        return []
-    if all(map(_WHOLE.fullmatch, words)):
-        whole = list(map(int, words))
-        return [(whole, kind) for kind in (arrow.int64(), arrow.uint64())]
-    if all(map(_DAY.fullmatch, words)):
-        return [(words, arrow.date32())]
-    if all(map(_MOMENT.fullmatch, words)):
-        return [(words, arrow.timestamp("us"))]
-    flags = parse_booleans(words)
-    if None not in flags:
-        return [(list(map(bool, flags)), arrow.bool_())]
-    values = list(map(PLAIN.within(dialect).parse, words))
-    # Beyond the last of them whole numbers would be rounded.
-    fit = all(v is not None and abs(v) <= LAST_WHOLE for v in values)
-    return [(values, arrow.float64())] if fit else []
-
-
-def _load_arrow() -> Any:
-    return load_module("pyarrow", "Parquet needs pyarrow")

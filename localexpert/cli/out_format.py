@@ -7,15 +7,26 @@ import gzip
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Literal
+from pathlib import Path, PurePath
+from typing import IO, Any, Literal, Protocol
 
 from localexpert.cli.cells import load_module
 from localexpert.cli.console import refuse
 from localexpert.cli.out_column import OutColumn
+from localexpert.cli.out_parquet import ParquetWriter
 
 _PARQUET = ".parquet"
 _DELIMITERS = {"": ",", ".csv": ",", ".tsv": "\t"}
+
+
+class PartWriter(Protocol):
+    """Writes a table to a file, some rows at a time."""
+
+    def write(self, columns: Mapping[str, OutColumn]) -> None:
+        """Write some rows, the columns of which are those of the others."""
+
+    def close(self) -> None:
+        """End the file, or what there is of it."""
 
 
 @dataclass(frozen=True)
@@ -50,39 +61,66 @@ class OutFormat:
             load_module("pyarrow.parquet", need)
         return cls(suffix, packed)
 
-    def encode(self, columns: Mapping[str, OutColumn]) -> bytes:
-        """Return the whole file."""
+    def writer(self, path: Path) -> PartWriter:
+        """Return what writes a file part by part."""
         if self.suffix == _PARQUET:
-            return _encode_parquet(columns)
+            return ParquetWriter(path)
+        return TextWriter(path, _DELIMITERS[self.suffix], self.packed)
+
+
+class TextWriter:
+    """Writes a table as delimited text, perhaps packed.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter : str
+    packed : bool
+        Whether by gzip.
+    """
+
+    def __init__(self, path: Path, delimiter: str, packed: bool) -> None:
+        self.delimiter, self.begun = delimiter, False
+        self.file: IO[bytes] = path.open("wb")
+        self.stream: Any = self.file
+        if packed:
+            # Without the time and the name, so that the same table gives the same file.
+            self.stream = gzip.GzipFile("", "wb", fileobj=self.file, mtime=0)
+
+    def write(self, columns: Mapping[str, OutColumn]) -> None:
+        """Write some rows, below a header if they are the first."""
         texts = {name: column.texts() for name, column in columns.items()}
-        data = lay_out(texts, _DELIMITERS[self.suffix]).encode("utf-8")
-        # Without the time, so that the same table gives the same file.
-        return gzip.compress(data, mtime=0) if self.packed else data
+        text = lay_out(texts, self.delimiter, header=not self.begun)
+        self.stream.write(text.encode("utf-8", "backslashreplace"))
+        self.begun = True
+
+    def close(self) -> None:
+        """Write what is still to be written."""
+        self.stream.close()
+        self.file.close()
 
 
-def lay_out(columns: Mapping[str, Sequence[str]], delimiter: str = ",") -> str:
+def lay_out(
+    columns: Mapping[str, Sequence[str]], delimiter: str = ",", *, header: bool = True
+) -> str:
     """Return columns of texts as CSV."""
-    text = _join(columns, delimiter, csv.QUOTE_MINIMAL)
+    text = _join(columns, delimiter, csv.QUOTE_MINIMAL, header)
     if "\r" in text:
         # Of line breaks only those that end a line of ours are seen as such.
-        text = _join(columns, delimiter, csv.QUOTE_ALL)
+        text = _join(columns, delimiter, csv.QUOTE_ALL, header)
     return text
 
 
 def _join(
-    columns: Mapping[str, Sequence[str]], delimiter: str, quoting: Literal[0, 1]
+    columns: Mapping[str, Sequence[str]],
+    delimiter: str,
+    quoting: Literal[0, 1],
+    header: bool,
 ) -> str:
     buffer = io.StringIO(newline="")
     how = {"lineterminator": "\n", "delimiter": delimiter}
     writer = csv.writer(buffer, quoting=quoting, **how)  # type: ignore[arg-type]
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return buffer.getvalue()
-
-
-def _encode_parquet(columns: Mapping[str, OutColumn]) -> bytes:
-    pyarrow = load_module("pyarrow", "")
-    typed = {name: column.typed() for name, column in columns.items()}
-    buffer = io.BytesIO()
-    load_module("pyarrow.parquet", "").write_table(pyarrow.table(typed), buffer)
     return buffer.getvalue()

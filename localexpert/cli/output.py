@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
+from typing import IO, Any, Self
 
 from calibration.storage import replacing_file, writable_file
 from localexpert.cli.console import count, note, refuse, refusing
 from localexpert.cli.out_column import OutColumn
-from localexpert.cli.out_format import OutFormat, lay_out
+from localexpert.cli.out_format import OutFormat
 
 # The name of standard output.
 STDOUT = "-"
@@ -67,27 +71,86 @@ def write_table(path: str, columns: Mapping[str, OutColumn], noun: str) -> None:
 
     The name of the file says how; the noun says what a row is.
     """
-    if path == STDOUT:
-        write_out(lay_out({name: column.texts() for name, column in columns.items()}))
-        return
-    data = OutFormat.of(path).encode(columns)
-    with ExitStack() as stack:
-        stack.enter_context(refusing(f"cannot write --out {path!r}", OSError))
-        target = Path(path)
-        if not _is_stream(path):
-            target = stack.enter_context(replacing_file(target))
-        target.write_bytes(data)
-    note(f"wrote {count(len(next(iter(columns.values())).cells), noun)} to {path}")
+    with OutTable(path, noun) as out:
+        out.write(columns)
+
+
+class OutTable:
+    """A table that is written part by part, and is there whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+        Of a file, whose name says how it is written, a device, or standard output.
+    noun : str
+        What a row is.
+    """
+
+    def __init__(self, path: str, noun: str) -> None:
+        self.path, self.noun, self.n_rows = path, noun, 0
+        self._stack = ExitStack()
+        self._is_copied = path == STDOUT or _is_stream(path)
+
+    def __enter__(self) -> Self:
+        with self._refusing(), ExitStack() as stack:
+            if self._is_copied:
+                # Nothing that was sent to a stream can be taken back.
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                self._whole = Path(folder) / "table"
+            else:
+                self._whole = stack.enter_context(replacing_file(Path(self.path)))
+            self._writer = OutFormat.of(self.path).writer(self._whole)
+            self._stack = stack.pop_all()
+        return self
+
+    def write(self, columns: Mapping[str, OutColumn]) -> None:
+        """Write some rows: a column for each name, the same ones every time."""
+        with self._refusing():
+            self._writer.write(columns)
+        self.n_rows += len(next(iter(columns.values())).cells)
+
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        with self._refusing():
+            if kind is not None:
+                with suppress(Exception):
+                    self._writer.close()
+                self._stack.__exit__(kind, *error)
+                return
+            with self._stack:
+                self._writer.close()
+                if self._is_copied:
+                    self._copy()
+        if self.path != STDOUT:
+            note(f"wrote {count(self.n_rows, self.noun)} to {self.path}")
+
+    def _copy(self) -> None:
+        """Send what has been written to where it belongs."""
+        with self._whole.open("rb") as file:
+            if self.path == STDOUT:
+                _send(file)
+                return
+            with open(self.path, "wb") as out:
+                shutil.copyfileobj(file, out)
+
+    def _refusing(self) -> AbstractContextManager[None]:
+        if self.path == STDOUT:
+            return refusing("cannot write to standard output", OSError)
+        return refusing(f"cannot write --out {self.path!r}", OSError)
 
 
 def write_out(text: str) -> None:
     """Write to standard output in UTF-8, whatever the terminal's encoding is."""
+    _send(io.BytesIO(text.encode("utf-8", "backslashreplace")))
+
+
+def _send(file: IO[bytes]) -> None:
+    """Write a file to standard output."""
     if sys.stdout is None:
         refuse("cannot write to standard output: it is closed")
     with refusing("cannot write to standard output", OSError):
         try:
             sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+            shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.flush()
         except OSError:
             # What is still to be written must not fail again at the end.

@@ -7,64 +7,63 @@ from typing import Any
 from localexpert.cli.command import Command
 from localexpert.cli.console import refuse
 from localexpert.cli.model_files import load_table_model
-from localexpert.cli.options import (
-    LEVELS,
-    MODEL,
-    NAMES,
-    VALUES,
-    read_parts_with,
-    read_share,
-)
+from localexpert.cli.options import LEVELS, MODEL, NAMES, VALUES, read_share
 from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import (
     STDOUT,
+    OutTable,
     check_table_writable,
     read_out,
-    write_table,
 )
-from localexpert.distribution.frame import DEFAULT_LEVELS, forecast_columns
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.cli.tables import find_tables, read_tables
+from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
+from localexpert.large.predict_table import predict_table
 
 _EPILOG = """\
 A row for each of the table, in its order: mean, std, and a column for each thing
 asked for: q0.05 (quantile), low_0.9 and high_0.9 (interval), p_above_100 (the
 probability of a greater value). Categories not met in training count as missing.
+Several files, and the Parquet files of folders, are one table. Parquet is read and
+written part by part, so a table may be larger than memory; of CSV one file must fit.
 
 examples:
   localexpert predict houses.zip new.csv --out forecasts.csv
   localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \\
       --interval .9 --exceed 100,200 --out forecasts.csv
+  localexpert predict houses.zip january.csv february.csv --out forecasts.parquet
+  localexpert predict houses.zip folder_of_parquet --keep id --out forecasts.parquet
   localexpert predict houses.zip new.csv | head
 """
 
 
 def run(options: Any) -> None:
-    """Load the model, read the table, write its forecasts."""
-    check_table_writable(options.out, [options.model, options.table])
+    """Load the model, read the tables part by part, write their forecasts."""
+    check_table_writable(options.out, [options.model, *options.table])
+    paths = find_tables(options.table)
+    if paths != options.table:
+        check_table_writable(options.out, paths)
     model = load_table_model(options.model)
-    options.decimal = options.decimal or model.schema.decimal
-    parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
-    wanted = {*parts, *model.schema.features}
-    dialect = model.schema.dialect(options.decimal, options.thousands)
-    tables = lay_aside(read_parts_with(options, wanted), parts, dialect)
-    marks = options.decimal, parts, options.thousands
-    frame = model.schema.frame(tables, *marks)
-    dist = model.predict_dist(frame)
-    forecasts = _forecast_columns(dist, options)
-    clash = sorted(set(parts) & set(forecasts))
+    schema = model.schema
+    options.decimal = options.decimal or schema.decimal
+    asked = {
+        "quantiles": options.quantiles,
+        "interval": options.interval,
+        "exceed": options.exceed or None,
+    }
+    clash = sorted(set(options.keep) & set(Questions.of(**asked).names))
     if clash:
         refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    kept = {name: OutColumn.join(columns) for name, columns in parts.items()}
-    write_table(options.out, {**kept, **forecasts}, "forecast")
-
-
-def _forecast_columns(
-    dist: PredictiveDistribution, options: Any
-) -> dict[str, OutColumn]:
-    """Return the forecasts that were asked for, by their names."""
-    exceed = options.exceed or None
-    columns = forecast_columns(dist, options.quantiles, options.interval, exceed)
-    return {name: OutColumn(values) for name, values in columns.items()}
+    parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
+    dialect = schema.dialect(options.decimal, options.thousands)
+    tables = read_tables(options, paths, schema.features, options.keep)
+    marks = options.decimal, parts, options.thousands
+    frames = schema.frames(lay_aside(tables, parts, dialect), *marks)
+    with OutTable(options.out, "forecast") as out:
+        for frame in frames:
+            kept = {name: columns.pop() for name, columns in parts.items()}
+            said = predict_table(model, frame, **asked)
+            answers = {name: OutColumn(said[name].to_numpy()) for name in said}
+            out.write({**kept, **answers})
 
 
 COMMAND = Command(
@@ -74,7 +73,11 @@ COMMAND = Command(
     _EPILOG,
     (
         MODEL,
-        ("table", "rows with the columns of the training file", {}),
+        (
+            "table",
+            "rows with the columns of the training file: files, or folders of Parquet",
+            {"nargs": "+"},
+        ),
         (
             "--out",
             "default: stdout",

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Collection, Iterator
-from decimal import Decimal
-from typing import Any
+from contextlib import suppress
 
-import numpy as np
-
-from localexpert.cli.cells import LAST_WHOLE, Cells, load_module, load_pandas
 from localexpert.cli.console import refuse, refusing
 from localexpert.cli.delimited import parse_delimited
 from localexpert.cli.foreign import refuse_foreign
-from localexpert.cli.packed import MOST_BYTES, refuse_size, unpack
+from localexpert.cli.packed import MOST_BYTES, unpack
+from localexpert.cli.parquet import open_parquet, parse_parquet
 from localexpert.cli.raw_table import RawTable
 
 #: The name of standard input.
 STDIN = "-"
+#: How a Parquet file begins.
+PARQUET = b"PAR1"
 # Rows that are held as texts at once where the columns are known already.
 _PART = 100_000
 
@@ -46,17 +46,32 @@ def read_parts(
 ) -> Iterator[RawTable]:
     """Yield the table of a CSV or Parquet file, plain or packed, in parts.
 
-    A part of a CSV file has so many rows, without the blank lines among them, and of
-    columns those that are wanted, or all. A packed file must not have more than `most`
-    bytes when it is unpacked. Texts are in UTF-8, or in the encoding.
+    A part has so many rows, of CSV without the blank lines among them, and of columns
+    those that are wanted, or all. Of a plain Parquet file no more is read than a part
+    needs. A packed file must not have more than `most` bytes when it is unpacked.
+    Texts are in UTF-8, or in the encoding.
     """
+    if is_parquet(path):
+        # Not read before it is asked for, row group by row group.
+        file = open_parquet(path, path, most, n_rows)
+        return parse_parquet(path, file, n_rows, wanted)
     data = unpack(name_input(path), read_bytes(path), most)
     path = name_input(path)
-    if data[:4] == b"PAR1":
-        return iter([_read_parquet(path, data, most)])
+    if data[:4] == PARQUET:
+        file = open_parquet(path, io.BytesIO(data), most, n_rows)
+        return parse_parquet(path, file, n_rows, wanted)
     refuse_foreign(path, data)
     how = delimiter, decimal, n_rows, wanted, encoding
     return parse_delimited(path, data, *how)
+
+
+def is_parquet(path: str) -> bool:
+    """Return whether a path is a Parquet file that can be read in any order."""
+    with suppress(OSError, ValueError):
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return file.read(4) == PARQUET
+    return False
 
 
 def name_input(path: str) -> str:
@@ -82,63 +97,3 @@ def _read_stdin() -> bytes:
         )
     with refusing("cannot read standard input", OSError, ValueError):
         return sys.stdin.buffer.read()
-
-
-def _read_parquet(path: str, data: bytes, most: float) -> RawTable:
-    pandas = load_pandas()
-    need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
-    pyarrow = load_module("pyarrow", need)
-    # A damaged file ends in errors of many classes, some of them pyarrow's own.
-    with refusing(f"{path} is a damaged Parquet file", Exception):
-        file = load_module("pyarrow.parquet", need).ParquetFile(io.BytesIO(data))
-        told = file.metadata
-        groups = [told.row_group(i).total_byte_size for i in range(told.num_row_groups)]
-    # A page may say in a few bytes that one value comes a thousand million times.
-    if max(sum(groups), 8 * told.num_rows * told.num_columns) > most:
-        refuse_size(path, most)
-    # With gaps among them they would be rounded.
-    whole = {
-        pyarrow.int64(): pandas.Int64Dtype(),
-        pyarrow.uint64(): pandas.UInt64Dtype(),
-    }
-    with refusing(f"{path} is a damaged Parquet file", Exception):
-        arrow = file.read()
-        frame = arrow.to_pandas(types_mapper=whole.get)
-    if not frame.shape[1] or not len(frame):
-        refuse(f"{path} has no rows")
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        refuse(f"{path} has several columns of one name")
-    # Texts are looked at only now.
-    with refusing(f"{path} is a damaged Parquet file", Exception):
-        columns = {name: _read_column(frame.iloc[:, j]) for j, name in enumerate(names)}
-    # What pandas makes its index of is no column.
-    own = {name: arrow[name] for name in names if name in arrow.column_names}
-    pointed = frozenset(
-        name
-        for name, column in zip(names, frame.items(), strict=True)
-        if isinstance(next(iter(column[1].dropna()), None), Decimal)
-    )
-    rows = np.arange(1, len(frame) + 1)
-    return RawTable(path, columns, rows, "row", pointed=pointed, own=own)
-
-
-def _read_column(column: Any) -> Cells:
-    """Return numbers as numbers, anything else as the text a CSV would hold."""
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "iuf":
-        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        if kind == "f" or not (np.abs(values) >= LAST_WHOLE).any():
-            return values
-    if kind == "M":
-        return _read_moments(column)
-    texts = column.astype(object)
-    return np.where(column.isna(), "", texts.map(str))
-
-
-def _read_moments(column: Any) -> Cells:
-    """Return times as texts to the last digit, those of a zone in UTC with a Z."""
-    zone = "" if column.dt.tz is None else "Z"
-    moments = (column.dt.tz_convert(None) if zone else column).to_numpy()
-    texts = np.datetime_as_string(moments).astype(object) + zone
-    return np.where(column.isna(), "", texts)

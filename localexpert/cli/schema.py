@@ -109,17 +109,24 @@ class Schema:
         known: Collection[str] = (),
         thousands: str | None = None,
     ) -> Iterator[Any]:
-        """Yield the features of each part of a file as a data frame of shape (n, p).
+        """Yield the features of each part of files as a data frame of shape (n, p).
 
-        After the last, what could not be read in all parts is told or refused, and
-        columns that the model does not know are told of, but for those in `known`.
+        A column of another kind is refused at the end of its file. After the last, what
+        could not be read in all parts is told, and columns that the model does not
+        know, but for those in `known`.
         """
         pandas = load_pandas()
         dialect = self.dialect(decimal, thousands)
         unread = [_Unread(rule) for rule in self.used]
-        table = None
+        extra: dict[str, str] = {}
+        path = None
         for table in tables:
-            self._check_columns(table)
+            if table.path != path:
+                path = table.path
+                self._check_columns(table)
+                self._find_extra(table, known, extra)
+                for tally in unread:
+                    tally.begin_file()
             frame: dict[str, Any] = {}
             for tally in unread:
                 rule = tally.rule
@@ -132,8 +139,9 @@ class Schema:
                         name += "'"
                     frame[name] = values
             yield pandas.DataFrame(frame)
-        if table is not None:
-            self._note_extra(table, known)
+        for tally in unread:
+            tally.check()
+        _note_extra(extra)
         _tell(unread)
 
     def _check_columns(self, table: RawTable) -> None:
@@ -145,14 +153,24 @@ class Schema:
                 f"was trained on: {list_names(lacking)}"
             )
 
-    def _note_extra(self, table: RawTable, known: Collection[str]) -> None:
+    def _find_extra(
+        self, table: RawTable, known: Collection[str], extra: dict[str, str]
+    ) -> None:
+        """Add columns that the model does not know, with the file that has them."""
         met = {self.target, *self.others, *known, *(rule.name for rule in self.rules)}
-        extra = [name for name in table.names or table.columns if name not in met]
-        if extra:
-            note(
-                f"ignored {count(len(extra), 'column')} of {table.path} that the model "
-                f"does not know: {list_names(extra)}"
-            )
+        for name in table.names or table.columns:
+            if name not in met:
+                extra.setdefault(name, table.path)
+
+
+def _note_extra(extra: dict[str, str]) -> None:
+    """Say which columns are of no use, each for the first file that has it."""
+    for path in dict.fromkeys(extra.values()):
+        names = [name for name, first in extra.items() if first == path]
+        note(
+            f"ignored {count(len(names), 'column')} of {path} that the model "
+            f"does not know: {list_names(names)}"
+        )
 
 
 def _note_gaps(table: RawTable, names: list[str], dialect: Dialect) -> None:
@@ -165,18 +183,24 @@ def _note_gaps(table: RawTable, names: list[str], dialect: Dialect) -> None:
 
 
 class _Unread:
-    """Cells that a rule could not read, over all parts of a file."""
+    """Cells that a rule could not read, over all parts of files."""
 
     def __init__(self, rule: ColumnRule) -> None:
         self.rule = rule
-        self.n_cells = self.n_read = 0
-        self.first = self.seen = ""
+        self.n_cells = self.n_cells_before = self.n_read = 0
+        self.first = self.first_here = self.seen = ""
+
+    def begin_file(self) -> None:
+        """Check the file so far, and go on with another."""
+        self.check()
+        self.n_cells_before, self.n_read, self.first_here = self.n_cells, 0, ""
 
     def add(self, table: RawTable, column: Numbers) -> None:
         """Count those of one part."""
-        if not self.n_cells and column.is_word.any():
+        if not self.first_here and column.is_word.any():
             row = int(np.argmax(column.is_word))
-            self.first = f"{table.show(self.rule.name, row)} in {table.where(row)}"
+            shown = f"{table.show(self.rule.name, row)} in {table.where(row)}"
+            self.first_here, self.first = shown, self.first or shown
         self.seen = self.seen or column.seen
         self.n_cells += int(column.is_word.sum())
         self.n_read += int(np.sum(~np.isnan(column.values)))
@@ -184,22 +208,22 @@ class _Unread:
     def check(self) -> None:
         """Refuse a column of another kind: it holds values, none of them readable."""
         rule = self.rule
-        if self.n_cells and not self.n_read and rule.kind != "category":
+        n_words = self.n_cells - self.n_cells_before
+        if n_words and not self.n_read and rule.kind != "category":
             numbers = f"numbers {rule.written.text}".strip()
             kinds = {"number": numbers, "boolean": "true or false"}
             want = kinds.get(rule.kind, f"dates ({rule.date_format})")
             refuse(
                 f"column {rule.name!r} must hold {want} as in training, "
-                f"got {self.first}"
+                f"got {self.first_here}"
             )
 
 
 def _tell(unread: list[_Unread]) -> None:
-    """Say which cells are taken as missing, or refuse their column."""
+    """Say which cells are taken as missing."""
     found: dict[str, list[str]] = {}
     seen: dict[str, list[str]] = {}
     for tally in unread:
-        tally.check()
         if tally.seen:
             seen.setdefault(tally.seen, []).append(tally.rule.name)
         if tally.n_cells:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array
+from localexpert._kernels.small_net import run_rows
 from localexpert.coordinate.network import train_networks, view_layers
 
 _HIDDEN = 64
@@ -23,7 +24,6 @@ _MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
 _RATE = 0.025
 _WARM_UP = 0.2
-_CHUNK = 16_384
 
 
 class SmallNets(RegressorMixin, BaseEstimator):
@@ -87,10 +87,8 @@ class SmallNets(RegressorMixin, BaseEstimator):
         """Return the mean of the nets, shape (n,)."""
         inputs = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros(len(inputs))
-        for start in range(0, len(inputs), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            for theta in self.nets_:
-                total[part] += run_network(theta, inputs[part])
+        for theta in self.nets_:
+            total += run_network(theta, inputs)
         return self.mean_ + self.spread_ * total / len(self.nets_)
 
 
@@ -134,8 +132,5 @@ def run_network(
     """Return a net's outputs, shape (n,)."""
     # The last row of each layer is its bias.
     layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
-    w1, w2, w3 = (layer[0] for layer in layers)
-    first = np.maximum(inputs @ w1[:-1] + w1[-1], 0.0)
-    second = np.maximum(first @ w2[:-1] + w2[-1], 0.0)
-    out: NDArray[np.float32] = second @ w3[:-1, 0] + w3[-1, 0]
-    return out
+    first, second, last = (np.ascontiguousarray(layer[0]) for layer in layers)
+    return run_rows(first, second, last[:, 0].copy(), inputs)

@@ -1,9 +1,10 @@
-"""Forecasts as columns of a table: `forecast_columns`, of a data frame too."""
+"""What is asked of forecasts as columns of a table: `Questions`, and data frames."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,41 +25,84 @@ if TYPE_CHECKING:
 DEFAULT_LEVELS = (0.05, 0.5, 0.95)
 
 
-def forecast_columns(
-    dist: Any,
-    quantiles: ArrayLike | None = None,
-    interval: ArrayLike | None = None,
-    exceed: ArrayLike | None = None,
-) -> dict[str, Float64Array]:
-    """Return what forecasts say as columns (n,), by their names.
+@dataclass(frozen=True)
+class Questions:
+    """What forecasts are asked besides mean and deviation, checked once for all rows.
 
     Parameters
     ----------
-    dist : PredictiveDistribution
-        Of n rows.
-    quantiles, interval, exceed : number or sequence, optional
-        Levels, coverages and values; see `PredictiveDistribution.to_frame`.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n,)
-        mean, std, q0.05, low_0.9, high_0.9, p_above_100.
+    levels : tuple of float
+        Of quantiles.
+    coverages : tuple of float
+        Of central intervals.
+    values : tuple of float
+        That a target may exceed.
     """
-    if quantiles is None and interval is None and exceed is None:
-        quantiles = DEFAULT_LEVELS
-    columns = {"mean": dist.mean(), "std": dist.std()}
-    if quantiles is not None and np.size(quantiles) > 0:
-        levels = check_levels(quantiles, "quantiles")
-        for level, values in zip(levels, dist.quantiles(levels).T, strict=True):
-            columns[f"q{_name(level)}"] = values
-    for coverage in np.ravel([] if interval is None else interval).tolist():
-        low, high = dist.interval(check_level(coverage, "interval")).T
-        columns[f"low_{_name(coverage)}"] = low
-        columns[f"high_{_name(coverage)}"] = high
-    if exceed is not None and np.size(exceed) > 0:
-        for value in check_vector(np.atleast_1d(np.asarray(exceed)), "exceed"):
+
+    levels: tuple[float, ...]
+    coverages: tuple[float, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        quantiles: ArrayLike | None = None,
+        interval: ArrayLike | None = None,
+        exceed: ArrayLike | None = None,
+    ) -> Questions:
+        """Check what a user asks; nothing at all is three quantiles.
+
+        Parameters
+        ----------
+        quantiles, interval, exceed : number or sequence, optional
+            Levels, coverages and values; see `PredictiveDistribution.to_frame`.
+        """
+        if quantiles is None and interval is None and exceed is None:
+            quantiles = DEFAULT_LEVELS
+        levels, values = [], []
+        if quantiles is not None and np.size(quantiles) > 0:
+            levels = check_levels(quantiles, "quantiles").tolist()
+        coverages = np.ravel([] if interval is None else interval).tolist()
+        coverages = [check_level(coverage, "interval") for coverage in coverages]
+        if exceed is not None and np.size(exceed) > 0:
+            vector = check_vector(np.atleast_1d(np.asarray(exceed)), "exceed")
+            values = vector.tolist()
+        return cls(tuple(levels), tuple(coverages), tuple(values))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the answers, in order, each once."""
+        names = ["mean", "std", *(f"q{_name(level)}" for level in self.levels)]
+        for coverage in self.coverages:
+            names += [f"low_{_name(coverage)}", f"high_{_name(coverage)}"]
+        names += [f"p_above_{_name(value)}" for value in self.values]
+        return list(dict.fromkeys(names))
+
+    def answers(self, dist: Any) -> dict[str, Float64Array]:
+        """Return the columns (n,) of forecasts of n rows, by their names.
+
+        Parameters
+        ----------
+        dist : PredictiveDistribution
+            Of n rows.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n,)
+            mean, std, q0.05, low_0.9, high_0.9, p_above_100.
+        """
+        columns = {"mean": dist.mean(), "std": dist.std()}
+        if self.levels:
+            quantiles = dist.quantiles(np.array(self.levels)).T
+            for level, values in zip(self.levels, quantiles, strict=True):
+                columns[f"q{_name(level)}"] = values
+        for coverage in self.coverages:
+            low, high = dist.interval(coverage).T
+            columns[f"low_{_name(coverage)}"] = low
+            columns[f"high_{_name(coverage)}"] = high
+        for value in self.values:
             columns[f"p_above_{_name(value)}"] = dist.sf(value)
-    return columns
+        return columns
 
 
 def forecast_frame(

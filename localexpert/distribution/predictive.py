@@ -24,7 +24,7 @@ from localexpert._validation import (
 )
 from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.foreign import ForeignForecasts
-from localexpert.distribution.frame import forecast_columns, forecast_frame
+from localexpert.distribution.frame import Questions, forecast_frame
 from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.laws.law import Law
 
@@ -330,8 +330,8 @@ class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswer
             Columns mean, std and, as asked for, q0.05, low_0.9 and high_0.9,
             p_above_100.
         """
-        columns = forecast_columns(self, quantiles, interval, exceed)
-        return forecast_frame(columns, index)
+        asked = Questions.of(quantiles, interval, exceed)
+        return forecast_frame(asked.answers(self), index)
 
     def rvs(
         self, size: int = 1, random_state: int | np.random.Generator | None = None

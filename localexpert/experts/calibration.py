@@ -27,7 +27,7 @@ from localexpert.progress import current_progress
 # and by more than one standard error over folds.
 _LEAST_GAIN = 1e-3
 # Probabilities 0 and 1 of a step map are honest at training rows only.
-_HELD_OUT_CLIP = 1e-3
+HELD_OUT_CLIP = 1e-3
 
 
 @dataclass
@@ -120,7 +120,7 @@ class ExpertCalibration(BaseEstimator):
         self
         """
         weight = np.ones(len(fold)) if sample_weight is None else sample_weight
-        kinds = self._kinds()
+        kinds = self.kinds()
         summaries = [
             _fold_summaries(probabilities[:, k], below[:, k], fold, weight)
             for k in range(probabilities.shape[1])
@@ -133,12 +133,12 @@ class ExpertCalibration(BaseEstimator):
         losses = {
             name: _fold_losses(p, below, fold, weight) for name, p in results.items()
         }
-        chosen = _choose(losses)
+        chosen = choose_kind(losses)
         self.report_ = CalibrationReport(chosen, losses)
         self.calibrated_ = results[chosen]
         with progress.stage("all rows"):
             self.calibrators_ = [
-                _fit_kind(kinds[chosen], list(parts.values()))
+                fit_kind(kinds[chosen], list(parts.values()))
                 for parts in progress.track(summaries, len(summaries))
             ]
         return self
@@ -160,8 +160,14 @@ class ExpertCalibration(BaseEstimator):
             out[:, k] = calibrator.predict(probabilities[:, k])
         return out
 
-    def _kinds(self) -> dict[str, ScoreCalibrator]:
-        """Return the candidates by name; the first is doing nothing, if any is."""
+    def kinds(self) -> dict[str, ScoreCalibrator]:
+        """Return the candidates by name; the first is doing nothing, if any is.
+
+        Returns
+        -------
+        dict of str to ScoreCalibrator
+            Unfitted.
+        """
         check_calibrator(self.calibrator)
         if self.calibrator is None:
             return {"identity": IdentityCalibrator()}
@@ -209,8 +215,19 @@ def _fold_summaries(
     return out
 
 
-def _fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:
-    """Fit on the sum of parts; where they hold one class or score, do nothing."""
+def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:
+    """Fit on the sum of parts; where they hold one class or score, do nothing.
+
+    Parameters
+    ----------
+    kind : ScoreCalibrator
+        Unfitted.
+    parts : list of ScoreSummary
+
+    Returns
+    -------
+    ScoreCalibrator
+    """
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.merge(part)
@@ -238,7 +255,7 @@ def _cross_fit(
             rest = [folds[f] for f in others if known is None or f in known[number]]
             rows = fold == number
             if rest:
-                fitted = _fit_kind(kind, rest)
+                fitted = fit_kind(kind, rest)
                 out[rows, k] = fitted.predict(probabilities[rows, k])
     return out
 
@@ -250,7 +267,7 @@ def _fold_losses(
     weight: Float64Array,
 ) -> Float64Array:
     """Return each fold's weighted mean log loss over rows and thresholds."""
-    held = np.clip(np.where(below, p, 1.0 - p), _HELD_OUT_CLIP, 1.0)
+    held = np.clip(np.where(below, p, 1.0 - p), HELD_OUT_CLIP, 1.0)
     loss = -np.log(held).mean(axis=1)
     numbers = [f for f in np.unique(fold) if weight[fold == f].any()]
     return np.array(
@@ -258,8 +275,17 @@ def _fold_losses(
     )
 
 
-def _choose(losses: dict[str, Float64Array]) -> str:
-    """Return the first name unless another is clearly better."""
+def choose_kind(losses: dict[str, Float64Array]) -> str:
+    """Return the first name unless another is clearly better.
+
+    Parameters
+    ----------
+    losses : dict of str to ndarray of shape (n_folds,)
+
+    Returns
+    -------
+    str
+    """
     names = list(losses)
     best = min(names, key=lambda name: losses[name].mean())
     # Folds are paired: what makes one harder makes it so for all kinds.

@@ -117,19 +117,42 @@ class PitRecalibration(Recalibration):
         """
         law, target, weight = check_rows(law, y, sample_weight)
         self._check_parameters()
-        pulls = sorted(self.strengths, reverse=True)
         n = len(target)
         if folds is None:
             folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
         ends = pit_scores(law, target, np.array([[0.0, 1.0]]))
-        # No further than what so many rows can tell.
-        furthest = -float(ndtri(0.5 / (weight.sum() + 1.0)))
+        furthest = furthest_score(float(weight.sum()))
         cells = PitCells.of(ends, furthest, weight, number, len(folds))
-        self.strength_, self.losses_, maps = cells.choose(pulls, known_folds(folds, n))
-        self.map_ = fit_curve(cells.total(), self.strength_)
+        maps = self._learn(cells, known_folds(folds, n))
         self.oof_map_ = ProbitMap.by_row(maps, number)
         return self
+
+    def fit_cells(self, cells: PitCells) -> Self:
+        """Choose the strength by folds of other rows than those of `oof_map_`.
+
+        Parameters
+        ----------
+        cells : PitCells
+            Of rows that no model has seen, in folds that know each other. Their sums
+            over parts of a table are those of the table.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        folds = range(len(cells.weight))
+        self._learn(cells, [[k for k in folds if k != fold] for fold in folds])
+        self.oof_map_ = self.map_
+        return self
+
+    def _learn(self, cells: PitCells, known: list[list[int]]) -> list[ProbitMap]:
+        """Choose the strength, fit the map, and return that of each fold."""
+        pulls = sorted(self.strengths, reverse=True)
+        self.strength_, self.losses_, maps = cells.choose(pulls, known)
+        self.map_ = fit_curve(cells.total(), self.strength_)
+        return maps
 
     def _check_parameters(self) -> None:
         for strength in self.strengths:
@@ -145,6 +168,21 @@ class PitRecalibration(Recalibration):
         """
         losses = {str(s): float(loss) for s, loss in self.losses_.items()}
         return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
+
+
+def furthest_score(weight: float) -> float:
+    """Return the normal score beyond which so many rows can tell nothing.
+
+    Parameters
+    ----------
+    weight : float
+        Of all rows.
+
+    Returns
+    -------
+    float
+    """
+    return -float(ndtri(0.5 / (weight + 1.0)))
 
 
 def pit_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import calibration.summary as summary_module
 from calibration import ScoreSummary
 
 MASKED = np.ma.masked_array([0.1, 0.2], mask=[False, True])
@@ -245,6 +246,32 @@ class TestBounded:
         summary = ScoreSummary.from_scores(scores, np.zeros(510), max_cells=10)
         assert summary.scores[0] >= 0.0
         assert summary.scores[-1] <= 1.0
+
+    @pytest.mark.parametrize("kind", ["near", "wide", "ties", "sorted", "outliers"])
+    def test_many_rows_are_counted_as_if_sorted(self, rng, monkeypatch, kind):
+        scores = {
+            "near": 1e6 + rng.normal(size=3000),
+            "wide": rng.standard_cauchy(3000) ** 3,
+            "ties": np.round(rng.normal(size=3000), 3),
+            "sorted": np.sort(rng.beta(0.2, 0.2, 3000)),
+            "outliers": np.append(rng.uniform(size=2998), [-1e300, 1e300]),
+        }[kind]
+        y = rng.integers(0, 2, 3000)
+        counted = []
+
+        def count(*rows, real=summary_module.count_rounded):
+            counted.append(len(rows[0]))
+            return real(*rows)
+
+        monkeypatch.setattr(summary_module, "count_rounded", count)
+        for most in (3, 10, 100):
+            quick = ScoreSummary.from_scores(scores, y, max_cells=most)
+            # Weights take the other road.
+            assert_same(
+                quick,
+                ScoreSummary.from_scores(scores, y, np.ones(3000), max_cells=most),
+            )
+        assert counted
 
     def test_few_scores_stay_exact(self):
         summary = ScoreSummary.from_scores([0.1, 0.2], [0, 1], max_cells=2)

@@ -8,7 +8,8 @@ import pytest
 from calibration._kernels.cells import (
     collapse_ties,
     count_classes,
-    count_dyadic,
+    count_rounded,
+    finest_level,
     fold_share,
     group_starts,
     merge_cells,
@@ -62,11 +63,44 @@ def test_merge_cells_adds_signed_weights(rng, sign):
     assert (np.diff(got[0]) > 0).all()
 
 
-def test_count_dyadic_counts_cells(rng):
-    scores = np.sort(rng.normal(size=300))
-    for level in (-2, 0, 3, 7):
-        expected = len(np.unique(np.floor(scores * 2.0**level)))
-        assert count_dyadic(scores, 2.0**level) == expected
+def n_dyadic(scores, level):
+    return len(np.unique(np.floor(scores * 2.0**level)))
+
+
+@pytest.mark.parametrize("origin", [0.0, 0.3, -1e6])
+def test_the_finest_level_is_the_last_that_fits(rng, origin):
+    scores = np.sort(rng.normal(size=300)) + origin
+    ends = scores[0], scores[-1]
+    for most in (2, 5, 40, 299):
+        level = finest_level(scores, most, -1000, 999, *ends)
+        assert n_dyadic(scores, level) <= most < n_dyadic(scores, level + 1)
+    # Where all cells fit, no number of a cell may exceed the exact integers.
+    level = finest_level(scores, 300, -1000, 999, *ends)
+    assert 2**51 <= abs(scores * 2.0**level).max() <= 2**52
+    assert finest_level(scores, 300, -1000, 7, *ends) == 7
+    assert finest_level(scores, 1, -3, 999, *ends) == -3
+
+
+@pytest.mark.parametrize("level", [-1, 0, 4])
+def test_rounded_rows_are_those_counted_one_by_one(rng, level):
+    values, ones = rng.normal(3.0, 2.0, 200), rng.uniform(size=200) < 0.4
+    table = {}
+    for value, one in zip(values, ones, strict=True):
+        cell = table.setdefault(np.floor(value * 2.0**level), [0.0, 0.0])
+        cell[int(one)] += 1.0
+    scores, *weights = count_rounded(values, ones, level, 10_000)
+    middles = [(cell + 0.5) / 2.0**level for cell in sorted(table)]
+    np.testing.assert_array_equal(scores, np.clip(middles, values.min(), values.max()))
+    np.testing.assert_array_equal(
+        weights, np.transpose([table[c] for c in sorted(table)])
+    )
+
+
+def test_rows_that_lie_too_wide_apart_are_not_counted():
+    values, ones = np.array([0.0, 1e300]), np.array([True, False])
+    assert len(count_rounded(values, ones, 50, 1000)[0]) == 0
+    zero = count_rounded(np.array([-0.0]), ones[:1], 0, 1000)[0]
+    assert str(zero[0]) == "0.0"
 
 
 def deal(scores, weight, k, seed):

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from localexpert.cli.console import UserError, note
 from localexpert.cli.out_column import OutColumn, format_numbers
+from localexpert.cli.out_format import TextWriter
 from localexpert.cli.output import (
     check_table_writable,
     check_writable,
@@ -40,10 +40,10 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path.write_text("old")
 
     def fail(self, *_, **__):
-        self.write_text("half")
+        self.stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr(TextWriter, "write", fail)
     with pytest.raises(UserError, match=r"cannot write --out '.*f.csv': No space left"):
         write_csv(str(path), {"a": ["1"]}, "row")
     assert path.read_bytes() == b"old"

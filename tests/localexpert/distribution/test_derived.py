@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localexpert import DiscreteLaw, MixedLaw, PredictiveDistribution, concatenate
-from localexpert.distribution.frame import forecast_columns
+from localexpert.distribution.frame import Questions
 from tests.localexpert.distribution.test_predictive import make_normal
 
 
@@ -69,7 +69,7 @@ def test_frames_where_nothing_or_many_intervals_are_asked_for(normal):
     assert list(frame.columns)[2:] == ["low_0.5", "high_0.5", "low_0.9", "high_0.9"]
     assert list(normal.to_frame(exceed=1e-3).columns)[2:] == ["p_above_0.001"]
     assert normal[:0].to_frame(exceed=1).shape == (0, 3)
-    close = forecast_columns(normal, quantiles=[0.1, 0.1 + 1e-15])
+    close = Questions.of([0.1, 0.1 + 1e-15]).answers(normal)
     assert len(close) == 4
 
 

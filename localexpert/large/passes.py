@@ -1,0 +1,179 @@
+"""Passes over the parts of a table: here, or by the workers of a Dask client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from calibration.sources.dask_part import DaskPart
+from calibration.sources.part import Part
+from calibration.sources.source import Source
+from localexpert.large.checkpoint import Checkpoint
+from localexpert.progress import current_progress
+
+Result = TypeVar("Result")
+
+# Results of parts that wait to be joined.
+_MOST_WAITING = 4
+# Parts that are under way for each of a client's threads, and tries of each.
+_AHEAD, _TRIES = 2, 3
+# A model is larger than what Dask warns of.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+
+
+class Pass(Protocol[Result]):
+    """What is asked of every part."""
+
+    @property
+    def name(self) -> str:
+        """What progress and messages call it."""
+        ...
+
+    def __call__(self, part: Part, frame: Any = None) -> Result:
+        """Return what one part tells; `frame` is the part, if it is read already."""
+        ...
+
+    def join(self, parts: Sequence[Result]) -> Result:
+        """Return what parts tell together, in any order."""
+        ...
+
+    def load(self, arrays: Mapping[str, Any]) -> Result:
+        """Return a result from the arrays that its `arrays` returned."""
+        ...
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs passes.
+
+    Parameters
+    ----------
+    source : Source
+    client : distributed.Client, optional
+        Whose workers read the parts.
+    checkpoint : Checkpoint
+        Keeps what each part told.
+    """
+
+    source: Source
+    client: Any
+    checkpoint: Checkpoint
+
+    def run(self, job: Pass[Any], n_parts: int | None = None) -> tuple[Any, int]:
+        """Run a pass over all parts.
+
+        Parameters
+        ----------
+        job : Pass
+        n_parts : int, optional
+            Of which a pass before has told.
+
+        Returns
+        -------
+        result : object
+            What all parts tell together.
+        n_parts : int
+        """
+        progress = current_progress()
+        total = n_parts if n_parts is not None else self.source.n_parts
+        waiting: list[Any] = []
+        done = 0
+        with progress.stage(job.name):
+            for result in self._results(job):
+                waiting.append(result)
+                if len(waiting) > _MOST_WAITING:
+                    waiting = [job.join(waiting)]
+                done += 1
+                progress.reach(done, max(total or done, done))
+        return job.join(waiting), done
+
+    def _results(self, job: Pass[Any]) -> Iterator[Any]:
+        """Yield what the parts tell; finished ones first."""
+        kept = self.checkpoint.open(job.name, job.load)
+        todo: list[tuple[int, Part]] = []
+        for number, part in enumerate(self.source.parts):
+            if (held := kept.load(number, part)) is not None:
+                yield held
+            elif self.client is None:
+                yield kept.save(number, part, _ask(job, part))
+            else:
+                todo.append((number, part))
+                if self.source.in_order and len(todo) >= self._ahead:
+                    yield from self._ask_workers(job, todo, kept.save)
+                    todo = []
+        if todo:
+            yield from self._ask_workers(job, todo, kept.save)
+
+    @property
+    def _ahead(self) -> int:
+        """How many parts are asked for at a time."""
+        threads = sum(self.client.nthreads().values())
+        return max(_AHEAD * int(threads), 1)
+
+    def _ask_workers(
+        self,
+        job: Pass[Any],
+        todo: Iterable[tuple[int, Part]],
+        keep: Callable[[int, Part, Any], Any],
+    ) -> Iterator[Any]:
+        """Yield what the client's workers say of parts, in the order they end.
+
+        A part that workers fail at, or die of, is asked for once more here.
+        """
+        import dask
+        import distributed
+
+        client: Any = self.client
+        # Sent once, not with each part; as a task's answer, for what is scattered is
+        # lost with the worker that has it.
+        with dask.config.set({_LARGE: "64GiB"}):
+            sent = client.submit(_hold, job, pure=False, retries=_TRIES)
+        asked: dict[str, tuple[int, Part]] = {}
+        waiting = iter(todo)
+
+        def submit(number: int, part: Part) -> Any:
+            frame, shell = None, part
+            if isinstance(part, DaskPart):
+                frame = client.compute(part.delayed, retries=_TRIES)
+                shell = part.without_data()
+            future = client.submit(
+                _call, sent, shell, frame, pure=False, retries=_TRIES
+            )
+            asked[future.key] = number, part
+            return future
+
+        first = [submit(*one) for one in islice(waiting, self._ahead)]
+        under_way: Any = distributed.as_completed(first)  # type: ignore[no-untyped-call]
+        for future in under_way:
+            number, part = asked.pop(future.key)
+            is_done = future.status == "finished"
+            result = future.result() if is_done else _ask(job, part)
+            future.release()
+            for one in islice(waiting, 1):
+                under_way.add(submit(*one))
+            yield keep(number, part, result)
+
+
+def _hold(job: Pass[Any]) -> Pass[Any]:
+    """Return a pass, which workers hand on to each other."""
+    return job
+
+
+def _call(job: Pass[Any], part: Part, frame: Any = None) -> Any:
+    """Return what a part tells, in a worker."""
+    if isinstance(part, DaskPart):
+        frame = part.taken(frame)
+    return job(part, frame)
+
+
+def _ask(job: Pass[Any], part: Part) -> Any:
+    """Return what a part tells; an error that does not name it is given its name."""
+    try:
+        return job(part)
+    except Exception as error:
+        if part.name in str(error):
+            raise
+        msg = f"`source` failed at {part.name} in the pass {job.name!r}: {error}"
+        raise RuntimeError(msg) from error

@@ -1,0 +1,199 @@
+"""`predict_table`: the same answers in any batch, of tables of any library."""
+
+import pickle
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from localexpert import LocalExpertRegressor, predict_dist, predict_table
+
+ASKED = {"quantiles": [0.1, 0.5], "interval": 0.8, "exceed": [0.0, 1.5]}
+COLUMNS = [
+    *("mean", "std", "q0.1", "q0.5", "low_0.8", "high_0.8", "p_above_0"),
+    "p_above_1.5",
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Numbers with gaps and a category; the index is no count."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], 90)})
+    X.loc[::7, "a"] = np.nan
+    X["b"] = X["b"].astype("category")
+    X.index = pd.Index(np.arange(90) * 3 + 5, name="key")
+    return X
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    """A quick model of the table."""
+    y = rows["a"].fillna(0.0) + (rows["b"] == "x")
+    noise = np.random.default_rng(2).normal(size=90)
+    quick = {"strategy": "joint", "frame": None, "n_thresholds": 5, "cv": 2}
+    return LocalExpertRegressor(**quick, random_state=0).fit(rows, y + noise)
+
+
+@pytest.mark.parametrize("size", [1, 7, 90, 1000])
+def test_any_batch_gives_the_answers_of_the_whole(model, rows, size):
+    whole = model.predict_dist(rows).to_frame(**ASKED, index=rows.index)
+    said = predict_table(model, rows, **ASKED, batch_size=size)
+    assert list(said.columns) == COLUMNS
+    pd.testing.assert_index_equal(said.index, rows.index)
+    assert_allclose(said, whole, rtol=0.0, atol=1e-8)
+
+
+def test_no_more_than_a_batch_is_asked_at_once(model, rows):
+    asked = []
+
+    class Watched:
+        def predict_dist(self, X):
+            asked.append(len(X))
+            return model.predict_dist(X)
+
+    predict_table(Watched(), rows, batch_size=40)
+    assert asked == [40, 40, 10]
+
+
+def test_levels_of_an_index_and_repeated_labels_are_kept(model, rows):
+    several = rows.set_axis(pd.MultiIndex.from_product([["u", "v", "u"], range(30)]))
+    said = predict_table(model, several, batch_size=50)
+    pd.testing.assert_index_equal(said.index, several.index)
+    assert_allclose(said, predict_table(model, rows), rtol=0.0, atol=1e-8)
+
+
+def test_single_precision_is_that_of_double(model, rows):
+    double = predict_table(model, rows, **ASKED)
+    single = predict_table(model, rows, **ASKED, dtype="float32")
+    assert set(single.dtypes) == {np.dtype("float32")}
+    pd.testing.assert_frame_equal(single, double.astype("float32"))
+
+
+def test_no_rows_have_the_same_columns(model, rows):
+    said = predict_table(model, rows.iloc[:0], **ASKED, dtype="float32")
+    assert list(said.columns) == COLUMNS
+    assert set(said.dtypes) == {np.dtype("float32")}
+    assert said.index.name == "key"
+    assert len(said) == 0
+
+
+def test_tables_of_other_libraries_give_tables_of_theirs(model, rows):
+    whole = predict_table(model, rows, **ASKED)
+    plain = rows.reset_index(drop=True)
+    polars = predict_table(model, pl.from_pandas(plain), **ASKED, batch_size=40)
+    arrow = predict_table(model, pa.table(plain), **ASKED, batch_size=40)
+    assert isinstance(polars, pl.DataFrame)
+    assert isinstance(arrow, pa.Table)
+    assert polars.columns == arrow.column_names == COLUMNS
+    assert_allclose(polars.to_numpy(), whole, rtol=0.0, atol=1e-8)
+    assert_allclose(arrow.to_pandas(), whole, rtol=0.0, atol=1e-8)
+    empty = predict_table(model, pl.from_pandas(plain)[:0])
+    assert empty.shape == (0, 5)
+
+
+def test_arrays_and_wrapped_models(rng):
+    X = rng.normal(size=(50, 2))
+    quick = {"strategy": "joint", "frame": None, "n_thresholds": 3, "cv": 2}
+    inner = LocalExpertRegressor(**quick, random_state=0)
+    model = make_pipeline(FunctionTransformer(np.tanh), inner).fit(X, X[:, 0])
+    said = predict_table(model, X, batch_size=20)
+    assert isinstance(said.index, pd.RangeIndex)
+    assert_allclose(said["mean"], predict_dist(model, X).mean(), rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_partitions_of_dask(model, rows, scheduler):
+    parts = [rows.iloc[:40], rows.iloc[:0], rows.iloc[40:41], rows.iloc[41:]]
+    table = dd.from_map(lambda i: parts[i], range(4), meta=rows.iloc[:0])
+    assert not table.known_divisions
+    said = predict_table(model, table, **ASKED, dtype="float32")
+    assert isinstance(said, dd.DataFrame)
+    assert list(said.columns) == COLUMNS
+    assert set(said.dtypes) == {np.dtype("float32")}
+    assert said.npartitions == 4
+    with dask.config.set(scheduler=scheduler):
+        computed = said.compute()
+    pd.testing.assert_index_equal(computed.index, rows.index)
+    whole = predict_table(model, rows, **ASKED, dtype="float32")
+    assert_allclose(computed, whole, rtol=1e-6, atol=1e-6)
+
+
+def test_known_divisions_are_kept_and_columns_can_be_picked(model, rows):
+    table = dd.from_pandas(rows, npartitions=3)
+    said = predict_table(model, table)
+    assert said.divisions == table.divisions
+    q = said["q0.5"].compute()
+    assert_allclose(q, predict_table(model, rows)["q0.5"], rtol=0.0, atol=1e-8)
+
+
+class Counted:
+    """Forecasts as another model does, and counts how often it is written down."""
+
+    times = 0
+
+    def __init__(self, model):
+        self.model = model
+
+    def predict_dist(self, X):
+        return self.model.predict_dist(X)
+
+    def __reduce__(self):
+        Counted.times += 1
+        return type(self), (self.model,)
+
+
+def test_the_model_is_in_the_graph_once(model, rows):
+    table = dd.from_pandas(rows, npartitions=6)
+    Counted.times = 0
+    graph = predict_table(Counted(model), table).optimize().dask
+    pickle.dumps(dict(graph))
+    assert Counted.times == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"model": LinearRegression()}, TypeError, "`model` must have a method predic"),
+        ({"table": [[1.0, 2.0]]}, TypeError, "`table` must be a data frame .*got list"),
+        ({"table": np.zeros(3)}, TypeError, r"`table` must be .*got shape \(3,\)"),
+        (
+            {"table": pl.DataFrame({"a": [1.0]}).lazy()},
+            TypeError,
+            "`table` must be .*, got LazyFrame; collect it first",
+        ),
+        ({"dtype": "float16"}, ValueError, "`dtype` must be one of 'float64', 'float3"),
+        ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
+        ({"quantiles": 2.0}, ValueError, r"`quantiles` must lie in \[0, 1\], got 2"),
+        ({"interval": 1.0}, ValueError, r"`interval` must lie in \(0, 1\), got 1"),
+        ({"exceed": "x"}, TypeError, "`exceed` must be numeric"),
+    ],
+)
+def test_refusals(model, rows, given, error, words):
+    arguments = {"model": model, "table": rows, **given}
+    with pytest.raises(error, match=words):
+        predict_table(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("library", "cure"), [("pyspark", "mapInPandas"), ("ray", "map_batches")]
+)
+def test_engines_are_told_how(model, library, cure):
+    frame = type("DataFrame", (), {"__module__": f"{library}.data"})()
+    with pytest.raises(TypeError, match=f"got DataFrame; give `{cure}` a function"):
+        predict_table(model, frame)
+
+
+def test_a_partition_without_a_column_says_which(model, rows):
+    table = dd.from_pandas(rows[["a"]], npartitions=2)
+    said = predict_table(model, table)
+    with pytest.raises(ValueError, match="b"):
+        said.compute(scheduler="synchronous")
