@@ -20,8 +20,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from multiclass import _predict, load, make_case, score
-from scipy.special import softmax
+from multiclass import MOST_ROWS, make_case, score
+from multiclass_sets import load, predict
+from thesis_nets import ShallowNets
 
 import calibration as cal
 
@@ -36,59 +37,12 @@ SETS = (
     "car",
 )
 CLASSIFIERS = ("naive Bayes", "forest")
-RATE, BATCH, START_OF_SUM = 0.1, 10, 0.1
 
 Answer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def train_to_the_letter(
-    p: np.ndarray, y: np.ndarray, n_batches: int, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Return weights and shifts of both layers of one net."""
-    n, k = p.shape
-    h = int(rng.integers(4, 8))
-    theta = [_glorot(rng, k, h), np.zeros(h), _glorot(rng, h, k), np.zeros(k)]
-    squares = [np.full_like(part, START_OF_SUM) for part in theta]
-    passes = -(-n_batches * BATCH // n)
-    order = np.concatenate([rng.permutation(n) for _ in range(passes)])
-    for t in range(n_batches):
-        rows = order[BATCH * t : BATCH * (t + 1)]
-        x = p[rows]
-        units = np.maximum(x @ theta[0] + theta[1], 0.0)
-        residual = softmax(units @ theta[2] + theta[3], axis=1)
-        residual[np.arange(len(rows)), y[rows]] -= 1.0
-        residual /= len(rows)
-        inner = (residual @ theta[2].T) * (units > 0.0)
-        slopes = (x.T @ inner, inner.sum(0), units.T @ residual, residual.sum(0))
-        for place, slope in enumerate(slopes):
-            squares[place] += slope**2
-            theta[place] -= RATE * slope / np.sqrt(squares[place])
-    return theta
-
-
-def _glorot(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
-    reach = np.sqrt(6.0 / (rows + columns))
-    return rng.uniform(-reach, reach, size=(rows, columns))
-
-
-def to_the_letter(n_passes: int | None) -> Answer:
-    """Return the thesis's recipe, of 200 batches or of so many passes."""
-
-    def answer(p: np.ndarray, y: np.ndarray, test: np.ndarray) -> np.ndarray:
-        rng = np.random.default_rng(0)
-        n_batches = 200 if n_passes is None else max(1, n_passes * len(y) // BATCH)
-        total = np.zeros_like(test)
-        for _ in range(10):
-            net = train_to_the_letter(p, y, n_batches, rng)
-            units = np.maximum(test @ net[0] + net[1], 0.0)
-            total += softmax(units @ net[2] + net[3], axis=1)
-        return total / 10
-
-    return answer
-
-
-def by(make: Callable[[], cal.MulticlassCalibrator]) -> Answer:
-    """Return what a calibrator of this package answers."""
+def by(make: Callable[[], cal.MulticlassCalibrator | ShallowNets]) -> Answer:
+    """Return what a calibrator answers."""
     return lambda p, y, test: make().fit(p, y).predict(test)
 
 
@@ -97,8 +51,8 @@ METHODS: dict[str, Answer] = {
     "temperature": by(lambda: cal.SoftmaxCalibrator("temperature")),
     "SMS, penalty 1": by(lambda: cal.SoftmaxCalibrator("matrix", 1.0)),
     "SMS, auto": by(cal.SoftmaxCalibrator),
-    "to the letter, 200 batches": to_the_letter(None),
-    "to the letter, 20 passes": to_the_letter(20),
+    "to the letter, 200 batches": by(lambda: ShallowNets(200)),
+    "to the letter, 20 passes": by(ShallowNets),
     "ShallowNetCalibrator": by(cal.ShallowNetCalibrator),
 }
 
@@ -113,8 +67,8 @@ def main() -> None:
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in METHODS}
     kinds = []
     for name, kind, seed in product(options.sets, CLASSIFIERS, options.seeds):
-        case = make_case(*load(options.data / f"{name}.csv.gz"), kind, seed)
-        p, test = _predict(case.model, case.x), _predict(case.model, case.test_x)
+        case = make_case(*load(options.data / f"{name}.csv.gz", MOST_ROWS), kind, seed)
+        p, test = predict(case.model, case.x), predict(case.model, case.test_x)
         kinds.append(kind)
         for method, answer in METHODS.items():
             start = time.process_time()

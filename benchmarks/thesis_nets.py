@@ -20,7 +20,15 @@ class ShallowNets:
 
     Cross-entropy, AdaGrad of rate .1, batches of 10 rows; the forecast is the mean of
     the nets'.
+
+    Parameters
+    ----------
+    n_batches : int, optional
+        Of each net; default 20 passes over the rows.
     """
+
+    def __init__(self, n_batches: int | None = None):
+        self.n_batches = n_batches
 
     def fit(self, scores: np.ndarray, y: np.ndarray) -> ShallowNets:
         """Train the nets on probabilities (n, k) and column numbers."""
@@ -31,7 +39,9 @@ class ShallowNets:
             # A row for each input, the last for the shift.
             first = np.vstack([_draw(rng, k, size), np.zeros(size)])
             second = np.vstack([_draw(rng, size, k), np.zeros(k)])
-            order = np.concatenate([rng.permutation(n) for _ in range(EPOCHS)])
+            n_rows = EPOCHS * n if self.n_batches is None else BATCH * self.n_batches
+            passes = [rng.permutation(n) for _ in range(-(-n_rows // n))]
+            order = np.concatenate(passes)[:n_rows]
             _train(np.ascontiguousarray(scores), y, order, first, second)
             self.nets_.append((first, second))
         return self
