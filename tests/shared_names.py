@@ -594,6 +594,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.sum_law": {"SumLaw"},
     "localexpert.laws.totals": {"total_law"},
     "localexpert.laws.transform_law": {"transform_law"},
+    "localexpert.laws.roughness": {"Roughness"},
+    "localexpert.laws.score_nodes": {"ScoreNodes", "between_scores", "panel_sums"},
     "localexpert.laws.transformed": {"TransformedLaw"},
     "localexpert.laws.pooled_curve": {"curve_of", "pool_curves"},
     "localexpert.laws.value_map": {"ExpLess", "LogOf", "ValueMap", "call_vectorised"},

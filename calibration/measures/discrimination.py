@@ -72,6 +72,11 @@ def auc_score(
     if len(held) < 2:
         msg = f"`y_true` must hold two classes or more, got class {held[0]} only."
         raise ValueError(msg)
+    # Each class in a unit of its own, a power of two, so that no product of weights
+    # underflows: rates within pairs of classes know no unit.
+    exponents = np.frexp(totals)[1]
+    weights = np.ldexp(weights, -exponents[columns])
+    totals = np.ldexp(totals, -exponents)
     if forecasts.ndim == 1:
         return float(_win_rates(forecasts, 1, columns, weights, totals)[0])
     wins = [

@@ -15,6 +15,8 @@ KernelEstimator: TypeAlias = Literal["quadratic", "linear"]
 
 # The median distance is that of this many distinct forecasts at most.
 _MEDIAN_ROWS = 1024
+# Distances over less than this may overflow.
+_LEAST_BANDWIDTH = float(np.finfo(np.float64).tiny)
 # Numbers of a block of the kernel; bounds the memory.
 _CHUNK = 1 << 22
 
@@ -135,11 +137,14 @@ def merge_rows(
 def find_bandwidth(distinct: Float64Array, bandwidth: float | None) -> float:
     """Return the bandwidth given, or the median distance of distinct forecasts."""
     if bandwidth is not None:
-        return check_number(bandwidth, "bandwidth", 0.0, open_low=True, open_high=True)
+        given = check_number(bandwidth, "bandwidth", 0.0, open_low=True, open_high=True)
+        return max(given, _LEAST_BANDWIDTH)
     if len(distinct) < 2:
         return 1.0
     places = np.linspace(0, len(distinct) - 1, min(len(distinct), _MEDIAN_ROWS))
-    return float(np.median(pdist(distinct[places.astype(np.int64)])))
+    median = float(np.median(pdist(distinct[places.astype(np.int64)])))
+    # Squares of the distances between tiny forecasts underflow.
+    return max(median, _LEAST_BANDWIDTH)
 
 
 def multiply_pairs(

@@ -23,6 +23,10 @@ RandomState: TypeAlias = int | np.random.Generator | None
 # Labels are resampled on at most this many cells. A pool of n rows is as wide as
 # n^(2/3) of them, so for any n the band stays what it is.
 _BAND_CELLS = 4096
+# Beyond these scipy's quantiles of a beta distribution are nan: of more rows the band
+# would be narrower by less than 1e-8, of rarer events it ends at 0 as well.
+_MOST_SIZE = 1e16
+_LEAST_COUNT = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +186,9 @@ def _consistency_band(
     weight = np.add.reduceat(summary.weight, starts)
     chance = summary.weight * summary.scores
     mean = np.add.reduceat(chance, starts) / weight
-    # Variance of a mean of independent labels with their own chances.
-    spread = np.add.reduceat(chance * (1.0 - summary.scores), starts) / weight**2
+    # Mean variance of independent labels with their own chances; that of their mean
+    # is this over the weight, whose square may underflow.
+    spread = np.add.reduceat(chance * (1.0 - summary.scores), starts) / weight
     tail = 0.5 * (1.0 - level)
     lower = _event_quantile(mean, spread, weight, tail)
     return lower, _event_quantile(mean, spread, weight, 1.0 - tail)
@@ -193,16 +198,18 @@ def _event_quantile(
     mean: Float64Array, variance: Float64Array, weight: Float64Array, q: float
 ) -> Float64Array:
     """Quantile of an event rate in steps of 1 / weight, by a moment-matched beta."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = mean * (1.0 - mean) / variance - 1.0
     out = mean.copy()  # of forecasts that are certain
-    certain = ~(variance > 0.0)
+    certain = variance == 0.0
+    size = np.zeros(len(mean))
+    with np.errstate(over="ignore"):
+        np.divide(mean * (1.0 - mean), variance, out=size, where=~certain)
+    size = np.minimum(size * weight - 1.0, _MOST_SIZE)
     # A single row happens or not; a beta of that variance has its mass at 0 and 1.
     single = ~certain & (size < 1e-6)
     out[single] = q > 1.0 - mean[single]
     spread = ~(certain | single)
     m, s, w = mean[spread], size[spread], weight[spread]
-    value = betaincinv(m * s, (1.0 - m) * s, q)
+    value = betaincinv(np.maximum(m * s, _LEAST_COUNT), (1.0 - m) * s, q)
     # Continuity correction: k events fill the rates from (k - 1/2) / w on.
     events = np.maximum(np.ceil(w * value - 0.5), 0.0)
     out[spread] = np.minimum(events / w, 1.0) + 0.0  # turns -0.0 into 0.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.laws.law import Law, central_moments_about
+from localexpert.laws.roughness import Roughness
 
 # Scores of each law's quantiles, and how many quantiles of all laws border panels;
 # far ones are for moments alone.
@@ -18,11 +19,9 @@ _MOST = 29
 _FAR_LEVELS = np.array([10.0, 12.5, 15.5, 19.0, 23.0, 28.0, 34.0])
 _NODES, _SHARES = np.polynomial.legendre.leggauss(4)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
-# A sum of the values at a panel's nodes that is 0 for parabolas, a third difference.
-_BEND = np.array([1.0 / np.prod(x - _NODES[x != _NODES]) for x in _NODES])
-_BEND /= np.abs(_BEND).sum()
-# How far the values in a panel may bend, as a share of all that is summed, and leap
-# from one to the next. Between the quantiles of a normal law they bend by 0.006.
+_ROUGHNESS = Roughness(_NODES)
+# How far the values in a panel may bend or step, as a share of all that is summed, and
+# leap from one to the next. Between quantiles of a normal law they bend by 0.006.
 _MOST_BEND, _MOST_LEAP = 7e-3, 0.2
 # In a row where one does more all panels are cut that bend by so much, in as many
 # parts, again and again.
@@ -165,7 +164,7 @@ class Mesh(NamedTuple):
         n, p = len(self.y), self.borders.shape[1] - 1
         inner = values[:, : p * len(_NODES)].reshape(n, p, len(_NODES))
         spread = (self.dy * values * (1.0 - values)).sum(axis=1, keepdims=True)
-        size = np.abs(inner @ _BEND) * np.diff(self.borders)
+        size = _ROUGHNESS.of(inner) * np.diff(self.borders)
         bend = np.divide(size, spread, out=np.zeros((n, p)), where=spread > 0.0)
         leaps = np.pad(np.abs(inner[:, 1:, 0] - inner[:, :-1, -1]), ((0, 0), (1, 1)))
         return bend, np.maximum(leaps[:, :-1], leaps[:, 1:])

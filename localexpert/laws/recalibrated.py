@@ -33,6 +33,10 @@ from localexpert.laws.transformed import TransformedLaw
 _CUTS = 16
 # Scores at which the densities of laws with bounds are cut.
 _BESIDE_BOUNDS = np.linspace(-7.0, 7.0, 15)
+# A median that lies further out than this in the law that is mapped is in its tail,
+# and scores of the mapped law at which panels end then.
+_IN_TAIL = 3.0
+_OF_TAIL = np.linspace(-7.0, 7.0, 29)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,9 +141,19 @@ class RecalibratedLaw(ScannedLaw):
         bends = self.law.ppf_scores(self.scores.kinks(len(self)))
         return np.hstack([self.law.kinks(), bends])
 
+    def _bends(self) -> Float64Array:
+        """Return the scores of F at which the panels of a mesh end, (n, c)."""
+        kinks, middle = self.scores.kinks(len(self)), np.zeros((len(self), 1))
+        if (np.abs(self.scores.inverse(middle)) > _IN_TAIL).any():
+            # Panels for the whole law see little of what is in its tail, least of all
+            # beside a bound.
+            levels = np.tile(_OF_TAIL, (len(self), 1))
+            kinks = np.hstack([kinks, self.scores.inverse(levels)])
+        return kinks
+
     def _mesh(self, cuts: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return `SplineLaw.mesh` cut at `cuts` (n, c) and where h is not smooth."""
-        return self.law.mesh(cuts, self.scores.kinks(len(self)))
+        return self.law.mesh(cuts, self._bends())
 
     def _scan(self) -> Float64Array:
         """Return y, probability, log density and CDF at nodes of a mesh, (4, n, m).
@@ -147,7 +161,7 @@ class RecalibratedLaw(ScannedLaw):
         The first and the last node are the ends of the mesh, without probability.
         """
         none = np.empty((len(self), 0))
-        kinks = self.scores.kinks(len(self))
+        kinks = self._bends()
         if np.isfinite(self.support).any():
             # Beside a bound scores go far on a short way, and what a map makes of them.
             kinks = np.hstack([kinks, np.tile(_BESIDE_BOUNDS, (len(self), 1))])

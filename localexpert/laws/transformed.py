@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.laws.law import Law, log_or_minus_inf
 from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import scores_of
+from localexpert.laws.score_nodes import (
+    GRID,
+    INNER,
+    OUTER,
+    ScoreNodes,
+    between_scores,
+    panel_sums,
+)
 from localexpert.laws.value_map import ValueMap
 
-# Scores between which the panels lie: nearly all probability, and the rest, which is
-# for moments of what grows fast.
-_INNER, _OUTER = 8.4, 36.9
-_INNER_STEP, _OUTER_STEP = 0.7, 1.2
-_N_OUTER = round((_OUTER - _INNER) / _OUTER_STEP)
-_FAR = np.linspace(_INNER, _OUTER, _N_OUTER + 1)[1:]
-_NEAR = np.linspace(-_INNER, _INNER, round(2.0 * _INNER / _INNER_STEP) + 1)
-_GRID = np.concatenate([-_FAR[::-1], _NEAR, _FAR])
-_NODES, _SHARES = np.polynomial.legendre.leggauss(5)
-_NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+# How often panels are cut in parts.
+_ROUNDS = 6
 # An integral whose outermost terms are more than this of it is infinite.
 _ENDLESS = np.log(1e-6)
 # Values of y that are cut at at a time.
@@ -36,21 +36,6 @@ _BESIDE_BOUND = 1e-9
 _UNSEEN = 1e-13
 # What lies between these levels says how far a difference may reach.
 _QUARTILES = (0.25, 0.75)
-
-
-class _Nodes(NamedTuple):
-    """Gauss-Legendre nodes in the normal score s of Y, on panels of each row.
-
-    `borders` (n, p + 1), and at the nodes, (n, 5 p): the scores `s`, the values `x`
-    of Y and `y` of func(Y), and `log_ds`, the log of the weight in integrals over
-    phi(s) ds. Where y is no finite number log_ds is -inf.
-    """
-
-    borders: Float64Array
-    s: Float64Array
-    x: Float64Array
-    y: Float64Array
-    log_ds: Float64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,34 +135,51 @@ class TransformedLaw(ScannedLaw):
 
     def _inner_kinks(self) -> Float64Array:
         """Return those of X, within what it can be."""
-        ends = self.law.ppf_scores(np.tile([-_INNER, _INNER], (len(self), 1)))
+        ends = self.law.ppf_scores(np.tile([-INNER, INNER], (len(self), 1)))
         return np.clip(self.law.kinks(), ends[:, :1], ends[:, 1:])
 
-    def _nodes(self) -> _Nodes:
+    def _nodes(self) -> ScoreNodes:
         kinks = self._inner_kinks()
         bends = scores_of(self.law.cdf(kinks), self.law.sf(kinks))
-        bends = np.clip(bends, -_INNER, _INNER)
+        bends = np.clip(bends, -INNER, INNER)
         # Kinks where no row has any are no borders.
-        bends = bends[:, (np.abs(bends) < _INNER).any(axis=0)]
-        grid = np.tile(_GRID, (len(self), 1))
+        bends = bends[:, (np.abs(bends) < INNER).any(axis=0)]
+        grid = np.tile(GRID, (len(self), 1))
         borders = np.sort(np.hstack([grid, bends]), axis=1)
-        return self._nodes_between(borders[:, :-1], borders[:, 1:])._replace(
-            borders=borders
-        )
+        return self._settled(self._nodes_on(borders))
 
-    def _nodes_between(self, left: Float64Array, right: Float64Array) -> _Nodes:
+    def _settled(self, at: ScoreNodes) -> ScoreNodes:
+        """Return nodes on panels in which quantiles are smooth enough.
+
+        Where next to nothing is between members of a pool its quantiles leap.
+        """
+        for _ in range(_ROUNDS):
+            rough = at.rough()
+            rows = np.flatnonzero(rough.any(axis=1))
+            if len(rows) == 0:
+                break
+            borders = at.cut_borders(rough)[rows]
+            at = at.with_rows(rows, self.take(rows)._nodes_on(borders))
+        return at
+
+    def _nodes_on(self, borders: Float64Array) -> ScoreNodes:
+        """Return the nodes on panels between borders (n, p + 1)."""
+        at = self._nodes_between(borders[:, :-1], borders[:, 1:])
+        return at._replace(borders=borders)
+
+    def _nodes_between(self, left: Float64Array, right: Float64Array) -> ScoreNodes:
         """Return the nodes on panels (n, p), from left to right of each."""
-        s, ds = _between(left, right)
+        s, ds = between_scores(left, right)
         x = self.law.ppf_scores(s)
         y = self._forward(x)
         ds = np.where(np.isfinite(y), ds, 0.0)
         with np.errstate(divide="ignore"):
             log_ds = np.log(ds) - 0.5 * s * s - _LOG_SQRT_TWO_PI
-        return _Nodes(left, s, x, np.where(np.isfinite(y), y, 0.0), log_ds)
+        return ScoreNodes(left, s, x, np.where(np.isfinite(y), y, 0.0), log_ds)
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         every = [part._nodes() for _, part in self._parts()]
-        parts = [(at.y, _masses(at)) for at in every]
+        parts = [(at.y, at.masses()) for at in every]
         if not every:
             return np.empty((0, 0)), np.empty((0, 0))
         # Kinks differ in number where a law has them in some rows only.
@@ -236,7 +238,7 @@ class TransformedLaw(ScannedLaw):
         return below, above
 
     def _sides(
-        self, at: _Nodes, middle: Float64Array, z: Float64Array, *, squared: bool
+        self, at: ScoreNodes, middle: Float64Array, z: Float64Array, *, squared: bool
     ) -> tuple[Float64Array, Float64Array]:
         """Return integrals of F^a below z (n, k) and of (1 - F)^a above it, a 1 or 2.
 
@@ -245,7 +247,7 @@ class TransformedLaw(ScannedLaw):
         """
         z = np.ascontiguousarray(z)
         x = self._backward(z)
-        cut = np.clip(scores_of(self.law.cdf(x), self.law.sf(x)), -_OUTER, _OUTER)
+        cut = np.clip(scores_of(self.law.cdf(x), self.law.sf(x)), -OUTER, OUTER)
         last = at.borders.shape[1] - 2
         panel = (at.borders[:, None, :] <= cut[:, :, None]).sum(axis=2) - 1
         panel = np.clip(panel, 0, last)
@@ -253,11 +255,11 @@ class TransformedLaw(ScannedLaw):
         part = self._nodes_between(left, cut)
         out = []
         for sign in (1.0, -1.0):
-            log_ds = _log_weights(at, sign, squared=squared)
+            log_ds = at.log_weights(sign, squared=squared)
             endless = _endless(_log_abs(at.y - middle) + log_ds)[0 if sign > 0.0 else 1]
-            sums = _panel_sums((at.y - middle) * np.exp(log_ds))
-            within = _panel_sums(
-                (part.y - middle) * np.exp(_log_weights(part, sign, squared=squared))
+            sums = panel_sums((at.y - middle) * np.exp(log_ds))
+            within = panel_sums(
+                (part.y - middle) * np.exp(part.log_weights(sign, squared=squared))
             )
             level = ndtr(sign * cut) ** (2 if squared else 1)
             if sign > 0.0:
@@ -275,9 +277,9 @@ class TransformedLaw(ScannedLaw):
         for rows, part in self._parts():
             at = part._nodes()
             # E log g' joins that of X itself; the rest has no say at 8.4 deviations.
-            inner = _inner_nodes(at)
+            inner = at.inner
             slopes = part.log_slope(np.ascontiguousarray(at.x[:, inner]))
-            masses = _masses(at)[:, inner]
+            masses = at.masses()[:, inner]
             held = np.where(masses > _UNSEEN, slopes, 0.0)
             out[rows] = out[rows] + (masses * held).sum(axis=1)
         return out
@@ -291,47 +293,14 @@ class TransformedLaw(ScannedLaw):
 
     def _scan(self) -> Float64Array:
         at = self._nodes()
-        inner = _inner_nodes(at)
+        inner = at.inner
         x = np.ascontiguousarray(at.x[:, inner])
-        masses, cdf = _masses(at)[:, inner], ndtr(at.s[:, inner])
+        masses, cdf = at.masses()[:, inner], ndtr(at.s[:, inner])
         nodes = np.stack([at.y[:, inner], masses, self._log_density(x), cdf])
-        s = np.tile([-_INNER, _INNER], (len(self), 1))
+        s = np.tile([-INNER, INNER], (len(self), 1))
         x = self.law.ppf_scores(s)
         ends = np.stack([self._forward(x), 0.0 * s, self._log_density(x), ndtr(s)])
         return np.concatenate([ends[:, :, :1], nodes, ends[:, :, 1:]], axis=2)
-
-
-def _between(
-    left: Float64Array, right: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return nodes and weights on panels (n, p), (n, 5 p) both."""
-    width = (right - left)[:, :, None]
-    shape = len(left), left.shape[1] * len(_NODES)
-    nodes = left[:, :, None] + width * _NODES
-    return nodes.reshape(shape), (width * _SHARES).reshape(shape)
-
-
-def _inner_nodes(at: _Nodes) -> slice:
-    """Return which nodes lie between the inner ends of the panels, in any row."""
-    return slice(_N_OUTER * len(_NODES), at.s.shape[1] - _N_OUTER * len(_NODES))
-
-
-def _panel_sums(terms: Float64Array) -> Float64Array:
-    """Return sums (n, p) of terms at nodes (n, 5 p)."""
-    return np.asarray(terms.reshape(len(terms), -1, len(_NODES)).sum(axis=2))
-
-
-def _masses(at: _Nodes) -> Float64Array:
-    """Return the nodes' probabilities, of sum 1."""
-    masses = np.exp(at.log_ds)
-    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
-
-
-def _log_weights(at: _Nodes, sign: float, *, squared: bool) -> Float64Array:
-    """Return log weights of integrals over F^a, or for sign -1 over -(1 - F)^a."""
-    if not squared:
-        return at.log_ds
-    return np.asarray(at.log_ds + log_ndtr(sign * at.s) + np.log(2.0))
 
 
 def _log_abs(away: Float64Array) -> Float64Array:

@@ -108,18 +108,22 @@ class ValueMap:
         step = _FIRST_STEP * np.minimum(room, np.finfo(float).max)
         for _ in range(_N_STEPS):
             high, low = x + step, x - step
-            rise = self.forward(high) - self.forward(low)
+            above, below = self.forward(high), self.forward(low)
+            rise = above - below
             with np.errstate(all="ignore"):
                 # What is divided by is the step as it was rounded; where func does
                 # not rise by it, another step must tell.
                 entry = np.where(rise > 0.0, rise, np.nan) / (high - low)
-                above = row
-                row = [entry]
+                # Rises of a few floats agree by accident, however wrong they are.
+                size = np.maximum(np.abs(above), np.abs(below))
+                noise = np.spacing(size) / (high - low)
+                earlier, row = row, [entry]
                 factor = 1.0
-                for before in above:
+                for before in earlier:
                     factor *= 4.0
                     better = entry + (entry - before) / (factor - 1.0)
                     error = np.maximum(np.abs(better - entry), np.abs(better - before))
+                    error = error + noise
                     closer = error < least
                     best, least = (
                         np.where(closer, better, best),

@@ -19,7 +19,9 @@ SCORES = {"probability": UNIT, "logit": REAL, "real": REAL}
 REPEATS = st.integers(0, 3).map(float)
 HOSTILE = st.one_of(
     st.floats(0.0, 10.0),
-    st.sampled_from([0.0, 5e-324, 1e-300, 1e-12, 1e12, 1e15, 1e200, 1e300, 1.7e308]),
+    st.sampled_from(
+        [0.0, 5e-324, 1e-300, 3e-222, 1e-160, 1e-12, 1e12, 1e15, 1e200, 1e300, 1.7e308]
+    ),
 )
 
 

@@ -295,7 +295,11 @@ class Panels:
     def __init__(self, law, cuts):
         ends = [end for end in law.support if np.isfinite(end)]
         ends = np.tile(ends, (len(law), 1))
-        borders = np.hstack([cuts, quantiles(law), kinks_of(law), ends])
+        held = quantiles(law)
+        # A map beside atoms has kinks at the end of its scores: at infinity there is
+        # nothing to be cut.
+        kinks = np.clip(kinks_of(law), held[:, :1], held[:, -1:])
+        borders = np.hstack([cuts, held, kinks, ends])
         borders = np.clip(np.sort(borders, axis=1), *law.support)
         width = np.diff(borders)[:, :, None]
         y = borders[:, :-1, None] + 0.5 * width * (1.0 + NODES)

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from calibration import (
+    auc_score,
     brier_decomposition,
     brier_score,
     corp_decomposition,
+    cumulative_calibration_test,
     expected_calibration_error,
+    kernel_calibration_error,
     maximum_calibration_error,
 )
 from tests.calibration.measures.test_contract import MEASURES, SCALARS
@@ -19,6 +22,15 @@ from tests.fuzz.labelled import HOSTILE, REPEATS, labelled
 from tests.fuzz.refusals import answer_or_refusal
 
 SHARE = 0.1
+# What is no loss, or refuses some rows that losses take.
+FURTHER = {
+    "auc": auc_score,
+    "kernel": kernel_calibration_error,
+    "cumulative": lambda *args, **kwargs: (
+        cumulative_calibration_test(*args, **kwargs).p_value
+    ),
+}
+HELD = {**MEASURES, **FURTHER}
 pytestmark = pytest.mark.slow
 
 
@@ -40,19 +52,21 @@ def test_repetitions(name, rows, data):
     assert_allclose(moved, value, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", HELD)
 @given(rows=labelled("probability", HOSTILE))
-@examples(0.4 * SHARE / len(MEASURES))
+@examples(0.4 * SHARE / len(HELD))
 def test_hostile_weights(name, rows):
     """A number in its range, or an error that names an argument."""
     y_prob, y_true, weight = rows
-    measure = MEASURES[name]
+    measure = HELD[name]
     value = answer_or_refusal(lambda: measure(y_true, y_prob, sample_weight=weight))
     if isinstance(value, Exception):
         return
     assert not np.isnan(value).any()
     if name in SCALARS:
         assert value >= 0.0
+    if name in ("auc", "cumulative"):
+        assert 0.0 <= value <= 1.0 + 1e-12
 
 
 @given(rows=labelled("probability", HOSTILE), n_bins=st.integers(1, 8))

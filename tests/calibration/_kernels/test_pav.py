@@ -57,6 +57,23 @@ def test_equals_scipy_on_many_cells(rng):
     np.testing.assert_allclose(expand(*blocks, 2000), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [2.0**-540, 2.0**-1020, 2.0**40])
+def test_knows_no_unit_of_weights(rng, unit):
+    """Products of tiny weights underflow, and all would be one block."""
+    weight0, weight1 = random_cells(rng, 50, "real")
+    starts, block0, block1 = pool_adjacent_violators(weight0, weight1)
+    scaled = pool_adjacent_violators(unit * weight0, unit * weight1)
+    np.testing.assert_array_equal(scaled[0], starts)
+    np.testing.assert_allclose(scaled[1:], unit * np.stack([block0, block1]), 1e-14)
+
+
+def test_the_least_weights_are_told_apart():
+    least = 5e-324
+    weight0, weight1 = np.array([least, 0.0, 1.0]), np.array([0.0, least, 1.0])
+    starts, _, _ = pool_adjacent_violators(weight0, weight1)
+    np.testing.assert_array_equal(starts, [0, 1])
+
+
 def test_block_means_increase_strictly_and_weights_add_up(rng):
     weight0, weight1 = random_cells(rng, 500, "pure")
     starts, block0, block1 = pool_adjacent_violators(weight0, weight1)

@@ -33,6 +33,18 @@ def test_is_the_mean_over_pairs_of_classes_and_rows(rng):
     assert auc_score(y, p, sample_weight=w) == pytest.approx(np.mean(means), rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [2.0**-540, 2.0**-1000, 2.0**40])
+def test_knows_no_unit_of_weights(rng, unit):
+    """Products of weights, which pairs have, underflow."""
+    y, p = draw(rng)
+    w = rng.uniform(size=len(y))
+    expected = auc_score(y, p, sample_weight=w)
+    assert auc_score(y, p, sample_weight=unit * w) == expected
+    # Nor of the rows of one class: A(i | j) is a mean over pairs.
+    w = np.where(y == 2, unit, 1.0) * w
+    assert auc_score(y, p, sample_weight=w) == pytest.approx(expected, rel=1e-12)
+
+
 def test_scikit_learn_agrees(rng):
     y, p = draw(rng, 500)
     theirs = roc_auc_score(y, p, multi_class="ovo", average="macro")

@@ -52,6 +52,17 @@ def test_pairs_of_one_row_with_its_repetitions_count(rng):
     assert found == pytest.approx(np.mean(pairs), rel=1e-12)
 
 
+def test_distances_that_underflow_are_no_bandwidth_of_zero():
+    y = np.array([1, 1, 0, 0, 0])
+    chances = np.array([5e-324, 1e-300, 1e-310, 0.0, 0.2])
+    p = np.column_stack([1.0 - chances, chances])
+    # Four forecasts are one, and the fifth is far from them.
+    pairs = [multiply(y, p, i, j, 1e-9) for i in range(5) for j in range(i)]
+    found = kernel_calibration_error(y, chances)
+    assert found == pytest.approx(np.mean(pairs), rel=1e-12)
+    assert kernel_calibration_error(y, chances, bandwidth=5e-324) == found
+
+
 def test_is_unbiased(rng):
     p = rng.dirichlet(np.ones(3), size=30)
     draws = rng.uniform(size=(2000, 30, 1)) > p.cumsum(axis=1)

@@ -84,6 +84,27 @@ def test_consistency_of_a_single_row_and_of_certain_forecasts():
     np.testing.assert_array_equal(curve.upper, [0.0, 0.0, 1.0, 1.0, 1.0])
 
 
+@pytest.mark.parametrize("weight", [3.46e-222, 1e-307, 1e-12])
+def test_consistency_of_next_to_no_rows_is_that_of_one(weight):
+    """The square of such a weight underflows."""
+    few = reliability_curve([0, 1], [0.3, 0.5], sample_weight=[weight, 1.0], n_bins=2)
+    one = reliability_curve([0, 1], [0.3, 0.5], n_bins=2)
+    np.testing.assert_array_equal([few.lower, few.upper], [one.lower, one.upper])
+
+
+@pytest.mark.parametrize("chance", [5e-324, 1e-310, 1e-200, 1e-20])
+def test_consistency_of_forecasts_that_are_next_to_certain(chance):
+    curve = reliability_curve([0, 1, 0], [0.0, 1.0, chance], n_bins=1)
+    np.testing.assert_allclose([curve.lower, curve.upper], [[1 / 3]] * 2, rtol=1e-12)
+    many = [1e15, 1e15, 1.0]
+    curve = reliability_curve(
+        [0, 1, 0], [0.0, 1.0, chance], sample_weight=many, n_bins=1
+    )
+    np.testing.assert_allclose([curve.lower, curve.upper], [[0.5]] * 2, rtol=1e-7)
+    curve = reliability_curve([0, 0], [chance, chance], sample_weight=[1.0, 1.0])
+    np.testing.assert_array_equal([curve.lower, curve.upper], [[0.0]] * 2)
+
+
 def test_confidence_bounds_are_jeffreys_intervals():
     y = [0, 0, 0, 1, 0, 1, 1, 1]
     curve = reliability_curve(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import SplineLaw
@@ -50,6 +50,19 @@ def test_integrals_of_members_apart(kind, scores):
         assert_allclose(below[:, j], want, rtol=1e-3, atol=1e-4)
         want = dx * np.where(step, 1.0 - cdf, 0.0).sum(axis=1)
         assert_allclose(above[:, j], want, rtol=1e-3, atol=1e-4)
+
+
+def test_a_thin_tail_that_ends_before_the_first_node_of_its_panel():
+    """The panel to the next member is wide, and the CDF is 1 at all nodes of it."""
+    mesh, thin = Mesh.of([normal_law(0.0)], cuts=np.array([[300.0]])), 5e-3
+
+    def answer(rows, y):
+        rest = thin * np.exp(-np.maximum(y - 8.4, 0.0))
+        return np.where(y < 8.4, (1.0 - thin) * ndtr(y), 1.0 - rest)[None]
+
+    ((_, fine, (cdf,)),) = mesh.refined(answer)
+    tail = (fine.dy * (1.0 - cdf))[fine.y > 8.4].sum()
+    assert_allclose(tail, thin, rtol=0.05)
 
 
 def test_rows_that_are_fine_are_asked_once():

@@ -373,3 +373,26 @@ def test_laws_that_are_refused():
         rows(np.array([0.1, 0.2]))
     with pytest.raises(ValueError, match="`p` must"):
         bent_map()([1.5])
+
+
+@pytest.mark.parametrize("shift", [4.5, 6.0])
+def test_a_law_in_the_tail_of_the_one_that_is_mapped(shift):
+    """Beside a bound, where panels for the law that is mapped are far too wide."""
+    law = spline_law("gaussian", bounds=(-INF, 0.2)).take(slice(0, 1))
+    scores = ProbitMap([-4.0, 4.0], [-4.0 - shift, 4.0 - shift], [1.0, 1.0])
+    moved = recalibrate_law(law, scores)
+    y = moved.ppf(np.array([[0.1, 0.5, 0.9]]))
+    width = float(np.ptp(y))
+    grid = 0.2 - np.geomspace(1e-6 * width, 1e6 * width, 100_001)[::-1]
+    grid = np.append(grid, 0.2)
+    cdf, steps = moved.cdf(grid[None])[0], np.diff(grid)
+    middle = 0.5 * (cdf[1:] + cdf[:-1])
+    below, above = moved.partial_means(y)
+    under = [(steps * middle)[grid[1:] <= value].sum() for value in y[0]]
+    over = [(steps * (1.0 - middle))[grid[1:] > value].sum() for value in y[0]]
+    np.testing.assert_allclose(below[0], under, rtol=5e-3, atol=2e-3 * width)
+    np.testing.assert_allclose(above[0], over, rtol=5e-3, atol=2e-3 * width)
+    mass = np.diff(cdf)
+    held = mass > 0.0
+    entropy = -(mass * np.log(np.where(held, mass, 1.0) / steps)).sum()
+    np.testing.assert_allclose(moved.entropy(), entropy, atol=5e-3)

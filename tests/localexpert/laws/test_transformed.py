@@ -287,3 +287,60 @@ def test_what_is_no_function_is_refused(normal):
         transform_law(law, ValueMap(np.zeros_like, np.zeros_like))
     with pytest.raises(TypeError, match="`law` must be a law without jumps"):
         TransformedLaw(law, EXP)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3341, 0.5, 0.9])
+def test_members_between_which_nothing_is(normal, share):
+    """Quantiles of X leap from one to the other within a panel, or between two."""
+    base, one = normal[0].base, np.ones((1, 1))
+    members = [
+        SplineLaw([center], [scale], [0.0], 0.0 * one, one, base)
+        for center, scale in ((0.0, 1.0), (15.0, 0.4))
+    ]
+    law = PooledLaw(members, [share, 1.0 - share], "linear")
+    bend = ValueMap(lambda x: np.arcsinh(x - 7.0), lambda z: 7.0 + np.sinh(z))
+    got = transform_law(law, bend)
+    grid = np.linspace(-4.0, 4.0, 400_001)
+    z, dz = 0.5 * (grid[1:] + grid[:-1]), grid[1] - grid[0]
+    cdf = got.cdf(z[None])[0]
+    y = got.ppf(np.array([[0.02, 0.5 * share, share + 0.01, 0.98]]))
+    below, above = got.partial_means(y)
+    under = [dz * cdf[z < value].sum() for value in y[0]]
+    over = [dz * (1.0 - cdf[z >= value]).sum() for value in y[0]]
+    assert_allclose(below[0], under, rtol=1e-3, atol=1e-3)
+    assert_allclose(above[0], over, rtol=1e-3, atol=1e-3)
+    crps = [dz * ((cdf - (z >= value)) ** 2).sum() for value in y[0]]
+    assert_allclose(got.crps(y)[0], crps, rtol=1e-3, atol=1e-3)
+    mean = 4.0 - dz * cdf.sum()
+    assert_allclose(got.moments()[0, 0], mean, atol=1e-3)
+
+
+def test_rows_of_few_and_of_many_panels_are_as_if_alone(normal):
+    base, one = normal[0].base, np.ones((3, 1))
+    members = [
+        SplineLaw(centers, [1.0] * 3, [0.0], 0.0 * one, one, base)
+        for centers in ([0.0, 0.0, 0.0], [0.0, 30.0, 8.0])
+    ]
+    law = transform_law(PooledLaw(members, [0.4, 0.6], "linear"), ARCSINH)
+    y = law.ppf(np.tile([0.1, 0.5, 0.9], (3, 1)))
+    for i in range(3):
+        alone = law.take(slice(i, i + 1))
+        assert_allclose(law.crps(y)[i], alone.crps(y[[i]])[0], rtol=1e-10)
+        assert_allclose(law.moments()[i], alone.moments()[0], 1e-9, 1e-12)
+        assert_allclose(law.entropy()[i], alone.entropy()[0], rtol=1e-9)
+        assert_allclose(law.mode()[i], alone.mode()[0], rtol=1e-6)
+
+
+def test_slopes_where_few_floats_are_left():
+    """So near a bound rises of one or two floats agree by accident."""
+    middle, width = -0.0302859, 3.6e-6
+    values = ValueMap(
+        lambda x: middle + width * np.arcsinh((x - middle) / width), np.tan
+    )
+    high = -0.030284302534843464
+    away = np.geomspace(1e-14, 1e-7, 400)
+    x = (high - away)[None]
+    room = np.minimum(1e-9 * width + 64.0 * np.spacing(np.abs(x)), away)
+    got = values.log_slope(x, room)
+    want = -0.5 * np.log1p(((x - middle) / width) ** 2)
+    assert_allclose(got, want, atol=0.1)
