@@ -87,6 +87,13 @@ class Runner:
                     waiting = [job.join(waiting)]
                 done += 1
                 progress.reach(done, max(total or done, done))
+        if done == 0 or (n_parts is not None and done != n_parts):
+            before = "at least one frame" if n_parts is None else f"{n_parts} frames"
+            msg = (
+                f"`source` must give the same rows at each pass, {before}, got {done} "
+                f"in the pass {job.name!r}: a function must return a new iterator."
+            )
+            raise ValueError(msg)
         return job.join(waiting), done
 
     def _results(self, job: Pass[Any]) -> Iterator[Any]:

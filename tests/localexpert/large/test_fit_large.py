@@ -264,7 +264,7 @@ def test_what_is_small_is_learned_from_whole() -> None:
 def test_a_checkpoint_goes_on_where_a_fit_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = frames(table(), 2)
+    parts, whole = frames(table(), 2), in_one_table()
     asked: list[str] = []
     ask = ThresholdPass.__call__
 
@@ -291,7 +291,7 @@ def test_a_checkpoint_goes_on_where_a_fit_ended(
     monkeypatch.setattr(ScanPass, "__call__", never)
     model = fit(source, checkpoint=folder)
     assert len(set(asked)) == len(asked) - 1
-    assert_same(model, in_one_table())
+    assert_same(model, whole)
     for given, message in [
         ({"max_train_rows": 900}, "begun with another `max_train_rows`"),
         ({"model": plain(n_thresholds=4)}, "begun with another `model`"),
@@ -354,6 +354,20 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
     frame = table()[:50].assign(t="x")
     with pytest.raises(ValueError, match=message):
         fit(frame, **given)
+
+
+def test_a_function_must_return_all_frames_at_each_call() -> None:
+    once = iter(frames(draw(600), 0))
+    with pytest.raises(ValueError, match="same rows at each pass, .* got 0 in"):
+        fit(lambda: once)
+    calls: list[int] = []
+
+    def fewer() -> Iterator[pd.DataFrame]:
+        calls.append(1)
+        yield from frames(draw(600), 0)[: 3 if len(calls) < 3 else 2]
+
+    with pytest.raises(ValueError, match=r"`source` must give the same rows .*got 2"):
+        fit(fewer)
 
 
 def test_times_are_no_features() -> None:
