@@ -56,7 +56,7 @@ def test_a_thin_tail_that_ends_before_the_first_node_of_its_panel():
     """The panel to the next member is wide, and the CDF is 1 at all nodes of it."""
     mesh, thin = Mesh.of([normal_law(0.0)], cuts=np.array([[300.0]])), 5e-3
 
-    def answer(rows, y):
+    def answer(_, y):
         rest = thin * np.exp(-np.maximum(y - 8.4, 0.0))
         return np.where(y < 8.4, (1.0 - thin) * ndtr(y), 1.0 - rest)[None]
 
