@@ -52,4 +52,4 @@ class Roughness:
         first, last = (values @ end for end in self._ends)
         steps = np.pad(np.abs(first[:, 1:] - last[:, :-1]), ((0, 0), (1, 1)))
         steps = np.maximum(steps[:, :-1], steps[:, 1:])
-        return np.maximum(np.abs(values @ self._bend), _OF_STEPS * steps)
+        return np.asarray(np.maximum(np.abs(values @ self._bend), _OF_STEPS * steps))
