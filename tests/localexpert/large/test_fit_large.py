@@ -358,7 +358,7 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
 
 def test_a_function_must_return_all_frames_at_each_call() -> None:
     once = iter(frames(draw(600), 0))
-    with pytest.raises(ValueError, match="same rows at each pass, .* got 0 in"):
+    with pytest.raises(ValueError, match=r"same rows at each pass, .* got 0 in"):
         fit(lambda: once)
     calls: list[int] = []
 
