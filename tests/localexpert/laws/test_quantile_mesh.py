@@ -69,7 +69,7 @@ def test_rows_that_are_fine_are_asked_once():
     law = pool_apart("probit")
     mesh, asked = Mesh.of(law.members), []
 
-    def answer(_, y):
+    def answer(rows, y):
         asked.append(rows)
         return law.take(rows).cdf(y)[None]
 
