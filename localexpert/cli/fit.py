@@ -176,7 +176,7 @@ def run(options: Any) -> None:
         saved = fit_large_rows(_make_regressor(options), options, *how)
     else:
         _check_small(options, paths)
-        if len(paths) > 1:
+        if paths != options.table or len(paths) > 1:
             note(f"{why}: fitted together in memory")
         saved = _fit_in_memory(options, paths, name, dialect)
     if options.bounds is None and saved.model.bounds_[0] == 0.0:

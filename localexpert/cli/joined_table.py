@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from localexpert.cli.console import list_names, quote_name, refuse
 from localexpert.cli.dates import find_formats
 from localexpert.cli.number_formats import find_format
 from localexpert.cli.raw_table import RawTable
+
+# A file and the names of its columns.
+Named: TypeAlias = tuple[str, Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +50,11 @@ class JoinedTable(RawTable):
 
         A file may hold nothing but gaps in it.
         """
+        rows_of = [np.flatnonzero(self.file_of == k) for k in range(len(self.files))]
         for name in names:
             how = self.dialect_of(name, dialect)
             first: tuple[str, int] | None = None
-            for number in range(len(self.files)):
-                rows = np.flatnonzero(self.file_of == number)
+            for number, rows in enumerate(rows_of):
                 kind = _kind_of(self.columns[name][rows], how)
                 if not kind:
                     continue
@@ -93,7 +97,7 @@ def join_tables(
     if len(tables) == 1:
         return tables[0]
     for table in tables[1:]:
-        check_names(tables[0], table, left_out)
+        check_same_names(tables[0], table, left_out)
     names = list(dict.fromkeys(n for t in tables for n in (t.names or t.columns)))
     repeated = dict.fromkeys(n for table in tables for n in table.repeated)
     pointed = frozenset.intersection(*(table.pointed for table in tables))
@@ -113,17 +117,19 @@ def join_tables(
     )
 
 
-def check_names(first: RawTable, other: RawTable, left_out: Collection[str]) -> None:
+def check_same_names(first: RawTable, other: RawTable, but: Collection[str]) -> None:
     """Refuse a table whose columns are not those of the first, in any order."""
-    for one, two in ((first, other), (other, first)):
-        held = two.names or two.columns
-        lacking = [n for n in one.names or one.columns if n not in held]
-        lacking = [n for n in lacking if n not in left_out]
+    names = [table.names or tuple(table.columns) for table in (first, other)]
+    check_names((first.path, names[0]), (other.path, names[1]), but)
+
+
+def check_names(first: Named, other: Named, but: Collection[str]) -> None:
+    """Refuse a file whose columns are not those of the first, but for some."""
+    for (path, names), (without, held) in ((first, other), (other, first)):
+        lacking = [name for name in names if name not in held and name not in but]
         if lacking:
             noun = "column" if len(lacking) == 1 else "columns"
-            refuse(
-                f"{two.path} has no {noun} {list_names(lacking)}, which {one.path} has"
-            )
+            refuse(f"{without} has no {noun} {list_names(lacking)}, which {path} has")
 
 
 def _join(

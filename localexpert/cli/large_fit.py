@@ -14,6 +14,7 @@ from localexpert.cli.console import count, join_few, note, refuse, refusing, war
 from localexpert.cli.large_rows import LargeRows, look_at
 from localexpert.cli.model_files import TableModel
 from localexpert.cli.origin import Origin
+from localexpert.cli.read_file import name_input
 from localexpert.cli.row_counts import is_stream
 from localexpert.cli.schema import Schema
 from localexpert.cli.training_rows import TrainingRows, tell_of_commas
@@ -24,15 +25,15 @@ from localexpert.reporting.training import recall_training
 
 
 def check_large(options: Any, paths: Sequence[str], why: str) -> None:
-    """Refuse what only a fit in memory can do; `why` it is none."""
+    """Refuse what only a fit in memory can do; `why` says that there are too many."""
     for path in filter(is_stream, paths):
         refuse(
-            f"{path} can be read only once, but {why}: such tables are read several "
-            "times; save it to a file"
+            f"more rows than are learned from must be in files, which are read several "
+            f"times, got {name_input(path)} beside {why}"
         )
     if options.recalibrate == "conformal":
         refuse(
-            f"--recalibrate conformal needs a fit in memory, but {why}; say "
+            f"--recalibrate conformal needs a fit in memory, got {why}; say "
             "--recalibrate pit or a larger --max-train-rows"
         )
 

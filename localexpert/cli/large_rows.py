@@ -13,7 +13,7 @@ from calibration.sources.part import FramePart, Part
 from calibration.sources.source import Source
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
-from localexpert.cli.joined_table import check_names, join_tables
+from localexpert.cli.joined_table import check_same_names, join_tables
 from localexpert.cli.options import read_parts_with
 from localexpert.cli.raw_table import RawTable
 from localexpert.cli.tables import read_tables
@@ -140,7 +140,7 @@ def look_at(options: Any, paths: Sequence[str], name: str, n_rows: int) -> RawTa
     for path in paths:
         for table in read_parts_with(options, None, path):
             if found:
-                check_names(found[0], table, left_out)
+                check_same_names(found[0], table, left_out)
             drawn = rng.random(len(table)) < share
             drawn[0] = True
             rows = np.flatnonzero(drawn)

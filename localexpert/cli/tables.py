@@ -9,6 +9,7 @@ from typing import Any
 
 from localexpert.cli.cells import load_module
 from localexpert.cli.console import join_few, refuse, warn
+from localexpert.cli.joined_table import check_names
 from localexpert.cli.options import read_parts_with
 from localexpert.cli.parquet import open_parquet
 from localexpert.cli.raw_table import RawTable
@@ -63,12 +64,15 @@ def find_alike(
     Columns that are left out may differ. Without any rows all files are returned.
     """
     files = [path for path in paths if is_parquet(path)]
-    names: set[str] = set()
+    held: list[tuple[str, list[str]]] = []
     for path in files:
         opened = open_parquet(path, path, options.max_unpacked, 1)
-        names.update(opened.schema_arrow.names)
-    # What pandas numbers rows by is no column.
-    names = {n for n in names.difference(left_out) if not n.startswith(_INDEX)}
+        if opened.metadata.num_rows:
+            # What pandas numbers rows by is no column.
+            names = opened.schema_arrow.names
+            held.append((path, [n for n in names if not n.startswith(_INDEX)]))
+            check_names(held[0], held[-1], left_out)
+    names = {name for _, some in held for name in some}.difference(left_out)
     empty = _compare(files, names, (), options.max_unpacked)
     if len(empty) == len(paths):
         return list(paths)
