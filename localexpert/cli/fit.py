@@ -64,6 +64,7 @@ columns. With more than --max-train-rows rows it is read part by part and need n
 into memory (of CSV one file must): a sample is learned from, drawn by --group where
 that is given, and all other rows calibrate, as --recalibrate pit does; what a column
 is read as is learned from rows all over the files. stderr says which way it went.
+What comes from a pipe is read at once, and not counted.
 
 examples:
   localexpert fit houses.csv --target price --out houses.zip
@@ -153,32 +154,14 @@ def run(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
     if options.out == STDOUT:
         refuse("--out of fit must be a file")
-    if options.bounds is not None:
-        ends = zip(options.bounds, (-np.inf, np.inf), strict=True)
-        low, high = options.bounds = tuple(none if x is None else x for x, none in ends)
-        if not low < high:
-            refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
+    _order_bounds(options)
     check_writable(options.out, "--out", options.table)
     paths = find_tables(options.table)
     if paths != options.table:
         check_writable(options.out, "--out", paths)
     if len(paths) > 1:
         paths = find_alike(options, paths, left_out_by(options))
-    dialect = Dialect(options.decimal, tuple(options.missing), options.thousands or "")
-    most = options.max_train_rows or _MOST_ROWS
-    n_rows = count_rows(paths, options.max_unpacked)
-    why = _say_size(paths, n_rows, most)
-    name = name_tables(options.table)
-    if n_rows > most:
-        check_large(options, paths, why)
-        note(f"{why}: fitted to a sample, calibrated by the others, part by part")
-        how = paths, name, n_rows, most, dialect
-        saved = fit_large_rows(_make_regressor(options), options, *how)
-    else:
-        _check_small(options, paths)
-        if paths != options.table or len(paths) > 1:
-            note(f"{why}: fitted together in memory")
-        saved = _fit_in_memory(options, paths, name, dialect)
+    saved = _fit(options, paths)
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
             f"{options.target!r} is never below 0, and neither is a forecast; if it "
@@ -189,6 +172,33 @@ def run(options: Any) -> None:
     show_table(lay_out_columns(saved.schema, saved.model.table_summary_))
     assert saved.origin is not None
     show_table(lay_out_scores(saved.origin.scores, "out of fold"))
+
+
+def _order_bounds(options: Any) -> None:
+    """Make --bounds two numbers, the lesser first."""
+    if options.bounds is not None:
+        ends = zip(options.bounds, (-np.inf, np.inf), strict=True)
+        low, high = options.bounds = tuple(none if x is None else x for x, none in ends)
+        if not low < high:
+            refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
+
+
+def _fit(options: Any, paths: list[str]) -> TableModel:
+    """Fit a model in memory, or of more rows to a sample, and say which."""
+    dialect = Dialect(options.decimal, tuple(options.missing), options.thousands or "")
+    most = options.max_train_rows or _MOST_ROWS
+    n_rows = count_rows(paths, options.max_unpacked)
+    why = _say_size(paths, n_rows, most)
+    name = name_tables(options.table)
+    if n_rows > most:
+        check_large(options, paths, why)
+        note(f"{why}: fitted to a sample, calibrated by the others, part by part")
+        how = paths, name, n_rows, most, dialect
+        return fit_large_rows(_make_regressor(options), options, *how)
+    _check_small(options, paths)
+    if paths != options.table or len(paths) > 1:
+        note(f"{why}: fitted together in memory")
+    return _fit_in_memory(options, paths, name, dialect)
 
 
 def _fit_in_memory(
@@ -223,6 +233,8 @@ def _say_size(paths: list[str], n_rows: int, most: int) -> str:
     files = "" if len(paths) == 1 else f"{count(len(paths), 'file')}, "
     more = "more" if n_rows > most else "no more"
     rows = count(n_rows, "row")
+    if any(map(is_stream, paths)):
+        rows += " (those of a pipe are not counted)"
     return f"{files}{about}{rows}, {more} than --max-train-rows {most}"
 
 

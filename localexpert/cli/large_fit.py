@@ -29,7 +29,7 @@ def check_large(options: Any, paths: Sequence[str], why: str) -> None:
     for path in filter(is_stream, paths):
         refuse(
             f"more rows than are learned from must be in files, which are read several "
-            f"times, got {name_input(path)} beside {why}"
+            f"times, got {name_input(path)} among {why}"
         )
     if options.recalibrate == "conformal":
         refuse(

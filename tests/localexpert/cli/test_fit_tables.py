@@ -264,6 +264,7 @@ def test_what_only_memory_can_do_is_refused(refused, sales, tmp_path):
     )
     said = refused("fit", *paths, "-", *words)
     assert "must be in files, which are read several times, got standard input" in said
+    assert "240 rows (those of a pipe are not counted), more than" in said
     said = refused("fit", "-", *words)
     assert said == (
         "--max-train-rows needs files, whose rows are counted first, got standard input"
