@@ -143,10 +143,10 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
-        "scipy sklearn calibration calibration._kernels calibration.storage "
-        "localexpert._kernels localexpert.data localexpert.distribution "
-        "localexpert.ensemble localexpert.large localexpert.regressor "
-        "localexpert.reporting localexpert.storage"
+        "scipy sklearn calibration calibration._kernels calibration.sources "
+        "calibration.storage localexpert._kernels localexpert.data "
+        "localexpert.distribution localexpert.ensemble localexpert.large "
+        "localexpert.regressor localexpert.reporting localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
     "localexpert": "calibration localexpert.*",

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.column_table import lay_out_columns
 from localexpert.cli.command import Command
@@ -18,6 +17,8 @@ from localexpert.cli.console import (
     show_table,
 )
 from localexpert.cli.dates import ORDERS
+from localexpert.cli.joined_table import join_tables
+from localexpert.cli.large_fit import check_large, fit_large_rows
 from localexpert.cli.model_files import TableModel, save_object
 from localexpert.cli.options import (
     COLUMN,
@@ -34,10 +35,16 @@ from localexpert.cli.options import (
 )
 from localexpert.cli.origin import Origin
 from localexpert.cli.output import STDOUT, check_writable
-from localexpert.cli.raw_table import RawTable
-from localexpert.cli.schema import Schema
+from localexpert.cli.read_file import is_parquet, name_input
+from localexpert.cli.row_counts import count_rows, is_stream
 from localexpert.cli.scores import lay_out_scores
-from localexpert.cli.targets import with_targets
+from localexpert.cli.tables import find_alike, find_tables, name_tables
+from localexpert.cli.training_rows import (
+    TrainingRows,
+    check_weights,
+    left_out_by,
+    tell_of_commas,
+)
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 
@@ -52,15 +59,24 @@ Lists have commas or blanks; a name that has a comma stands in quotes of its own
 At the end it says what each column was read as, and how good forecasts of rows were
 by models that had not seen them. The same command makes the same model again.
 
+Several files, and the Parquet files of folders, are one table, and must hold the same
+columns. With more than --max-train-rows rows it is read part by part and need not fit
+into memory (of CSV one file must): a sample is learned from, drawn by --group where
+that is given, and all other rows calibrate, as --recalibrate pit does; what a column
+is read as is learned from rows all over the files. stderr says which way it went.
+What comes from a pipe is read at once, and not counted.
+
 examples:
   localexpert fit houses.csv --target price --out houses.zip
   localexpert fit sales.csv.gz --target units --drop order_id,comment \\
       --group shop --bounds 0 inf --recalibrate conformal --out sales.zip
   localexpert fit big.parquet --target delay --fast --out first_look.zip
+  localexpert fit sales/ --target units --max-train-rows 100000 --out sales.zip
 """
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-_LEAST_ROWS = 2
+# As that of `fit_large`.
+_MOST_ROWS = 250_000
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 
 
@@ -135,92 +151,101 @@ _METHOD: tuple[Option, ...] = (
 
 
 def run(options: Any) -> None:
-    """Read the table, learn its columns, fit, and save."""
+    """Read the tables, learn their columns, fit, and save."""
     if options.out == STDOUT:
         refuse("--out of fit must be a file")
+    _order_bounds(options)
+    check_writable(options.out, "--out", options.table)
+    paths = find_tables(options.table)
+    if paths != options.table:
+        check_writable(options.out, "--out", paths)
+    if len(paths) > 1:
+        paths = find_alike(options, paths, left_out_by(options))
+    saved = _fit(options, paths)
+    if options.bounds is None and saved.model.bounds_[0] == 0.0:
+        note(
+            f"{options.target!r} is never below 0, and neither is a forecast; if it "
+            "may be, say --bounds none none"
+        )
+    save_object(saved, options.out, "--out")
+    note(f"saved {options.out}")
+    show_table(lay_out_columns(saved.schema, saved.model.table_summary_))
+    assert saved.origin is not None
+    show_table(lay_out_scores(saved.origin.scores, "out of fold"))
+
+
+def _order_bounds(options: Any) -> None:
+    """Make --bounds two numbers, the lesser first."""
     if options.bounds is not None:
         ends = zip(options.bounds, (-np.inf, np.inf), strict=True)
         low, high = options.bounds = tuple(none if x is None else x for x, none in ends)
         if not low < high:
             refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
-    check_writable(options.out, "--out", [options.table])
+
+
+def _fit(options: Any, paths: list[str]) -> TableModel:
+    """Fit a model in memory, or of more rows to a sample, and say which."""
     dialect = Dialect(options.decimal, tuple(options.missing), options.thousands or "")
-    whole = read_with(options, options.table)
-    written = whole.find_format(options.target, "target", dialect)
-    targets: list[Float64Array] = []
-    how = options.target, dialect, targets, _LEAST_ROWS, written
-    (table,) = with_targets([whole], *how)
-    (y,) = targets
-    weight = _read_weight(table, options, dialect)
+    most = options.max_train_rows or _MOST_ROWS
+    n_rows = count_rows(paths, options.max_unpacked)
+    why = _say_size(paths, n_rows, most)
+    name = name_tables(options.table)
+    if n_rows > most:
+        check_large(options, paths, why)
+        note(f"{why}: fitted to a sample, calibrated by the others, part by part")
+        how = paths, name, n_rows, most, dialect
+        return fit_large_rows(_make_regressor(options), options, *how)
+    _check_small(options, paths)
+    if paths != options.table or len(paths) > 1:
+        note(f"{why}: fitted together in memory")
+    return _fit_in_memory(options, paths, name, dialect)
+
+
+def _fit_in_memory(
+    options: Any, paths: list[str], name: str, dialect: Dialect
+) -> TableModel:
+    """Fit a model to all rows of files together."""
+    tables = [read_with(options, path) for path in paths]
+    whole = join_tables(tables, name, options.decimal, left_out_by(options))
+    del tables
+    rows = TrainingRows.learn(whole, options, dialect)
+    if rows.weight is not None:
+        check_weights(options.weight, rows.weight.sum())
     groups = None
-    if options.group is not None:
+    if rows.groups is not None:
         # Numbered, for an array of texts is as wide as the longest of them.
-        words = table.words(options.group, "group", dialect)
-        groups = np.unique(words, return_inverse=True)[1]
-    schema = Schema.learn(
-        table,
-        options.target,
-        _kept_out(table, options),
-        dialect,
-        options.date_order,
-        options.categories,
-        written,
-    )
-    frame = schema.frame([table], options.decimal)
-    _tell_of_commas(schema)
+        groups = np.unique(rows.groups, return_inverse=True)[1]
+    frame = rows.schema.frame([rows.table], options.decimal)
+    tell_of_commas(rows.schema)
+    y, weight = rows.y, rows.weight
     model = _make_regressor(options)
     note(f"fitting {count(len(y), 'row')}, {count(frame.shape[1], 'feature')}")
-    with refusing(f"cannot learn from {table.path}", TypeError, ValueError):
+    with refusing(f"cannot learn from {whole.path}", TypeError, ValueError):
         model.fit(frame, y, sample_weight=weight, groups=groups)
     climatology = Climatology.of(model, y, weight)
-    origin = Origin.of(options.table, model, y, weight, climatology)
-    if options.bounds is None and model.bounds_[0] == 0.0:
-        note(
-            f"{options.target!r} is never below 0, and neither is a forecast; if it "
-            "may be, say --bounds none none"
-        )
-    save_object(TableModel(schema, model, climatology, origin), options.out, "--out")
-    note(f"saved {options.out}")
-    show_table(lay_out_columns(schema, model.table_summary_))
-    show_table(lay_out_scores(origin.scores, "out of fold"))
+    origin = Origin.of(name, model, y, weight, climatology)
+    return TableModel(rows.schema, model, climatology, origin)
 
 
-def _read_weight(
-    table: RawTable, options: Any, dialect: Dialect
-) -> Float64Array | None:
-    if options.weight is None:
-        return None
-    written = table.find_format(options.weight, "weight", dialect)
-    weight = table.numbers(options.weight, "weight", dialect, written).values
-    rule = f"weight {options.weight!r} must hold numbers from 0 on"
-    table.refuse_if(~(weight >= 0.0), options.weight, rule)
-    if not weight.any():
-        refuse(f"weight {options.weight!r} must not be 0 in every row")
-    return weight
+def _say_size(paths: list[str], n_rows: int, most: int) -> str:
+    """Return how many rows there are, and whether that is more than a fit takes."""
+    about = "" if all(map(is_parquet, paths)) else "about "
+    files = "" if len(paths) == 1 else f"{count(len(paths), 'file')}, "
+    more = "more" if n_rows > most else "no more"
+    rows = count(n_rows, "row")
+    if any(map(is_stream, paths)):
+        rows += " (those of a pipe are not counted)"
+    return f"{files}{about}{rows}, {more} than --max-train-rows {most}"
 
 
-def _kept_out(table: RawTable, options: Any) -> list[str]:
-    """Return the columns that are no features because the user says so."""
-    for name in options.drop:
-        table.column(name, "column to drop")
-    named = [options.weight, options.group, *options.drop]
-    if options.target in named:
-        refuse(f"target {options.target!r} cannot be weight, group or dropped as well")
-    for name in options.categories:
-        table.column(name, "column of categories")
-        if name in (options.target, *named):
+def _check_small(options: Any, paths: list[str]) -> None:
+    """Refuse a limit where rows cannot be counted before they are read."""
+    if options.max_train_rows is not None:
+        for path in filter(is_stream, paths):
             refuse(
-                f"--categories must name columns to learn from, got {name!r}, which is "
-                "target, weight, group or dropped"
+                f"--max-train-rows needs files, whose rows are counted first, got "
+                f"{name_input(path)}"
             )
-    return list(dict.fromkeys(name for name in named if name is not None))
-
-
-def _tell_of_commas(schema: Schema) -> None:
-    """Say what else commas between thousands may be, where nobody has said it."""
-    written = [schema.target_written, *(rule.written for rule in schema.used)]
-    if not schema.thousands and any(one.thousands == "," for one in written):
-        note("if these commas are decimal marks, say --decimal ,")
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:
@@ -239,7 +264,11 @@ COMMAND = Command(
     "columns, and save the model.",
     _EPILOG,
     (
-        ("table", "training rows, with a header", {}),
+        (
+            "table",
+            "training rows, with a header: files, or folders of Parquet",
+            {"nargs": "+"},
+        ),
         ("--target", "the numbers to forecast", COLUMN | REQUIRED),
         ("--out", "where the model goes", {"metavar": "MODEL.zip"} | REQUIRED),
         ("--seed", "another seed, another model (default: 0)", SEED),
@@ -247,6 +276,11 @@ COMMAND = Command(
             "--jobs",
             "processors, -1 for all",
             {"type": read_jobs, "metavar": "N", "dest": "n_jobs"},
+        ),
+        (
+            "--max-train-rows",
+            f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})",
+            whole_number(10),
         ),
     ),
     {

@@ -33,9 +33,12 @@ def read_with(options: Any, path: str) -> RawTable:
 
 
 def read_parts_with(
-    options: Any, wanted: Collection[str], path: str | None = None
+    options: Any, wanted: Collection[str] | None, path: str | None = None
 ) -> Iterator[RawTable]:
-    """Read columns of a file, or the table of the options, part by part as they say."""
+    """Read columns of a file, or the table of the options, part by part as they say.
+
+    None wants all columns.
+    """
     how = options.delimiter, options.decimal
     return read_parts(
         path or options.table,

@@ -14,6 +14,7 @@ from calibration.typing import Float64Array
 from localexpert.cli.read_file import name_input
 from localexpert.cli.scores import ScoreTable, score_both
 from localexpert.distribution.below_zero import mass_below_zero
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.training import recall_training
@@ -58,14 +59,23 @@ class Origin:
         """Note a fit to targets (n,)."""
         rows, dist = model.fitted_rows_, model.oof_distribution_
         held = (np.ones(len(y)) if weight is None else weight)[rows]
-        return cls(
-            os.path.basename(name_input(path)),
-            len(y),
-            _today(),
-            __version__,
-            score_both(y[rows], dist, climatology, held),
-            mass_below_zero(dist, y[rows], held),
-        )
+        name = os.path.basename(name_input(path))
+        return cls.of_forecasts(name, len(y), dist, y[rows], held, climatology)
+
+    @classmethod
+    def of_forecasts(
+        cls,
+        table: str,
+        n_rows: int,
+        dist: PredictiveDistribution,
+        y: Float64Array,
+        weight: Float64Array,
+        climatology: Climatology,
+    ) -> Origin:
+        """Note a fit by forecasts out of fold of targets (m,), of so many rows."""
+        scores = score_both(y, dist, climatology, weight)
+        below = mass_below_zero(dist, y, weight)
+        return cls(table, n_rows, _today(), __version__, scores, below)
 
 
 def recall_scores(model: Any) -> ScoreTable | None:

@@ -108,12 +108,14 @@ class Schema:
         decimal: str,
         known: Collection[str] = (),
         thousands: str | None = None,
+        *,
+        tells: bool = True,
     ) -> Iterator[Any]:
         """Yield the features of each part of files as a data frame of shape (n, p).
 
         A column of another kind is refused at the end of its file. After the last, what
-        could not be read in all parts is told, and columns that the model does not
-        know, but for those in `known`.
+        could not be read in all parts is told if `tells`, and columns that the model
+        does not know, but for those in `known`.
         """
         pandas = load_pandas()
         dialect = self.dialect(decimal, thousands)
@@ -141,8 +143,9 @@ class Schema:
             yield pandas.DataFrame(frame)
         for tally in unread:
             tally.check()
-        _note_extra(extra)
-        _tell(unread)
+        if tells:
+            _note_extra(extra)
+            _tell(unread)
 
     def _check_columns(self, table: RawTable) -> None:
         """Refuse a file that lacks a feature."""

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from localexpert.cli.cells import load_module
-from localexpert.cli.console import refuse
+from localexpert.cli.console import join_few, refuse, warn
+from localexpert.cli.joined_table import check_names
 from localexpert.cli.options import read_parts_with
 from localexpert.cli.parquet import open_parquet
 from localexpert.cli.raw_table import RawTable
-from localexpert.cli.read_file import STDIN, is_parquet
+from localexpert.cli.read_file import STDIN, is_parquet, name_input
 
 _SUFFIX = ".parquet"
+_INDEX = "__index_level_"
 
 
 def find_tables(paths: Sequence[str]) -> list[str]:
@@ -52,6 +54,38 @@ def read_tables(
         paths = [path for path in paths if path not in empty]
     for path in paths:
         yield from read_parts_with(options, wanted, path)
+
+
+def find_alike(
+    options: Any, paths: Sequence[str], left_out: Collection[str]
+) -> list[str]:
+    """Return the files that hold rows, if those of Parquet hold the same columns.
+
+    Columns that are left out may differ. Without any rows all files are returned.
+    """
+    files = [path for path in paths if is_parquet(path)]
+    held: list[tuple[str, list[str]]] = []
+    for path in files:
+        opened = open_parquet(path, path, options.max_unpacked, 1)
+        if opened.metadata.num_rows:
+            # What pandas numbers rows by is no column.
+            names = opened.schema_arrow.names
+            held.append((path, [n for n in names if not n.startswith(_INDEX)]))
+            check_names(held[0], held[-1], left_out)
+    names = {name for _, some in held for name in some}.difference(left_out)
+    empty = _compare(files, names, (), options.max_unpacked)
+    if len(empty) == len(paths):
+        return list(paths)
+    if empty:
+        warn(f"left out, for they have no rows: {join_few(sorted(empty))}")
+    return [path for path in paths if path not in empty]
+
+
+def name_tables(given: Sequence[str]) -> str:
+    """Return what files and folders are called together, without their folders."""
+    name = os.path.basename(os.path.normpath(name_input(given[0])))
+    more = len(given) - 1
+    return f"{name} and {more} more" if more else name
 
 
 def _compare(

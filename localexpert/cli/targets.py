@@ -20,8 +20,13 @@ def with_targets(
     found: list[Float64Array],
     least: int = 1,
     written: NumberFormat = PLAIN,
+    *,
+    tells: bool = True,
 ) -> Iterator[RawTable]:
-    """Yield the rows that have a target; the targets are appended to `found`."""
+    """Yield the rows that have a target; the targets are appended to `found`.
+
+    What was left out is said after the last, if `tells`.
+    """
     path, n_rows, n_found, seen = "", 0, 0, ""
     for table in tables:
         numbers = table.numbers(name, "target", dialect, written)
@@ -38,7 +43,7 @@ def with_targets(
         )
     if not n_found:
         refuse(f"{path} has no row with a target {name!r}")
-    if seen:
+    if seen and tells:
         note(f"target {name!r} is read {seen}")
-    if n_found < n_rows:
+    if n_found < n_rows and tells:
         warn(f"left out {count(n_rows - n_found, 'row')} without a target {name!r}")
