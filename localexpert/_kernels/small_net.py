@@ -29,22 +29,24 @@ def run_rows(first: Floats, second: Floats, last: Floats, rows: Floats) -> Float
     """
     n, p = rows.shape
     h = first.shape[1]
-    none = np.float32(0.0)
     out = np.empty(n, np.float32)
     below, above = np.empty(h, np.float32), np.empty(h, np.float32)
     for i in range(n):
-        below[:] = first[p]
-        for j in range(p):
-            value, weights = rows[i, j], first[j]
-            for k in range(h):
-                below[k] += value * weights[k]
-        above[:] = second[h]
-        for j in range(h):
-            value, weights = max(below[j], none), second[j]
-            for k in range(h):
-                above[k] += value * weights[k]
         for k in range(h):
-            above[k] = max(above[k], none) * last[k]
+            below[k] = first[p, k]
+            above[k] = second[h, k]
+        for j in range(p):
+            value = rows[i, j]
+            for k in range(h):
+                below[k] += value * first[j, k]
+        for j in range(h):
+            # A unit that is silent adds nothing.
+            if below[j] > 0.0:
+                value = below[j]
+                for k in range(h):
+                    above[k] += value * second[j, k]
+        for k in range(h):
+            above[k] = above[k] * last[k] if above[k] > 0.0 else np.float32(0.0)
         # Halves are added: several sums at a time.
         held = h
         while held > 1:
