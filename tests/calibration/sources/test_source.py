@@ -162,7 +162,7 @@ def _csv(text: str) -> Callable[[Path], Path]:
     ("make", "message"),
     [
         (_two(lambda f: f[["a"]]), r"second\.parquet without the column 'y' of first"),
-        (_two(lambda f: f.assign(z=1)), r"second\.parquet with a column 'z' that firs"),
+        (_two(lambda f: f.assign(z=1)), r"second\.parquet with a column 'z' that"),
         (_two(lambda f: f.assign(a=["x", "y"])), r"'a' as text in second\.parquet, as"),
         (_cut, r"second\.parquet, which is cut short or no Parquet file"),
         (_damaged, r"whole files, got a\.parquet: "),
