@@ -17,6 +17,7 @@ from calibration._validation.class_forecasts import (
     check_class_forecasts,
     check_class_names,
     check_columns,
+    check_finite,
     check_rows,
     check_table,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "check_class_forecasts",
     "check_class_names",
     "check_columns",
+    "check_finite",
     "check_flag",
     "check_forecasts",
     "check_in_unit",

@@ -31,6 +31,12 @@ def check_table(scores: ArrayLike, name: str) -> Float64Array:
     if len(table) == 0:
         msg = f"`{name}` must hold at least one row, got none."
         raise ValueError(msg)
+    check_finite(table, name)
+    return table
+
+
+def check_finite(table: Float64Array, name: str) -> None:
+    """Refuse what is not finite in a table (n, k)."""
     finite = np.isfinite(table)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
@@ -39,7 +45,6 @@ def check_table(scores: ArrayLike, name: str) -> Float64Array:
             f"column {column}."
         )
         raise ValueError(msg)
-    return table
 
 
 def check_rows(y_prob: ArrayLike, name: str = "y_prob") -> Float64Array:

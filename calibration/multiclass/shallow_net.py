@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from calibration._validation import (
     as_numbers,
+    check_finite,
     check_integer,
     check_number,
     check_optional_seed,
@@ -19,12 +20,12 @@ from calibration._validation import (
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores, read_class_scores
 from calibration.multiclass.hidden_layer import HiddenLayer, NetProblem
+from calibration.multiclass.log_probabilities import column_blocks
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_temperature
 from calibration.typing import Float64Array
 
 # Side information counts as it is up to this size, and down to its inverse.
 _LARGEST = 1e60
-_BLOCK = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +76,7 @@ class NetEnsemble:
     ) -> Float64Array:
         """Return calibrated probabilities of scores (m, k), shape (m, k)."""
         out = np.empty_like(table)
-        size = max(_BLOCK // len(self.centre), 64)
-        for start in range(0, len(table), size):
-            some = slice(start, start + size)
+        for some in column_blocks(table.T):
             z = self.base.prepare(table[some])
             raw = _join(z, None if side is None else side[some])
             inputs = (raw - self.centre) / self.spread
@@ -273,14 +272,7 @@ def _read_side(side: ArrayLike) -> Float64Array:
     if table.ndim != 2 or table.shape[1] == 0:
         msg = f"`side` must have shape (n,) or (n, s), got shape {np.shape(side)}."
         raise ValueError(msg)
-    finite = np.isfinite(table)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        msg = (
-            f"`side` must be finite, got {table[row, column]} in row {row}, "
-            f"column {column}."
-        )
-        raise ValueError(msg)
+    check_finite(table, "side")
     return np.clip(table, -_LARGEST, _LARGEST)
 
 

@@ -121,13 +121,13 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
         -------
         self
         """
-        ends = None
-        if intervals is not None:
-            ends = _check_intervals(intervals, self._check_scores(scores))
-        super().fit(scores, y, sample_weight)
-        if ends is not None and self.constant_ is None:
-            values, ones = self._check_scores(scores), check_labels(y)
-            weight = check_weights(sample_weight, len(values))
+        if intervals is None:
+            return super().fit(scores, y, sample_weight)
+        values = self._check_scores(scores)
+        ends = _check_intervals(intervals, values)
+        super().fit(values, y, sample_weight)
+        if self.constant_ is None:
+            ones, weight = check_labels(y), check_weights(sample_weight, len(values))
             held = weight > 0.0
             low, high = (end[held] for end in ends)
             self.factor_ = self._find_factor(

@@ -24,7 +24,11 @@ _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 
 class Pass(Protocol[Result]):
-    """What is asked of every part."""
+    """What is asked of every part.
+
+    `Result` has a method `arrays` that returns all of it as a dict of arrays, for
+    `load` to make it again.
+    """
 
     @property
     def name(self) -> str:

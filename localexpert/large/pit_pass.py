@@ -68,17 +68,7 @@ class PitPass:
     name: ClassVar[str] = "recalibration"
 
     def __call__(self, part: Part, frame: Any = None) -> PitCounts:
-        """Return the counts of one part.
-
-        Parameters
-        ----------
-        part : Part
-        frame : pandas.DataFrame, optional
-
-        Returns
-        -------
-        PitCounts
-        """
+        """Return the counts of one part."""
         told = [self._count(np.empty(0), np.empty(0), np.empty(0, np.int64))]
         for block in self.unseen.blocks(part, frame, half=1):
             law = self.unseen.model._law(block.table)
@@ -96,28 +86,10 @@ class PitPass:
         return PitCounts(cells.weight, cells.sums)
 
     def join(self, parts: Sequence[PitCounts]) -> PitCounts:
-        """Return the counts of all parts.
-
-        Parameters
-        ----------
-        parts : sequence of PitCounts
-
-        Returns
-        -------
-        PitCounts
-        """
+        """Return the counts of all parts."""
         weight = np.sum([part.weight for part in parts], axis=0)
         return PitCounts(weight, np.sum([part.sums for part in parts], axis=0))
 
     def load(self, arrays: Mapping[str, Any]) -> PitCounts:
-        """Return counts from their arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-
-        Returns
-        -------
-        PitCounts
-        """
+        """Return counts from their arrays."""
         return PitCounts(arrays["weight"], arrays["sums"])

@@ -187,17 +187,7 @@ class SamplePass:
     name: ClassVar[str] = "sample"
 
     def __call__(self, part: Part, frame: Any = None) -> RowSample:
-        """Return the rows of one part that may be drawn.
-
-        Parameters
-        ----------
-        part : Part
-        frame : pandas.DataFrame, optional
-
-        Returns
-        -------
-        RowSample
-        """
+        """Return the rows of one part that may be drawn."""
         rows = read_rows(self.roles, part, frame)
         hashes, content = hash_part(self.roles, rows)
         stratum = self.strata.place(rows.y)
@@ -213,29 +203,11 @@ class SamplePass:
         return RowSample.join([found]).within(self.strata, self.quota)
 
     def join(self, parts: Sequence[RowSample]) -> RowSample:
-        """Return what may still be drawn of several parts.
-
-        Parameters
-        ----------
-        parts : sequence of RowSample
-
-        Returns
-        -------
-        RowSample
-        """
+        """Return what may still be drawn of several parts."""
         return RowSample.join(parts).within(self.strata, self.quota)
 
     def load(self, arrays: Mapping[str, Any]) -> RowSample:
-        """Return rows from their arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-
-        Returns
-        -------
-        RowSample
-        """
+        """Return rows from their arrays."""
         import pandas as pd
 
         columns = {}

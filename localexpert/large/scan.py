@@ -196,29 +196,11 @@ class ScanPass:
     name: ClassVar[str] = "scan"
 
     def join(self, parts: Sequence[Scan]) -> Scan:
-        """Return the scan of all parts.
-
-        Parameters
-        ----------
-        parts : sequence of Scan
-
-        Returns
-        -------
-        Scan
-        """
+        """Return the scan of all parts."""
         return reduce(Scan.merge, parts)
 
     def load(self, arrays: Mapping[str, Any]) -> Scan:
-        """Return a scan from its arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-
-        Returns
-        -------
-        Scan
-        """
+        """Return a scan from its arrays."""
         texts = json.loads(str(arrays["texts"]))
         most = 0 if arrays["overflown"] else MOST_VALUES
         low, high = arrays["ends"].tolist()
@@ -232,17 +214,7 @@ class ScanPass:
         )
 
     def __call__(self, part: Part, frame: Any = None) -> Scan:
-        """Return the scan of one part.
-
-        Parameters
-        ----------
-        part : Part
-        frame : pandas.DataFrame, optional
-
-        Returns
-        -------
-        Scan
-        """
+        """Return the scan of one part."""
         rows = read_rows(self.roles, part, frame, y_only=True)
         y, keys = rows.y, keys_of(rows.y)
         texts = {

@@ -133,17 +133,7 @@ class ThresholdPass:
     name: ClassVar[str] = "thresholds"
 
     def __call__(self, part: Part, frame: Any = None) -> ThresholdCounts:
-        """Return the counts of one part.
-
-        Parameters
-        ----------
-        part : Part
-        frame : pandas.DataFrame, optional
-
-        Returns
-        -------
-        ThresholdCounts
-        """
+        """Return the counts of one part."""
         road = self.unseen.model.forecaster_
         number = {id(one): k for k, one in enumerate(calibrations_of(road))}
         told: dict[int, list[_Told]] = {}
@@ -163,29 +153,11 @@ class ThresholdPass:
         return ThresholdCounts(found)
 
     def join(self, parts: Sequence[ThresholdCounts]) -> ThresholdCounts:
-        """Return the counts of all parts.
-
-        Parameters
-        ----------
-        parts : sequence of ThresholdCounts
-
-        Returns
-        -------
-        ThresholdCounts
-        """
+        """Return the counts of all parts."""
         return reduce(ThresholdCounts.merge, parts)
 
     def load(self, arrays: Mapping[str, Any]) -> ThresholdCounts:
-        """Return counts from their arrays.
-
-        Parameters
-        ----------
-        arrays : mapping of str to ndarray
-
-        Returns
-        -------
-        ThresholdCounts
-        """
+        """Return counts from their arrays."""
         return ThresholdCounts.from_arrays(arrays)
 
 
