@@ -156,7 +156,7 @@ class Runner:
             return future
 
         first = [submit(*one) for one in islice(waiting, self._ahead)]
-        under_way: Any = distributed.as_completed(first)  # type: ignore[no-untyped-call]
+        under_way: Any = distributed.as_completed(first)
         for future in under_way:
             number, part = asked.pop(future.key)
             is_done = future.status == "finished"
