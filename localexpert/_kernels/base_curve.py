@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_inverse, find_segment, piece_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard, upper_point
@@ -35,7 +35,7 @@ class BaseCurve(NamedTuple):
     log_shares: Float64Array
 
 
-@inner
+@fused
 def cumulative_hazard(x: float, scale: float, shape: float) -> float:
     """Return H(x)."""
     v = x / scale
@@ -45,7 +45,7 @@ def cumulative_hazard(x: float, scale: float, shape: float) -> float:
     return v * (1.0 - 0.5 * shape * v)
 
 
-@inner
+@fused
 def hazard(x: float, scale: float, shape: float) -> float:
     """Return H'(x)."""
     if shape > 0.0:
@@ -53,7 +53,7 @@ def hazard(x: float, scale: float, shape: float) -> float:
     return (1.0 - shape * x / scale) / scale
 
 
-@inner
+@fused
 def hazard_inverse(h: float, scale: float, shape: float) -> float:
     """Return x with H(x) = h."""
     if shape > 0.0:

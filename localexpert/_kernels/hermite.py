@@ -1,6 +1,6 @@
 """Cubic Hermite pieces: one piece, and a curve with straight lines beyond its ends."""
 
-from calibration._kernels._jit import inner
+from calibration._kernels._jit import fused, inner
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
@@ -34,7 +34,7 @@ def piece_at(
     return value, slope
 
 
-@inner
+@fused
 def piece_inverse(
     rise: float, slope0: float, slope1: float, width: float, goal: float
 ) -> float:

@@ -145,16 +145,24 @@ def spline_cdf(
     return out
 
 
-@njit
 def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float64Array:
     """Return the log density at y (n, k); -inf outside the bounds and at infinity.
 
     Far out, where it would overflow, it is the least float.
     """
-    n, k = y.shape
-    out = np.full((n, k), -np.inf)
-    for i in range(n):
-        for j in range(k):
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    out = np.empty(y.shape)
+    _log_densities(curve, rows, y, out)
+    return out
+
+
+@njit
+def _log_densities(
+    curve: BaseCurve, rows: SplineRows, y: Float64Array, out: Float64Array
+) -> None:
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            out[i, j] = -math.inf
             r = (y[i, j] - rows.center[i]) / rows.scale[i]
             inside = rows.bounds[0] <= y[i, j] <= rows.bounds[1]
             if not inside or abs(y[i, j]) == math.inf:
@@ -165,20 +173,25 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
             density = log_normal_pdf(z) - rows.log_mass[i] - math.log(rows.scale[i])
             density = density + safe_log(slope) + safe_log(rate)
             out[i, j] = max(density, _LEAST) if slope > 0.0 else density
-    return out
 
 
-@njit
 def spline_quantiles(
     curve: BaseCurve, rows: SplineRows, scores: Float64Array
 ) -> Float64Array:
     """Return the y with F(y) = Phi(score), scores (n, k)."""
-    n, k = scores.shape
-    out = np.empty((n, k))
+    out = np.empty(scores.shape)
+    _quantiles(curve, rows, scores, out)
+    return out
+
+
+@njit
+def _quantiles(
+    curve: BaseCurve, rows: SplineRows, scores: Float64Array, out: Float64Array
+) -> None:
     low_y, high_y = rows.bounds[0], rows.bounds[1]
-    for i in range(n):
+    for i in range(scores.shape[0]):
         low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
-        for j in range(k):
+        for j in range(scores.shape[1]):
             if abs(scores[i, j]) == math.inf:
                 out[i, j] = low_y if scores[i, j] < 0.0 else high_y
                 continue
@@ -187,4 +200,3 @@ def spline_quantiles(
             y = rows.center[i] + rows.scale[i] * point_at(curve, t)[0]
             # y(z) rounds; a quantile must not leave the support.
             out[i, j] = min(max(y, low_y), high_y)
-    return out

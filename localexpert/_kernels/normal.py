@@ -2,7 +2,7 @@
 
 import math
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, inner, njit
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -12,7 +12,7 @@ _FAR = 36.0
 _MAX_STEPS = 50
 
 
-@inner
+@fused
 def safe_log(x: float) -> float:
     """Return log x, -inf at 0 also where kernels run as plain Python."""
     return math.log(x) if x > 0.0 else -math.inf
@@ -24,13 +24,13 @@ def normal_cdf(z: float) -> float:
     return 0.5 * math.erfc(-z * _SQRT_HALF)
 
 
-@inner
+@fused
 def log_normal_pdf(z: float) -> float:
     """Return log phi(z)."""
     return -0.5 * z * z - _LOG_SQRT_TWO_PI
 
 
-@inner
+@fused
 def _mills_series(z: float) -> float:
     """Return z Phi(-z) / phi(z) for z >= 36 by its asymptotic series in 1 / z^2."""
     # Abramowitz & Stegun 26.2.12.
@@ -97,7 +97,7 @@ def log_normal_between(low: float, high: float) -> float:
     return upper + safe_log(-math.expm1(log_normal_cdf(low) - upper))
 
 
-@inner
+@fused
 def log_sum(a: float, b: float) -> float:
     """Return log(exp(a) + exp(b)); either may be -inf."""
     top = max(a, b)

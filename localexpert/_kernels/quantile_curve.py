@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import fused, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import safe_log
 
 
-@inner
+@fused
 def _tail_at(away: float, value: float, slope: float, bound: float) -> float:
     """Return Q at a score so far from the end knot, where Q is `value`."""
     if abs(bound) == math.inf:
@@ -23,7 +23,7 @@ def _tail_at(away: float, value: float, slope: float, bound: float) -> float:
     return bound + gap * math.exp(slope / gap * away)
 
 
-@inner
+@fused
 def _tail_away(y: float, value: float, slope: float, bound: float) -> float:
     """Return how far from the end knot the score with Q = y is."""
     if abs(bound) == math.inf:
@@ -34,7 +34,6 @@ def _tail_away(y: float, value: float, slope: float, bound: float) -> float:
     return safe_log(max(share, 0.0)) * gap / slope
 
 
-@njit
 def curve_values(
     knots: Float64Array,
     values: Float64Array,
@@ -47,11 +46,26 @@ def curve_values(
 
     Curves are (n, K), the slopes at which tails begin (n, 2).
     """
-    n, k = scores.shape
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    out = np.empty((2, *scores.shape))
+    _fill_values(knots, values, slopes, tails, bounds, scores, out[0], out[1])
+    return out[0], out[1]
+
+
+@njit
+def _fill_values(
+    knots: Float64Array,
+    values: Float64Array,
+    slopes: Float64Array,
+    tails: Float64Array,
+    bounds: Float64Array,
+    scores: Float64Array,
+    out: Float64Array,
+    log_slopes: Float64Array,
+) -> None:
     last = len(knots) - 1
-    out, log_slopes = np.empty((n, k)), np.empty((n, k))
-    for i in range(n):
-        for j in range(k):
+    for i in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
             z = scores[i, j]
             if knots[0] <= z <= knots[last]:
                 y, slope = curve_at(knots, values[i], slopes[i], z)
@@ -63,10 +77,8 @@ def curve_values(
                 log_slopes[i, j] = math.log(slope)
                 if abs(bound) < math.inf:
                     log_slopes[i, j] += slope / (values[i, end] - bound) * away
-    return out, log_slopes
 
 
-@njit
 def curve_scores(
     knots: Float64Array,
     values: Float64Array,
@@ -76,11 +88,24 @@ def curve_scores(
     y: Float64Array,
 ) -> Float64Array:
     """Return the z with Q(z) = y, y (n, k); infinite at and beyond a bound."""
-    n, k = y.shape
+    out = np.empty(y.shape)
+    _fill_scores(knots, values, slopes, tails, bounds, y, out)
+    return out
+
+
+@njit
+def _fill_scores(
+    knots: Float64Array,
+    values: Float64Array,
+    slopes: Float64Array,
+    tails: Float64Array,
+    bounds: Float64Array,
+    y: Float64Array,
+    out: Float64Array,
+) -> None:
     last = len(knots) - 1
-    out = np.empty((n, k))
-    for i in range(n):
-        for j in range(k):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
             at = y[i, j]
             if values[i, 0] <= at <= values[i, last]:
                 out[i, j] = curve_inverse(knots, values[i], slopes[i], at)
@@ -88,4 +113,3 @@ def curve_scores(
                 side, end = (0, 0) if at < values[i, 0] else (1, last)
                 away = _tail_away(at, values[i, end], tails[i, side], bounds[side])
                 out[i, j] = knots[end] + away
-    return out

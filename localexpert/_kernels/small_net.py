@@ -8,7 +8,6 @@ from calibration._kernels._jit import njit
 Floats = NDArray[np.float32]
 
 
-@njit
 def run_rows(first: Floats, second: Floats, last: Floats, rows: Floats) -> Floats:
     """Return the outputs of a net of two hidden layers, shape (n,).
 
@@ -27,10 +26,26 @@ def run_rows(first: Floats, second: Floats, last: Floats, rows: Floats) -> Float
     -------
     ndarray of float32, shape (n,)
     """
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    layers = np.empty((2, first.shape[1]), dtype=np.float32)
+    out = np.empty(len(rows), dtype=np.float32)
+    _run_rows(first, second, last, rows, layers, out)
+    return out
+
+
+@njit
+def _run_rows(
+    first: Floats,
+    second: Floats,
+    last: Floats,
+    rows: Floats,
+    layers: Floats,
+    out: Floats,
+) -> None:
+    """Fill in `out`; `layers` is room for the values of both hidden layers, (2, h)."""
     n, p = rows.shape
     h = first.shape[1]
-    out = np.empty(n, np.float32)
-    below, above = np.empty(h, np.float32), np.empty(h, np.float32)
+    below, above = layers
     for i in range(n):
         for k in range(h):
             below[k] = first[p, k]
@@ -55,4 +70,3 @@ def run_rows(first: Floats, second: Floats, last: Floats, rows: Floats) -> Float
                 above[k] += above[k + half]
             held = half
         out[i] = above[0] + last[h]
-    return out
