@@ -55,6 +55,10 @@ class MixedLaw(Law):
     In a row where an atom has no mass the density there is the continuous one. A
     number that misses an atom by rounding only (1e-12 of its size) is that atom.
 
+    Both tails are sums over atoms and the continuous part, and masses are known to
+    rounding: probabilities are right to 1e-12, and tails of less than that keep no
+    digits as those of a law without atoms do.
+
     Examples
     --------
     >>> import numpy as np

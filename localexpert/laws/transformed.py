@@ -59,7 +59,11 @@ class TransformedLaw(ScannedLaw):
     that the moments of exp(X) are right for a normal X. A moment whose integrand has
     not died away there is infinite, or nan if it is then not defined: exp(X) has no
     mean if the tails of X are heavier than normal ones. Where g itself has a kink
-    integrals are right to 1e-3.
+    integrals are right to 1e-3. Panels in which quantiles leap, as those of a pool
+    do where next to nothing lies between its members, are cut up to six times;
+    what is narrower than that is integrated as a whole, to 5e-3 of its size.
+    How far a value is from a finite end of the support is rounded twice: a tail of
+    less than 1e-12 keeps no digits there.
     """
 
     law: Law
