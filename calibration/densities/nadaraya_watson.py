@@ -136,7 +136,7 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         )
         within = rows[beyond] - rows[first]
         events = ones[beyond] - ones[first] + self.smoothing * summary.base_rate
-        return np.clip(events / (within + self.smoothing), 0.0, 1.0)
+        return np.asarray(np.clip(events / (within + self.smoothing), 0.0, 1.0))
 
 
 def _normal_rule(summary: ScoreSummary) -> float:

@@ -99,5 +99,5 @@ def test_is_known_by_name_and_fits_a_summary(rng):
 
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf, "silverman"])
 def test_refuses_bandwidths(bandwidth):
-    with pytest.raises(ValueError, match="`bandwidth` must .*, got"):
+    with pytest.raises(ValueError, match=r"`bandwidth` must .*, got"):
         NadarayaWatsonCalibrator(bandwidth).fit([0.1, 0.2], [0, 1])
