@@ -19,14 +19,13 @@ CLASSIFIERS = ("LR", "SVM", "NB")
 SHOWN = ("rmse", "auc", "ece", "mce")
 # The simulations show these, a table each: what is lost, and both forms of the errors.
 SIMULATED = (("rmse", "auc", "acc"), ("ece", "mce", "ece_code", "mce_code"))
-# The comparisons of figures 6-10, tables 17-19, figures 11-15 and tables 23-25, each
-# against its last.
-GROUPS = (
-    (RAW, "histogram", "Platt", "isotonic", "BBQ"),
-    ("isotonic", "BBQ", "ENIR"),
-    (RAW, "Platt", "histogram", "isotonic", "BBQ", "ELiTE"),
-    ("KDE thesis", "DPM", "ENIR", "ELiTE"),
-)
+# The comparisons of the thesis by where it shows them, each against its last.
+GROUPS = {
+    "figures 6-10": (RAW, "histogram", "Platt", "isotonic", "BBQ"),
+    "tables 17-19": ("isotonic", "BBQ", "ENIR"),
+    "figures 11-15": (RAW, "Platt", "histogram", "isotonic", "BBQ", "ELiTE"),
+    "tables 23-25": ("KDE thesis", "DPM", "ENIR", "ELiTE"),
+}
 ENSEMBLES = ("SBB", "ABB", "BBQ", "ENIR", "ELiTE")
 ANGLES = (0.0, 10.0, 20.0, 30.0, 45.0 + 1e-9)
 KERNEL_HEADS = {"linear": "lin", "quadratic": "quad", "RBF": "RBF"}
@@ -218,13 +217,17 @@ def _p_cell(p: float) -> str:
 def print_ranks(rows: list[Row]) -> None:
     """Print average ranks: the thesis's comparisons, then all methods."""
     for held_out in (False, True):
-        for names in GROUPS:
-            _print_ranks(rows, names, held_out, names[-1])
-        _print_ranks(rows, KINDS, held_out, None)
+        for place, names in GROUPS.items():
+            _print_ranks(rows, names, held_out, names[-1], place)
+        _print_ranks(rows, KINDS, held_out, None, "all methods")
 
 
 def _print_ranks(
-    rows: list[Row], names: Sequence[str], held_out: bool, control: str | None
+    rows: list[Row],
+    names: Sequence[str],
+    held_out: bool,
+    control: str | None,
+    place: str,
 ) -> None:
     """Print average ranks and main tests; marks are differences from the control."""
     body = []
@@ -236,7 +239,7 @@ def _print_ranks(
             cells = rank_cells(tests)
             name = f"{classifier} {LABELS[measure]}"
             body.append([name, *cells, f"{tests.p_value:.0e}"])
-    against = f"against {control}" if control else "against the best"
+    against = f"against {control or 'the best'} ({place})"
     title = f"Average ranks on {tests.n_sets} sets, {scores_name(held_out)}, {against}"
     print_table(title, ["rank in", *names, "p"], body)
 
