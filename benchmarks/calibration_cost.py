@@ -19,6 +19,7 @@ import matplotlib as mpl
 import numpy as np
 from calibration_speed import make_scores
 from records import Records, median_seconds
+from thesis_tables import print_table
 
 import calibration as cal
 
@@ -32,6 +33,9 @@ METHODS: dict[str, Callable[[], cal.ScoreCalibrator]] = {
     "BBQ": cal.BBQCalibrator,
     "ENIR": cal.ENIRCalibrator,
     "ELiTE": cal.ELiTECalibrator,
+    "KDE": cal.KDECalibrator,
+    "KDE thesis": cal.NadarayaWatsonCalibrator,
+    "DPM": cal.DPMCalibrator,
 }
 # Half decades from the first size.
 LEAST = 3.0
@@ -63,17 +67,20 @@ def _key(name: str, n: int) -> str:
     return f"{name}-{n}"
 
 
-def print_table(records: Records, sizes: list[int]) -> None:
-    """Print seconds, and the exponent of n between the last two decades."""
-    print("method        " + "".join(f"{n:>12,}" for n in sizes) + "   exponent")
+def print_seconds(records: Records, sizes: list[int]) -> None:
+    """Print seconds at each decade, and the exponent of n between the last two."""
+    decades = sizes[::2]
+    powers = [round(np.log10(n)) for n in decades]
+    body = []
     for name in (SUMMARY, *METHODS):
-        seconds = [records.rows[_key(name, n)]["s"] for n in sizes]
-        last = sizes[-1] // 10
-        line = f"{name:14s}" + "".join(f"{s:12.5f}" for s in seconds)
-        if last in sizes:
-            power = np.log10(seconds[-1] / seconds[sizes.index(last)])
-            line += f"{power:11.2f}"
-        print(line)
+        seconds = [records.rows[_key(name, n)]["s"] for n in decades]
+        exponent = np.log10(seconds[-1] / seconds[-2])
+        body.append([name, *(f"{s:.2g}" for s in seconds), f"{exponent:.2f}"])
+    title = (
+        "Seconds of a fit from n scores; exponent of n from "
+        f"10^{powers[-2]} to 10^{powers[-1]}"
+    )
+    print_table(title, ["method", *(f"10^{k}" for k in powers), "exponent"], body)
 
 
 def draw(records: Records, sizes: list[int], path: Path) -> None:
@@ -116,7 +123,7 @@ def main() -> None:
     records = Records("calibration_cost", options.run, fresh=options.fresh)
     for n in sizes:
         measure(records, n)
-    print_table(records, sizes)
+    print_seconds(records, sizes)
     if options.image:
         draw(records, sizes, options.image)
 

@@ -12,13 +12,15 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
-from thesis_designs import KINDS, LABELS, MEASURES
+from thesis_designs import KINDS, LABELS
 from thesis_tables import CLASSIFIERS, SHOWN, compare, scores_name, size_means
 
 from calibration import plot_ranks
 
 Row = dict[str, Any]
 
+# What is drawn ranks of; "ranks" forms of the errors are in tables.
+RANKED = ("rmse", "log_loss", "auc", "acc") + ("ece", "mce", "ece_code", "mce_code")
 DPI = 75
 COLOURS = 64
 # A line each in the pictures of sizes; what is left out lies close to one of them.
@@ -67,9 +69,9 @@ def draw_ranks(rows: list[Row], folder: Path) -> None:
     """Draw rank diagrams of all methods, a file per classifier and kind of scores."""
     for held_out in (False, True):
         for name in CLASSIFIERS:
-            fig, axes = plt.subplots(3, 2, figsize=(13.5, 10.5), layout="constrained")
+            fig, axes = plt.subplots(4, 2, figsize=(13.5, 15), layout="constrained")
             fig.get_layout_engine().set(w_pad=0.2, h_pad=0.12)
-            for ax, measure in zip(axes.flat, MEASURES, strict=True):
+            for ax, measure in zip(axes.flat, RANKED, strict=True):
                 tests = compare(rows, measure, name, KINDS, held_out=held_out)
                 plot_ranks(tests, ax=ax)
                 ax.set_xlabel(f"Average rank in {LABELS[measure]} (1 is best)")

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from thesis_designs import METHODS, calibrate
+from thesis_designs import METHODS, calibrate, warm_up
 
 Row = dict[str, Any]
 
@@ -74,15 +74,17 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def load_set(path: Path) -> tuple[np.ndarray, int, np.ndarray]:
+def load_set(
+    path: Path, most_rows: int | None = MOST_ROWS
+) -> tuple[np.ndarray, int, np.ndarray]:
     """Return features with numbers first, how many of these, and 0/1 labels.
 
-    At most `MOST_ROWS` rows drawn at random. A string becomes one column per
+    At most `most_rows` rows drawn at random. A string becomes one column per
     category, "missing" being one; a missing number stays missing.
     """
     table = pd.read_csv(path)
-    if len(table) > MOST_ROWS:
-        rows = np.random.default_rng(0).choice(len(table), MOST_ROWS, replace=False)
+    if most_rows is not None and len(table) > most_rows:
+        rows = np.random.default_rng(0).choice(len(table), most_rows, replace=False)
         table = table.iloc[np.sort(rows)].reset_index(drop=True)
     y = table.pop("target").to_numpy(int)
     numbers = table.select_dtypes("number")
@@ -152,6 +154,7 @@ def run_sets(records: Records, folder: Path, sets: list[str] | None) -> list[Row
     paths = sorted(folder.glob("*.csv.gz"))
     if sets:
         paths = [path for path in paths if path.name.split(".")[0] in sets]
+    warm_up()
     return [
         records.measure(
             f"sets-{path.name.split('.')[0]}-{name}-{'held' if held_out else 'train'}",

@@ -1,4 +1,7 @@
-"""The simulated parts of thesis.py: three kernels, calibration sizes, histograms."""
+"""The simulated parts of thesis.py: three kernels, calibration sizes, histograms.
+
+And the bars that the calibrators are held to with the three kernels.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from thesis_designs import (
     measure,
     svm_scores,
 )
+from thesis_tables import ENSEMBLES, print_table, short
 
 import calibration as cal
 
@@ -28,6 +32,16 @@ TEST_ROWS = 10_000
 # Enough for the noise of a measured error to be far below the error.
 MANY_TEST_ROWS = 10**6
 SHAPES = ("linear", "quadratic")
+# RMSE with the wrong (linear) kernel, at most; isotonic's at least.
+MOST_RMSE = {
+    "circular": {"SBB": 0.40, "ABB": 0.40, "BBQ": 0.39, "ENIR": 0.39, "ELiTE": 0.39},
+    "XOR": dict.fromkeys(ENSEMBLES, 0.36),
+}
+LEAST_ISOTONIC = 0.44
+# With the right kernels: RMSE over isotonic's, AUC below that of the raw scores.
+MOST_EXCESS = 0.02
+MOST_AUC_LOSS = 0.005
+RIGHT_KERNELS = ("quadratic", "RBF")
 
 
 def simulate(design: str, kernel: str, draw: int) -> Row:
@@ -133,3 +147,83 @@ def run_histograms(records: Records, draws: int) -> list[Row]:
         for kernel in SHAPES
         for draw in range(draws)
     ]
+
+
+def print_bars(rows: list[Row]) -> None:
+    """Print every bar beside means and standard errors of ten draws and of all."""
+    head, columns = ["what", "bar"], []
+    for n in sorted({min(10, _n_draws(rows)), _n_draws(rows)}):
+        columns.append(_bar_lines([row for row in rows if row["draw"] < n]))
+        head += [f"{n} draws", "held"]
+    what = [line[:2] for line in columns[0]]
+    cells = [
+        sum((lines[k][2:] for lines in columns), what[k]) for k in range(len(what))
+    ]
+    print_table("Bars, means over draws ± standard errors", head, cells)
+
+
+def _n_draws(rows: list[Row]) -> int:
+    return 1 + max(row["draw"] for row in rows)
+
+
+def _bar_lines(rows: list[Row]) -> list[list[str]]:
+    """Return a line for each bar: what, bar, mean ± error, whether held."""
+    body = []
+    for design, limits in MOST_RMSE.items():
+        for name, most in limits.items():
+            values = _values(rows, design, "linear", name, "rmse")
+            body.append(_line(f"{design}, linear: RMSE of {name}", values, "<=", most))
+        values = _values(rows, design, "linear", "isotonic", "rmse")
+        what = f"{design}, linear: RMSE of isotonic"
+        body.append(_line(what, values, ">", LEAST_ISOTONIC))
+    for design in MOST_RMSE:
+        for kernel in RIGHT_KERNELS:
+            body += _right_kernel_lines(rows, design, kernel)
+    return body
+
+
+def _right_kernel_lines(rows: list[Row], design: str, kernel: str) -> list[list[str]]:
+    """Return the lines of the method that is worst in each of the two bars."""
+    isotonic = _values(rows, design, kernel, "isotonic", "rmse")
+    raw = _values(rows, design, kernel, "raw", "auc")
+    excess = {
+        name: _values(rows, design, kernel, name, "rmse") - isotonic
+        for name in ENSEMBLES
+    }
+    loss = {
+        name: raw - _values(rows, design, kernel, name, "auc") for name in ENSEMBLES
+    }
+    lines = []
+    for what, found, most in (
+        ("RMSE over isotonic's", excess, MOST_EXCESS),
+        ("AUC lost", loss, MOST_AUC_LOSS),
+    ):
+        worst = max(found, key=lambda name: found[name].mean())
+        line = _line(
+            f"{design}, {kernel}: {what}, worst of five", found[worst], "<=", most
+        )
+        line[2] += f" {worst}"
+        lines.append(line)
+    return lines
+
+
+def _values(
+    rows: list[Row], design: str, kernel: str, method: str, measure: str
+) -> np.ndarray:
+    """Return a measure of a method, one value per draw."""
+    return np.array(
+        [
+            row["methods"][method][measure]
+            for row in rows
+            if (row["design"], row["kernel"]) == (design, kernel)
+        ]
+    )
+
+
+def _line(what: str, values: np.ndarray, sign: str, limit: float) -> list[str]:
+    mean = float(values.mean())
+    error = float(values.std(ddof=1) / np.sqrt(len(values)))
+    held = mean <= limit if sign == "<=" else mean > limit
+    bar = f"{sign} {short(limit)}"
+    figure = f"{short(mean, 4)} ± {short(error, 4)}"
+    return [what, bar, figure, "yes" if held else "NO"]

@@ -17,10 +17,14 @@ Row = dict[str, Any]
 
 CLASSIFIERS = ("LR", "SVM", "NB")
 SHOWN = ("rmse", "auc", "ece", "mce")
-# The comparisons of tables 17-19 and of figures 11-15.
+# The simulations show these, a table each: what is lost, and both forms of the errors.
+SIMULATED = (("rmse", "auc", "acc"), ("ece", "mce", "ece_code", "mce_code"))
+# The comparisons of the thesis by where it shows them, each against its last.
 GROUPS = {
-    "ENIR": ("isotonic", "BBQ", "ENIR"),
-    "ELiTE": (RAW, "Platt", "histogram", "isotonic", "BBQ", "ENIR", "ELiTE"),
+    "figures 6-10": (RAW, "histogram", "Platt", "isotonic", "BBQ"),
+    "tables 17-19": ("isotonic", "BBQ", "ENIR"),
+    "figures 11-15": (RAW, "Platt", "histogram", "isotonic", "BBQ", "ELiTE"),
+    "tables 23-25": ("KDE thesis", "DPM", "ENIR", "ELiTE"),
 }
 ENSEMBLES = ("SBB", "ABB", "BBQ", "ENIR", "ELiTE")
 ANGLES = (0.0, 10.0, 20.0, 30.0, 45.0 + 1e-9)
@@ -59,18 +63,20 @@ def method_means(rows: list[Row], measure: str) -> dict[str, float]:
 
 
 def print_simulation(rows: list[Row]) -> None:
-    """Print means over draws, one table per design."""
+    """Print means over draws, two tables per design."""
     for design in DESIGNS:
-        columns, head = [], ["method"]
-        for measure in SHOWN:
-            for kernel in KERNELS:
-                some = [
-                    r for r in rows if (r["design"], r["kernel"]) == (design, kernel)
-                ]
-                columns.append(method_means(some, measure))
-                head.append(f"{LABELS[measure]} {KERNEL_HEADS[kernel]}")
-        body = [[name, *(short(means[name]) for means in columns)] for name in KINDS]
-        print_table(f"{design}: means of {len(some)} draws", head, body)
+        for shown in SIMULATED:
+            columns, head = [], ["method"]
+            for measure in shown:
+                for kernel in KERNELS:
+                    key = (design, kernel)
+                    some = [r for r in rows if (r["design"], r["kernel"]) == key]
+                    columns.append(method_means(some, measure))
+                    head.append(f"{LABELS[measure]} {KERNEL_HEADS[kernel]}")
+            body = [
+                [name, *(short(means[name]) for means in columns)] for name in KINDS
+            ]
+            print_table(f"{design}: means of {len(some)} draws", head, body)
 
 
 def print_angles(rows: list[Row]) -> None:
@@ -211,13 +217,17 @@ def _p_cell(p: float) -> str:
 def print_ranks(rows: list[Row]) -> None:
     """Print average ranks: the thesis's comparisons, then all methods."""
     for held_out in (False, True):
-        for control, names in GROUPS.items():
-            _print_ranks(rows, names, held_out, control)
-        _print_ranks(rows, KINDS, held_out, None)
+        for place, names in GROUPS.items():
+            _print_ranks(rows, names, held_out, names[-1], place)
+        _print_ranks(rows, KINDS, held_out, None, "all methods")
 
 
 def _print_ranks(
-    rows: list[Row], names: Sequence[str], held_out: bool, control: str | None
+    rows: list[Row],
+    names: Sequence[str],
+    held_out: bool,
+    control: str | None,
+    place: str,
 ) -> None:
     """Print average ranks and main tests; marks are differences from the control."""
     body = []
@@ -229,7 +239,7 @@ def _print_ranks(
             cells = rank_cells(tests)
             name = f"{classifier} {LABELS[measure]}"
             body.append([name, *cells, f"{tests.p_value:.0e}"])
-    against = f"against {control}" if control else "against the best"
+    against = f"against {control or 'the best'} ({place})"
     title = f"Average ranks on {tests.n_sets} sets, {scores_name(held_out)}, {against}"
     print_table(title, ["rank in", *names, "p"], body)
 
@@ -278,6 +288,22 @@ def print_values(rows: list[Row]) -> None:
 
 def _median_values(rows: list[Row], classifier: str, method: str) -> float:
     return float(losses(rows, "values", classifier, held_out=True)[method].median())
+
+
+def print_seconds(rows: list[Row]) -> None:
+    """Print the seconds of all fits on all sets, the last line of tables 23 to 25."""
+    body = []
+    for method in KINDS:
+        times = [
+            losses(rows, "s", name, held_out=held_out)[method].sum()
+            for held_out in (False, True)
+            for name in CLASSIFIERS
+        ]
+        body.append([method, *(f"{seconds:.2f}" for seconds in times)])
+    head = [
+        f"{name}: {kind}" for kind in ("training", "held-out") for name in CLASSIFIERS
+    ]
+    print_table("Processor's seconds of all fits", ["method", *head], body)
 
 
 def print_changes(rows: list[Row]) -> None:

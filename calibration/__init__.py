@@ -18,6 +18,7 @@ from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
 from calibration.densities.kde import KDECalibrator
+from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
@@ -128,6 +129,7 @@ __all__ = [
     "MulticlassAutoCalibrator",
     "MulticlassCalibrator",
     "MulticlassIdentityCalibrator",
+    "NadarayaWatsonCalibrator",
     "NearIsotonicPath",
     "OneVsRestCalibrator",
     "PairedComparison",

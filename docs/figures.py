@@ -1,9 +1,9 @@
-"""Figures of the guide and of the page on the method.
+"""Figures of the guide, of the page on the method and of that on benchmarks.
 
     python docs/figures.py docs/images
 
-Writes guide_plots.png, method_frames.png, method_row.png, method_tails.png and
-method_calibration.png. `make pictures` runs it after the examples.
+Writes guide_plots.png, method_frames.png, method_row.png, method_tails.png,
+method_calibration.png and log_odds.png. `make pictures` runs it after the examples.
 """
 
 import sys
@@ -16,13 +16,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
-from scipy.special import ndtr, ndtri
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import RandomForestClassifier
+from scipy.special import logit, ndtr, ndtri
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.isotonic import isotonic_regression
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import scale
+from sklearn.svm import LinearSVC
 
+from calibration import (
+    AsymmetricLaplaceCalibrator,
+    PiecewiseLogisticCalibrator,
+    PlattCalibrator,
+)
 from localexpert import (
     BaseCDF,
     LocalExpertRegressor,
@@ -202,6 +209,60 @@ def draw_plots(path: Path) -> None:
     save(figure, path)
 
 
+def draw_log_odds(path: Path) -> None:
+    """Draw empirical log-odds and three fits to them, as Zhang & Yang's figure 2."""
+    X, digits = load_digits(return_X_y=True)
+    # Not the pixels at the margin, nearly all of them white.
+    X, y = X[:, X.std(axis=0) > 4.0], (digits >= 5).astype(int)
+    X, X_new, y, y_new = train_test_split(scale(X), y, test_size=0.5, random_state=0)
+    classifiers = {
+        "Linear support vector machine": LinearSVC(dual=False, random_state=0),
+        "Naive Bayes": GaussianNB(),
+        "Boosted trees": GradientBoostingClassifier(n_estimators=50, random_state=0),
+    }
+    figure, panels = plt.subplots(1, 3, figsize=(10.4, 3.7), layout="constrained")
+    for axes, (name, model) in zip(panels, classifiers.items(), strict=True):
+        held = ask(model, X, y)
+        new = ask(model.fit(X, y), X_new)
+        for scores, labels, look in (
+            (held, y, {"color": "0.65", "marker": "s", "label": "training rows"}),
+            (new, y_new, {"color": "0.1", "marker": "o", "label": "other rows"}),
+        ):
+            axes.plot(*empirical_log_odds(scores, labels), ls="", ms=4, **look)
+        fine = np.linspace(*np.quantile(held, [0.005, 0.995]), 500)
+        for fit, kind, color in (
+            (PlattCalibrator(scale="real"), "logistic", "C0"),
+            (AsymmetricLaplaceCalibrator(scale="real"), "asymmetric Laplace", "C2"),
+            (PiecewiseLogisticCalibrator(scale="real"), "piecewise logistic", "C3"),
+        ):
+            forecast = fit.fit(held, y).predict(fine)
+            axes.plot(fine, logit(forecast), color=color, label=kind)
+        axes.set(title=name, xlabel="score", ylim=(-7.0, 7.0))
+    panels[0].set_ylabel("log-odds")
+    panels[0].legend(frameon=False, fontsize="small")
+    save(figure, path)
+
+
+def ask(model: Any, X: Array, y: NDArray[np.int_] | None = None) -> Array:
+    """Return scores without bounds, of training rows (with `y`) out of five folds."""
+    bounded = not hasattr(model, "decision_function")
+    method = "predict_log_proba" if bounded else "decision_function"
+    rows = getattr(model, method)(X) if y is None else None
+    found: Array = (
+        cross_val_predict(model, X, y, method=method) if rows is None else rows
+    )
+    return found[:, 1] - found[:, 0] if bounded else found
+
+
+def empirical_log_odds(scores: Array, y: NDArray[np.int_]) -> tuple[Array, Array]:
+    """Return mean score and log-odds of 15 groups, half a row added to each class."""
+    groups = np.array_split(np.argsort(scores), 15)
+    ones = np.array([y[group].sum() for group in groups])
+    sizes = np.array([len(group) for group in groups])
+    places = np.array([scores[group].mean() for group in groups])
+    return places, np.log(ones + 0.5) - np.log(sizes - ones + 0.5)
+
+
 def save(figure: Any, path: Path) -> None:
     """Write a figure and say so."""
     figure.savefig(path, dpi=DPI)
@@ -217,6 +278,7 @@ def main() -> None:
     draw_row(folder / "method_row.png")
     draw_tails(folder / "method_tails.png")
     draw_calibration(folder / "method_calibration.png")
+    draw_log_odds(folder / "log_odds.png")
 
 
 if __name__ == "__main__":

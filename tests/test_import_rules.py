@@ -50,7 +50,8 @@ ARROWS: dict[str, str] = {
     ),
     # Above the calibrators: what chooses among them, wraps them, draws them.
     "calibration.selection": (
-        f"{_CORE} calibration.binning calibration.logistic calibration.monotone"
+        f"{_CORE} calibration.binning calibration.densities calibration.logistic "
+        "calibration.monotone"
     ),
     # Both of two classes and of more: above `multiclass`, which selection is below.
     "calibration.comparison": (

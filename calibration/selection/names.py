@@ -9,6 +9,7 @@ from calibration.base.calibrators import ScoreCalibrator
 from calibration.binning.bbq import BBQCalibrator
 from calibration.binning.histogram import HistogramCalibrator
 from calibration.binning.sbb_abb import ABBCalibrator
+from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
@@ -36,6 +37,7 @@ _CALIBRATORS: dict[str, type[ScoreCalibrator]] = {
     "histogram": HistogramCalibrator,
     "isotonic": IsotonicCalibrator,
     "logistic": LogisticCalibrator,
+    "nadaraya_watson": NadarayaWatsonCalibrator,
     "piecewise": PiecewiseLogisticCalibrator,
     "platt": PlattCalibrator,
     "quadratic": QuadraticCalibrator,

@@ -1,0 +1,103 @@
+"""Nadaraya and Watson's estimator beside its formula, written out."""
+
+import numpy as np
+import pytest
+
+from calibration import KDECalibrator, NadarayaWatsonCalibrator, ScoreSummary
+from calibration.selection.names import make_calibrator
+
+
+def formula(scores, y, weight, new, h):
+    """Section 3.1 of the thesis with the boxcar kernel and one bandwidth; nan: 0/0."""
+    out = np.full(len(new), np.nan)
+    for place, s in enumerate(new):
+        kernel = weight * 0.5 * (np.abs(s - scores) <= h)
+        if kernel.sum() > 0.0:
+            out[place] = kernel @ y / kernel.sum()
+    return out
+
+
+def normal_rule(scores, weight):
+    """1.06 sd n^(-1/5), the variance divided by n - 1."""
+    n = weight.sum()
+    mean = weight @ scores / n
+    return 1.06 * np.sqrt(weight @ (scores - mean) ** 2 / (n - 1.0)) * n**-0.2
+
+
+@pytest.mark.parametrize("digits", [2, 6])
+@pytest.mark.parametrize("n", [5, 60, 500])
+def test_equals_the_formula(rng, n, digits):
+    scores = np.round(rng.beta(0.4, 0.4, n), digits)
+    y = (rng.uniform(size=n) < scores).astype(int)
+    y[:2] = 0, 1
+    weight = rng.integers(1, 4, n).astype(float)
+    fitted = NadarayaWatsonCalibrator().fit(scores, y, weight)
+    h = normal_rule(scores, weight)
+    assert fitted.bandwidth_ == pytest.approx(h, rel=1e-12)
+    new = np.concatenate([scores, rng.uniform(size=500)])
+    truth = formula(scores, y, weight, new, fitted.bandwidth_)
+    held = ~np.isnan(truth)
+    np.testing.assert_allclose(fitted.predict(new)[held], truth[held], atol=1e-12)
+
+
+def test_both_ends_of_a_window_are_in_it():
+    # Sums of such numbers are exact.
+    scores, y = np.array([0.25, 0.5, 0.625]), np.array([1, 0, 1])
+    fitted = NadarayaWatsonCalibrator(0.125).fit(scores, y)
+    new = np.array([0.125, 0.375, 0.4375, 0.5, 0.625, 0.75])
+    truth = formula(scores, y, np.ones(3), new, 0.125)
+    assert not np.isnan(truth).any()
+    np.testing.assert_array_equal(fitted.predict(new), truth)
+
+
+def test_beyond_every_window_the_nearest_score_answers():
+    scores, y = [0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1]
+    fitted = NadarayaWatsonCalibrator(0.01).fit(scores, y)
+    # Where two are equally near the greater is taken.
+    new = [0.0, 0.14, 0.16, 0.49, 0.51, 0.84, 0.86, 1.0]
+    np.testing.assert_array_equal(fitted.predict(new), [0, 0, 1, 1, 0, 0, 1, 1])
+
+
+def test_a_window_over_all_scores_gives_the_base_rate():
+    fitted = NadarayaWatsonCalibrator(1.0).fit([0.1, 0.5, 0.9], [0, 0, 1])
+    np.testing.assert_allclose(fitted.predict([0.0, 0.3, 1.0]), 1.0 / 3.0)
+
+
+def test_smoothing_adds_rows_at_the_base_rate():
+    fitted = NadarayaWatsonCalibrator(0.01, smoothing=2.0)
+    fitted.fit([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 0])
+    np.testing.assert_allclose(fitted.predict([0.1, 0.2]), [0.5 / 3.0, 1.5 / 3.0])
+
+
+def test_bandwidth_follows_the_scores_at_any_size(rng):
+    scores, y = rng.normal(size=50), rng.integers(0, 2, 50)
+    new = rng.normal(size=50)
+    fitted = NadarayaWatsonCalibrator(scale="real").fit(scores, y)
+    for size in (1e-200, 2.0**40, 1e300):
+        other = NadarayaWatsonCalibrator(scale="real").fit(size * scores, y)
+        assert other.bandwidth_ == pytest.approx(size * fitted.bandwidth_)
+        np.testing.assert_allclose(other.predict(size * new), fitted.predict(new))
+
+
+def test_agrees_with_the_smooth_one_in_the_middle(rng):
+    # Far from 0 and 1 only the grid and the pull to the base rate part the two.
+    scores = rng.uniform(0.3, 0.7, 20_000)
+    y = rng.uniform(size=20_000) < scores
+    window = NadarayaWatsonCalibrator(0.05).fit(scores, y)
+    smooth = KDECalibrator(0.05, "boxcar", coordinate="probability").fit(scores, y)
+    new = np.linspace(0.35, 0.65, 31)
+    np.testing.assert_allclose(window.predict(new), smooth.predict(new), atol=0.01)
+
+
+def test_is_known_by_name_and_fits_a_summary(rng):
+    scores, y = rng.uniform(size=100), rng.integers(0, 2, 100)
+    named = make_calibrator("nadaraya_watson")
+    named.fit_summary(ScoreSummary.from_scores(scores, y))
+    direct = NadarayaWatsonCalibrator().fit(scores, y)
+    np.testing.assert_array_equal(named.predict(scores), direct.predict(scores))
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf, "silverman"])
+def test_refuses_bandwidths(bandwidth):
+    with pytest.raises(ValueError, match=r"`bandwidth` must .*, got"):
+        NadarayaWatsonCalibrator(bandwidth).fit([0.1, 0.2], [0, 1])
