@@ -86,6 +86,7 @@ from calibration.plots import (
     plot_simplex_field,
 )
 from calibration.selection.auto import AutoCalibrator
+from calibration.selection.label_sample import LabelSample, draw_rows_to_label
 from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
 from calibration.sources.summarize import summarize
@@ -124,6 +125,7 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "KDECalibrator",
+    "LabelSample",
     "LogisticCalibrator",
     "MethodComparison",
     "MulticlassAutoCalibrator",
@@ -160,6 +162,7 @@ __all__ = [
     "couple_pairs",
     "cross_fitted_decomposition",
     "cumulative_calibration_test",
+    "draw_rows_to_label",
     "ece_bound",
     "expected_calibration_error",
     "kernel_calibration_error",

@@ -108,7 +108,7 @@ def arguments():
         "X": t.X, "y": t.y, "x": t.X["a"], "groups": t.X["b"] > 0, "background": t.X,
         "X_train": t.X, "scores": t.scores, "y_true": t.y, "y_prob": t.scores,
         "dist": t.dist, "model": t.model, "report": t.model.expert_report_, "r": t.y,
-        "n": 60, "n_bins": 5, "delta": 0.1, "losses": t.losses, "level": 0.9,
+        "n": 60, "n_rows": 20, "n_bins": 5, "delta": 0.1, "losses": t.losses, "level": 0.9,
         "q": 0.5, "levels": [0.1, 0.5], "coverage": 0.8, "threshold": 0.3,
         "low": -1.0, "high": 1.0, "a": -1.0, "b": 1.0, "grid": [0.0, 1.0],
         "weight": np.ones_like, "func": np.square, "loss": lambda y, a: (y - a) ** 2,
