@@ -25,6 +25,8 @@ def check_order(model: Any) -> None:
     """
     if model.expert is not None:
         _refuse("expert", model.expert, "None, for a learner has to know them")
+    if not isinstance(model.center, str):
+        _refuse("center", model.center, '"stack", for no centre is told to the experts')
     if model.stacker is not None:
         _refuse("stacker", model.stacker, "None, for it moves rows by any features")
     if isinstance(model.smoothing, str) and model.smoothing in _ROW_BY_ROW:
