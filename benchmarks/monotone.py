@@ -55,7 +55,7 @@ def draw_pairs(
     low = pd.DataFrame(
         {c: table[c].to_numpy()[rng.integers(len(table), size=n)] for c in table}
     )
-    low = low.astype({c: float for c in signs})
+    low = low.astype(dict.fromkeys(signs, float))
     for name in table.columns:
         if isinstance(table[name].dtype, pd.CategoricalDtype):
             low[name] = pd.Categorical(low[name], table[name].cat.categories)

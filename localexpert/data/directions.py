@@ -65,6 +65,22 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     return signs
 
 
+def describe_directions(monotone: Directions) -> dict[str, str]:
+    """Return the directions as a report tells them.
+
+    Parameters
+    ----------
+    monotone : mapping of column to {-1, 1}
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    told = [f"{column} {sign:+d}" for column, sign in monotone.items()]
+    return {"chosen": ", ".join(told)}
+
+
 def _find(column: Any, reader: TableReader) -> int:
     """Return the position of a column that `monotone` names."""
     names, n = reader.columns.names, reader.columns.n_columns

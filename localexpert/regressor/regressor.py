@@ -17,7 +17,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.directions import read_directions
+from localexpert.data.directions import describe_directions, read_directions
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
@@ -285,6 +285,9 @@ class LocalExpertRegressor(
         plan = Plan.of(settings, sample)
         self.forecaster_ = forecaster = plan.forecaster.fit(sample)
         self.report_ = plan.report(forecaster)
+        if settings.monotone is not None:
+            told = describe_directions(settings.monotone)
+            self.report_ = self.report_.add("monotone", told)
         self.meta_features_ = MetaFeatures.place(
             sample.y, sample.weight, settings.thresholds, settings.n_thresholds
         )

@@ -46,7 +46,7 @@ def test_no_mapping(monotone):
 
 def test_columns_that_cannot_be_meant():
     table = reader(a=[1.0, 2.0], kind=["x", "y"])
-    with pytest.raises(ValueError, match="columns of numbers.*got 'kind'"):
+    with pytest.raises(ValueError, match=r"columns of numbers.*got 'kind'"):
         read_directions({"kind": 1}, table)
     with pytest.raises(ValueError, match=r"columns of `X` \('a', 'kind'\), got 'b'"):
         read_directions({"b": 1}, table)

@@ -165,7 +165,7 @@ def test_values_that_are_met_often():
 
 
 def test_weights_are_repetitions_of_the_constraint_too():
-    X, y = draw()
+    _, y = draw()
     weight = np.random.default_rng(2).integers(0, 4, len(y)).astype(float)
     assert violation(fit(sample_weight=weight), y) <= ROUNDING
 
@@ -222,7 +222,7 @@ def test_no_direction_is_no_constraint():
 
 
 def test_clones_pickles_and_files(tmp_path):
-    X, y = draw()
+    X, _ = draw()
     model = fit(roads=Transformed(FRAME, np.log1p, np.expm1), bounds=(0.0, np.inf))
     assert clone(model).get_params()["monotone"] == SIGNS
     said = model.predict_dist(X[:30])
@@ -287,14 +287,16 @@ class TestRefusals:
             keeps_order = False
 
         for roads in (OwnRoad(), Transformed(OwnRoad()), CellRoad(OwnRoad())):
-            with pytest.raises(ValueError, match="`roads` must be .*`keeps_order`"):
+            with pytest.raises(ValueError, match=r"`roads` must be .*`keeps_order`"):
                 fit(roads=roads)
 
     @pytest.mark.parametrize("column", [3, -1, 1.0, True, "area"])
     def test_no_column_of_an_array(self, column):
         X, y = draw()
         model = LocalExpertRegressor(monotone={column: 1})
-        with pytest.raises(ValueError, match="`monotone` must name .*positions, 0 to 2"):
+        with pytest.raises(
+            ValueError, match=r"`monotone` must name .*positions, 0 to 2"
+        ):
             model.fit(X[["area", "age", "noise"]].to_numpy(), y)
 
     def test_columns_are_looked_for_where_y_has_one_value(self):

@@ -64,5 +64,5 @@ def test_nothing_beyond_the_bounds_changes_nothing():
 
 
 def test_other_laws_are_refused():
-    with pytest.raises(TypeError, match="`law` must be a spline .*got DiscreteLaw"):
+    with pytest.raises(TypeError, match=r"`law` must be a spline .*got DiscreteLaw"):
         clip_law(DiscreteLaw([-1.0, 1.0], [[0.5, 0.5]]), (0.0, np.inf), 0.1)
