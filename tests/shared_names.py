@@ -392,6 +392,11 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.data.counts": {"count_values"},
     "localexpert.data.dense_inputs": {"DenseInputs"},
+    "localexpert.data.directions": {
+        "check_directions",
+        "describe_directions",
+        "read_directions",
+    },
     "localexpert.data.folds": {
         "check_folds",
         "check_groups",
@@ -513,6 +518,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.explain.shapley": {"draw_background"},
     "localexpert.forecasters.around": {"ForecasterAround"},
     "localexpert.forecasters.cells": {"CellForecaster"},
+    "localexpert.forecasters.clipped": {"ClippedForecaster"},
     "localexpert.forecasters.competitors": {
         "check_roads",
         "discrete_roads",
@@ -526,6 +532,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.learned_pool": {"LearnedPool"},
     "localexpert.forecasters.mixed": {"MixedForecaster", "atom_widths"},
     "localexpert.forecasters.near_atoms": {"NearAtomsForecaster"},
+    "localexpert.forecasters.order": {
+        "check_order",
+        "check_order_of_road",
+        "order_frame",
+        "order_strategy",
+    },
     "localexpert.forecasters.plan": {"Plan"},
     "localexpert.forecasters.pool_sharpness": {"learn_sharpness", "multiply_scores"},
     "localexpert.forecasters.pool_weights": {
@@ -535,6 +547,7 @@ SHARED: dict[str, set[str]] = {
         "linear_weights",
     },
     "localexpert.forecasters.pooled": {"PooledForecaster"},
+    "localexpert.forecasters.roads": {"check_road"},
     "localexpert.forecasters.settings": {"Settings"},
     "localexpert.forecasters.support": {"Support"},
     "localexpert.forecasters.transformed": {"TransformedForecaster"},
@@ -556,6 +569,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.large.unseen_rows": {"Block", "UnseenRows"},
     "localexpert.laws.append_laws": {"AppendedLaw", "append_laws"},
     "localexpert.laws.beside_atoms": {"MapBesideAtoms"},
+    "localexpert.laws.clipped": {"clip_law"},
     "localexpert.laws.composed_map": {"ComposedMap"},
     "localexpert.laws.copula_sums": {"Correlation", "draw_sums"},
     "localexpert.laws.discrete": {"densest_values"},
@@ -657,6 +671,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
+    "localexpert.regressor.constant": {"fit_constant"},
     "localexpert.regressor.out_of_fold": {"OutOfFoldLaws"},
     "localexpert.reporting.calibration": {"write_calibration"},
     "localexpert.reporting.choices": {"write_choices"},

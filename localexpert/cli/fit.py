@@ -19,6 +19,7 @@ from localexpert.cli.console import (
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.joined_table import join_tables
 from localexpert.cli.large_fit import check_large, fit_large_rows
+from localexpert.cli.lists import list_of
 from localexpert.cli.model_files import TableModel, save_object
 from localexpert.cli.options import (
     COLUMN,
@@ -98,6 +99,12 @@ _read_end = make_reader(
     lambda end: end is None or end == end,  # noqa: PLR0124 - NaN is no end
     "must be a number or none, got {}",
 )
+_SIGNS = {"+1": 1, "1": 1, "-1": -1}
+_read_direction = make_reader(
+    lambda text: (text.rpartition(":")[0].strip(), _SIGNS.get(text.rpartition(":")[2])),
+    lambda pair: bool(pair[0]) and pair[1] is not None,
+    "must be columns with +1 or -1, such as area:+1,age:-1, got {}",
+)
 # Of the regressor; the options are stored by these names.
 _PARAMETERS = (
     *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv"),
@@ -146,6 +153,11 @@ _METHOD: tuple[Option, ...] = (
         "least and greatest possible target, none where there is none; without this "
         "option 0 is the least where no target is below it",
         {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")},
+    ),
+    (
+        "--monotone",
+        "columns with which the target may only rise (+1) or fall (-1), all else equal",
+        list_of("COLUMN:SIGN", _read_direction, default=None),
     ),
 )
 
@@ -254,6 +266,8 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
     for name in _PARAMETERS:
         if (value := getattr(options, name)) is not None:
             chosen[name] = None if value == "none" else value
+    if options.monotone is not None:
+        chosen["monotone"] = dict(options.monotone)
     return LocalExpertRegressor(**chosen, verbose=show_bar(options))
 
 

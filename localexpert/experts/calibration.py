@@ -13,10 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration import (
     BaggedIsotonicCalibrator,
+    BetaCalibrator,
+    CenteredIsotonicCalibrator,
     IdentityCalibrator,
+    IsotonicCalibrator,
     QuadraticCalibrator,
     ScoreCalibrator,
     ScoreSummary,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
     calibrator_names,
     make_calibrator,
 )
@@ -28,6 +33,16 @@ from localexpert.progress import current_progress
 _LEAST_GAIN = 1e-3
 # Probabilities 0 and 1 of a step map are honest at training rows only.
 HELD_OUT_CLIP = 1e-3
+# Calibrators whose maps never decrease, whatever they are fitted to.
+_INCREASING: tuple[type[ScoreCalibrator], ...] = (
+    BaggedIsotonicCalibrator,
+    BetaCalibrator,
+    CenteredIsotonicCalibrator,
+    IdentityCalibrator,
+    IsotonicCalibrator,
+    TemperatureCalibrator,
+    VennAbersCalibrator,
+)
 
 
 @dataclass
@@ -61,6 +76,9 @@ class ExpertCalibration(BaseEstimator):
         held-out log loss, among doing nothing, the quadratic on the logit and bagged
         isotonic regression; doing nothing stays unless another is better by .1 % and
         one standard error. None does nothing.
+    increasing : bool
+        Whether calibrators must keep the order of rows. "auto" then tries the beta map
+        instead of the quadratic, and those are refused that may decrease.
     random_state : int
         Seed of calibrators that draw.
 
@@ -88,8 +106,15 @@ class ExpertCalibration(BaseEstimator):
     calibrators_: list[ScoreCalibrator]
     report_: CalibrationReport
 
-    def __init__(self, calibrator: Any = "auto", *, random_state: int = 0):
+    def __init__(
+        self,
+        calibrator: Any = "auto",
+        *,
+        increasing: bool = False,
+        random_state: int = 0,
+    ):
         self.calibrator = calibrator
+        self.increasing = increasing
         self.random_state = random_state
 
     def fit(
@@ -169,19 +194,31 @@ class ExpertCalibration(BaseEstimator):
             Unfitted.
         """
         check_calibrator(self.calibrator)
-        if self.calibrator is None:
+        given, seed = self.calibrator, self.random_state
+        if given is None:
             return {"identity": IdentityCalibrator()}
-        if isinstance(self.calibrator, ScoreCalibrator):
-            return {type(self.calibrator).__name__: self.calibrator}
-        if self.calibrator == "auto":
-            seed = self.random_state
+        if isinstance(given, str) and given == "auto":
+            smooth = BetaCalibrator() if self.increasing else None
             return {
                 "identity": IdentityCalibrator(),
-                "quadratic": QuadraticCalibrator(penalty=10.0),
+                "beta" if smooth else "quadratic": smooth or QuadraticCalibrator(10.0),
                 "bagged_isotonic": BaggedIsotonicCalibrator(50, random_state=seed),
             }
-        name = self.calibrator
-        return {name: make_calibrator(name, random_state=self.random_state)}
+        named, name = isinstance(given, str), type(given).__name__
+        kind = make_calibrator(given, random_state=seed) if named else given
+        if self.increasing and not _is_increasing(kind):
+            names = ", ".join(one.__name__ for one in _INCREASING)
+            msg = (
+                f'`calibrator` must be None, "auto" or one of {names} (of maximum '
+                f"likelihood), to keep the order of `monotone`, got {given!r}."
+            )
+            raise ValueError(msg)
+        return {given if named else name: kind}
+
+
+def _is_increasing(kind: ScoreCalibrator) -> bool:
+    """Say whether a calibrator can only fit maps that never decrease."""
+    return type(kind) in _INCREASING and getattr(kind, "method", "ml") == "ml"
 
 
 def check_calibrator(calibrator: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, one_thread
 from localexpert.experts.base import Experts
@@ -34,6 +35,10 @@ class IndependentExperts(Experts):
     refit : bool
         Fit the experts once more, to all rows, for prediction instead of averaging
         those of the folds.
+    monotone : dict, optional
+        Columns, by name or of an array by position, in which the target may only
+        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Without a
+        `classifier` only.
     n_jobs : int, optional
         Experts fitted at a time, as in joblib, by whatever backend is set there.
     random_state : int, optional
@@ -94,21 +99,30 @@ class IndependentExperts(Experts):
         classifier: Any = None,
         *,
         refit: bool = False,
+        monotone: Directions | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
     ):
         self.classifier = classifier
         self.refit = refit
+        self.monotone = monotone
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
         if self.classifier is not None:
             check_classifier(self.classifier)
+        if check_directions(self.monotone) is not None and self.classifier is not None:
+            msg = (
+                "`classifier` must be None with `monotone`, which other learners do "
+                f"not keep, got {self.classifier!r}."
+            )
+            raise ValueError(msg)
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
-        booster = read_booster(self.classifier)
+        signs = read_directions(self.monotone, tasks.table.reader)
+        booster = read_booster(self.classifier, signs)
         self.asks_codes_ = booster is not None
         out_of_bag = booster is None and asks_out_of_bag(self.classifier)
         if out_of_bag and tasks.is_whole:

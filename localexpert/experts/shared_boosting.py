@@ -20,6 +20,7 @@ from localexpert._validation import (
     check_vector,
     is_auto,
 )
+from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, thread_pool
@@ -71,6 +72,9 @@ class SharedBoosting(Experts):
         Most bins of a feature.
     max_rounds : int
         Most rounds; their number is chosen, see Notes.
+    monotone : dict, optional
+        Columns, by name or of an array by position, in which the target may only
+        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there.
     refit : bool
         Fit one model to all rows for prediction instead of averaging those of the
         folds.
@@ -141,6 +145,7 @@ class SharedBoosting(Experts):
         l2: float = 1.0,
         max_bins: int = 127,
         max_rounds: int = 500,
+        monotone: Directions | None = None,
         refit: bool = False,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -153,6 +158,7 @@ class SharedBoosting(Experts):
         self.l2 = l2
         self.max_bins = max_bins
         self.max_rounds = max_rounds
+        self.monotone = monotone
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -189,6 +195,7 @@ class SharedBoosting(Experts):
         check_number(self.l2, "l2", 0.0)
         check_integer(self.max_bins, "max_bins", 2)
         check_integer(self.max_rounds, "max_rounds", 1)
+        check_directions(self.monotone)
         check_flag(self.refit, "refit")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
@@ -243,7 +250,8 @@ class SharedBoosting(Experts):
         )
         knots = grid_knots(tasks.thresholds)
         cuts = np.interp(places, np.arange(len(knots)), knots)
-        parameters = self._booster_parameters(encoded.shape[1], seed)
+        signs = read_directions(self.monotone, tasks.table.reader)
+        parameters = self._booster_parameters(signs, seed)
         data = lgb.Dataset(
             repeat_rows(encoded[part], places),
             (tasks.r[part][:, None] <= cuts).ravel(),
@@ -260,7 +268,7 @@ class SharedBoosting(Experts):
         )
         return lgb.Booster(parameters, data)
 
-    def _booster_parameters(self, n_features: int, seed: int) -> dict[str, Any]:
+    def _booster_parameters(self, signs: list[int], seed: int) -> dict[str, Any]:
         return {
             "objective": "binary",
             "learning_rate": self.learning_rate,
@@ -271,7 +279,8 @@ class SharedBoosting(Experts):
             "min_data_per_group": _ROWS_PER_CATEGORY * self.n_draws_,
             "max_bin": self.max_bins,
             # P(r <= v | x) may only rise with v: a distribution function by design.
-            "monotone_constraints": [0] * n_features + [1],
+            # And where r may only rise with a feature, it may only fall with it.
+            "monotone_constraints": [*(-sign for sign in signs), 1],
             "feature_pre_filter": False,
             "deterministic": True,
             "force_row_wise": True,

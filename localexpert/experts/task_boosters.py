@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -67,14 +67,18 @@ class BoosterSettings:
     most_in_group: int
 
 
-def read_booster(classifier: Any) -> BoosterSettings | None:
+def read_booster(classifier: Any, signs: Sequence[int] = ()) -> BoosterSettings | None:
     """Return the settings of a learner that can share bins, None of any other.
+
+    The default's target may only rise (+1) or fall (-1) with features of such signs.
 
     A booster with a loss, class weights or early stopping of its own is not read:
     it is fitted like any classifier.
     """
     if classifier is None:
-        return BoosterSettings(_make_lightgbm_bins, _DEFAULTS, None, _GROUP)
+        bound = {"monotone_constraints": [-sign for sign in signs]}
+        parameters = {**_DEFAULTS, **(bound if any(signs) else {})}
+        return BoosterSettings(_make_lightgbm_bins, parameters, None, _GROUP)
     if type(classifier) is lgb.LGBMClassifier:
         given = classifier.get_params()
         if given["objective"] not in (None, "binary") or given["class_weight"]:

@@ -15,6 +15,7 @@ from localexpert.forecasters.roads import (
     GridRoad,
     Road,
     Transformed,
+    check_road,
 )
 from localexpert.forecasters.settings import Settings
 from localexpert.laws.value_map import ExpLess, LogOf
@@ -56,7 +57,7 @@ def check_roads(settings: Settings) -> None:
         if not isinstance(road, Road):
             msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
             raise TypeError(msg)
-        road.check(settings)
+        check_road(road, settings)
 
 
 def smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
@@ -82,7 +83,8 @@ def smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
             road.check_target(y)
         return roads
     found: dict[str, Road] = {"frame": FrameRoad()}
-    if len(y) <= _MOST_ROWS_FOR_GRID:
+    # The forest of the grid keeps no order.
+    if len(y) <= _MOST_ROWS_FOR_GRID and settings.monotone is None:
         found["grid"] = GridRoad()
     shift = _log_shift(y)
     if shift is not None:

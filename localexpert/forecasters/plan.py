@@ -11,6 +11,7 @@ from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import find_atoms, is_discrete
+from localexpert.forecasters.clipped import ClippedForecaster
 from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
@@ -34,7 +35,8 @@ class Plan:
     value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest,
     or what a smooth target is rounded to, whichever forecasts better, or their pool; or
     all is discrete, if less than 10 values are left for the rest. Given `thresholds`
-    or a smooth target: smooth roads alone.
+    or a smooth target: smooth roads alone. So it is where an order of rows is to be
+    kept: two ordered parts beside ordered probabilities of atoms may cross.
 
     Parameters
     ----------
@@ -66,6 +68,8 @@ class Plan:
             roads = discrete_roads(settings, held)
             return cls("discrete", _compete(roads, settings, n))
         _check_told_apart(held, weight)
+        if settings.monotone is not None:
+            atoms, smooth = atoms[:0], held
         road = _compete(smooth_roads(settings, smooth), settings, n)
         if len(atoms) == 0:
             return cls("continuous", road)
@@ -89,10 +93,19 @@ class Plan:
 
 def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
     """Return the unfitted road, or the pool of several."""
-    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
+    made = {name: _make(road, settings, n) for name, road in roads.items()}
     if len(made) == 1:
         return next(iter(made.values()))
-    return PooledForecaster(made, settings.seed)
+    return PooledForecaster(made, settings.seed, exact=settings.monotone is not None)
+
+
+def _make(road: Road, settings: Settings, n: int) -> RoadForecaster:
+    """Return an unfitted road; to keep an order bounds move mass, and cut none off."""
+    bounded = bool(np.isfinite(settings.bounds).any())
+    if settings.monotone is None or road.discrete or not bounded:
+        return road.forecaster(settings, n)
+    boundless = replace(settings, bounds=(-np.inf, np.inf))
+    return ClippedForecaster(road.forecaster(boundless, n), settings.bounds)
 
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:

@@ -18,6 +18,7 @@ from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.forecasters.pool_weights import PoolScores, draw_rows
+from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
 from localexpert.laws.law import Law
 from localexpert.laws.pooled_curve import pool_curves
@@ -46,6 +47,10 @@ class PooledForecaster(RoadForecaster):
         Unfitted; the first is finished in any case, others while they may be of use.
     random_state : int
         Draws the rows by which roads are weighed.
+    exact : bool
+        Whether forecasts must follow from those of the roads to rounding, so that the
+        order of rows is kept: of laws that are not discrete the best road is taken
+        alone, for their pools are drawn anew.
 
     Attributes
     ----------
@@ -66,6 +71,7 @@ class PooledForecaster(RoadForecaster):
 
     roads: Mapping[str, RoadForecaster]
     random_state: int = 0
+    exact: bool = False
     losses_: dict[str, float] = field(default_factory=dict)
     unfinished_: list[str] = field(default_factory=list)
 
@@ -109,6 +115,8 @@ class PooledForecaster(RoadForecaster):
         folds = _folds_of(number[places], len(judged.folds))
         scores = PoolScores.coarse(laws, y)
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
+        if self.exact and not all(isinstance(law, DiscreteLaw) for law in laws):
+            kinds = ()
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
         )

@@ -20,6 +20,7 @@ from localexpert.forecasters.cells import CellForecaster
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.order import check_order_of_road
 from localexpert.forecasters.settings import Settings
 from localexpert.forecasters.transformed import TransformedForecaster
 from localexpert.laws.value_map import ValueMap, Vectorised, call_vectorised
@@ -42,6 +43,8 @@ class Road(BaseEstimator, ABC):
 
     # Whether it answers with probabilities of the values of a discrete target.
     discrete: ClassVar[bool] = False
+    # Whether it asks the settings for all that they keep in order (`monotone`).
+    keeps_order: ClassVar[bool] = False
 
     @abstractmethod
     def check(self, settings: Settings) -> None:
@@ -96,6 +99,8 @@ class FrameRoad(Road):
     >>> model = LocalExpertRegressor(roads=[FrameRoad(frame="center"), GridRoad()])
     """
 
+    keeps_order: ClassVar[bool] = True
+
     def __init__(
         self,
         frame: str | None = "auto",
@@ -147,6 +152,8 @@ class GridRoad(Road):
     >>> model = LocalExpertRegressor(roads=GridRoad(200))
     """
 
+    keeps_order: ClassVar[bool] = True
+
     def __init__(self, n_thresholds: int = 150, *, strategy: Any = None):
         self.n_thresholds = n_thresholds
         self.strategy = strategy
@@ -160,10 +167,11 @@ class GridRoad(Road):
         own = self._own(settings)
         # The mean of many trees is never sure of anything; the quadratic says by how
         # much, for as little as a tenth of the forest's own time.
-        kind = own.calibrator if own.calibrator != "auto" else QuadraticCalibrator(10.0)
+        if own.calibrator == "auto" and own.monotone is None:
+            own = replace(own, calibrator=QuadraticCalibrator(10.0))
         fine = [ProbitSpline(step) for step in _GRID_SMOOTHINGS]
         builders = fine if own.smoothing == "auto" else own.make_builders()
-        return _make_smooth(replace(own, calibrator=kind), builders, n)
+        return _make_smooth(own, builders, n)
 
     def _own(self, settings: Settings) -> Settings:
         strategy = self.strategy
@@ -198,6 +206,7 @@ class DiscreteRoad(Road):
     """
 
     discrete: ClassVar[bool] = True
+    keeps_order: ClassVar[bool] = True
 
     def __init__(self, strategy: Any = "auto"):
         self.strategy = strategy
@@ -228,13 +237,14 @@ class CellRoad(Road):
     """
 
     discrete: ClassVar[bool] = True
+    keeps_order: ClassVar[bool] = True
 
     def __init__(self, road: Road | None = None):
         self.road = road
 
     def check(self, settings: Settings) -> None:
         """Refuse parameters that are not valid."""
-        _check_smooth(self._road(), "road").check(settings)
+        check_road(_check_smooth(self._road(), "road"), settings)
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets (n,) that the road cannot take."""
@@ -274,6 +284,8 @@ class Transformed(Road):
     >>> model = LocalExpertRegressor(roads=roads)
     """
 
+    keeps_order: ClassVar[bool] = True
+
     def __init__(
         self,
         road: Road | None = None,
@@ -287,7 +299,7 @@ class Transformed(Road):
     def check(self, settings: Settings) -> None:
         """Refuse parameters that are not valid."""
         self._values()
-        _check_smooth(self._road(), "road").check(settings)
+        check_road(_check_smooth(self._road(), "road"), settings)
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets (n,) that the road cannot take."""
@@ -332,6 +344,19 @@ class Transformed(Road):
 
     def _road(self) -> Road:
         return FrameRoad() if self.road is None else self.road
+
+
+def check_road(road: Road, settings: Settings) -> None:
+    """Refuse a road whose parameters are not valid, or that loses an order to keep.
+
+    Parameters
+    ----------
+    road : Road
+    settings : Settings
+    """
+    if settings.monotone is not None:
+        check_order_of_road(road)
+    road.check(settings)
 
 
 def _make_smooth(

@@ -22,6 +22,7 @@ from localexpert._validation import (
 from localexpert.coordinate import Frame
 from localexpert.coordinate.families import predicts_numbers
 from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
+from localexpert.data.directions import Directions, check_directions
 from localexpert.experts import (
     Experts,
     IndependentExperts,
@@ -30,6 +31,7 @@ from localexpert.experts import (
 )
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
+from localexpert.forecasters.order import check_order, order_frame, order_strategy
 
 FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
 Bounds: TypeAlias = tuple[float, float]
@@ -76,6 +78,8 @@ class Settings:
         Whether the parameters describe one road.
     max_shape : float
         Greatest shape of the tails of marginals.
+    monotone : dict or None
+        Directions of columns, which all that is chosen must keep.
     """
 
     expert: Any
@@ -93,6 +97,7 @@ class Settings:
     roads: Any = "auto"
     single: bool = False
     max_shape: float = 0.2
+    monotone: Directions | None = None
 
     @classmethod
     def check(
@@ -102,7 +107,10 @@ class Settings:
         thresholds = _check_thresholds(model.thresholds)
         check_calibrator(model.calibrator)
         check_n_jobs(model.n_jobs)
-        return cls(
+        monotone = check_directions(model.monotone)
+        if monotone is not None:
+            check_order(model)
+        settings = cls(
             expert=model.expert,
             thresholds=thresholds,
             n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
@@ -117,13 +125,25 @@ class Settings:
             seed=seed,
             roads=model.roads,
             single=bool(_named_parts(model)),
+            monotone=monotone,
         )
+        return settings.in_order()
+
+    def in_order(self) -> Settings:
+        """Return the settings that keep the order of `monotone`; refuse others."""
+        if self.monotone is None:
+            return self
+        increasing = ExpertCalibration(self.calibrator, increasing=True)
+        increasing.kinds()
+        order_frame(self.frame)
+        strategy = order_strategy(self.strategy, self.monotone)
+        return replace(self, frame=None, strategy=strategy)
 
     def with_road(self, **parts: Any) -> Settings:
         """Return the settings with what a road names, checked."""
         thresholds = _check_thresholds(parts.get("thresholds", self.thresholds))
         n_thresholds = parts.get("n_thresholds", self.n_thresholds)
-        return replace(
+        own = replace(
             self,
             thresholds=thresholds,
             n_thresholds=check_integer(n_thresholds, "n_thresholds", 1),
@@ -132,6 +152,7 @@ class Settings:
             ),
             strategy=_check_strategy(parts.get("strategy", self.strategy), self.expert),
         )
+        return own.in_order()
 
     @property
     def places_thresholds(self) -> bool:
@@ -144,11 +165,12 @@ class Settings:
             return {type(self.strategy).__name__: self.strategy}
         common: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.seed}
         if self.strategy == "independent":
-            return {"independent": IndependentExperts(self.expert, **common)}
+            one = IndependentExperts(self.expert, monotone=self.monotone, **common)
+            return {"independent": one}
         # Unlike in kind, they err on different rows, so a pool of both is better than
         # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
-            "shared": SharedBoosting(**common),
+            "shared": SharedBoosting(monotone=self.monotone, **common),
             "joint": JointForest(out_of_bag=self.out_of_bag, **common),
         }
         if self.strategy != "auto":
@@ -167,7 +189,11 @@ class Settings:
 
     def make_calibration(self) -> ExpertCalibration:
         """Return the unfitted calibration of the experts."""
-        return ExpertCalibration(self.calibrator, random_state=self.seed)
+        return ExpertCalibration(
+            self.calibrator,
+            increasing=self.monotone is not None,
+            random_state=self.seed,
+        )
 
     def make_builders(self) -> Sequence[CurveBuilder]:
         """Return the splines to choose from."""

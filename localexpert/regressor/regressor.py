@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_row_weights,
@@ -19,6 +17,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
+from localexpert.data.directions import describe_directions, read_directions
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
@@ -27,7 +26,6 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.competitors import check_roads
-from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
@@ -39,6 +37,7 @@ from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.below_zero import report_below_zero
+from localexpert.regressor.constant import fit_constant
 from localexpert.regressor.out_of_fold import OutOfFoldLaws
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
@@ -87,6 +86,9 @@ class LocalExpertRegressor(
         `thresholds` or `n_thresholds` are given they describe one road.
     bounds : "auto", (float, float) or None
         Least and greatest possible y; "auto" is (0, inf) where no y is negative.
+    monotone : dict, optional
+        Columns, by name or of an array by position, with which y may only rise (+1) or
+        fall (-1): no CDF of a row crosses that of a row which differs there alone.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
         "auto" keeps the mean where stacking does not help.
@@ -175,6 +177,7 @@ class LocalExpertRegressor(
         recalibrate: Any = None,
         roads: Any = "auto",
         bounds: tuple[float, float] | Literal["auto"] | None = "auto",
+        monotone: dict[Any, int] | None = None,
         stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -192,6 +195,7 @@ class LocalExpertRegressor(
         self.recalibrate = recalibrate
         self.roads = roads
         self.bounds = bounds
+        self.monotone = monotone
         self.stacker = stacker
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -236,12 +240,14 @@ class LocalExpertRegressor(
             if np.ptp(target[weight > 0.0]) == 0.0:
                 folds = make_folds(n, self.cv, target, groups, settings.seed)
                 self._note_rows(rows, judged_rows(folds))
-                return self._fit_constant(given, target, weight)
+                fit_constant(self, given, target, weight)
+                return self
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             # Rows set aside have no say in how tables are read: that is learned, too.
             table = Table.of(given if len(rows) == n else take_rows(given, rows))
             self.reader_ = table.reader
+            read_directions(settings.monotone, table.reader)
             self.table_summary_ = TableSummary.of(table, weight[rows])
             parts = None if groups is None else groups[rows]
             own = Sample(table, target[rows], weight[rows], [])
@@ -279,6 +285,9 @@ class LocalExpertRegressor(
         plan = Plan.of(settings, sample)
         self.forecaster_ = forecaster = plan.forecaster.fit(sample)
         self.report_ = plan.report(forecaster)
+        if settings.monotone is not None:
+            told = describe_directions(settings.monotone)
+            self.report_ = self.report_.add("monotone", told)
         self.meta_features_ = MetaFeatures.place(
             sample.y, sample.weight, settings.thresholds, settings.n_thresholds
         )
@@ -386,15 +395,3 @@ class LocalExpertRegressor(
     def _stacked(self, table: Table, law: Law, stacker: Stacker) -> Float64Array:
         features = self.meta_features_.of(PredictiveDistribution(law))
         return np.clip(stacker.predict(features, table), *law.support)
-
-    def _fit_constant(self, X: Any, y: Float64Array, weight: Float64Array) -> Self:
-        """Forecast the one value there is; nothing can be learned."""
-        table = Table.of(X)
-        self.reader_, self.table_summary_ = table.reader, TableSummary.of(table, weight)
-        value = float(y[weight > 0.0][0])
-        msg = f"`y` is {value:g} in every row; every forecast is that value."
-        warnings.warn(msg, CalibrationWarning, stacklevel=3)
-        self.forecaster_ = ConstantForecaster(value, len(self.fitted_rows_))
-        self.meta_features_ = MetaFeatures(np.array([value]))
-        self._use(None)
-        return self

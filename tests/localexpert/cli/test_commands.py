@@ -97,6 +97,19 @@ class TestFit:
         got = {name: getattr(model, name) for name in PARAMETERS}
         assert got == PARAMETERS
 
+    def test_monotone_columns(self, run, houses, tmp_path):
+        path = tmp_path / "m.zip"
+        words = (
+            "--target price --strategy shared --folds 2 --thresholds-count 5 --quiet"
+        )
+        signs = ["--monotone", "area:+1,garden:-1", "--monotone", "sold.days:1"]
+        got = run("fit", houses / "train.csv", *words.split(), *signs, "--out", path)
+        assert got == (0, "", [])
+        model = load(path).model
+        assert model.monotone == {"area": 1, "garden": -1, "sold.days": 1}
+        told = run("inspect", path)[1]
+        assert "area +1, garden -1, sold.days +1" in told
+
     def test_rows_without_target_weights_groups_and_drops(self, run, write, tmp_path):
         rng = np.random.default_rng(0)
         rows = [["x", "junk", "w", "g", "y"]]

@@ -94,6 +94,8 @@ def test_named_columns(refuse_fit, options, message):
         (["fit", "t", "--seed", "x"], "--seed: must be a whole number from 0 on"),
         (["fit", "t", "--jobs", "0"], "--jobs: must not be 0"),
         (["fit", "t", "--smoothing", "x"], "--smoothing: must be a number, auto,"),
+        (["fit", "t", "--monotone", "x:2"], "--monotone: must be columns with +1 or"),
+        (["fit", "t", "--monotone", "x"], "such as area:+1,age:-1, got 'x'"),
         (
             ["fit", "t", "--target", "y", "--out", "m", "--bounds", "5", "2"],
             "--bounds must be LOW HIGH with LOW < HIGH, got 5 2",
@@ -119,6 +121,18 @@ def test_what_the_regressor_refuses(write, refused, tmp_path):
     message = refused("fit", write(GOOD), *words)
     assert "`cv` must not be greater than the number of rows" in message
     assert os.listdir(tmp_path) == ["table.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--monotone", "rooms:+1"], "`monotone` must name columns of `X`"),
+        (["--monotone", "x:+1", "--fast"], "`strategy` must be"),
+    ],
+)
+def test_directions_that_cannot_be_kept(write, refused, tmp_path, words, told):
+    words = ["--target", "y", *words, "--out", tmp_path / "m.zip"]
+    assert told in refused("fit", write(GOOD), *words)
 
 
 class TestPaths:

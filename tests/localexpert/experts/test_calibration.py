@@ -93,3 +93,31 @@ def test_unknown_calibrators_are_named():
         ValueError, match=r"`calibrator` must be None, one of 'auto'.*7"
     ):
         ExpertCalibration(7).fit(np.ones((2, 1)), np.ones((2, 1), bool), np.arange(2))
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        *("auto", "isotonic", "centered_isotonic", "bagged_isotonic", "beta"),
+        *("temperature", "venn_abers", None, BetaCalibrator(scale="probability")),
+    ],
+    ids=str,
+)
+def test_increasing_ones_keep_the_order_of_scores_that_lie(experts, calibrator):
+    """Scores that speak for the wrong side, which freer calibrators would turn round."""
+    p, below, fold = experts
+    stage = ExpertCalibration(calibrator, increasing=True).fit(1.0 - p, below, fold)
+    grid = np.linspace(0.0, 1.0, 1001)[:, None].repeat(3, axis=1)
+    assert (np.diff(stage.predict(grid), axis=0) >= -1e-15).all()
+    free = ExpertCalibration("quadratic").fit(1.0 - p, below, fold)
+    assert (np.diff(free.predict(grid), axis=0) < 0.0).any()
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    ["quadratic", "logistic", "platt", "histogram", BetaCalibrator("moments")],
+    ids=str,
+)
+def test_those_that_may_decrease_are_refused(experts, calibrator):
+    with pytest.raises(ValueError, match=r"`calibrator` must be None.*`monotone`, got"):
+        ExpertCalibration(calibrator, increasing=True).fit(*experts)

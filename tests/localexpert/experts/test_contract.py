@@ -371,3 +371,23 @@ def test_wrong_input_is_refused(changes, message):
         changes = {**changes, "thresholds": [2.5]}
     with pytest.raises(ValueError, match=message):
         JointForest(2).fit(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize("strategy", [SharedBoosting, IndependentExperts])
+def test_directions_are_kept_at_every_threshold(rng, strategy):
+    """Of a target that rises and falls with the column, gaps in it aside."""
+    n = 400
+    X = rng.uniform(-1.0, 1.0, (n, 2))
+    r = np.sin(5.0 * X[:, 0]) + 0.3 * rng.normal(size=n)
+    X[rng.uniform(size=n) < 0.1, 0] = np.nan
+    asked = X, r, place_thresholds(r, 4), make_folds(n, 2, random_state=0)
+    grid = np.repeat(np.linspace(-2.0, 2.0, 101)[:, None], 2, axis=1)
+    grid[:, 1] = 0.3
+    for sign in (1, -1):
+        experts = strategy(monotone={0: sign}, random_state=0).fit(*asked)
+        rises = sign * np.diff(experts.predict(grid), axis=0)
+        assert rises.max() <= 1e-15
+        assert rises.min() < -1e-3
+    free = strategy(random_state=0).fit(*asked).predict(grid)
+    assert np.diff(free, axis=0).min() < -0.1
+    assert np.diff(free, axis=0).max() > 0.1

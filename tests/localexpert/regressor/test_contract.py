@@ -34,7 +34,14 @@ def expected_failures(_):
             n_thresholds=5,
             cv=2,
             random_state=0,
-        )
+        ),
+        LocalExpertRegressor(
+            strategy=SharedBoosting(max_rounds=40, random_state=0),
+            n_thresholds=5,
+            monotone={0: 1},
+            cv=2,
+            random_state=0,
+        ),
     ],
     expected_failed_checks=expected_failures,
 )

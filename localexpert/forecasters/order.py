@@ -1,0 +1,97 @@
+"""What keeps the order of rows, and refusals of what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from localexpert.data.directions import Directions
+from localexpert.experts import Experts
+from localexpert.recalibration.conformal import ConformalRecalibration
+from localexpert.recalibration.pit import PitRecalibration
+
+# Of the names of strategies: a forest has no constraints.
+_CONSTRAINED = ("shared", "independent")
+_ROW_BY_ROW = ("pchip", "smoothing_spline")
+
+
+def check_order(model: Any) -> None:
+    """Refuse parameters of a regressor with `monotone` that cannot keep the order.
+
+    Parameters
+    ----------
+    model : LocalExpertRegressor
+    """
+    if model.expert is not None:
+        _refuse("expert", model.expert, "None, for a learner has to know them")
+    if not isinstance(model.center, str):
+        _refuse("center", model.center, '"stack", for no centre is told to the experts')
+    if model.stacker is not None:
+        _refuse("stacker", model.stacker, "None, for it moves rows by any features")
+    if isinstance(model.smoothing, str) and model.smoothing in _ROW_BY_ROW:
+        rule = '"auto" or a number, for this one bends each row in its own way'
+        _refuse("smoothing", model.smoothing, rule)
+    ours = PitRecalibration, ConformalRecalibration
+    given = model.recalibrate
+    if not (given is None or isinstance(given, str | ours[0] | ours[1])):
+        rule = 'None, "pit" or "conformal", which have one increasing map for all rows'
+        _refuse("recalibrate", given, rule)
+
+
+def order_frame(kind: Any) -> None:
+    """Return the frame in which the order is kept: y itself, the same for all rows.
+
+    Parameters
+    ----------
+    kind : {"auto", "standardize", "center"} or None
+    """
+    if kind not in (None, "auto"):
+        _refuse("frame", kind, 'None or "auto", for a centre knows nothing of them')
+
+
+def order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:
+    """Return the strategy that keeps the order.
+
+    Parameters
+    ----------
+    strategy : str or Experts
+    monotone : mapping of column to {-1, 1}
+
+    Returns
+    -------
+    str or Experts
+        One that has a parameter `monotone` is given the directions.
+    """
+    if strategy == "auto":
+        return "shared"
+    if isinstance(strategy, str):
+        if strategy not in _CONSTRAINED:
+            _refuse("strategy", strategy, '"auto", "shared" or "independent"')
+        return strategy
+    own = strategy.get_params(deep=False).get("monotone", strategy)
+    if own is strategy:
+        _refuse("strategy", strategy, "experts with a parameter `monotone`")
+    if own is not None and own != monotone:
+        _refuse("strategy", strategy, "experts with the same `monotone`, or none")
+    told: Experts = clone(strategy).set_params(monotone=monotone)
+    told.check_parameters()
+    return told
+
+
+def check_order_of_road(road: Any) -> None:
+    """Refuse a road that does not say that it keeps the order.
+
+    Parameters
+    ----------
+    road : Road
+    """
+    if not road.keeps_order:
+        _refuse("roads", road, "roads whose class has `keeps_order`")
+
+
+def _refuse(name: str, value: Any, rule: str) -> None:
+    msg = (
+        f"`{name}` must be {rule}, to keep the order of `monotone`, got {value!r:.80}."
+    )
+    raise ValueError(msg)

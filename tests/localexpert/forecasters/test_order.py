@@ -1,0 +1,306 @@
+"""Monotone forecasts: no CDF crosses that of a row which differs in the feature alone.
+
+Targets here are not monotone in the features, so whatever is not held in order by
+construction is found out of order: see `test_the_attack_finds_what_is_not_in_order`.
+"""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from localexpert import (
+    CellRoad,
+    DiscreteRoad,
+    DistributionEnsemble,
+    FrameRoad,
+    GridRoad,
+    JointForest,
+    LocalExpertRegressor,
+    Transformed,
+    fit_large,
+    load,
+)
+from localexpert.experts import IndependentExperts, SharedBoosting
+from localexpert.laws import DiscreteLaw
+from localexpert.recalibration.conformal import ConformalRecalibration
+from localexpert.recalibration.pit import PitRecalibration
+
+SIGNS = {"area": 1, "age": -1}
+SHARED = SharedBoosting(max_rounds=20, random_state=0)
+FRAME = FrameRoad(strategy=SHARED, n_thresholds=9)
+PIT = PitRecalibration((10.0,))
+# A violation of a CDF, and of means and quantiles in deviations of y.
+ROUNDING = 1e-9
+
+
+def draw(seed=0, n=300):
+    """Return rows with gaps, and a positive target that rises and falls with both."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "area": rng.normal(size=n).round(1),
+            "age": rng.uniform(size=n),
+            "kind": rng.choice(list("abc"), n),
+            "noise": rng.normal(size=n),
+        }
+    )
+    area, age = X["area"], X["age"]
+    log = np.sin(3.0 * area) + 0.5 * area - age * np.where(X["kind"] == "b", -1.0, 1.0)
+    y = np.exp(log + (0.2 + 0.5 * age) * rng.normal(size=n)).to_numpy()
+    for name in ("area", "noise"):
+        X.loc[rng.uniform(size=n) < 0.05, name] = np.nan
+    return X, y
+
+
+def pairs(n, seed=1):
+    """Return rows, and those that differ in one constrained feature for greater y.
+
+    From far below what was trained on to far above, by steps of all sizes.
+    """
+    rng = np.random.default_rng(seed)
+    low = pd.DataFrame(
+        {
+            "area": np.where(rng.uniform(size=n) < 0.1, -1e300, 2 * rng.normal(size=n)),
+            "age": rng.uniform(-1.0, 2.0, size=n),
+            "kind": rng.choice(["a", "b", "c", None], n),
+            "noise": np.where(rng.uniform(size=n) < 0.1, np.nan, rng.normal(size=n)),
+        }
+    )
+    high = low.copy()
+    step = 10.0 ** rng.uniform(-6.0, 2.0, size=n)
+    first = rng.uniform(size=n) < 0.6
+    high.loc[first, "area"] += step[first]
+    high.loc[~first, "age"] -= step[~first]
+    return low, high
+
+
+def violation(model, y, n=600):
+    """Return the worst violations by CDFs at 50 values, means and quantiles."""
+    low, high = (model.predict_dist(side) for side in pairs(n))
+    values = np.quantile(y, np.linspace(0.0, 1.0, 42))
+    values = [*values, -1.0, -1e-9, 0.0, 1e-9, 0.5 * y.min(), 2 * y.max(), 1e3, 1e6]
+    at = np.tile(np.array(values), (n, 1))
+    levels = [1e-9, *np.linspace(0.01, 0.99, 25), 1.0 - 1e-9]
+    falls = low.quantiles(levels) - high.quantiles(levels)
+    size = np.maximum(y.std(), np.abs(high.quantiles(levels)))
+    assert (low.mean() != high.mean()).mean() > 0.1, "the feature must matter"
+    return max(
+        float((high.law.cdf(at) - low.law.cdf(at)).max()),
+        float((low.law.sf(at) - high.law.sf(at)).max()),
+        float((low.mean() - high.mean()).max() / y.std()),
+        float((falls / size).max()),
+    )
+
+
+def fit(y=None, sample_weight=None, **parameters):
+    X, own = draw()
+    if not {"roads", "strategy"} & parameters.keys():
+        parameters["strategy"] = SHARED
+    shape = {} if "roads" in parameters else {"n_thresholds": 9}
+    usual = {"monotone": SIGNS, "cv": 3, "random_state": 0, **shape}
+    model = LocalExpertRegressor(**{**usual, **parameters})
+    return model.fit(X, own if y is None else y, sample_weight)
+
+
+SMOOTH = {
+    "no bounds": {"bounds": None},
+    "log": {"roads": Transformed(FRAME)},
+    "both": {"roads": [FRAME, Transformed(FRAME)]},
+    "log of 1 + y": {
+        "roads": Transformed(FRAME, np.log1p, np.expm1),
+        "bounds": (0.0, 1e3),
+    },
+    "bounds on both sides": {"bounds": (0.0, 50.0)},
+    "grid": {"roads": GridRoad(40, strategy=SHARED)},
+    "independent": {"strategy": "independent", "n_thresholds": 5},
+    "thresholds": {"thresholds": [0.5, 1.0, 2.0, 4.0], "n_thresholds": 25},
+    "pit": {"recalibrate": PIT},
+    "pit of log": {"recalibrate": PIT, "roads": Transformed(FRAME)},
+    "conformal": {"recalibrate": ConformalRecalibration(random_state=0)},
+    "raw curves": {"smoothing": 0.0, "calibrator": None},
+    "isotonic": {"calibrator": "isotonic"},
+    "centered": {"calibrator": "centered_isotonic"},
+    "bagged": {"calibrator": "bagged_isotonic"},
+    "beta": {"calibrator": "beta"},
+    "temperature": {"calibrator": "temperature"},
+    "venn": {"calibrator": "venn_abers"},
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_targets(name):
+    _, y = draw()
+    assert violation(fit(**SMOOTH[name]), y) <= ROUNDING
+
+
+def test_the_attack_finds_what_is_not_in_order():
+    _, y = draw()
+    assert violation(fit(monotone=None, frame=None), y) > 0.05
+
+
+@pytest.mark.parametrize(
+    "roads",
+    [DiscreteRoad(SHARED), CellRoad(FRAME), [DiscreteRoad(SHARED), CellRoad(FRAME)]],
+    ids=["values", "cells", "pool"],
+)
+@pytest.mark.parametrize("recalibrate", [None, PIT], ids=["plain", "pit"])
+def test_discrete_targets(roads, recalibrate):
+    y = np.minimum(draw()[1].round(), 10.0)
+    model = fit(y, roads=roads, recalibrate=recalibrate)
+    assert isinstance(model.forecaster_.oof_law_, DiscreteLaw)
+    assert violation(model, y) <= ROUNDING
+
+
+def test_values_that_are_met_often():
+    """The smooth road takes all rows; bounds collect what lies beyond them."""
+    y = np.where(np.random.default_rng(3).uniform(size=300) < 0.4, 0.0, draw()[1])
+    model = fit(y)
+    assert model.report_.target == "continuous"
+    assert violation(model, y) <= ROUNDING
+    assert model.predict_dist(draw()[0]).pmf(0.0).min() > 0.0
+
+
+def test_weights_are_repetitions_of_the_constraint_too():
+    _, y = draw()
+    weight = np.random.default_rng(2).integers(0, 4, len(y)).astype(float)
+    assert violation(fit(sample_weight=weight), y) <= ROUNDING
+
+
+def test_all_that_is_chosen_by_default():
+    X, y = draw()
+    model = LocalExpertRegressor(monotone=SIGNS, cv=2, random_state=0).fit(X, y)
+    assert set(model.report_.choices["roads"]["losses"]) == {"frame", "log"}
+    assert len(model.report_.choices["roads"]["weights"]) == 1
+    assert violation(model, y) <= ROUNDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["no bounds", "log", "bounds on both sides", "pit"])
+def test_many_pairs(name):
+    _, y = draw()
+    assert violation(fit(**SMOOTH[name]), y, n=100_000) <= ROUNDING
+
+
+@pytest.mark.parametrize("pool", ["linear", "probit"])
+def test_pools_of_ordered_members_are_ordered(pool):
+    X, y = draw()
+    usual = {"n_thresholds": 7, "cv": 2, "strategy": SHARED, "bounds": None}
+    members = [
+        (name, LocalExpertRegressor(monotone=SIGNS, random_state=seed, **usual))
+        for seed, name in enumerate("ab")
+    ]
+    pooled = DistributionEnsemble(members, pool=pool, random_state=0).fit(X, y)
+    assert len(pooled.weights_) == 2
+    low, high = (pooled.predict_dist(side) for side in pairs(300))
+    at = np.tile(np.quantile(y, np.linspace(0.0, 1.0, 50)), (300, 1))
+    assert (high.law.cdf(at) - low.law.cdf(at)).max() <= ROUNDING
+
+
+def test_positions_of_an_array():
+    X, y = draw()
+    numbers = X[["area", "age", "noise"]].to_numpy()
+    usual = {"strategy": SHARED, "n_thresholds": 5, "cv": 2, "random_state": 0}
+    named = LocalExpertRegressor(monotone=SIGNS, **usual)
+    named.fit(X[["area", "age", "noise"]], y)
+    placed = LocalExpertRegressor(monotone={0: 1, 1: -1.0}, **usual).fit(numbers, y)
+    np.testing.assert_array_equal(
+        named.predict(X[["area", "age", "noise"]]), placed.predict(numbers)
+    )
+
+
+def test_no_direction_is_no_constraint():
+    X, y = draw()
+    usual = {"strategy": SHARED, "frame": None, "cv": 2, "random_state": 0}
+    free, none = (LocalExpertRegressor(monotone=m, **usual) for m in (None, {}))
+    np.testing.assert_array_equal(
+        free.fit(X, y).predict(X[:20]), none.fit(X, y).predict(X[:20])
+    )
+
+
+def test_clones_pickles_and_files(tmp_path):
+    X, _ = draw()
+    model = fit(roads=Transformed(FRAME, np.log1p, np.expm1), bounds=(0.0, np.inf))
+    assert clone(model).get_params()["monotone"] == SIGNS
+    said = model.predict_dist(X[:30])
+    again = pickle.loads(pickle.dumps(model)).predict_dist(X[:30])
+    np.testing.assert_array_equal(again.mean(), said.mean())
+    plain = fit()
+    plain.save(tmp_path / "model.zip")
+    loaded = load(tmp_path / "model.zip")
+    assert loaded.monotone == SIGNS
+    np.testing.assert_array_equal(loaded.predict(X[:30]), plain.predict(X[:30]))
+
+
+def test_more_rows_than_the_sample():
+    X, y = draw(n=900)
+    model = LocalExpertRegressor(
+        monotone=SIGNS, strategy=SHARED, n_thresholds=5, cv=2, random_state=0
+    )
+    table = X.assign(y=y)
+    large = fit_large(model, table, "y", max_train_rows=300, learning_curve=False)
+    assert violation(large, y) <= ROUNDING
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"frame": "center"}, "`frame` must be None or \"auto\".*got 'center'"),
+            ({"roads": FrameRoad("standardize")}, "`frame` must .*'standardize'"),
+            ({"strategy": "joint"}, "`strategy` must .*`monotone`, got 'joint'"),
+            ({"strategy": JointForest()}, r"`strategy` must .*got JointForest\(\)"),
+            ({"roads": GridRoad()}, "`strategy` must .*got JointForest"),
+            ({"roads": CellRoad(GridRoad())}, "`strategy` must .*got JointForest"),
+            (
+                {"strategy": SharedBoosting(monotone={"age": 1})},
+                "`strategy` must be experts with the same `monotone`",
+            ),
+            (
+                {"strategy": IndependentExperts(LogisticRegression())},
+                "`classifier` must be None with `monotone`",
+            ),
+            ({"expert": LogisticRegression()}, "`expert` must be None.*`monotone`"),
+            ({"center": LinearRegression()}, '`center` must be "stack".*`monotone`'),
+            ({"calibrator": "quadratic"}, "`calibrator` must .*got 'quadratic'"),
+            ({"calibrator": "histogram"}, "`calibrator` must .*got 'histogram'"),
+            ({"smoothing": "pchip"}, "`smoothing` must .*got 'pchip'"),
+            ({"stacker": "auto"}, "`stacker` must be None.*got 'auto'"),
+            ({"recalibrate": object()}, "`recalibrate` must be .*`monotone`"),
+            ({"monotone": ["area"]}, "`monotone` must be a mapping"),
+            ({"monotone": {"area": 2}}, "`monotone` must be .*got 2 of column 'area'"),
+            ({"monotone": {"area": True}}, "`monotone` must be .*got True"),
+            ({"monotone": {"kind": 1}}, "`monotone` must name columns of numbers.*'k"),
+            ({"monotone": {"rooms": 1}}, r"`monotone` must name columns .*'rooms'"),
+            ({"monotone": {0: 1}}, "`monotone` must name columns of `X`.*got 0"),
+        ],
+    )
+    def test_by_name(self, parameters, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            fit(**parameters)
+
+    def test_a_road_that_does_not_say(self):
+        class OwnRoad(FrameRoad):
+            keeps_order = False
+
+        for roads in (OwnRoad(), Transformed(OwnRoad()), CellRoad(OwnRoad())):
+            with pytest.raises(ValueError, match=r"`roads` must be .*`keeps_order`"):
+                fit(roads=roads)
+
+    @pytest.mark.parametrize("column", [3, -1, 1.0, True, "area"])
+    def test_no_column_of_an_array(self, column):
+        X, y = draw()
+        model = LocalExpertRegressor(monotone={column: 1})
+        with pytest.raises(
+            ValueError, match=r"`monotone` must name .*positions, 0 to 2"
+        ):
+            model.fit(X[["area", "age", "noise"]].to_numpy(), y)
+
+    def test_columns_are_looked_for_where_y_has_one_value(self):
+        X, y = draw()
+        model = LocalExpertRegressor(monotone={"rooms": 1})
+        with pytest.raises(ValueError, match="`monotone` must name columns of `X`"):
+            model.fit(X, np.ones(len(y)))
