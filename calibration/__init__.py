@@ -18,6 +18,8 @@ from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
 from calibration.densities.kde import KDECalibrator
+from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
+from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
@@ -133,6 +135,8 @@ __all__ = [
     "PairedComparison",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
+    "PriorEstimate",
+    "PriorShiftTest",
     "QuadraticCalibrator",
     "ReliabilityCurve",
     "SBACalibrator",
@@ -159,6 +163,7 @@ __all__ = [
     "cross_fitted_decomposition",
     "cumulative_calibration_test",
     "ece_bound",
+    "estimate_prior",
     "expected_calibration_error",
     "kernel_calibration_error",
     "kernel_calibration_test",
@@ -177,8 +182,10 @@ __all__ = [
     "plot_reliability",
     "plot_simplex",
     "plot_simplex_field",
+    "prior_shift_test",
     "proper_score",
     "reliability_curve",
+    "shift_prior",
     "spherical_score",
     "summarize",
 ]

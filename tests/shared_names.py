@@ -10,6 +10,7 @@ SHARED: dict[str, set[str]] = {
         "constant_map",
         "find_constant",
         "forget_fit",
+        "laplace_rate",
     },
     "calibration.base.log_odds": {
         "LogOddsCalibrator",
@@ -49,6 +50,7 @@ SHARED: dict[str, set[str]] = {
         "check_known_classes",
         "check_many_classes",
         "read_labels",
+        "weigh_classes",
     },
     "calibration.classifier.pairs": {
         "CalibratedPair",
@@ -71,6 +73,17 @@ SHARED: dict[str, set[str]] = {
         "hold_out_multiclass",
     },
     "calibration.comparison.menus": {"prepare_binary", "prepare_multiclass"},
+    "calibration.drift.mixture_shares": {
+        "MixtureFit",
+        "fit_shares",
+        "profile_interval",
+    },
+    "calibration.drift.prior_rows": {
+        "class_ratios",
+        "read_forecasts",
+        "read_labelled_rows",
+        "read_prior",
+    },
     "calibration.densities.bandwidths": {"LeaveOneOut"},
     "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.densities.kernel_density": {
