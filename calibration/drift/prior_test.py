@@ -128,14 +128,16 @@ def prior_shift_test(
     new, *old = _count_bins([rows, *parts], n_bins)
     means = np.column_stack([part.mean(axis=0) for part in old])
     spreads = [_variance_of_mean(part) for part in (new, *old)]
-    statistic, rank, shares = _nearest_mixture(new.mean(axis=0), means, spreads)
-    dof = rank - int((shares > 0.0).sum()) + 1
-    if dof < 1:
+    # As many bins as classes always have a mixture that fits.
+    bins = 1 + _inverse_root(np.sum(spreads, axis=0))[1]
+    if bins <= len(counts):
         msg = (
-            "`p` must take values in more bins than there are classes, got "
-            f"{rank + 1} with rows for {len(counts)} classes."
+            f"`p` must take values in more than {len(counts)} bins, the number of "
+            f"classes, got {bins}."
         )
         raise ValueError(msg)
+    statistic, rank, shares = _nearest_mixture(new.mean(axis=0), means, spreads)
+    dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
     prior = float(shares[1]) if rows.ndim == 1 else shares
     return PriorShiftTest(statistic, dof, float(chi2.sf(statistic, dof)), prior)
 
