@@ -107,7 +107,7 @@ def prior_shift_test(
     --------
     >>> import numpy as np
     >>> from calibration import prior_shift_test
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> def draw(n, prior, move=0.0):
     ...     y = rng.uniform(size=n) < prior
     ...     return 1.0 / (1.0 + np.exp(-rng.normal(2.0 * y - 1.0 + move, size=n))), y
