@@ -337,6 +337,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.row_counts": {"count_rows", "is_stream"},
     "localexpert.cli.schema": {"Schema"},
     "localexpert.cli.scores": {
+        "expect_scores",
+        "lay_out_expected",
         "lay_out_scores",
         "score_both",
         "without_infinities",
@@ -431,6 +433,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.weights": {"fit_weighted", "name_of_argument"},
     "localexpert.distribution.below_zero": {"mass_below_zero"},
     "localexpert.distribution.derived": {"DerivedForecasts"},
+    "localexpert.distribution.expected": {
+        "ExpectedLosses",
+        "expected_rows",
+        "loss_variances",
+        "mean_of_rows",
+    },
     "localexpert.distribution.foreign": {"ForeignForecasts"},
     "localexpert.distribution.frame": {"Questions", "forecast_frame"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
@@ -607,6 +615,7 @@ SHARED: dict[str, set[str]] = {
         "count_upto",
         "reach_of_values",
     },
+    "localexpert.laws.own_losses": {"own_losses"},
     "localexpert.laws.quantile_mesh": {
         "Mesh",
         "central_moments",
@@ -675,6 +684,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.climatology": {"Climatology"},
     "localexpert.reporting.chosen": {"describe_areas", "describe_choices"},
+    "localexpert.reporting.expectation": {"write_expectation"},
+    "localexpert.reporting.promise": {"KeptPromise", "Promise"},
     "localexpert.reporting.columns": {"Column", "read_columns", "show_feature"},
     "localexpert.reporting.drift": {
         "FeatureDrift",

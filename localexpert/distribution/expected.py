@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_level
+from localexpert.laws.discrete import DiscreteLaw
 from localexpert.laws.law import Law
 from localexpert.laws.own_losses import own_losses
 
@@ -16,6 +17,9 @@ from localexpert.laws.own_losses import own_losses
 # variances of losses, of which two digits are enough.
 _SCORES, _SHARES = np.polynomial.hermite_e.hermegauss(24)
 _SHARES = _SHARES / _SHARES.sum()
+# Of laws with jumps, in which scores may be few: levels in the middle of equal shares.
+_MIDDLES = (np.arange(100) + 0.5) / 100
+_EQUAL = np.full(100, 0.01)
 LOSSES: tuple[str, ...] = ("crps", "abs_error")
 
 
@@ -183,12 +187,21 @@ def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
-    scores = np.tile(_SCORES, (len(law), 1))
-    y = law.ppf_scores(scores)
+    y, shares = _outcomes(law)
     losses = law.crps(y) if loss == "crps" else np.abs(y - _median(law))
     away = losses - np.where(np.isfinite(means), means, 0.0)[:, None]
-    variances = (_SHARES * away**2).sum(axis=1)
+    variances = (shares * away**2).sum(axis=1)
     return np.where(np.isfinite(means), variances, np.inf)
+
+
+def _outcomes(law: Law) -> tuple[Float64Array, Float64Array]:
+    """Return outcomes (n, m) and shares that stand for them in means of losses."""
+    if isinstance(law, DiscreteLaw):
+        y, shares = law.nodes()
+        return np.ascontiguousarray(y), shares
+    if law.has_jumps:
+        return law.ppf(np.tile(_MIDDLES, (len(law), 1))), _EQUAL
+    return law.ppf_scores(np.tile(_SCORES, (len(law), 1))), _SHARES
 
 
 def _median(law: Law) -> Float64Array:
