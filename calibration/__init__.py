@@ -19,6 +19,8 @@ from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
 from calibration.densities.kde import KDECalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
+from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
+from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
@@ -137,6 +139,8 @@ __all__ = [
     "PairedComparison",
     "PiecewiseLogisticCalibrator",
     "PlattCalibrator",
+    "PriorEstimate",
+    "PriorShiftTest",
     "QuadraticCalibrator",
     "ReliabilityCurve",
     "SBACalibrator",
@@ -164,6 +168,7 @@ __all__ = [
     "cumulative_calibration_test",
     "draw_rows_to_label",
     "ece_bound",
+    "estimate_prior",
     "expected_calibration_error",
     "kernel_calibration_error",
     "kernel_calibration_test",
@@ -182,8 +187,10 @@ __all__ = [
     "plot_reliability",
     "plot_simplex",
     "plot_simplex_field",
+    "prior_shift_test",
     "proper_score",
     "reliability_curve",
+    "shift_prior",
     "spherical_score",
     "summarize",
 ]

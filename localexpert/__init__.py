@@ -13,6 +13,7 @@ from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.concatenate import concatenate
+from localexpert.distribution.expected import ExpectedMean
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
@@ -91,6 +92,7 @@ __all__ = [
     "DistributionAdapter",
     "DistributionEnsemble",
     "DistributionScorer",
+    "ExpectedMean",
     "ExpertCalibration",
     "ExpertReport",
     "Explanation",

@@ -10,6 +10,7 @@ SHARED: dict[str, set[str]] = {
         "constant_map",
         "find_constant",
         "forget_fit",
+        "laplace_rate",
     },
     "calibration.base.log_odds": {
         "LogOddsCalibrator",
@@ -49,6 +50,7 @@ SHARED: dict[str, set[str]] = {
         "check_known_classes",
         "check_many_classes",
         "read_labels",
+        "weigh_classes",
     },
     "calibration.classifier.pairs": {
         "CalibratedPair",
@@ -71,6 +73,17 @@ SHARED: dict[str, set[str]] = {
         "hold_out_multiclass",
     },
     "calibration.comparison.menus": {"prepare_binary", "prepare_multiclass"},
+    "calibration.drift.mixture_shares": {
+        "MixtureFit",
+        "fit_shares",
+        "profile_interval",
+    },
+    "calibration.drift.prior_rows": {
+        "class_ratios",
+        "read_forecasts",
+        "read_labelled_rows",
+        "read_prior",
+    },
     "calibration.densities.bandwidths": {"LeaveOneOut"},
     "calibration.densities.class_densities": {"DensityCalibrator", "robust_spread"},
     "calibration.densities.kernel_density": {
@@ -324,6 +337,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.cli.row_counts": {"count_rows", "is_stream"},
     "localexpert.cli.schema": {"Schema"},
     "localexpert.cli.scores": {
+        "expect_scores",
+        "lay_out_expected",
         "lay_out_scores",
         "score_both",
         "without_infinities",
@@ -423,6 +438,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.data.weights": {"fit_weighted", "name_of_argument"},
     "localexpert.distribution.below_zero": {"mass_below_zero"},
     "localexpert.distribution.derived": {"DerivedForecasts"},
+    "localexpert.distribution.expected": {
+        "ExpectedLosses",
+        "expected_rows",
+        "loss_variances",
+        "mean_of_rows",
+    },
     "localexpert.distribution.foreign": {"ForeignForecasts"},
     "localexpert.distribution.frame": {"Questions", "forecast_frame"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
@@ -608,6 +629,7 @@ SHARED: dict[str, set[str]] = {
         "count_upto",
         "reach_of_values",
     },
+    "localexpert.laws.own_losses": {"own_losses"},
     "localexpert.laws.quantile_mesh": {
         "Mesh",
         "central_moments",
@@ -677,6 +699,8 @@ SHARED: dict[str, set[str]] = {
     "localexpert.reporting.choices": {"write_choices"},
     "localexpert.reporting.climatology": {"Climatology"},
     "localexpert.reporting.chosen": {"describe_areas", "describe_choices"},
+    "localexpert.reporting.expectation": {"write_expectation"},
+    "localexpert.reporting.promise": {"KeptPromise", "Promise"},
     "localexpert.reporting.columns": {"Column", "read_columns", "show_feature"},
     "localexpert.reporting.drift": {
         "FeatureDrift",

@@ -43,6 +43,8 @@ ARROWS: dict[str, str] = {
     ),
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
+    # After the fit: other priors, other rows.
+    "calibration.drift": f"scipy {_CHECKS}",
     # More than two classes, by softmax or by binary calibrators.
     "calibration.multiclass": (
         f"{_CORE} calibration.storage calibration.logistic calibration.monotone "
@@ -154,7 +156,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 20, "localexpert": 25}
+MOST_ROOMS = {"calibration": 21, "localexpert": 25}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

@@ -123,6 +123,7 @@ def arguments():
         "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
         "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
         "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
+        "p": t.scores, "old": 0.5, "new": 0.1, "p_old": t.scores, "y_old": t.ones,
     }  # fmt: skip
 
 
@@ -158,6 +159,8 @@ def special(name):
         return {"model": plain, "source": t.X.assign(y=t.y), "target": "y"}
     if name == "predict_table":
         return {"table": t.X}
+    if name == "estimate_prior":
+        return {"p_old": t.scores, "y_old": t.ones}
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name in ("make_calibrator", "make_multiclass_calibrator"):

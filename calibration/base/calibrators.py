@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,11 @@ from calibration.typing import Float64Array
 Scale: TypeAlias = Literal["probability", "logit", "real"]
 
 SCALES: tuple[str, ...] = ("probability", "logit", "real")
+
+# A prior is no less than the least float of full precision, and no nearer to 1 than
+# the float below it.
+_LEAST_RATE = float(np.finfo(np.float64).tiny)
+_RESOLUTION = 2.0**-53
 
 
 class ScaledEstimator(Saved, BaseEstimator, metaclass=ABCMeta):
@@ -133,6 +139,8 @@ class ScoreCalibrator(SummaryEstimator):
     - `scale` says what a score is: "probability" (in [0, 1]), "logit" (log-odds) or
       "real" (any number that grows with the chance of class 1). It is never guessed.
     - `predict` returns P(y = 1 | score), shape (n,).
+    - `base_rate_` is the share of class 1 in the weight of the rows fitted on, and
+      `llr` returns what a score says beyond it.
     - One class only, or one distinct score: the fitted answer is the constant
       (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
@@ -140,6 +148,8 @@ class ScoreCalibrator(SummaryEstimator):
     `_fit_constant` and `_predict`; the bases `MapCalibrator` (state is one map) and
     `LogOddsCalibrator` (state is a formula) write the last two for it.
     """
+
+    base_rate_: float
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.
@@ -154,12 +164,66 @@ class ScoreCalibrator(SummaryEstimator):
         """
         return self._predict(self._read_scores(scores))
 
+    def llr(self, scores: ArrayLike) -> Float64Array:
+        r"""Return log-likelihood ratios: evidence that is free of the training prior.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            -inf and +inf where `predict` says 0 and 1.
+
+        Notes
+        -----
+        By Bayes's rule the log-odds of class 1 given a score are
+
+        .. math:: \log\frac{f_1(s)}{f_0(s)} + \log\frac{\pi}{1 - \pi},
+
+        :math:`f_k` being the density of scores in class k and :math:`\pi` the prior,
+        of which the first term knows nothing. It is returned as logit(`predict`) -
+        logit(`base_rate_`), so that adding the log-odds of another prior gives the
+        forecast under that one, and those of `base_rate_` the forecast itself. Of
+        data without evidence either way (one class, or one score) it is 0.
+
+        References
+        ----------
+        Brummer & du Preez (2013), The PAV algorithm optimizes binary proper scoring
+        rules.
+        """
+        values = self._read_scores(scores)
+        # Models saved by versions without it still predict.
+        cure = "%(name)s has no `base_rate_`, which `llr` needs: fit it again."
+        check_is_fitted(self, "base_rate_", msg=cure)
+        return self._evidence(values)
+
     def _learn(self, summary: ScoreSummary) -> None:
         constant = find_constant(self, summary, stacklevel=5) if self._learns else None
         if constant is None:
             self._fit(summary)
         else:
             self._fit_constant(summary, constant)
+        self.base_rate_ = self._find_base_rate(summary, constant)
+
+    def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
+        """Return the prior under which the fitted answers hold, in (0, 1)."""
+        if constant is not None:
+            # The one answer to all scores is no evidence.
+            return constant
+        if summary.n0 == 0.0 or summary.n1 == 0.0:
+            return laplace_rate(summary)
+        # Weights may differ by more than floats below 1 resolve.
+        return min(max(summary.base_rate, _LEAST_RATE), 1.0 - _RESOLUTION)
+
+    def _evidence(self, values: Float64Array) -> Float64Array:
+        """Return the log-likelihood ratio of checked scores."""
+        return self._answer_log_odds(values) - float(logit(self.base_rate_))
+
+    def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        """Return the log-odds of what is predicted for checked scores."""
+        return np.asarray(logit(self._predict(values)))
 
     @abstractmethod
     def _fit(self, summary: ScoreSummary) -> None:
@@ -228,6 +292,14 @@ def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:
     return CalibrationMap.step(*(np.array([number]) for number in block))
 
 
+def laplace_rate(summary: ScoreSummary) -> float:
+    """Return (n1 + 1) / (n + 2), which is neither 0 nor 1.
+
+    Laplace's rule of succession: the mean of the posterior under a uniform prior.
+    """
+    return (summary.n1 + 1.0) / (summary.n + 2.0)
+
+
 def find_constant(
     calibrator: BaseEstimator, summary: ScoreSummary, *, stacklevel: int
 ) -> float | None:
@@ -251,9 +323,7 @@ def find_constant(
         problem = f"`scores` are all equal to {summary.scores[0]:g}"
     else:
         return None
-    # Laplace's rule of succession: the mean of the posterior under a uniform prior,
-    # which says neither 0 nor 1.
-    constant = (summary.n1 + 1.0) / (summary.n + 2.0)
+    constant = laplace_rate(summary)
     msg = (
         f"{problem}; {type(calibrator).__name__} predicts the constant "
         f"(n1 + 1) / (n + 2) = {constant:.4g}."

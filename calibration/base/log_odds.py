@@ -181,8 +181,17 @@ class LogOddsCalibrator(ScoreCalibrator):
         self.score_range_ = float(summary.scores[0]), float(summary.scores[-1])
         self.constant_ = constant
 
+    def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
+        # A formula may become constant on its own, where its x are all one.
+        if self._learns and self.constant_ is not None:
+            constant = float(expit(self.constant_))
+        return super()._find_base_rate(summary, constant)
+
     def _predict(self, values: Float64Array) -> Float64Array:
         return np.asarray(expit(self._evaluate(values)))
+
+    def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        return self._evaluate(values)
 
     def _evaluate(self, values: Float64Array) -> Float64Array:
         if self.constant_ is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
@@ -22,7 +23,11 @@ from calibration.classifier.folds import (
     choose_splitter,
     split_rows,
 )
-from calibration.classifier.labels import check_known_classes, check_many_classes
+from calibration.classifier.labels import (
+    check_known_classes,
+    check_many_classes,
+    weigh_classes,
+)
 from calibration.classifier.pairs import (
     CalibratedPair,
     fit_folds,
@@ -79,6 +84,9 @@ class CalibratedClassifier(ClassifierAround):
     ----------
     classes_ : ndarray of shape (k,)
         The labels, sorted; of two, probabilities calibrated are those of `classes_[1]`.
+    class_prior_ : ndarray of shape (k,)
+        Shares of the classes in the weight of the rows that calibrators were fitted
+        on: the prior under which `predict_proba` holds, `old` of `shift_prior`.
     calibrated_pairs_ : list of (estimator, calibrator)
         One fitted pair, or with `ensemble=True` one per fold.
     estimator_ : classifier
@@ -154,6 +162,7 @@ class CalibratedClassifier(ClassifierAround):
     calibrator_: ScoreCalibrator | MulticlassCalibrator
     response_: Response
     oof_scores_: Float64Array
+    class_prior_: Float64Array
     # Groups are the splitter's, to whom they are routed, and of no use to `fit`.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
@@ -226,10 +235,13 @@ class CalibratedClassifier(ClassifierAround):
         self.response_, self.classes_ = response, classes
         read = ScoreReader(response, classes, takes_columns(calibrator))
         if frozen:
+            self.class_prior_ = weigh_classes(labels, classes, weights)
             self._keep([fit_frozen(estimator, calibrator, data, weights, read)])
             return self
         splitter = choose_splitter(self.cv, labels, classes, groups)
         folds = split_rows(splitter, data, split_params)
+        tested = np.concatenate([test for _, test in folds])
+        self.class_prior_ = weigh_classes(labels[tested], classes, weights[tested])
         pairs, self.oof_scores_ = fit_folds(
             estimator,
             calibrator,

@@ -10,6 +10,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from calibration._validation import as_numbers, count_rows, find_no_number, is_gap
+from calibration.typing import Float64Array
 
 
 def read_labels(y: ArrayLike) -> NDArray[Any]:
@@ -70,6 +71,15 @@ def check_known_classes(y: NDArray[Any], estimator: Any) -> NDArray[Any]:
         )
         raise ValueError(msg)
     return known
+
+
+def weigh_classes(
+    y: NDArray[Any], classes: NDArray[Any], weights: Float64Array
+) -> Float64Array:
+    """Return the share of each of the sorted `classes` in the weight, shape (k,)."""
+    place = np.searchsorted(classes, y)
+    sums = np.bincount(place, weights, minlength=len(classes))
+    return np.asarray(sums / sums.sum())
 
 
 def _distinct_labels(y: NDArray[Any]) -> NDArray[Any]:

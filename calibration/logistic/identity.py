@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+from scipy.special import logit
+
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
@@ -38,6 +41,11 @@ class IdentityCalibrator(LogOddsCalibrator):
         if self.scale == "probability":
             return values.copy()
         return super()._predict(values)
+
+    def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        if self.scale == "probability":
+            return np.asarray(logit(values))
+        return super()._answer_log_odds(values)
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
         return x

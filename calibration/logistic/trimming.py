@@ -144,8 +144,17 @@ class TrimmedCalibrator(ScoreCalibrator):
         self.calibrator_._fit_constant(summary, constant)
         self.trimmed_weight_, self.n_rounds_ = 0.0, 0
 
+    def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
+        # The prior of the rows that were kept, of which the answers speak.
+        if constant is None:
+            return self.calibrator_.base_rate_
+        return super()._find_base_rate(summary, constant)
+
     def _predict(self, values: Float64Array) -> Float64Array:
-        return self.calibrator_.predict(values)
+        return self.calibrator_._predict(values)
+
+    def _answer_log_odds(self, values: Float64Array) -> Float64Array:
+        return self.calibrator_._answer_log_odds(values)
 
 
 def _keep(

@@ -10,6 +10,7 @@ from calibration._validation import check_span, show
 from calibration.base.calibrators import MapCalibrator, Scale
 from calibration.maps import CalibrationMap, block_starts
 from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
 
 
 class IsotonicCalibrator(MapCalibrator):
@@ -44,22 +45,23 @@ class IsotonicCalibrator(MapCalibrator):
     >>> pav = IsotonicCalibrator().fit([0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1])
     >>> pav.predict([0.1, 0.3, 0.6, 0.9])
     array([0. , 0.5, 0.5, 1. ])
-    >>> pav.llr()([0.1, 0.5, 0.9])
+    >>> pav.llr([0.1, 0.5, 0.9])
     array([-inf,   0.,  inf])
     """
 
     def __init__(self, *, scale: Scale = "probability"):
         self.scale = scale
 
-    def llr(self) -> CalibrationMap:
-        """Return the map from score to log-likelihood ratio (PAV-LLR).
+    def llr_map(self) -> CalibrationMap:
+        """Return `llr` as a map from scores to log-likelihood ratios (PAV-LLR).
 
         Returns
         -------
         CalibrationMap
             Steps of logit(map) - logit(base rate); -inf and +inf are allowed. They
-            do not depend on the weights of the two classes. Where training saw
-            one class only there is no evidence either way: 0.
+            do not depend on the weights of the two classes, and of all increasing
+            maps are the best at any prior (PAV-LLR). Where training saw one class
+            only there is no evidence either way: 0.
         """
         check_is_fitted(self)
         weight0, weight1 = self.map_.block_weights()
@@ -70,6 +72,9 @@ class IsotonicCalibrator(MapCalibrator):
             # logit(n1 / n) - logit(N1 / N), without the detour by probabilities.
             ratio = np.log(weight1 / n1) - np.log(weight0 / n0)
         return CalibrationMap.step(self.map_.knots, ratio)
+
+    def _evidence(self, values: Float64Array) -> Float64Array:
+        return self.llr_map()(values)
 
     def _fit(self, summary: ScoreSummary) -> None:
         first, weight0, weight1 = pool_adjacent_violators(

@@ -16,7 +16,13 @@ from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.output import write_out
 from localexpert.cli.read_file import name_input
 from localexpert.cli.schema import Schema
-from localexpert.cli.scores import lay_out_scores, score_both, without_infinities
+from localexpert.cli.scores import (
+    expect_scores,
+    lay_out_expected,
+    lay_out_scores,
+    score_both,
+    without_infinities,
+)
 from localexpert.cli.targets import with_targets
 
 _EPILOG = """\
@@ -26,6 +32,8 @@ for all but coverage, the share of targets in the central 50 and 90 % intervals 
 a value with probability of its own, the share of it that the interval takes).
 CRPS is the error of a whole forecast in the units of the target, and the absolute
 error if forecasts are single numbers. RMSE is that of the mean, MAE of the median.
+Below stand the CRPS and MAE that the forecasts expected of themselves, without the
+targets, and the range of 95 % of such means: what is beyond it, chance does not explain.
 
 examples:
   localexpert evaluate houses.zip test.csv
@@ -43,12 +51,15 @@ TEST_ROWS: tuple[Option, ...] = (
 def run(options: Any) -> None:
     """Load the model, read the table, print the scores of both forecasts."""
     model, frame, y = read_test_rows(options)
-    scores = score_both(y, model.predict_dist(frame), model.climatology)
+    dist = model.predict_dist(frame)
+    scores = score_both(y, dist, model.climatology)
+    expected = expect_scores(dist)
     if options.json:
-        text = json.dumps({"rows": len(y), **without_infinities(scores)})
+        told = {"rows": len(y), **scores, "expected": expected}
+        text = json.dumps(without_infinities(told))
     else:
         title = f"{count(len(y), 'row')} of {name_input(options.table)}"
-        text = f"{title}\n\n{lay_out_scores(scores)}"
+        text = f"{title}\n\n{lay_out_scores(scores)}\n\n{lay_out_expected(expected)}"
     write_out(f"{text}\n")
 
 

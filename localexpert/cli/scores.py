@@ -54,6 +54,24 @@ def lay_out_scores(scores: ScoreTable, title: str = "") -> str:
     return "\n".join(lines)
 
 
+def expect_scores(dist: PredictiveDistribution) -> ScoreTable:
+    """Return the scores that forecasts expect of themselves, with 95 % intervals."""
+    expected = {}
+    for name, loss in (("crps", "crps"), ("mae", "abs_error")):
+        told = dist.expected_mean(loss)
+        expected[name] = {"mean": told.mean, "low": told.low, "high": told.high}
+    return expected
+
+
+def lay_out_expected(expected: ScoreTable) -> str:
+    """Return a table for people."""
+    lines = [f"{'expected':18}{'mean':>12}{'95 % interval':>26}"]
+    for name, told in expected.items():
+        interval = f"{told['low']:.5g} to {told['high']:.5g}"
+        lines.append(f"{_LABELS[name]:18}{told['mean']:>12.5g}{interval:>26}")
+    return "\n".join(lines)
+
+
 def without_infinities(tree: Any) -> Any:
     """Return nested figures as JSON can hold them: None is not finite."""
     if isinstance(tree, Mapping):

@@ -23,6 +23,7 @@ from localexpert._validation import (
     show,
 )
 from localexpert.distribution.derived import DerivedForecasts
+from localexpert.distribution.expected import ExpectedLosses
 from localexpert.distribution.foreign import ForeignForecasts
 from localexpert.distribution.frame import Questions, forecast_frame
 from localexpert.distribution.pointwise import PointwiseAnswers
@@ -36,7 +37,9 @@ _CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictiveDistribution(ForeignForecasts, DerivedForecasts, PointwiseAnswers):
+class PredictiveDistribution(
+    ForeignForecasts, DerivedForecasts, ExpectedLosses, PointwiseAnswers
+):
     """The distributions of n targets: an immutable container of one law per row.
 
     Methods that take a value or a level broadcast it against shape (n,), as frozen

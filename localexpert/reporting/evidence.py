@@ -18,6 +18,7 @@ from localexpert._validation import (
 )
 from localexpert.data.table import Table
 from localexpert.data.unseen import unseen_silently
+from localexpert.distribution.expected import LOSSES
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import (
     check_predicts,
@@ -30,6 +31,7 @@ from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.columns import Column, read_columns
 from localexpert.reporting.findings import CoverageTest
+from localexpert.reporting.promise import Promise
 from localexpert.reporting.scores import Scores
 from localexpert.reporting.training import (
     Training,
@@ -139,6 +141,11 @@ class Evidence:
     def crps(self) -> Float64Array:
         """CRPS of every row, shape (n,)."""
         return self.dist.crps(self.y)
+
+    @cached_property
+    def promises(self) -> dict[str, Promise]:
+        """Losses that the forecasts expect of themselves beside what came of them."""
+        return {loss: Promise.of(self.y, self.dist, loss) for loss in LOSSES}
 
     @cached_property
     def pit(self) -> Float64Array:

@@ -17,6 +17,7 @@ from localexpert.reporting.choices import write_choices
 from localexpert.reporting.drift import find_drift, find_unseen
 from localexpert.reporting.evidence import Evidence, gather_evidence
 from localexpert.reporting.examples import write_examples, write_risk
+from localexpert.reporting.expectation import write_expectation
 from localexpert.reporting.features import measure_importance, write_importance
 from localexpert.reporting.findings import render_findings
 from localexpert.reporting.groups import choose_groupings, write_groups
@@ -63,8 +64,9 @@ def report(
     """Write one HTML file on how good a model's forecasts of new rows are.
 
     The file needs no network and no scripts: scores against climatology and boosting,
-    calibration, coverage by group, risks, examples, importance of features, what the
-    model chose, and warnings where these rows differ from those of training.
+    calibration, coverage and expected losses by group, risks, examples, importance of
+    features, what the model chose, and warnings where these rows differ from those of
+    training.
 
     Parameters
     ----------
@@ -207,6 +209,7 @@ def _write_sections(
         write_scores(evidence, boosting, why_not),
         write_calibration(evidence, subject, judgement),
         write_groups(evidence, groupings),
+        write_expectation(evidence, groupings),
         write_risk(evidence, subject),
         write_examples(evidence, subject, order),
         write_importance(evidence, importance),

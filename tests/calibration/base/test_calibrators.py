@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -18,6 +19,7 @@ from calibration import (
     ScoreCalibrator,
     ScoreSummary,
     TemperatureCalibrator,
+    TrimmedCalibrator,
 )
 from examples.templates.own_calibrator import StepCalibrator
 
@@ -169,6 +171,49 @@ def test_tiny_separable_and_hard_scores_stay_finite(cls, scores, labels):
     p = fitted.predict([0.0, 1e-300, 0.2, 0.5, 1 - 1e-16, 1.0])
     assert np.isfinite(p).all()
     assert ((p >= 0) & (p <= 1)).all()
+
+
+@everyone
+def test_evidence_and_the_base_rate_make_the_forecast(cls, data):
+    """Seeds 002, section 5: log-odds are the log-likelihood ratio plus the prior's."""
+    scores, y = data
+    for scale in scales_of(cls):
+        x = scores if scale == "probability" else 8 * scores - 4
+        fitted = make(cls, scale=scale).fit(x, y, 1.0 + y)
+        if cls is not TrimmedCalibrator:
+            assert fitted.base_rate_ == pytest.approx(2 * y.sum() / (1.0 + y).sum())
+        with np.errstate(divide="ignore"):
+            odds = fitted.base_rate_ / (1.0 - fitted.base_rate_)
+            p = expit(fitted.llr(x) + np.log(odds))
+        np.testing.assert_allclose(p, fitted.predict(x), rtol=1e-9, atol=1e-15)
+
+
+@everyone
+@pytest.mark.filterwarnings("ignore:`y` holds|`scores` are all")
+@pytest.mark.parametrize(
+    ("scores", "y"), [([0.2, 0.4, 0.7], [1, 1, 1]), ([0.3, 0.3, 0.3], [0, 1, 1])]
+)
+def test_what_tells_nothing_apart_is_no_evidence(cls, scores, y):
+    fitted = make(cls).fit(scores, y)
+    assert 0.0 < fitted.base_rate_ < 1.0
+    if cls is not IdentityCalibrator:
+        np.testing.assert_allclose(fitted.llr([0.1, 0.3, 1.0]), 0.0, atol=1e-12)
+
+
+def test_trimmed_rows_are_not_in_the_prior(rng):
+    """Forty wrong labels are dropped; what is left has a prior of its own."""
+    scores = np.append(rng.normal(scale=2.0, size=2000), np.full(40, -12.0))
+    y = np.append(rng.uniform(size=2000) < expit(scores[:2000]), np.ones(40))
+    trimmed = TrimmedCalibrator(max_error=0.99, scale="logit").fit(scores, y)
+    assert trimmed.trimmed_weight_ >= 40
+    assert trimmed.base_rate_ == trimmed.calibrator_.base_rate_ < y.mean() - 0.005
+
+
+def test_evidence_needs_a_base_rate():
+    fitted = PlattCalibrator().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    del fitted.base_rate_  # as in a file of a version that had none
+    with pytest.raises(NotFittedError, match="`base_rate_`, which `llr` needs"):
+        fitted.llr([0.3])
 
 
 @everyone

@@ -870,3 +870,23 @@ def test_unfitted_is_refused(data):
     for method in ("predict", "predict_proba"):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             getattr(CalibratedClassifier(), method)(data[0])
+
+
+def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):
+    X = rng.normal(size=(300, 2))
+    y = np.array(["no", "yes"])[(X[:, 0] + rng.normal(size=300) > 1.0).astype(int)]
+    weight = np.where(y == "yes", 3.0, 1.0)
+    share = weight[y == "yes"].sum() / weight.sum()
+    for ensemble in (False, True):
+        model = CalibratedClassifier(ensemble=ensemble).fit(X, y, weight)
+        np.testing.assert_allclose(model.class_prior_, [1.0 - share, share])
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    model = CalibratedClassifier(frozen, "platt").fit(X[:200], y[:200])
+    share = np.mean(y[:200] == "yes")
+    np.testing.assert_allclose(model.class_prior_, [1.0 - share, share])
+    assert model.calibrator_.base_rate_ == pytest.approx(share)
+    # Rows that no fold tests are not among them.
+    folds = [(np.arange(100, 300), np.arange(100))]
+    model = CalibratedClassifier(cv=folds, ensemble=True).fit(X, y)
+    share = np.mean(y[:100] == "yes")
+    np.testing.assert_allclose(model.class_prior_, [1.0 - share, share])

@@ -140,10 +140,10 @@ def test_llr_does_not_depend_on_the_prior(rng, ratio):
     scores = rng.normal(size=500)
     y = (rng.uniform(size=500) < 1 / (1 + np.exp(-scores))).astype(int)
     points = rng.normal(size=200)
-    plain = IsotonicCalibrator(scale="real").fit(scores, y).llr()(points)
+    plain = IsotonicCalibrator(scale="real").fit(scores, y).llr(points)
     weight = np.where(y == 1, ratio, 1.0)
     shifted = IsotonicCalibrator(scale="real").fit(scores, y, weight)
-    np.testing.assert_allclose(shifted.llr()(points), plain, atol=1e-9)
+    np.testing.assert_allclose(shifted.llr(points), plain, atol=1e-9)
     base = np.log(weight @ y) - np.log(weight @ (1 - y))
     p = shifted.predict(points)
     with np.errstate(divide="ignore"):
@@ -154,7 +154,7 @@ def test_llr_does_not_depend_on_the_prior(rng, ratio):
 def test_llr_of_one_class_is_no_evidence():
     with pytest.warns(CalibrationWarning, match="class 1 only"):
         pav = IsotonicCalibrator().fit([0.1, 0.2], [1, 1])
-    assert pav.llr()([0.1, 0.9]).tolist() == [0.0, 0.0]
+    assert pav.llr([0.1, 0.9]).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("ties", [2, 6])

@@ -32,7 +32,7 @@ class TestForm:
         assert all(
             head["scope"] in ("col", "row", "rowgroup") for head in page.of("th")
         )
-        assert len(page.of("caption")) == len(page.of("table")) == 6
+        assert len(page.of("caption")) == len(page.of("table")) == 7
 
     def test_every_picture_says_what_it_shows(self, page):
         assert len(page.of("img")) == len(page.of("figure")) > 10
@@ -67,7 +67,7 @@ class TestForm:
         links = [link["href"] for link in page.of("a")]
         anchors = [f"#{one['id']}" for one in page.of("section")]
         assert links == anchors
-        assert len(set(anchors)) == len(anchors) == 9
+        assert len(set(anchors)) == len(anchors) == 10
 
     def test_nothing_is_open_that_is_long(self, page):
         assert page.of("details") == [{}]
@@ -93,6 +93,18 @@ class TestNumbers:
         assert told["Coverage of 90 %"] == interval_coverage(y, dist, coverage=0.9)
         low, high = dist.interval(0.9).T
         assert told["Width of 90 %"] == pytest.approx(np.mean(high - low))
+
+    def test_expected_losses_stand_beside_those_that_came(self, page, houses):
+        dist, y = houses.model.predict_dist(houses.X), houses.y
+        caption = "Losses as expected and as realised"
+        expected = page.column(caption, "Expected")
+        realised = page.column(caption, "Realised")
+        assert expected["All, CRPS"] == pytest.approx(dist.expected_crps().mean())
+        assert realised["All, CRPS"] == pytest.approx(crps_score(y, dist))
+        name = "All, Absolute error of the median"
+        assert expected[name] == pytest.approx(dist.expected_abs_error().mean())
+        assert realised[name] == pytest.approx(np.mean(np.abs(y - dist.median())))
+        assert len(page.tables[caption]) > 8
 
     def test_climatology_is_the_training_targets_own_distribution(self, page, houses):
         # Of a sample, the CRPS is E|Y - y| - E|Y - Y'| / 2; the smooth law is near it.

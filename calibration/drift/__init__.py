@@ -1,0 +1,1 @@
+"""What may change after the fit: priors, and whether a model has aged."""

@@ -1,0 +1,209 @@
+"""`ExpectedLosses`: how good forecasts are, by their own word, before outcomes come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert._validation import check_choice, check_level
+from localexpert.laws.discrete import DiscreteLaw
+from localexpert.laws.law import Law
+from localexpert.laws.own_losses import own_losses
+
+# Normal scores of outcomes, and their shares in means over these (Gauss-Hermite): for
+# variances of losses, of which two digits are enough.
+_SCORES, _SHARES = np.polynomial.hermite_e.hermegauss(24)
+_SHARES = _SHARES / _SHARES.sum()
+# Of laws with jumps, in which scores may be few: levels in the middle of equal shares.
+_MIDDLES = (np.arange(100) + 0.5) / 100
+_EQUAL = np.full(100, 0.01)
+LOSSES: tuple[str, ...] = ("crps", "abs_error")
+
+
+@dataclass(frozen=True)
+class ExpectedMean:
+    """What the mean loss over some rows will be.
+
+    Parameters
+    ----------
+    mean : float
+        The expected mean.
+    low, high : float
+        Ends of the interval that holds the mean of the outcomes' losses.
+    n_rows : int
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectedLosses:
+    """Losses as the forecasts expect them; a base of `PredictiveDistribution`."""
+
+    law: Law
+
+    def expected_crps(self) -> Float64Array:
+        r"""Return the CRPS that each forecast expects of itself, E crps(Y).
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Right to 1e-9 of itself; infinite where the mean is.
+
+        Notes
+        -----
+        If Y comes from the forecast, the mean CRPS is half the mean distance of two
+        draws,
+
+        .. math:: E\,crps(F, Y) = \int F (1 - F) = \tfrac12 E|Y - Y'|.
+
+        A calibrated forecast so tells its own error without a label; one that is too
+        sure of itself promises too little.
+
+        References
+        ----------
+        Gneiting & Raftery (2007), Strictly proper scoring rules.
+
+        Examples
+        --------
+        >>> from localexpert import DiscreteLaw, PredictiveDistribution
+        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> coin.expected_crps()
+        array([0.25])
+        """
+        return expected_rows(self.law, "crps")
+
+    def expected_abs_error(self) -> Float64Array:
+        """Return the absolute error that each forecast expects of its median.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            E abs(Y - median), right to 1e-9 of itself; infinite where the mean is.
+
+        Examples
+        --------
+        >>> from localexpert import DiscreteLaw, PredictiveDistribution
+        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> coin.expected_abs_error()
+        array([0.5])
+        """
+        return expected_rows(self.law, "abs_error")
+
+    def expected_mean(self, loss: str = "crps", coverage: float = 0.95) -> ExpectedMean:
+        r"""Return the mean loss over all rows that is to be expected, with an interval.
+
+        Parameters
+        ----------
+        loss : {"crps", "abs_error"}
+            CRPS, or the absolute error of the median.
+        coverage : float
+            Of the interval, in (0, 1).
+
+        Returns
+        -------
+        ExpectedMean
+
+        Notes
+        -----
+        The interval is for the mean loss of outcomes that come from the forecasts,
+        independent between rows: normal, with the variance
+        :math:`\sum_i Var\,loss_i(Y_i) / n^2`, right to a hundredth or so, and not below
+        0. A realised mean outside
+        of it says that rows or forecasts are not what they were.
+
+        Examples
+        --------
+        >>> from localexpert import DiscreteLaw, PredictiveDistribution
+        >>> law = DiscreteLaw([0.0, 1.0], [[0.9, 0.1]] * 400)
+        >>> told = PredictiveDistribution(law).expected_mean()
+        >>> round(told.mean, 3), round(told.low, 3), round(told.high, 3)
+        (0.09, 0.066, 0.114)
+        """
+        check_choice(loss, "loss", LOSSES)
+        level = check_level(coverage, "coverage")
+        n = len(self.law)
+        if n == 0:
+            msg = "`expected_mean` needs at least one row, got none."
+            raise ValueError(msg)
+        means = expected_rows(self.law, loss)
+        return mean_of_rows(means, loss_variances(self.law, loss, means), level)
+
+
+def mean_of_rows(
+    means: Float64Array, variances: Float64Array, coverage: float
+) -> ExpectedMean:
+    """Return the mean of independent losses with an interval.
+
+    Parameters
+    ----------
+    means, variances : ndarrays of shape (n,)
+        Of the loss of each row.
+    coverage : float
+
+    Returns
+    -------
+    ExpectedMean
+    """
+    n, mean = len(means), float(means.mean())
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage)
+    reach *= float(np.sqrt(variances.sum())) / n
+    return ExpectedMean(mean, max(mean - reach, 0.0), mean + reach, n)
+
+
+def expected_rows(law: Law, loss: str) -> Float64Array:
+    """Return the loss that each row of a law expects of itself, shape (n,).
+
+    Parameters
+    ----------
+    law : Law
+    loss : {"crps", "abs_error"}
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    crps, abs_error = own_losses(law)
+    return crps if loss == "crps" else abs_error
+
+
+def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
+    """Return the variance of each row's loss of an outcome of its own, shape (n,).
+
+    Parameters
+    ----------
+    law : Law
+    loss : {"crps", "abs_error"}
+    means : ndarray of shape (n,)
+        Expected losses.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    y, shares = _outcomes(law)
+    losses = law.crps(y) if loss == "crps" else np.abs(y - _median(law))
+    away = losses - np.where(np.isfinite(means), means, 0.0)[:, None]
+    variances = (shares * away**2).sum(axis=1)
+    return np.where(np.isfinite(means), variances, np.inf)
+
+
+def _outcomes(law: Law) -> tuple[Float64Array, Float64Array]:
+    """Return outcomes (n, m) and shares that stand for them in means of losses."""
+    if isinstance(law, DiscreteLaw):
+        y, shares = law.nodes()
+        return np.ascontiguousarray(y), shares
+    if law.has_jumps:
+        return law.ppf(np.tile(_MIDDLES, (len(law), 1))), _EQUAL
+    return law.ppf_scores(np.tile(_SCORES, (len(law), 1))), _SHARES
+
+
+def _median(law: Law) -> Float64Array:
+    """Return the medians of the rows, shape (n, 1)."""
+    return law.ppf(np.full((len(law), 1), 0.5))

@@ -1,0 +1,207 @@
+"""Priors moved, and found without labels."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import chi2
+
+from calibration import (
+    IsotonicCalibrator,
+    PlattCalibrator,
+    estimate_prior,
+    shift_prior,
+)
+
+
+def draw_scores(rng, n, prior, gap=1.5):
+    """Scores of two normal classes, and their labels."""
+    y = rng.uniform(size=n) < prior
+    return rng.normal(gap * y), y.astype(int)
+
+
+def climb_by_em(p, old, n_steps=2000):
+    """Saerens's algorithm as it is written: shift, take the mean, and so on."""
+    prior, ratios = np.array(old), p / old
+    for _ in range(n_steps):
+        posterior = ratios * prior
+        prior = (posterior / posterior.sum(axis=1, keepdims=True)).mean(axis=0)
+    return prior
+
+
+def draw_table(rng, n, old, spread=2.0):
+    """Forecasts of k classes, some of them certain."""
+    logs = rng.normal(scale=spread, size=(n, len(old))) + np.log(old)
+    p = np.exp(logs - logs.max(axis=1, keepdims=True))
+    p[: n // 10] = np.eye(len(old))[rng.integers(0, len(old), n // 10)]
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_shifted_forecasts_are_bayes_rule(rng):
+    p = rng.uniform(size=50)
+    odds = p / (1 - p) * (0.02 / 0.98) / (0.4 / 0.6)
+    np.testing.assert_allclose(shift_prior(p, 0.4, 0.02), odds / (1 + odds), rtol=1e-12)
+    old, new = np.array([0.2, 0.3, 0.5]), np.array([0.7, 0.2, 0.1])
+    table = rng.dirichlet(np.ones(3), 50)
+    by_hand = table * new / old
+    by_hand /= by_hand.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shift_prior(table, old, new), by_hand, rtol=1e-12)
+    back = shift_prior(shift_prior(table, old, new), new, old)
+    np.testing.assert_allclose(back, table, rtol=1e-12)
+
+
+def test_two_columns_are_one(rng):
+    p = np.append(rng.uniform(size=20), [0.0, 1.0])
+    table = shift_prior(np.column_stack([1 - p, p]), [0.3, 0.7], [0.9, 0.1])
+    np.testing.assert_allclose(table[:, 1], shift_prior(p, 0.7, 0.1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("new", [1e-300, 0.5, 1 - 1e-12])
+def test_certainty_stays(new):
+    assert shift_prior([0.0, 1.0], 1e-9, new).tolist() == [0.0, 1.0]
+    old = [1e-300, 0.5, 0.5]
+    table = shift_prior(np.eye(3), old, [0.5, 1e-300, 0.5])
+    np.testing.assert_array_equal(table, np.eye(3))
+
+
+def test_the_prior_of_a_calibrator_gives_its_forecasts_back(rng):
+    scores, y = draw_scores(rng, 300, 0.4)
+    pav = IsotonicCalibrator(scale="real").fit(scores, y)
+    p = pav.predict(scores)
+    np.testing.assert_allclose(
+        shift_prior(p, pav.base_rate_, pav.base_rate_), p, atol=1e-15
+    )
+    with np.errstate(divide="ignore"):
+        odds = pav.llr(scores) + np.log(0.02 / 0.98)
+    shifted = shift_prior(p, pav.base_rate_, 0.02)
+    np.testing.assert_allclose(expit(odds), shifted, atol=1e-15)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_estimate_is_the_limit_of_em(rng, k):
+    old = rng.dirichlet(np.full(k, 3.0))
+    p = draw_table(rng, 300, old)
+    found = estimate_prior(p, old)
+    np.testing.assert_allclose(found.prior, climb_by_em(p, old), atol=1e-6)
+    assert found.interval.shape == (k, 2)
+    assert (found.interval[:, 0] <= found.prior).all()
+    assert (found.prior <= found.interval[:, 1]).all()
+
+
+def test_a_class_that_is_not_there_has_a_prior_of_zero(rng):
+    scores, _ = draw_scores(rng, 2000, 0.0, gap=3.0)
+    found = estimate_prior(expit(3.0 * scores - 4.5), 0.5)
+    assert found.prior < 0.01
+    assert found.interval[0] == 0.0
+
+
+def test_two_columns_have_the_estimate_of_one(rng):
+    p = expit(rng.normal(size=400))
+    one = estimate_prior(p, 0.3)
+    two = estimate_prior(np.column_stack([1 - p, p]), [0.7, 0.3])
+    np.testing.assert_allclose(two.prior[1], one.prior, atol=1e-7)
+    np.testing.assert_allclose(two.interval[1], one.interval, atol=1e-6)
+    np.testing.assert_allclose(two.interval[0], 1 - one.interval[::-1], atol=1e-6)
+
+
+def test_the_interval_is_where_the_likelihood_is_high(rng):
+    scores, _ = draw_scores(rng, 200, 0.2)
+    p = expit(1.5 * scores - 1.125)
+    found = estimate_prior(p, 0.5, coverage=0.8)
+    grid = np.linspace(0.0, 1.0, 100_001)[1:-1]
+    total = np.zeros(len(grid))
+    for one in p:
+        total += np.log(grid * one / 0.5 + (1 - grid) * (1 - one) / 0.5)
+    held = grid[total >= total.max() - 0.5 * chi2.ppf(0.8, 1)]
+    np.testing.assert_allclose(found.interval, held[[0, -1]], atol=2e-5)
+    assert found.prior == pytest.approx(grid[np.argmax(total)], abs=2e-5)
+
+
+def test_the_profile_of_three_classes_is_that_of_a_grid(rng):
+    old = np.array([0.5, 0.3, 0.2])
+    p = draw_table(rng, 60, old)
+    found = estimate_prior(p, old)
+    steps = np.linspace(0.0, 1.0, 201)
+    first, second = (part.ravel() for part in np.meshgrid(steps, steps))
+    inside = first + second <= 1.0
+    grid = np.column_stack([first, second, 1.0 - first - second])[inside].clip(0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(p / old @ grid.T).sum(axis=0)
+    held = grid[total >= total.max() - 0.5 * chi2.ppf(0.95, 1)]
+    np.testing.assert_allclose(found.interval[:, 0], held.min(axis=0), atol=0.01)
+    np.testing.assert_allclose(found.interval[:, 1], held.max(axis=0), atol=0.01)
+
+
+def test_scores_that_say_nothing_leave_every_prior():
+    found = estimate_prior(np.full(50, 0.3), 0.3)
+    assert found.prior == pytest.approx(0.3)
+    assert found.interval.tolist() == [0.0, 1.0]
+
+
+def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
+    scores, _ = draw_scores(rng, 20_000, 0.1)
+    p = expit(1.5 * scores - 1.125)
+    old, y_old = draw_scores(rng, 1000, 0.5)
+    known = estimate_prior(p, 0.5)
+    honest = estimate_prior(p, 0.5, p_old=expit(1.5 * old - 1.125), y_old=y_old)
+    assert honest.prior == known.prior
+    # By the delta method: the score function's variances in the classes.
+    g = p / 0.5 - (1 - p) / 0.5
+    g /= known.prior * p / 0.5 + (1 - known.prior) * (1 - p) / 0.5
+    q = expit(1.5 * old - 1.125)
+    h = (q - (1 - q)) / (known.prior * q + (1 - known.prior) * (1 - q))
+    classes = [h[y_old == j] for j in (0, 1)]
+    extra = sum(
+        share**2 * part.var(ddof=1) / len(part)
+        for share, part in zip([1 - known.prior, known.prior], classes, strict=True)
+    )
+    information = np.mean(g**2)
+    ratio = np.sqrt(1 + 20_000 * extra / information)
+    assert ratio > 2
+    width = np.ptp(honest.interval) / np.ptp(known.interval)
+    assert width == pytest.approx(ratio, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "new"), [(5000, 0.03), (2000, 0.3)])
+def test_the_interval_covers_with_fitted_calibrators(n, new):
+    """In 90 to 98 % of samples at 95 %; without the labelled rows far less."""
+    hits = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        scores, y = draw_scores(rng, 1000, 0.5)
+        platt = PlattCalibrator(scale="real").fit(scores, y)
+        p = platt.predict(draw_scores(rng, n, new)[0])
+        rows = {"p_old": platt.predict(scores), "y_old": y}
+        low, high = estimate_prior(p, platt.base_rate_, **rows).interval
+        hits.append(low <= new <= high)
+    assert 0.9 <= np.mean(hits) <= 0.98
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, np.nan])
+def test_certain_priors_are_refused(bad):
+    with pytest.raises(ValueError, match=r"`new` must lie in \(0, 1\), got"):
+        shift_prior([0.5], 0.5, bad)
+    with pytest.raises(ValueError, match=r"`old` must lie in \(0, 1\), got"):
+        estimate_prior([[0.5, 0.5]], [bad, 1.0 - bad])
+
+
+def test_priors_must_fit_the_forecasts():
+    table = [[0.2, 0.3, 0.5]]
+    with pytest.raises(ValueError, match="`old` must hold a prior for each of the 3"):
+        shift_prior(table, [0.5, 0.5], [0.2, 0.3, 0.5])
+    with pytest.raises(ValueError, match=r"`new` must sum to 1, got a sum of 0\.9"):
+        shift_prior(table, [0.2, 0.3, 0.5], [0.2, 0.3, 0.4])
+    with pytest.raises(TypeError, match="`old` must be a real number"):
+        shift_prior([0.2], [0.5, 0.5], 0.5)
+
+
+def test_labelled_rows_must_be_whole():
+    p = [0.2, 0.7]
+    with pytest.raises(ValueError, match="`y_old` must be given with `p_old`"):
+        estimate_prior(p, 0.5, p_old=p)
+    with pytest.raises(ValueError, match="`p_old` must be given with `y_old`"):
+        estimate_prior(p, 0.5, y_old=[0, 1])
+    with pytest.raises(ValueError, match="`y_old` must hold every class twice"):
+        estimate_prior(p, 0.5, p_old=p, y_old=[0, 1])
+    with pytest.raises(ValueError, match="`p_old` must have the columns of `p`"):
+        estimate_prior(p, 0.5, p_old=np.full((4, 3), 1 / 3), y_old=[0, 1, 2, 0])
