@@ -18,6 +18,8 @@ from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
 from calibration.densities.kde import KDECalibrator
+from calibration.drift.advice import Advice
+from calibration.drift.monitor import CalibrationMonitor
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
@@ -97,6 +99,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ABBCalibrator",
     "ACPCalibrator",
+    "Advice",
     "AllPairsCalibrator",
     "AllPairsClassifier",
     "AsymmetricLaplaceCalibrator",
@@ -108,6 +111,7 @@ __all__ = [
     "BrierDecomposition",
     "CalibratedClassifier",
     "CalibrationMap",
+    "CalibrationMonitor",
     "CalibrationTest",
     "CalibrationWarning",
     "CalibratorComparison",

@@ -61,6 +61,7 @@ from localexpert.metrics import (
     pit_test,
     threshold_weighted_crps,
 )
+from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.plots import (
     plot_coverage,
     plot_expert_report,
@@ -94,6 +95,7 @@ __all__ = [
     "ExpertCalibration",
     "ExpertReport",
     "Explanation",
+    "ForecastMonitor",
     "FrameRoad",
     "GridRoad",
     "IndependentExperts",

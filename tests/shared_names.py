@@ -203,7 +203,6 @@ SHARED: dict[str, set[str]] = {
     "calibration.storage.twins": {"Twins"},
     "calibration.storage.upgrades": {"complete_state"},
     "calibration.storage.whole_file": {"replacing_file", "writable_file"},
-    "calibration.summary": {"group_means"},
     "localexpert.cli.apply": {"run"},
     "localexpert.cli.calibrate": {"run"},
     "localexpert.cli.cells": {

@@ -1,0 +1,1 @@
+"""After the fit: whether a calibrator still holds."""
