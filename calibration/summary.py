@@ -26,7 +26,7 @@ from calibration._validation import (
     check_vector,
     check_weights,
 )
-from calibration.typing import BoolArray, Float64Array, Int64Array
+from calibration.typing import BoolArray, Float64Array
 
 # Levels whose cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)
@@ -217,12 +217,10 @@ class ScoreSummary:
 
     def __radd__(self, other: object) -> ScoreSummary:
         """Let the built-in `sum` start from 0."""
-        if other == 0:
-            return self
-        return NotImplemented
+        return self if other == 0 else NotImplemented
 
     def __mul__(self, factor: float) -> ScoreSummary:
-        """Return the summary with all weights times a factor, to forget: `0.9 * old`."""
+        """Return the summary with all weights times a factor: `0.9 * old + new`."""
         factor = check_number(factor, "factor", 0.0, open_low=True, open_high=True)
         weights = factor * self.weight0, factor * self.weight1
         if (scaled := self._with_cells(self.scores, *weights, self.level)) is None:
@@ -255,7 +253,8 @@ class ScoreSummary:
                 "got a cell that holds more weight."
             )
             raise ValueError(msg)
-        if (left := self._with_cells(scores, *weights, level)) is None:
+        left = self._with_cells(scores, weights[0], weights[1], level)
+        if left is None:
             msg = "`other` must leave some weight, got the whole summary."
             raise ValueError(msg)
         return left

@@ -78,9 +78,7 @@ def advise_on(cells: ScoreSummary, *, alarm: bool) -> Advice:
     return Advice(action, evidence, cells.n, float(offset), float(slope), delivered)
 
 
-def choose_action(
-    evidence: dict[str, float], delivered: float, *, alarm: bool
-) -> str:
+def choose_action(evidence: dict[str, float], delivered: float, *, alarm: bool) -> str:
     """Return the least action that is as good as the best, by 2 nats."""
     if not alarm:
         return ACTIONS[0]

@@ -29,6 +29,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     tolerance: float | str
     alpha: float
     memory: float
+    tolerance_: float
     alarm_: bool
     alarm_row_: float | None
     n_rows_: float

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import log_expit
 
-from calibration.base.log_odds import solve_logistic
 from calibration._kernels.logistic import LogisticProblem
+from calibration.base.log_odds import solve_logistic
 from calibration.drift.binary_rows import summarise
 from calibration.drift.onset_mixture import OnsetMixture
 from calibration.summary import ScoreSummary
@@ -70,7 +70,7 @@ class LineBets:
 
 
 def fit_line(cells: ScoreSummary, pull: float, *, slope: bool = True) -> Float64Array:
-    """Return the line (2,) of the log-odds that fits best; its slope is 1 if not `slope`.
+    """Return the line (2,) of the log-odds that fits best.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ def fit_line(cells: ScoreSummary, pull: float, *, slope: bool = True) -> Float64
     pull : float
         Rows' worth of information that pull the line to the log-odds themselves.
     slope : bool
+        False holds it at 1.
     """
     f = cells.scores
     penalty = np.array([pull, pull if slope else 1e12])

@@ -123,6 +123,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
     'shift'
     """
 
+    _all_log_odds_: ScoreSummary
+
     def __init__(
         self,
         n_fit: int = 1000,

@@ -77,7 +77,7 @@ def make_bet(law: Float64Array, tolerance: float) -> Float64Array:
     low, high = ndtr(EDGES - tolerance), ndtr(EDGES + tolerance)
     nearest = np.clip(np.cumsum(law)[:-1], low, high)
     pays = law / np.diff(nearest, prepend=0.0, append=1.0)
-    return np.log(pays) - np.log(greatest_mean(pays, low, high))
+    return np.asarray(np.log(pays / greatest_mean(pays, low, high)))
 
 
 def greatest_mean(pays: Float64Array, low: Float64Array, high: Float64Array) -> float:

@@ -137,6 +137,10 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     (True, 2000.0, 'shift')
     """
 
+    thresholds_: Float64Array
+    _counts_: Float64Array
+    _all_counts_: Float64Array
+
     def __init__(
         self,
         n_fit: int = 1000,
@@ -322,7 +326,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         for k, (process, rows) in enumerate(zip(self._at_, self._rows_, strict=True)):
             below = np.where(y <= self.thresholds_[k], weight, 0.0)
             f = logit(p[:, k])
-            process.step(*shift_likelihoods(f, weight - below, below, process.shifts), n)
+            process.step(
+                *shift_likelihoods(f, weight - below, below, process.shifts), n
+            )
             rows.add(summarise(p[:, k], weight - below, below))
 
     def _choose_thresholds(self, dist: PredictiveDistribution) -> Float64Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 from calibration.typing import Float64Array
 from localexpert.monitor.pit_bins import N_BINS, normal_bins
+
+# Times that the grid of shifts and scales is laid anew, ten and five times as fine.
+_ZOOMS = 4
 
 
 def gains_of_bins(
@@ -27,21 +29,33 @@ def gains_of_bins(
     line : (shift, scale)
         Of normal scores.
     """
-
-    def loss(theta: Float64Array) -> float:
-        scale = float(np.exp(theta[1])) if len(theta) > 1 else 1.0
-        return -float(counts @ np.log(N_BINS * normal_bins(theta[0], scale)))
-
-    how = {"method": "Nelder-Mead", "options": {"xatol": 1e-4, "fatol": 1e-6}}
-    shift = minimize(loss, np.zeros(1), **how)
-    line = minimize(loss, np.array([shift.x[0], 0.0]), **how)
+    of_shift = _best_line(counts, np.zeros(1))[-1]
+    offset, scale, of_line = _best_line(counts, np.linspace(-1.5, 1.5, 31))
     # Each row's bin by the others, with one row more in each bin.
     n = counts.sum()
     left_out = np.log(N_BINS * np.maximum(counts, 1.0) / max(n - 1.0 + N_BINS, 1.0))
     gains = {
         "nothing": 0.0,
-        "shift": -float(shift.fun) - 1.0,
-        "shift and slope": -float(line.fun) - 2.0,
+        "shift": of_shift - 1.0,
+        "shift and slope": of_line - 2.0,
         "recalibrate": float(counts @ left_out),
     }
-    return gains, (float(line.x[0]), float(np.exp(line.x[1])))
+    return gains, (offset, scale)
+
+
+def _best_line(
+    counts: Float64Array, log_scales: Float64Array
+) -> tuple[float, float, float]:
+    """Return the likeliest shift and scale, on grids ever finer, and what they gain."""
+    shifts = np.linspace(-3.0, 3.0, 61)
+    best = 0.0, 0.0, -np.inf
+    for _ in range(_ZOOMS):
+        for log_scale in log_scales:
+            law = normal_bins(shifts[:, None], float(np.exp(log_scale)))
+            gains = np.log(N_BINS * law) @ counts
+            k = int(np.argmax(gains))
+            if gains[k] > best[2]:
+                best = float(shifts[k]), float(log_scale), float(gains[k])
+        shifts = best[0] + 0.1 * (shifts - shifts.mean())
+        log_scales = best[1] + 0.2 * (log_scales - log_scales.mean())
+    return best[0], float(np.exp(best[1])), best[2]

@@ -18,11 +18,14 @@ _LEAST = 1e-300
 def count_bins(pit: Float64Array, weight: Float64Array) -> Float64Array:
     """Return the weight in each of the bins, shape (20,)."""
     place = np.minimum((N_BINS * pit).astype(np.int64), N_BINS - 1)
-    return np.bincount(place, weights=weight, minlength=N_BINS)
+    return np.bincount(place, weights=weight, minlength=N_BINS).astype(np.float64)
 
 
-def normal_bins(shift: float, scale: float = 1.0) -> Float64Array:
-    """Return the probabilities (20,) of the bins if scores are normal."""
+def normal_bins(shift: float | Float64Array, scale: float = 1.0) -> Float64Array:
+    """Return the probabilities (20,) of the bins if scores are normal.
+
+    Of shifts (m, 1) they are (m, 20).
+    """
     cdf = ndtr((EDGES - shift) / scale)
     return np.maximum(np.diff(cdf, prepend=0.0, append=1.0), _LEAST)
 
@@ -43,7 +46,7 @@ def shift_likelihoods_of_bins(
     """
     apart = EDGES - shifts[:, None]
     density = np.exp(-0.5 * apart**2) / np.sqrt(2.0 * np.pi)
-    chance = np.array([normal_bins(shift) for shift in shifts])
+    chance = normal_bins(shifts[:, None])
     # Of the outer edges the density is 0.
     change = -np.diff(density, prepend=0.0, append=0.0, axis=1)
     return np.log(N_BINS * chance) @ counts, (change / chance) @ counts
