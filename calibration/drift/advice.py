@@ -39,17 +39,24 @@ class Advice:
     action : {"nothing", "shift", "shift and slope", "recalibrate", "refit"}
         The least that helps.
     evidence : dict of str to float
-        For each of the first four what it gains in log-likelihood, in nats, over doing
+        What each of the first four gains in log-likelihood, in nats, over doing
         nothing, on rows since the onset that it was not learned from.
     n : float
         Rows since the onset.
     offset, slope : float
-        The line that corrects the log-odds of these rows, of forecasts the scores of
-        the probability integral transform.
+        The line that corrects the log-odds of these rows; of whole distributions the
+        mean and standard deviation of the normal scores of the transforms.
     delivered : float
         Information that the forecasts carry on these rows, once corrected, over what
-        they promise; below one half they are to be refitted. Not a number where there
-        are too few rows to tell.
+        they promise; below one half they are to be refitted. NaN where there are too
+        few rows to tell.
+
+    Examples
+    --------
+    >>> from calibration import CalibrationMonitor
+    >>> monitor = CalibrationMonitor().fit([0.2, 0.7, 0.6, 0.9] * 20, [0, 1, 0, 1] * 20)
+    >>> monitor.advise().action
+    'nothing'
     """
 
     action: str
