@@ -21,6 +21,8 @@ from calibration.densities.kde import KDECalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
 from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
 from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
+from calibration.drift.advice import Advice
+from calibration.drift.monitor import CalibrationMonitor
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator
@@ -82,6 +84,7 @@ from calibration.plots import (
     plot_calibration_map,
     plot_class_reliability,
     plot_forecast_matrix,
+    plot_monitor,
     plot_ranks,
     plot_reliability,
     plot_simplex,
@@ -101,6 +104,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ABBCalibrator",
     "ACPCalibrator",
+    "Advice",
     "AllPairsCalibrator",
     "AllPairsClassifier",
     "AsymmetricLaplaceCalibrator",
@@ -112,6 +116,7 @@ __all__ = [
     "BrierDecomposition",
     "CalibratedClassifier",
     "CalibrationMap",
+    "CalibrationMonitor",
     "CalibrationTest",
     "CalibrationWarning",
     "CalibratorComparison",
@@ -183,6 +188,7 @@ __all__ = [
     "plot_calibration_map",
     "plot_class_reliability",
     "plot_forecast_matrix",
+    "plot_monitor",
     "plot_ranks",
     "plot_reliability",
     "plot_simplex",

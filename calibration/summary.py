@@ -13,18 +13,20 @@ from calibration._kernels.cells import (
     count_rounded,
     finest_level,
     fold_share,
+    group_means,
     group_starts,
     merge_cells,
 )
 from calibration._validation import (
     check_integer,
     check_labels,
+    check_number,
     check_optional_seed,
     check_same_length,
     check_vector,
     check_weights,
 )
-from calibration.typing import BoolArray, Float64Array, Int64Array
+from calibration.typing import BoolArray, Float64Array
 
 # Levels whose cell width 2**-level and its inverse are ordinary floats.
 _LEVELS = range(-1000, 1000)
@@ -215,9 +217,18 @@ class ScoreSummary:
 
     def __radd__(self, other: object) -> ScoreSummary:
         """Let the built-in `sum` start from 0."""
-        if other == 0:
-            return self
-        return NotImplemented
+        return self if other == 0 else NotImplemented
+
+    def __mul__(self, factor: float) -> ScoreSummary:
+        """Return the summary with all weights times a factor: `0.9 * old + new`."""
+        factor = check_number(factor, "factor", 0.0, open_low=True, open_high=True)
+        weights = factor * self.weight0, factor * self.weight1
+        if (scaled := self._with_cells(self.scores, *weights, self.level)) is None:
+            msg = f"`factor` must leave some weight, got {factor!r}."
+            raise ValueError(msg)
+        return scaled
+
+    __rmul__ = __mul__
 
     def __sub__(self, other: ScoreSummary) -> ScoreSummary:
         """Return the summary without the rows of `other`, which must be part of it."""
@@ -293,8 +304,7 @@ class ScoreSummary:
         ScoreSummary
             This summary itself where it is small enough.
         """
-        n_cells = check_integer(n_cells, "n_cells", 1)
-        if self.n_cells <= n_cells:
+        if self.n_cells <= check_integer(n_cells, "n_cells", 1):
             return self
         weight = self.weight
         starts = group_starts(weight, n_cells)
@@ -382,17 +392,6 @@ def _count_many(
     cells = count_rounded(values, ones, level, _WIDE * max_cells)
     rounded = ScoreSummary(*cells, max_cells, level, *ends)
     return rounded._bounded() if rounded.n_cells else None
-
-
-def group_means(
-    values: Float64Array, weight: Float64Array, starts: Int64Array
-) -> Float64Array:
-    """Return the weighted mean of each run of values that starts at `starts`."""
-    # Deviations from a value of the run lose no digits to a far origin.
-    origin = values[starts]
-    apart = values - np.repeat(origin, np.diff(starts, append=len(values)))
-    total = np.add.reduceat(weight, starts)
-    return origin + np.add.reduceat(weight * apart, starts) / total
 
 
 def _least(*bounds: int | None) -> int | None:

@@ -62,6 +62,7 @@ from localexpert.metrics import (
     pit_test,
     threshold_weighted_crps,
 )
+from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.plots import (
     plot_coverage,
     plot_expert_report,
@@ -96,6 +97,7 @@ __all__ = [
     "ExpertCalibration",
     "ExpertReport",
     "Explanation",
+    "ForecastMonitor",
     "FrameRoad",
     "GridRoad",
     "IndependentExperts",

@@ -92,6 +92,20 @@ SHARED: dict[str, set[str]] = {
         "silverman_bandwidth",
         "tabulate_kernel",
     },
+    "calibration.drift.advice": {
+        "advise_on",
+        "as_log_odds",
+        "choose_action",
+        "delivered_share",
+        "held_out_gains",
+        "log_likelihood",
+    },
+    "calibration.drift.base": {"DriftMonitor"},
+    "calibration.drift.binary_rows": {"BinaryRows", "shift_likelihoods", "summarise"},
+    "calibration.drift.confidence": {"shift_interval"},
+    "calibration.drift.line_bets": {"LineBets", "fit_line"},
+    "calibration.drift.onset_mixture": {"OnsetMixture"},
+    "calibration.drift.shift_process": {"ShiftProcess", "bound_concave"},
     "calibration.maps": {"block_starts", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.kernel_errors": {
@@ -216,7 +230,6 @@ SHARED: dict[str, set[str]] = {
     "calibration.storage.twins": {"Twins"},
     "calibration.storage.upgrades": {"complete_state"},
     "calibration.storage.whole_file": {"replacing_file", "writable_file"},
-    "calibration.summary": {"group_means"},
     "localexpert.cli.apply": {"run"},
     "localexpert.cli.calibrate": {"run"},
     "localexpert.cli.cells": {
@@ -656,6 +669,13 @@ SHARED: dict[str, set[str]] = {
     "localexpert.laws.transformed": {"TransformedLaw"},
     "localexpert.laws.pooled_curve": {"curve_of", "pool_curves"},
     "localexpert.laws.value_map": {"ExpLess", "LogOf", "ValueMap", "call_vectorised"},
+    "localexpert.monitor.band_bets": {"BandBets", "greatest_mean", "make_bet"},
+    "localexpert.monitor.pit_advice": {"gains_of_bins"},
+    "localexpert.monitor.pit_bins": {
+        "count_bins",
+        "normal_bins",
+        "shift_likelihoods_of_bins",
+    },
     "localexpert.plots.canvas": {
         "check_axes",
         "check_dist",

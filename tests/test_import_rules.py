@@ -55,6 +55,10 @@ ARROWS: dict[str, str] = {
         f"{_CORE} calibration.binning calibration.densities calibration.logistic "
         "calibration.monotone"
     ),
+    # After the fit.
+    "calibration.drift": (
+        f"{_CORE} calibration.storage calibration.logistic calibration.monotone"
+    ),
     # Both of two classes and of more: above `multiclass`, which selection is below.
     "calibration.comparison": (
         f"matplotlib {_CORE} calibration.measures calibration.logistic "
@@ -65,7 +69,8 @@ ARROWS: dict[str, str] = {
         "calibration.monotone calibration.multiclass"
     ),
     "calibration.plots": (
-        f"matplotlib scipy {_CHECKS} {_DATA} calibration.base calibration.measures"
+        f"matplotlib scipy sklearn {_CHECKS} {_DATA} calibration.base "
+        "calibration.measures calibration.drift"
     ),
     "calibration": "calibration.*",
     # localexpert: of the core it sees public names only; its kernels share kernels.
@@ -122,6 +127,10 @@ ARROWS: dict[str, str] = {
         "localexpert.data localexpert.distribution localexpert.experts "
         "localexpert.metrics localexpert.progress"
     ),
+    "localexpert.monitor": (
+        f"scipy sklearn calibration calibration.drift {_GROUND} "
+        "localexpert.distribution localexpert.storage"
+    ),
     "localexpert.plots": (
         f"matplotlib scipy calibration {_GROUND} localexpert.distribution "
         "localexpert.experts"
@@ -149,14 +158,15 @@ ARROWS: dict[str, str] = {
         "scipy sklearn calibration calibration._kernels calibration.sources "
         "calibration.storage localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.regressor localexpert.reporting localexpert.storage"
+        "localexpert.monitor localexpert.regressor localexpert.reporting "
+        "localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
     "localexpert": "calibration localexpert.*",
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 25}
+MOST_ROOMS = {"calibration": 21, "localexpert": 26}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

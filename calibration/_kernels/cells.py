@@ -242,3 +242,21 @@ def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
             last = group
         before += weight[i]
     return starts[:count].copy()
+
+
+@njit
+def group_means(
+    values: Float64Array, weight: Float64Array, starts: Int64Array
+) -> Float64Array:
+    """Return the weighted mean of each run of values that starts at `starts`."""
+    means = np.empty(len(starts))
+    for g in range(len(starts)):
+        end = starts[g + 1] if g + 1 < len(starts) else len(values)
+        # Deviations from a value of the run lose no digits to a far origin.
+        origin = values[starts[g]]
+        total = moved = 0.0
+        for i in range(starts[g], end):
+            total += weight[i]
+            moved += weight[i] * (values[i] - origin)
+        means[g] = origin + moved / total
+    return means

@@ -13,11 +13,11 @@ from calibration._kernels.binning_sums import (
     forward_sums,
     posterior_sums,
 )
-from calibration._kernels.cells import group_starts
+from calibration._kernels.cells import group_means, group_starts
 from calibration.base.calibrators import Scale
 from calibration.binning.beta_prior import BinScore, edge_rates
 from calibration.maps import edges_between
-from calibration.summary import ScoreSummary, group_means
+from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
 
 # Up to this many cells the law is exact; more are put on a grid of so many.

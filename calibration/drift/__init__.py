@@ -1,1 +1,1 @@
-"""What may change after the fit: priors, and whether a model has aged."""
+"""After the fit: priors that move (`priors`), whether a calibrator still holds (`monitor`)."""

@@ -3,6 +3,7 @@
 from calibration.plots.calibration_map import plot_calibration_map
 from calibration.plots.class_reliability import plot_class_reliability
 from calibration.plots.forecast_matrix import plot_forecast_matrix
+from calibration.plots.monitor import plot_monitor
 from calibration.plots.ranks import plot_ranks
 from calibration.plots.reliability import plot_reliability
 from calibration.plots.simplex import plot_simplex, plot_simplex_field
@@ -11,6 +12,7 @@ __all__ = [
     "plot_calibration_map",
     "plot_class_reliability",
     "plot_forecast_matrix",
+    "plot_monitor",
     "plot_ranks",
     "plot_reliability",
     "plot_simplex",

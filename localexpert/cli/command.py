@@ -57,7 +57,7 @@ class Command:
     Parameters
     ----------
     run : callable
-        Takes the options as read.
+        Takes the options as read; may return an exit code other than 0.
     summary, description, epilog : str
         Of its help.
     options : sequence of Option
@@ -68,7 +68,7 @@ class Command:
     reads_tables : bool
     """
 
-    run: Callable[[Any], None]
+    run: Callable[[Any], int | None]
     summary: str
     description: str
     epilog: str

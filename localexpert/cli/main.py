@@ -15,6 +15,7 @@ from localexpert.cli import (
     evaluate,
     fit,
     inspect,
+    monitor,
     predict,
     report,
     warm,
@@ -24,7 +25,17 @@ from localexpert.cli.console import UserError, complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
 
-_COMMANDS = (fit, inspect, predict, evaluate, report, calibrate, apply, warm)
+_COMMANDS = (
+    fit,
+    inspect,
+    predict,
+    evaluate,
+    report,
+    monitor,
+    calibrate,
+    apply,
+    warm,
+)
 _MISTAKE, _BROKEN_PIPE = 2, 141
 
 _EPILOG = """\
@@ -34,9 +45,11 @@ a first session:
   localexpert evaluate houses.zip test.csv
   localexpert predict houses.zip new.csv --out forecasts.csv --quantiles .05,.5,.95
   localexpert report houses.zip test.csv --out report.html
+  localexpert monitor houses.zip may.csv --state houses_state.zip
 
 `localexpert COMMAND --help` tells more. Exit codes: 0 done, 2 a mistake in the
-options or files (one line on stderr says which), 130 interrupted.
+options or files (one line on stderr says which), 3 an alarm of `monitor`, 130
+interrupted.
 """
 
 
@@ -109,5 +122,4 @@ def _run(argv: Sequence[str] | None) -> int:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
         stack.enter_context(telling(note))
-        options.run(options)
-    return 0
+        return options.run(options) or 0

@@ -1,0 +1,308 @@
+"""`CalibrationMonitor`: whether probabilities still mean what they say."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logit
+from sklearn.utils.validation import check_is_fitted
+
+from calibration._validation import (
+    check_in_unit,
+    check_labels,
+    check_level,
+    check_probabilities,
+    check_same_length,
+)
+from calibration.drift.advice import Advice, advise_on, as_log_odds
+from calibration.drift.base import ERRORS, DriftMonitor
+from calibration.drift.binary_rows import BinaryRows, shift_likelihoods
+from calibration.drift.confidence import shift_interval
+from calibration.drift.line_bets import LineBets
+from calibration.drift.shift_process import ShiftProcess
+from calibration.storage import Saved
+from calibration.summary import ScoreSummary
+
+# Shifts of log-odds that are looked for, and the share of each.
+_SIZES = np.array([0.15, 0.3, 0.6, 1.2])
+_SHARES = np.array([0.25, 0.4, 0.25, 0.1])
+# Of the e-value, by shift and by learned line.
+_SHARE_OF_SHIFT = 0.85
+# Cells of all rows so far, and shifts of them that are looked at.
+_CELLS, _REACH = 1000, 30.0
+
+
+class CalibrationMonitor(Saved, DriftMonitor):
+    r"""An alarm for probabilities that no longer mean what they say.
+
+    Fed with batches of probabilities and outcomes as they come; after each one an
+    e-value tells the evidence that the log-odds are off by more than `tolerance`. The
+    alarm goes off when it reaches 1 / alpha, which it ever does with probability alpha
+    at most as long as they are not, however often one looks and however long.
+
+    Parameters
+    ----------
+    n_fit : int
+        Rows that the calibrator was fitted on. They set the tolerance, and no
+        probability is taken to be surer than 1 / (n_fit + 2).
+    tolerance : "auto" or float
+        Shift of all log-odds that is no alarm. "auto" takes 1.25 standard errors of the
+        shift of a calibrator of that size, :math:`1.25 / \sqrt{n \overline{p(1-p)}}`,
+        by the probabilities of the first batch: .079 of 1000 rows at one half.
+    alpha : float
+        Chance of a false alarm, ever.
+    memory : float
+        Rows after which a row counts half in what is learned of the slope.
+
+    Attributes
+    ----------
+    alarm_ : bool
+        Whether the e-value has ever reached 1 / alpha.
+    alarm_row_ : float or None
+        Rows seen when it did.
+    e_value_, log_e_ : float
+        Evidence so far: 1 is none. Its logarithm.
+    tolerance_ : float
+        In log-odds.
+    n_rows_, n_batches_ : float, int
+        Seen so far.
+    history_ : dict of str to ndarray of shape (n_batches,)
+        By batch: "row" (rows with it), "n", "log_e", "log_e_shift", "log_e_line",
+        "observed" and "expected" positives, and the "offset" of the batch's log-odds
+        with its standard "error". `pandas.DataFrame(monitor.history_)` is a table.
+
+    See Also
+    --------
+    calibration.plot_monitor : Draw it.
+
+    Notes
+    -----
+    The e-value is .85 times that of a shift, by universal inference, plus .15 times
+    that of a line learned on earlier batches.
+
+    For the shift, the likelihood of the outcomes under a law that keeps a shift within
+    the tolerance up to an unknown batch, and has another one from there on (mixed over
+    shifts of .15 to 1.2 either way, and over batches), is divided by the greatest
+    likelihood of a constant shift d within the tolerance. Over the likelihood of the
+    true d it is a martingale of mean 1.
+
+    For the line, a row's factor is its likelihood under the line learned before over
+    that of the nearest log-odds that the tolerance allows.
+
+    Both have the promised level for any fixed shift in [-tolerance, tolerance] of all
+    rows. A calibrator that was fitted on n rows has a shift of its own, which is beyond
+    1.25 standard errors in one fit of five, and an alarm for it is true: the calibrator
+    is off. Within 10 times the rows of the fit it is told in 2 to 3 % of fits.
+
+    Weights count rows; those of rows that are drawn or discounted void the level.
+    Batches may have any size, and the level does not depend on it; changes are looked
+    for at their beginnings. A batch that is given twice counts twice.
+
+    References
+    ----------
+    Wasserman, Ramdas & Balakrishnan (2020), Universal inference. Ramdas, Grünwald,
+    Vovk & Shafer (2023), Game-theoretic statistics and safe anytime-valid inference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import CalibrationMonitor
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.05, 0.95, size=(20, 500))
+    >>> true = p.copy()
+    >>> true[10:] = 1 / (1 + np.exp(-0.5) * (1 - p[10:]) / p[10:])  # log-odds + .5
+    >>> y = (rng.uniform(size=p.shape) < true).astype(int)
+    >>> monitor = CalibrationMonitor(n_fit=1000)
+    >>> for batch in range(20):
+    ...     monitor = monitor.partial_fit(p[batch], y[batch])
+    >>> monitor.alarm_, monitor.alarm_row_, monitor.find_onset()
+    (True, 5500.0, 5000.0)
+    >>> monitor.advise().action
+    'shift'
+    """
+
+    _all_log_odds_: ScoreSummary
+
+    def __init__(
+        self,
+        n_fit: int = 1000,
+        *,
+        tolerance: float | Literal["auto"] = "auto",
+        alpha: float = 0.05,
+        memory: float = 2000.0,
+    ):
+        self.n_fit = n_fit
+        self.tolerance = tolerance
+        self.alpha = alpha
+        self.memory = memory
+
+    def fit(
+        self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Begin anew with a first batch.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,)
+            Probabilities of class 1, as they were forecast.
+        y : array-like of shape (n,)
+            Outcomes coded 0 and 1.
+        sample_weight : array-like of shape (n,), optional
+            Numbers of repetitions.
+
+        Returns
+        -------
+        self
+        """
+        cells = _read(y_prob, y, sample_weight)
+        self._check_parameters()
+        return self._add(cells, anew=True)
+
+    def partial_fit(
+        self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on by a batch.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,)
+            Probabilities of class 1, as they were forecast.
+        y : array-like of shape (n,)
+            Outcomes coded 0 and 1.
+        sample_weight : array-like of shape (n,), optional
+            Numbers of repetitions.
+
+        Returns
+        -------
+        self
+            As it was before, if the batch is refused.
+        """
+        return self.partial_fit_summary(_read(y_prob, y, sample_weight))
+
+    def partial_fit_summary(self, summary: ScoreSummary) -> Self:
+        """Go on by a batch of which there is a summary, of probabilities.
+
+        Parameters
+        ----------
+        summary : ScoreSummary
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(summary, ScoreSummary):
+            msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
+            raise TypeError(msg)
+        check_in_unit(summary.lowest, summary.highest, "scores` of `summary")
+        self._check_parameters()
+        return self._add(summary, anew=False)
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence sequence for the offset of the log-odds.
+
+        If all rows so far have one offset, it lies in all intervals that are ever
+        looked at with probability `level` at least.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Returns
+        -------
+        low, high : float
+        """
+        check_is_fitted(self)
+        alpha = 1.0 - check_level(level, "level")
+        f = self._all_log_odds_
+        return shift_interval(
+            lambda d: shift_likelihoods(f.scores, f.weight0, f.weight1, d)[0],
+            alpha,
+            _REACH,
+        )
+
+    def recent_rows(self) -> ScoreSummary:
+        """Return the summary of the rows since the onset, or of all without an alarm.
+
+        What a calibrator may be fitted on to follow the change (`fit_summary`), of at
+        most 2000 batches in 50 cells each.
+
+        Returns
+        -------
+        ScoreSummary
+            Of probabilities.
+        """
+        check_is_fitted(self)
+        return self._rows_.since(self._onset_batch() if self.alarm_ else 0)
+
+    def advise(self) -> Advice:
+        """Return what to do, and the evidence for it.
+
+        Returns
+        -------
+        Advice
+            "nothing" as long as there is no alarm; after it the least of the others
+            that helps on the rows since the onset.
+        """
+        cells = as_log_odds(self.recent_rows(), self._surest)
+        return advise_on(cells, alarm=self.alarm_)
+
+    @property
+    def _surest(self) -> float:
+        return 1.0 / (self.n_fit + 2.0)
+
+    def _onset_batch(self) -> int:
+        if self._leader() == "line":
+            return self._began_to_rise("line")
+        return self.n_batches_ - self._shift_.find_onset()
+
+    def _add(self, cells: ScoreSummary, *, anew: bool) -> Self:
+        begins = anew or self._is_new
+        if begins:
+            self._check_first(cells.n)
+        p = np.clip(cells.scores, self._surest, 1.0 - self._surest)
+        information = float(cells.weight @ (p * (1.0 - p)))
+        if begins:
+            self._start()
+            self._set_up(information / cells.n)
+        f = logit(p)
+        logs = shift_likelihoods(f, cells.weight0, cells.weight1, self._shift_.shifts)
+        self._shift_.step(*logs, cells.n)
+        self._line_.step(f, cells)
+        self._remember(cells)
+        expected = float(cells.weight @ cells.scores)
+        parts = {
+            "shift": (_SHARE_OF_SHIFT, self._shift_.log_e),
+            "line": (1.0 - _SHARE_OF_SHIFT, self._line_.log_e),
+        }
+        offset = (cells.n1 - float(cells.weight @ p)) / information
+        facts = {"observed": cells.n1, "expected": expected, "offset": offset}
+        self._record(cells.n, parts, **facts, error=information**-0.5)
+        return self
+
+    def _set_up(self, information: float) -> None:
+        """Set the tolerance by the information of a row, and begin the processes."""
+        if isinstance(self.tolerance, str):
+            self.tolerance_ = ERRORS / float(np.sqrt(self.n_fit * information))
+        else:
+            self.tolerance_ = float(self.tolerance)
+        self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
+        self._line_ = LineBets(self.tolerance_, float(self.memory))
+        self._rows_ = BinaryRows()
+
+    def _remember(self, cells: ScoreSummary) -> None:
+        self._rows_.add(cells)
+        f = as_log_odds(cells, self._surest, _CELLS)
+        self._all_log_odds_ = self._all_log_odds_ + f if self.n_batches_ else f
+
+
+def _read(
+    y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> ScoreSummary:
+    """Return the summary of a batch, all of whose cells are kept apart."""
+    forecasts = check_probabilities(y_prob)
+    labels = check_labels(y)
+    check_same_length(len(forecasts), "`y_prob`", len(labels), "y")
+    return ScoreSummary.from_scores(forecasts, labels, sample_weight)

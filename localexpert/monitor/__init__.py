@@ -1,0 +1,1 @@
+"""After the fit: whether forecasts still hold."""
