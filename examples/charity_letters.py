@@ -10,7 +10,7 @@ expected of them (what must be right is the sum of money), and by a threshold tu
 past letters. Since it is a simulation, we know what the best would have earned.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +20,11 @@ from scipy.special import expit
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
-from calibration import BetaCalibrator, CalibratedClassifier, reliability_curve
+from calibration import (
+    CalibratedClassifier,
+    PiecewiseLogisticCalibrator,
+    reliability_curve,
+)
 from localexpert import LocalExpertRegressor
 from localexpert.risk import PolicyProfit, policy_profit
 
@@ -67,6 +71,11 @@ def tune_threshold(value: Array, gift: Array) -> float:
     best = ends[int(np.argmax(earned[ends]))]
     after = value[order][best + 1] if best + 1 < len(value) else 0.0
     return float(0.5 * (value[order][best] + after))
+
+
+def decide(chance: Array, amount: Any, gift: Array) -> PolicyProfit:
+    """Return what comes of asking where chance times amount exceeds the cost."""
+    return policy_profit(chance, amount, cost=COST, received=gift, random_state=0)
 
 
 def show(name: str, profit: PolicyProfit, *, promises: bool = True) -> None:
@@ -118,12 +127,12 @@ def draw_profits(
     axes.axvline(COST, color="0.8", lw=1, zorder=0)
     axes.set(
         xscale="log",
-        ylim=(-100.0, None),
+        ylim=(0.0, None),
         xlabel="Ask where chance x expected gift exceeds",
         ylabel="Profit per 1000 people",
         title="Dots: at the cost of a letter; diamond: tuned",
     )
-    axes.legend(frameon=False, loc="lower center")
+    axes.legend(frameon=False, loc="lower left")
 
 
 def main() -> None:
@@ -132,7 +141,9 @@ def main() -> None:
     asked, others = draw_people(N_ASKED, rng), draw_people(N_OTHERS, rng)
     answered = asked.gift > 0.0
     raw = GaussianNB().fit(asked.known, answered)
-    calibrated = CalibratedClassifier(GaussianNB(), "beta").fit(asked.known, answered)
+    calibrated = CalibratedClassifier(GaussianNB(), "piecewise").fit(
+        asked.known, answered
+    )
     gifts = LocalExpertRegressor(
         center=LinearRegression(),
         strategy="joint",
@@ -153,19 +164,20 @@ def main() -> None:
     held, expected = calibrated.oof_scores_, gifts.predict(asked.known)
     expected[answered] = gifts.oof_prediction_
     tuned = tune_threshold(held * expected, asked.gift)
-    by_gift = BetaCalibrator().fit(held, answered, sample_weight=expected)
+    by_gift = PiecewiseLogisticCalibrator().fit(
+        held, answered, expected / expected.mean()
+    )
     chances["calibrated, by gift"] = by_gift.predict(chances["as they are"])
 
     print(f"\n{'Per 1000 people':30s} asked  promised  earned  90 % interval")
-    paid = {"cost": COST, "received": others.gift, "random_state": 0}
     for name, chance in chances.items():
-        show(f"chances {name}", policy_profit(chance, dist, **paid))
+        show(f"chances {name}", decide(chance, dist, others.gift))
     # To ask where p a > t is to ask where p (a cost / t) > cost.
-    scaled = policy_profit(chances["as they are"], dist.mean() * COST / tuned, **paid)
+    scaled = decide(chances["as they are"], dist.mean() * COST / tuned, others.gift)
     show("their threshold tuned", scaled, promises=False)
-    flat = policy_profit(chances["calibrated"], asked.gift[answered].mean(), **paid)
+    flat = decide(chances["calibrated"], asked.gift[answered].mean(), others.gift)
     show("calibrated, one gift for all", flat)
-    show("the truth", policy_profit(others.chance, others.expected_gift, **paid))
+    show("the truth", decide(others.chance, others.expected_gift, others.gift))
 
     values = {name: chance * dist.mean() for name, chance in chances.items()}
     values["the truth"] = others.chance * others.expected_gift
