@@ -114,7 +114,7 @@ def draw_letters(draw: int) -> dict[str, Any]:
         center=LinearRegression(),
         strategy="joint",
         n_thresholds=9,
-        bounds=(0.0, None),
+        bounds=(0.0, np.inf),
         random_state=0,
     ).fit(asked.known[gave], asked.gift[gave])
     expected = gifts.predict(asked.known)

@@ -148,7 +148,7 @@ def main() -> None:
         center=LinearRegression(),
         strategy="joint",
         n_thresholds=9,
-        bounds=(0.0, None),
+        bounds=(0.0, np.inf),
         random_state=0,
     ).fit(asked.known[answered], asked.gift[answered])
     print(f"{answered.sum()} of {N_ASKED} answered; those who did not would have given")
