@@ -18,7 +18,7 @@ from localexpert.data.table import TableReader
 # Fewest rows of either table that a classifier can tell apart out of fold.
 _LEAST_ROWS = 50
 _FOLDS = 5
-_TREES = {"n_estimators": 60, "num_leaves": 7, "learning_rate": 0.1}
+_TREES: dict[str, Any] = {"n_estimators": 60, "num_leaves": 7}
 # A logarithm must not be of 0; calibrators seldom say it.
 _FLOOR = 2.0**-52
 
@@ -41,6 +41,9 @@ class ShiftWeights:
         What the odds of a row being new are multiplied by.
     most : float
         Greatest weight.
+    overlap : float
+        Share of the new rows that lie where old rows are: the mean ratio of densities
+        over the old rows, or 1.
 
     Examples
     --------
@@ -50,7 +53,7 @@ class ShiftWeights:
     >>> X_old, X_new = rng.normal(size=(400, 1)), rng.normal(1.0, 1.0, size=(400, 1))
     >>> weights = shift_weights(X_old, X_new, random_state=0)
     >>> weights.of(np.array([[-1.0], [0.5], [2.0]])).round(1)
-    array([0.3, 1. , 3.7])
+    array([0.2, 1. , 4.8])
     """
 
     weight: Float64Array
@@ -59,6 +62,7 @@ class ShiftWeights:
     classifier: Any
     odds: float
     most: float
+    overlap: float
 
     def __repr__(self) -> str:
         return (
@@ -68,8 +72,8 @@ class ShiftWeights:
 
     @property
     def effective_rows(self) -> float:
-        """Number of rows of equal weight that say as much (Kish, 1965)."""
-        return effective_rows(self.weight)
+        """Number of rows of equal weight that say as much (Kish), times `overlap`."""
+        return self.overlap * effective_rows(self.weight)
 
     def of(self, X: Any) -> Float64Array:
         """Return the weights of rows.
@@ -125,8 +129,9 @@ def shift_weights(
     cut off at `most` (Ionides, 2008) and divided by its mean over the old rows. The
     classifier is calibrated out of fold, for what is taken for odds must be odds, and
     the old rows' own probabilities are out of fold, too. The effective number of rows
-    is :math:`(\sum w)^2 / \sum w^2`: where it is small the new rows are elsewhere, and
-    no weights will help.
+    is :math:`(\sum w)^2 / \sum w^2`, times the mean of the ratio before it is cut off
+    where that is below 1, its mean in truth: the rest of the new rows lies where no old
+    row is. Where it is small no weights will help.
 
     References
     ----------
@@ -141,7 +146,7 @@ def shift_weights(
     >>> rng = np.random.default_rng(0)
     >>> X_old, X_new = rng.normal(size=(400, 1)), rng.normal(1.0, 1.0, size=(400, 1))
     >>> shift_weights(X_old, X_new, random_state=0)
-    ShiftWeights(n=400, effective_rows=190.5)
+    ShiftWeights(n=400, effective_rows=144.6)
     """
     seed = check_seed(random_state)
     if most is not None:
@@ -165,12 +170,18 @@ def shift_weights(
     p = np.empty(n + m)
     p[order] = held
     limit = float(np.sqrt(n)) if most is None else most
-    raw = p[:n] / np.maximum(1.0 - p[:n], _FLOOR)
-    odds = 1.0 / max(float(raw.mean()), _FLOOR)
+    mean = max(float(_ratio(p[:n], n / m, np.inf).mean()), _FLOOR)
+    odds = n / m / mean
     weight = _ratio(p[:n], odds, limit)
-    share = float(weight.mean())
+    scale = 1.0 / float(weight.mean())
     return ShiftWeights(
-        weight / share, reader, inputs, fitted, odds / share, limit / share
+        scale * weight,
+        reader,
+        inputs,
+        fitted,
+        scale * odds,
+        scale * limit,
+        min(mean, 1.0),
     )
 
 

@@ -211,18 +211,20 @@ class WeightedConformal:
         return np.asarray(mass.max(axis=1) / (self.total_ + weight))
 
 
-def check_effective(weights: Float64Array) -> float:
+def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
     """Return the effective number of rows; refuse too few.
 
     Parameters
     ----------
     weights : ndarray of shape (n,)
+    overlap : float
+        Share of the new rows that weights can stand for.
 
     Returns
     -------
     float
     """
-    found = effective_rows(weights)
+    found = overlap * effective_rows(weights)
     if found < LEAST_EFFECTIVE:
         msg = (
             f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows, got "

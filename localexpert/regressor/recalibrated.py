@@ -185,7 +185,8 @@ class RecalibratedRegressor(DistributionRegressor):
             self.weights_, weight = self.weights, _weigh(self.weights, X)
         with speaking_of(X="X_new"):
             new = _weigh(self.weights_, X_new)
-        self.effective_rows_ = check_effective(weight)
+        overlap = getattr(self.weights_, "overlap", 1.0)
+        self.effective_rows_ = check_effective(weight, overlap)
         if self.method == "conformal":
             learned = WeightedConformal(random_state=seed).fit(dist, y, weight)
             self.recalibration_ = learned
@@ -240,12 +241,12 @@ def recalibrate(
     >>> y = X["x"] + rng.normal(size=900) * np.where(X["b"] == "q", 1.0, 0.1)
     >>> model = LocalExpertRegressor(
     ...     strategy="joint", frame=None, n_thresholds=5, cv=2, random_state=0
-    ... ).fit(X[["x"]].iloc[:300].assign(b="p"), y[:300])  # the branch was not known
+    ... ).fit(X[:300].assign(b=rng.permutation(X["b"][:300])), y[:300])
     >>> better = recalibrate(model, X[300:600], y[300:600], by="b", random_state=0)
     >>> q = X["b"].to_numpy()[600:] == "q"
     >>> dist = better.predict_dist(X[600:])
-    >>> interval_coverage(y[600:][q], dist[q], 0.9).round(2)
-    0.91
+    >>> print(round(interval_coverage(y[600:][q], dist[q]), 2))
+    0.89
     """
     made = RecalibratedRegressor(
         _frozen(model), method, by=by, random_state=random_state
@@ -331,7 +332,7 @@ def adapt(
     ... ).fit(X[:200], y[:200])
     >>> moved = adapt(model, X[200:], y[200:], X_new, random_state=0)
     >>> round(moved.effective_rows_)
-    143
+    134
     """
     made = RecalibratedRegressor(
         _frozen(model), method, weights=weights, random_state=random_state

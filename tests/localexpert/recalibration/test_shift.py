@@ -54,6 +54,9 @@ def test_weights_are_cut_off_and_say_how_few_rows_they_are(rng):
     old, new = rng.normal(size=(400, 1)), rng.normal(size=(400, 1)) + 6.0
     found = shift_weights(old, new, random_state=0)
     assert found.effective_rows < 50.0
+    apart = shift_weights(old, new + 20.0, random_state=0)
+    assert apart.overlap < 0.01
+    assert apart.effective_rows < 5.0
     assert found.of(np.array([[20.0]]))[0] <= found.most * (1.0 + 1e-12)
     mild = shift_weights(old, new - 5.0, most=2.0, random_state=0)
     assert mild.weight.max() <= 2.0 / 0.5
