@@ -76,9 +76,17 @@ from localexpert.plots import (
     plot_threshold_reliability,
 )
 from localexpert.recalibration.conformal import ConformalRecalibration
+from localexpert.recalibration.groups import GroupedRecalibration
 from localexpert.recalibration.pit import PitRecalibration
+from localexpert.recalibration.shift import ShiftWeights, shift_weights
+from localexpert.recalibration.weighted import WeightedConformal
 from localexpert.regressor.adapter import DistributionAdapter
 from localexpert.regressor.cross_predict import cross_val_predict_dist
+from localexpert.regressor.recalibrated import (
+    RecalibratedRegressor,
+    adapt,
+    recalibrate,
+)
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 from localexpert.stacking import Stacker
@@ -100,6 +108,7 @@ __all__ = [
     "ForecastMonitor",
     "FrameRoad",
     "GridRoad",
+    "GroupedRecalibration",
     "IndependentExperts",
     "JointForest",
     "JointXGBoost",
@@ -114,12 +123,16 @@ __all__ = [
     "QuantileLaw",
     "RawSpline",
     "RecalibratedLaw",
+    "RecalibratedRegressor",
     "Road",
     "ScipyLaw",
     "SharedBoosting",
+    "ShiftWeights",
     "SplineLaw",
     "Stacker",
     "Transformed",
+    "WeightedConformal",
+    "adapt",
     "concatenate",
     "cross_val_predict_dist",
     "crps_score",
@@ -154,7 +167,9 @@ __all__ = [
     "pool_weights",
     "predict_dist",
     "predict_table",
+    "recalibrate",
     "report",
     "risk",
+    "shift_weights",
     "threshold_weighted_crps",
 ]

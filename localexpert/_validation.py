@@ -6,6 +6,9 @@ A message names the parameter in backticks, the rule, and the value got.
 """
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -79,6 +82,7 @@ __all__ = [
     "make_rng",
     "plain_label",
     "show",
+    "speaking_of",
     "told_of_light",
     "warn_of_light",
 ]
@@ -94,6 +98,21 @@ _MOST_RATIO, _MOST_ROWS = 1e13, 1e15
 # Rounding that a sum of probabilities may carry: sums of float32 leave [0, 1] by it.
 _SUM_TOLERANCE = 1e-6
 _LAST_BITS = 1e-14
+
+
+@contextmanager
+def speaking_of(**names: str) -> Iterator[None]:
+    """Let refusals name an argument, written in backticks, as the caller knows it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        told = str(error)
+        for inner, outer in names.items():
+            told = re.sub(rf"`{inner}\b", f"`{outer}", told)
+        if told == str(error):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(told) from error
 
 
 def check_array(

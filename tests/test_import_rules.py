@@ -102,8 +102,8 @@ ARROWS: dict[str, str] = {
         "localexpert.progress localexpert.recalibration"
     ),
     "localexpert.recalibration": (
-        f"scipy {_GROUND} localexpert.curves localexpert.data localexpert.distribution "
-        "localexpert.laws"
+        f"scipy sklearn lightgbm calibration {_GROUND} localexpert.curves "
+        "localexpert.data localexpert.distribution localexpert.laws"
     ),
     "localexpert.stacking": (
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "

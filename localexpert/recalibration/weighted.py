@@ -1,0 +1,259 @@
+"""`WeightedConformal`: a map through weighted PIT values, another for every new row."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from calibration.typing import Float64Array
+from localexpert._validation import check_weights
+from localexpert.curves.chords import harmonic_slopes
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.laws import Law
+from localexpert.laws.law import draw_shares
+from localexpert.laws.recalibrated import recalibrate_law
+from localexpert.laws.score_map import ProbitMap
+from localexpert.recalibration.base import check_rows
+from localexpert.recalibration.pit import pit_scores
+from localexpert.recalibration.shift import effective_rows
+
+# Fewest rows of equal weight that a map may rest on.
+LEAST_EFFECTIVE = 50.0
+# Effective rows beyond either outer knot.
+_LEAST_OUTSIDE = 2.0
+# Beyond so many deviations a score is taken to be there.
+_FURTHEST = 5.0
+# Knots nearer than this are one.
+_LEAST_GAP = 1e-6
+
+
+class WeightedConformal:
+    r"""Conformal recalibration for rows that come from another law of x.
+
+    Fitted on m rows (X_i, Y_i) of a law P of x, none seen by the forecasts, for new
+    rows of a law Q of x; Y given x is the same in both. With u_(1) <= ... <= u_(m)
+    the PIT values and w_(j) their weights, the map of a new row x passes through
+
+    .. math:: \Big(u_{(j)},\ \frac{w_{(1)} + \dots + w_{(j-1)} + (w_{(j)} + w(x)) / 2}
+              {w_{(1)} + \dots + w_{(m)} + w(x)}\Big)
+
+    at some j, about sqrt(effective rows) of them at equal steps of weight, and at
+    halves of the outer steps down to two effective rows.
+
+    Parameters
+    ----------
+    random_state : int, optional
+        Draws PIT values inside the jumps of CDFs.
+
+    Attributes
+    ----------
+    effective_rows_ : float
+        :math:`(\sum w)^2 / \sum w^2`, 50 at least.
+
+    Notes
+    -----
+    Let w = dQ/dP up to a factor, and PIT values without ties. Given the m + 1 rows,
+    calibration and new, but not which is the new one, that is row i with probability
+    p_i = w_i / sum(w) (Tibshirani et al., 2019, lemma 3). So, with H(v) the sum of
+    the p_i of PIT values up to v, V that of the new row and U uniform, the variable
+    H(V-) + U (H(V) - H(V-)) is uniform. Between two knots i < j of the map it and
+    G(V) are never further apart than
+
+    .. math:: b = \frac{w_{(i+1)} + \dots + w_{(j-1)} + \tfrac12 (\max(w_{(i)},
+              w_{(j)}) + w(x))}{\sum w},
+
+    and so :math:`|P(Y \le Q(a)) - a| \le E[b]` for every level a, b taken at its
+    greatest over the knots and over which row is the new one. With equal weights it
+    is the bound of `ConformalRecalibration`. With weights v in place of w, both of
+    mean 1 under P, coverage is off by up to :math:`\tfrac12 E_P|v(X) - w(X)|` more
+    (Lei & Candes, 2021). Probability is over calibration and new rows: coverage on
+    average over Q.
+
+    References
+    ----------
+    Tibshirani, Foygel Barber, Candes & Ramdas (2019), Conformal prediction under
+    covariate shift. Lei & Candes (2021), Conformal inference of counterfactuals and
+    individual treatment effects. Jonkers, Van Wallendael, Duchateau & Van Hoecke
+    (2024), Conformal predictive systems under covariate shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import stats
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.recalibration.weighted import WeightedConformal
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> y = rng.normal(scale=np.exp(0.5 * x))
+    >>> said = PredictiveDistribution.from_scipy(stats.norm(0.0, np.ones(500)))
+    >>> one = WeightedConformal(random_state=0).fit(said, y, np.exp(x))
+    >>> wider = one.apply(said[:1], np.array([np.e]))
+    >>> bool(wider.std()[0] > 1.4)
+    True
+    """
+
+    effective_rows_: float
+    knots_: Float64Array
+    before_: Float64Array
+    ends_: Float64Array
+    total_: float
+
+    def __init__(self, *, random_state: int | None = None):
+        self.random_state = random_state
+
+    def fit(
+        self, law: Law | PredictiveDistribution, y: ArrayLike, weight: ArrayLike
+    ) -> Self:
+        """Place the knots.
+
+        Parameters
+        ----------
+        law : Law or PredictiveDistribution
+            Of n rows that the forecaster has not seen.
+        y : array-like of shape (n,)
+        weight : array-like of shape (n,)
+            Not negative.
+
+        Returns
+        -------
+        self
+        """
+        rows, target, weights = check_rows(law, y, None)
+        weights = check_weights(weight, len(target))
+        self.effective_rows_ = check_effective(weights)
+        share = draw_shares(self.random_state, (len(target), 1))
+        scores = np.clip(pit_scores(rows, target, share)[:, 0], -_FURTHEST, _FURTHEST)
+        held = np.flatnonzero(weights > 0.0)
+        order = held[np.argsort(scores[held], kind="stable")]
+        own = weights[order]
+        upto = np.cumsum(own)
+        self.total_ = float(upto[-1])
+        # The weight that is to be expected of a new row.
+        usual = float(own @ own) / self.total_
+        middles = (upto - 0.5 * own + 0.5 * usual) / (self.total_ + usual)
+        steps = _levels(self.effective_rows_)
+        place = np.searchsorted(middles, steps - 1e-9).clip(max=len(own) - 1)
+        nearer = (place > 0) & (
+            steps - middles[np.maximum(place - 1, 0)] < middles[place] - steps
+        )
+        place = np.unique(place - nearer)
+        self.knots_, self.before_, self.ends_ = _merge_ties(
+            scores[order][place], (upto - own)[place], upto[place]
+        )
+        return self
+
+    def apply(
+        self, law: PredictiveDistribution, weight: Float64Array
+    ) -> PredictiveDistribution:
+        """Return the forecasts with CDF G(F), each by a map of its own.
+
+        Parameters
+        ----------
+        law : PredictiveDistribution
+            Of n rows.
+        weight : ndarray of shape (n,)
+            Of these rows.
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        return PredictiveDistribution(recalibrate_law(law.law, self.map_of(weight)))
+
+    def map_of(self, weight: Float64Array) -> ProbitMap:
+        """Return the maps of rows of such weights.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n,)
+
+        Returns
+        -------
+        ProbitMap
+            A curve for each row.
+        """
+        different, number = np.unique(weight, return_inverse=True)
+        new = different[:, None]
+        levels = (0.5 * (self.before_ + self.ends_ + new)) / (self.total_ + new)
+        z = ndtri(levels)
+        h = np.concatenate([[1.0], np.diff(self.knots_), [1.0]])
+        one = np.ones_like(new)
+        inner = np.diff(z, axis=1) / np.diff(self.knots_)
+        slopes = harmonic_slopes(h, np.hstack([one, inner, one]))
+        curves = zip(z, slopes, strict=True)
+        maps = [ProbitMap.through(self.knots_, *curve) for curve in curves]
+        return ProbitMap.by_row(maps, number)
+
+    def bound(self, weight: Float64Array) -> Float64Array:
+        """Return how far coverage may be off by the steps between knots, b.
+
+        Parameters
+        ----------
+        weight : ndarray of shape (n,)
+            Of new rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        new = weight[:, None]
+        own = np.pad(self.ends_ - self.before_, 1)
+        between = np.append(self.before_, self.total_) - np.append(0.0, self.ends_)
+        edge = np.maximum(own[:-1], own[1:])
+        # At either end the new row itself is the neighbour.
+        outer = np.zeros(len(edge), dtype=bool)
+        outer[[0, -1]] = True
+        edge = np.where(outer, np.maximum(edge, new), edge)
+        mass = between + 0.5 * (edge + new)
+        return np.asarray(mass.max(axis=1) / (self.total_ + weight))
+
+
+def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
+    """Return the effective number of rows; refuse too few.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+    overlap : float
+        Share of the new rows that weights can stand for.
+
+    Returns
+    -------
+    float
+    """
+    found = overlap * effective_rows(weights)
+    if found < LEAST_EFFECTIVE:
+        msg = (
+            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows, got "
+            f"{found:.1f} of {len(weights)}: their weights are on a few rows, as new "
+            "rows are unlike most of them."
+        )
+        raise ValueError(msg)
+    return found
+
+
+def _levels(n_effective: float) -> Float64Array:
+    """Return the levels that knots are wanted at.
+
+    Beyond the outer knots a map can only go on as it is: levels of usual intervals
+    should lie between knots.
+    """
+    n_pieces = int(np.ceil(np.sqrt(n_effective + 1.0)))
+    inner = np.arange(1, n_pieces) / n_pieces
+    n_halves = int(np.log2(n_effective / (_LEAST_OUTSIDE * n_pieces)))
+    outer = 0.5 ** np.arange(n_halves, 0, -1) / n_pieces
+    return np.concatenate([outer, inner, 1.0 - outer[::-1]])
+
+
+def _merge_ties(
+    knots: Float64Array, before: Float64Array, ends: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return knots with what lies below and up to them; ties become one knot."""
+    first: NDArray[np.intp] = np.flatnonzero(
+        np.diff(knots, prepend=-np.inf) > _LEAST_GAP
+    )
+    last = np.append(first[1:], len(knots)) - 1
+    return knots[first], before[first], ends[last]
