@@ -125,10 +125,11 @@ ARROWS: dict[str, str] = {
     ),
     # More rows than memory: fitted on sources, predicted part by part.
     "localexpert.large": (
-        "pandas sklearn dask distributed calibration calibration.sources "
-        f"calibration.storage {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.forecasters localexpert.progress "
-        "localexpert.recalibration localexpert.regressor localexpert.storage"
+        "pandas sklearn lightgbm dask distributed calibration calibration.sources "
+        f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
+        "localexpert.distribution localexpert.experts localexpert.forecasters "
+        "localexpert.progress localexpert.recalibration localexpert.regressor "
+        "localexpert.storage"
     ),
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (
