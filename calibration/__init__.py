@@ -19,10 +19,10 @@ from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
 from calibration.densities.kde import KDECalibrator
 from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
-from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
-from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
 from calibration.drift.advice import Advice
 from calibration.drift.monitor import CalibrationMonitor
+from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
+from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
 from calibration.logistic.identity import IdentityCalibrator

@@ -43,8 +43,6 @@ ARROWS: dict[str, str] = {
     ),
     **{f"calibration.{name}": f"{_CORE} calibration.storage" for name in FAMILIES},
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
-    # After the fit: other priors, other rows.
-    "calibration.drift": f"scipy {_CHECKS}",
     # More than two classes, by softmax or by binary calibrators.
     "calibration.multiclass": (
         f"{_CORE} calibration.storage calibration.logistic calibration.monotone "
@@ -55,7 +53,7 @@ ARROWS: dict[str, str] = {
         f"{_CORE} calibration.binning calibration.densities calibration.logistic "
         "calibration.monotone"
     ),
-    # After the fit.
+    # After the fit: other priors, other rows.
     "calibration.drift": (
         f"{_CORE} calibration.storage calibration.logistic calibration.monotone"
     ),
@@ -137,10 +135,11 @@ ARROWS: dict[str, str] = {
     ),
     # More rows than memory: fitted on sources, predicted part by part.
     "localexpert.large": (
-        "pandas sklearn dask distributed calibration calibration.sources "
-        f"calibration.storage {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.forecasters localexpert.progress "
-        "localexpert.recalibration localexpert.regressor localexpert.storage"
+        "pandas sklearn lightgbm dask distributed calibration calibration.sources "
+        f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
+        "localexpert.distribution localexpert.experts localexpert.forecasters "
+        "localexpert.progress localexpert.recalibration localexpert.regressor "
+        "localexpert.storage"
     ),
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (

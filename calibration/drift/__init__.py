@@ -1,1 +1,1 @@
-"""After the fit: priors that move (`priors`), whether a calibrator still holds (`monitor`)."""
+"""After the fit: priors that have moved, calibrators that may hold no more."""

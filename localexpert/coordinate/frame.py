@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.centre import CentreStack, single_precision
+from localexpert.coordinate.refinement import Refinement
 from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
@@ -60,7 +61,11 @@ class Frame:
     shrinkage_ : float
         Factor of the scale of new rows: the same, and less by the noise that the mean
         of all folds' scales is without.
+    refinement_ : Refinement or None
+        What rows beyond those of `fit` have added to centre and scale of new ones.
     """
+
+    refinement_: Refinement | None = None
 
     def __init__(
         self,
@@ -191,7 +196,10 @@ class Frame:
         if self.kind_ is None:
             return np.zeros(n), np.ones(n)
         scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(table)
-        return self.centre_.predict(table), self.shrinkage_ * scale
+        placed = self.centre_.predict(table), self.shrinkage_ * scale
+        if self.refinement_ is None:
+            return placed
+        return self.refinement_.apply(table.codes, *placed)
 
     def add_oof_features(self, table: Table) -> Table:
         """Return training rows with their out-of-fold centre and log scale."""
@@ -208,16 +216,38 @@ class Frame:
     ) -> Table:
         if self.kind_ is None:
             return table
+        return table.with_columns(**self._columns(center, log_scale))
+
+    def more_features(self, center: Float64Array, scale: Float64Array) -> Float64Array:
+        """Return what `add_features` adds to new rows, shape (n, 2); (n, 0) if nothing.
+
+        Parameters
+        ----------
+        center, scale : ndarrays of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or (n, 0)
+        """
+        if self.kind_ is None:
+            return np.empty((len(center), 0))
+        columns = self._columns(center, np.log(scale / self.shrinkage_))
+        return np.column_stack(list(columns.values()))
+
+    def _columns(
+        self, center: Float64Array, log_scale: Float64Array
+    ) -> dict[str, Float64Array]:
         center = (center - self.origin_) / self.unit_
-        columns = {"center(x)": center, "log scale(x)": log_scale}
-        return table.with_columns(**columns)
+        return {"center(x)": center, "log scale(x)": log_scale}
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""
         if not hasattr(self, "centre_"):
             return {"kind": None}
+        told = {} if self.refinement_ is None else self.refinement_.choices()
         return {
             "kind": self.kind_,
+            **({"refined": told} if told else {}),
             "losses": self.losses_,
             "weights": self.centre_.weights_,
             "nearness": self.nearness_,

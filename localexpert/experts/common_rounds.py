@@ -96,6 +96,7 @@ def find_rounds(
     weights: Sequence[float],
     max_rounds: int,
     pool: Parallel,
+    least_gain: float = _LEAST_GAIN,
 ) -> int:
     """Boost all models in step and return the rounds after which little is gained.
 
@@ -110,6 +111,8 @@ def find_rounds(
     max_rounds : int
     pool : Parallel
         Runs the models side by side, in threads.
+    least_gain : float
+        Share of the loss below which a gain is none.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def find_rounds(
         losses = pool(delayed(model.advance)(step) for model in models)
         rounds += step
         loss = float(np.average(losses, weights=weights))
-        if not loss >= best_loss * (1.0 - _LEAST_GAIN):
+        if not loss >= best_loss * (1.0 - least_gain):
             best_rounds, best_loss = rounds, loss
         # The last round unless a better loss is found before.
         progress.reach(rounds, min(max_rounds, max(rounds, int(_reach(best_rounds)))))

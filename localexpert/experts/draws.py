@@ -12,8 +12,6 @@ import numpy as np
 from scipy.special import logit
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Rows
-from localexpert.experts.tasks import Tasks
 
 # Draws per row: _DRAWS at _DRAWS_AT training rows, falling with n^-_DRAWS_POWER.
 _DRAWS, _DRAWS_AT, _DRAWS_POWER = 9, 10_000, 0.35
@@ -40,16 +38,18 @@ def grid_knots(thresholds: Float64Array) -> Float64Array:
     return np.concatenate([[low], thresholds, [high]])
 
 
-def start_scores(tasks: Tasks, part: Rows) -> Float64Array:
+def start_scores(
+    r: Float64Array, weights: Float64Array, thresholds: Float64Array
+) -> Float64Array:
     """Return the log-odds of the base rates at the grid's knots, shape (N + 2,).
 
     Boosting starts there: what trees must learn is how rows differ, not the marginal.
     The rates are smoothed, (w1 + 1/2) / (w + 1).
     """
-    knots = grid_knots(tasks.thresholds)
-    order = np.argsort(tasks.r[part], kind="stable")
-    mass = np.append(0.0, np.cumsum(tasks.weights[part][order]))
-    below = mass[np.searchsorted(tasks.r[part][order], knots, side="right")]
+    knots = grid_knots(thresholds)
+    order = np.argsort(r, kind="stable")
+    mass = np.append(0.0, np.cumsum(weights[order]))
+    below = mass[np.searchsorted(r[order], knots, side="right")]
     rates: Float64Array = (below + 0.5) / (mass[-1] + 1.0)
     return logit(rates)
 

@@ -25,7 +25,7 @@ from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import BrierSum, find_rounds
+from localexpert.experts.common_rounds import find_rounds
 from localexpert.experts.draws import (
     all_places,
     count_draws,
@@ -34,11 +34,10 @@ from localexpert.experts.draws import (
     repeat_rows,
     start_scores,
 )
+from localexpert.experts.held_out_thresholds import HeldOutThresholds, boost
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 
-# Rounds over which the step length rises to the learning rate.
-_WARM_UP_ROUNDS = 20
 # Least number of rows, repetitions not counted, that one category may be told by.
 _ROWS_PER_CATEGORY = 10
 # Most held-out rows, of all folds together, by which the rounds are chosen.
@@ -205,7 +204,7 @@ class SharedBoosting(Experts):
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(parts) + 1).tolist()
         with thread_pool(self.n_jobs) as pool:
-            self.starts_ = [start_scores(tasks, part) for part in parts]
+            self.starts_ = [_start_of(tasks, part) for part in parts]
             models = pool(
                 delayed(self._start)(tasks, encoded, part, start, seed)
                 for part, start, seed in zip(
@@ -213,7 +212,9 @@ class SharedBoosting(Experts):
                 )
             )
             held_out = [
-                _HeldOutModel(model, start, self.learning_rate, tasks, encoded, test)
+                HeldOutThresholds(
+                    model, start, self.learning_rate, tasks, encoded, _thin(test, tasks)
+                )
                 for model, start, (_, test) in zip(
                     models, self.starts_, tasks.folds, strict=True
                 )
@@ -226,9 +227,9 @@ class SharedBoosting(Experts):
             ]
             oof = self._predict_oof(tasks, encoded, pool)
         if self.refit:
-            start = start_scores(tasks, tasks.present)
+            start = _start_of(tasks, tasks.present)
             model = self._start(tasks, encoded, tasks.present, start, seeds[-1])
-            _boost(model, self.n_rounds_, self.learning_rate)
+            boost(model, self.n_rounds_, self.learning_rate)
             self.trees_ = [ThresholdTrees.from_booster(model)]
             self.starts_ = [start]
         return oof
@@ -251,7 +252,7 @@ class SharedBoosting(Experts):
         knots = grid_knots(tasks.thresholds)
         cuts = np.interp(places, np.arange(len(knots)), knots)
         signs = read_directions(self.monotone, tasks.table.reader)
-        parameters = self._booster_parameters(signs, seed)
+        parameters = self.booster_parameters(signs, self.n_draws_, seed)
         data = lgb.Dataset(
             repeat_rows(encoded[part], places),
             (tasks.r[part][:, None] <= cuts).ravel(),
@@ -268,15 +269,29 @@ class SharedBoosting(Experts):
         )
         return lgb.Booster(parameters, data)
 
-    def _booster_parameters(self, signs: list[int], seed: int) -> dict[str, Any]:
+    def booster_parameters(
+        self, signs: list[int], n_draws: int, seed: int
+    ) -> dict[str, Any]:
+        """Return LightGBM's parameters for rows that are repeated so many times.
+
+        Parameters
+        ----------
+        signs : list of int
+            The direction of each feature, 0 of none; that of the threshold is set.
+        n_draws, seed : int
+
+        Returns
+        -------
+        dict of str to object
+        """
         return {
             "objective": "binary",
             "learning_rate": self.learning_rate,
             "num_leaves": self.num_leaves,
-            "min_data_in_leaf": self.min_rows_in_leaf * self.n_draws_,
+            "min_data_in_leaf": self.min_rows_in_leaf * n_draws,
             "feature_fraction": self.feature_fraction,
             "lambda_l2": self.l2,
-            "min_data_per_group": _ROWS_PER_CATEGORY * self.n_draws_,
+            "min_data_per_group": _ROWS_PER_CATEGORY * n_draws,
             "max_bin": self.max_bins,
             # P(r <= v | x) may only rise with v: a distribution function by design.
             # And where r may only rise with a feature, it may only fall with it.
@@ -322,46 +337,14 @@ class SharedBoosting(Experts):
         return np.concatenate([np.empty((0, len(places))), *parts])
 
 
-class _HeldOutModel:
-    """A model under way and the raw scores of its fold's test rows."""
-
-    def __init__(
-        self,
-        model: lgb.Booster,
-        start: Float64Array,
-        learning_rate: float,
-        tasks: Tasks,
-        encoded: Float64Array,
-        test: Rows,
-    ):
-        self.model = model
-        self.learning_rate = learning_rate
-        # Spread over the rows, which may be sorted.
-        rows = test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
-        self.X = encoded[rows]
-        self.measure = BrierSum(tasks, rows)
-        self.raw = np.tile(start[1:-1], (len(rows), 1))
-
-    def advance(self, n_rounds: int) -> float:
-        """Add rounds and return the mean loss on the held-out rows."""
-        done = self.model.current_iteration()
-        _boost(self.model, n_rounds, self.learning_rate)
-        n_done = self.model.current_iteration()
-        if n_done > done:  # it is not where no leaf can be split any more
-            added = ThresholdTrees.from_booster(self.model, done, n_done)
-            self.raw += added.sum(self.X, all_places(self.raw.shape[1]))
-        return self.measure(expit(self.raw))
+def _thin(test: Rows, tasks: Tasks) -> Rows:
+    """Return some held-out rows, spread over all of them, which may be sorted."""
+    return test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
 
 
-def _boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
-    """Add rounds; the first ones take short steps.
-
-    In a good frame hardly anything is left to learn, and one full step is too far.
-    """
-    for _ in range(n_rounds):
-        warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
-        model.reset_parameter({"learning_rate": learning_rate * min(1.0, warmth)})
-        model.update()
+def _start_of(tasks: Tasks, part: Rows) -> Float64Array:
+    """Return where the boosting of a part starts."""
+    return start_scores(tasks.r[part], tasks.weights[part], tasks.thresholds)
 
 
 def _chunk_rows(rows: Rows) -> list[Rows]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 
 from calibration.sources.source import Source, open_source
-from localexpert._validation import check_bounds, check_flag, check_integer, show
+from localexpert._validation import (
+    check_bounds,
+    check_choice,
+    check_flag,
+    check_integer,
+    show,
+)
 from localexpert.large.checkpoint import Checkpoint
 from localexpert.large.learning_curve import LearningCurve, learn_curve
 from localexpert.large.passes import Runner
@@ -21,6 +27,7 @@ from localexpert.large.row_sample import RowSample, SamplePass
 from localexpert.large.scan import Scan, ScanPass
 from localexpert.large.strata import Strata
 from localexpert.large.threshold_pass import ThresholdPass, choose_calibrators
+from localexpert.large.train_all import check_boosted, train_all
 from localexpert.large.unseen_rows import UnseenRows
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
@@ -29,6 +36,10 @@ from localexpert.storage import load
 
 # Rows beyond the sample by which a learning curve is drawn.
 _BEYOND = 5000
+# Most rows, and share of all, beyond the sample by which training on all others is
+# judged, and of those that calibrate after it.
+_JUDGES, _SHARE_OF_JUDGES = 50_000, 0.1
+_HELD, _SHARE_HELD = 500_000, 0.25
 # Fewer rows that no model has seen correct nothing.
 _LEAST_UNSEEN = 500.0
 
@@ -39,6 +50,7 @@ def fit_large(
     target: str,
     *,
     max_train_rows: int = 250_000,
+    train: Literal["sample", "all"] = "sample",
     weight: str | None = None,
     key: str | None = None,
     client: Any = None,
@@ -66,6 +78,11 @@ def fit_large(
         Column of y.
     max_train_rows : int
         Most rows of the sample.
+    train : {"sample", "all"}
+        Whether boosters of centre, scale and experts go on learning from the rows
+        beyond the sample, on disk, but for some that judge and calibrate; what does
+        not lower the CRPS of the judges is left out. "all" takes experts by shared
+        boosting, and some 150 bytes of memory a row.
     weight : str, optional
         Column of weights; an integer is a number of repetitions.
     key : str, optional
@@ -114,14 +131,17 @@ def fit_large(
     """
     _check_model(model)
     most = check_integer(max_train_rows, "max_train_rows", 10)
+    check_choice(train, "train", ("sample", "all"))
+    if train == "all":
+        check_boosted(model)
     check_flag(learning_curve, "learning_curve")
     if client is not None and not hasattr(client, "submit"):
         msg = f"`client` must be a Dask client, got {type(client).__name__}."
         raise TypeError(msg)
     opened = open_source(source, rows_per_part=rows_per_part)
     roles = Roles.of(opened, target, weight, key)
-    kept = Checkpoint.of(checkpoint, _terms(model, opened, roles, most))
-    fit = _LargeFit(model, opened, roles, most, Runner(opened, client, kept))
+    kept = Checkpoint.of(checkpoint, _terms(model, opened, roles, most, train))
+    fit = _LargeFit(model, opened, roles, most, train, Runner(opened, client, kept))
     with show_progress(model.verbose, "fit_large"):
         return fit.run(draws_curve=learning_curve)
 
@@ -134,6 +154,7 @@ class _LargeFit:
     source: Source
     roles: Roles
     most: int
+    train: str
     runner: Runner
 
     def run(self, *, draws_curve: bool) -> LocalExpertRegressor:
@@ -160,10 +181,12 @@ class _LargeFit:
                     fitted, sample, strata, beyond, lambda m, s: _fit(m, s, self.roles)
                 )
         unseen = UnseenRows(fitted, self.roles, strata, last)
+        if self.train == "all" and len(beyond):
+            unseen = self._go_on(unseen, scan, found, beyond, n_parts)
         told = []
         if len(beyond):
             told = self._calibrate(unseen, scan, n_parts)
-        return self._finish(fitted, scan, sample, told, curve)
+        return self._finish(unseen.model, scan, sample, told, curve)
 
     def _check_scan(self, scan: Scan) -> None:
         """Refuse a table without rows, and one beyond the bounds."""
@@ -188,6 +211,8 @@ class _LargeFit:
         """Return the strata, and the sample with some rows beyond it."""
         strata = Strata.of(scan, self.most, single=self.roles.key is not None)
         share = min(_BEYOND / scan.n_rows, 1.0)
+        if self.train == "all":
+            share = min(_JUDGES / scan.n_rows, _SHARE_OF_JUDGES)
         quota = strata.quota + np.ceil(share * strata.weight)
         reach = strata.reach(quota)
         found, _ = self.runner.run(
@@ -206,6 +231,27 @@ class _LargeFit:
         if own.bounds == "auto" and scan.low < 0.0 <= sample.y.min():
             own.set_params(bounds=None)
         return _fit(own, sample, self.roles)
+
+    def _go_on(
+        self,
+        unseen: UnseenRows,
+        scan: Scan,
+        found: RowSample,
+        judges: RowSample,
+        n_parts: int,
+    ) -> UnseenRows:
+        """Let the model learn from all rows, but for those that are held out."""
+        beyond = unseen.last.copy()
+        np.maximum.at(beyond, unseen.strata.place(found.y), found.hashes)
+        share = min(_HELD / scan.n_rows, _SHARE_HELD)
+        apart = replace(unseen, held=share, beyond=beyond)
+        with current_progress().stage("all rows"):
+            model = self.runner.checkpoint.model(
+                "trained", load, lambda: train_all(apart, self.runner, judges, n_parts)
+            )
+        if model.report_.choices["all rows"]["chosen"].startswith("sample"):
+            return replace(unseen, model=model)
+        return replace(apart, model=model)
 
     def _calibrate(
         self, unseen: UnseenRows, scan: Scan, n_parts: int
@@ -295,7 +341,7 @@ def _check_model(model: Any) -> None:
 
 
 def _terms(
-    model: LocalExpertRegressor, source: Source, roles: Roles, most: int
+    model: LocalExpertRegressor, source: Source, roles: Roles, most: int, train: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must have in common with this call."""
     parameters = model.get_params(deep=False)
@@ -307,4 +353,5 @@ def _terms(
         "weight": roles.weight,
         "key": roles.key,
         "max_train_rows": most,
+        "train": train,
     }

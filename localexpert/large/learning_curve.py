@@ -97,8 +97,8 @@ def learn_curve(
         with current_progress().stage(f"{len(part)} rows"):
             fitted = fit(_like(model, n_folds), part)
         rows.append(len(part))
-        crps.append(_crps(fitted, beyond))
-    return LearningCurve([*rows, len(sample)], [*crps, _crps(model, beyond)])
+        crps.append(mean_crps(fitted, beyond))
+    return LearningCurve([*rows, len(sample)], [*crps, mean_crps(model, beyond)])
 
 
 def _like(model: Any, n_folds: int) -> Any:
@@ -119,8 +119,18 @@ def _like(model: Any, n_folds: int) -> Any:
     return less
 
 
-def _crps(model: Any, rows: RowSample) -> float:
-    """Return the mean CRPS."""
+def mean_crps(model: Any, rows: RowSample) -> float:
+    """Return the mean CRPS of forecasts, before they are recalibrated.
+
+    Parameters
+    ----------
+    model : LocalExpertRegressor
+    rows : RowSample
+
+    Returns
+    -------
+    float
+    """
     total = 0.0
     for start in range(0, len(rows), _CHUNK):
         part = rows.take(np.arange(start, min(start + _CHUNK, len(rows))))

@@ -80,15 +80,34 @@ class Runner:
             What all parts tell together.
         n_parts : int
         """
+        waiting: list[Any] = []
+        done = 0
+        for result in self.stream(job, n_parts):
+            waiting.append(result)
+            if len(waiting) > _MOST_WAITING:
+                waiting = [job.join(waiting)]
+            done += 1
+        return job.join(waiting), done
+
+    def stream(self, job: Pass[Any], n_parts: int | None = None) -> Iterator[Any]:
+        """Yield what each part tells in a pass, in the order they end.
+
+        Parameters
+        ----------
+        job : Pass
+        n_parts : int, optional
+            Of which a pass before has told.
+
+        Yields
+        ------
+        object
+        """
         progress = current_progress()
         total = n_parts if n_parts is not None else self.source.n_parts
-        waiting: list[Any] = []
         done = 0
         with progress.stage(job.name):
             for result in self._results(job):
-                waiting.append(result)
-                if len(waiting) > _MOST_WAITING:
-                    waiting = [job.join(waiting)]
+                yield result
                 done += 1
                 progress.reach(done, max(total or done, done))
         if done == 0 or (n_parts is not None and done != n_parts):
@@ -98,7 +117,6 @@ class Runner:
                 f"in the pass {job.name!r}: a function must return a new iterator."
             )
             raise ValueError(msg)
-        return job.join(waiting), done
 
     def _results(self, job: Pass[Any]) -> Iterator[Any]:
         """Yield what the parts tell; finished ones first."""

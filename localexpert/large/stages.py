@@ -43,7 +43,42 @@ class Answers:
     rows: NDArray[np.intp]
 
 
-@singledispatch
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A road that asks experts itself, and the rows that it is asked about.
+
+    Parameters
+    ----------
+    road : ContinuousForecaster or DiscreteForecaster
+    table : Table of shape (m, p)
+    y : ndarray of shape (m,)
+        What came of them, as the road sees it.
+    rows : ndarray of int, shape (m,)
+        Where they are among all rows.
+    """
+
+    road: Any
+    table: Table
+    y: Float64Array
+    rows: NDArray[np.intp]
+
+    def locate(self) -> tuple[Float64Array, Float64Array]:
+        """Return centre and scale of the rows, (m,) each; 0 and 1 without a frame."""
+        if isinstance(self.road, ContinuousForecaster):
+            return self.road.frame.locate(self.table)
+        return np.zeros(len(self.y)), np.ones(len(self.y))
+
+    def ask(self) -> Answers:
+        """Return what the experts say of the rows."""
+        center, scale = self.locate()
+        table = self.table
+        if isinstance(self.road, ContinuousForecaster):
+            table = self.road.frame.add_features(table, center, scale)
+        below = (self.y - center)[:, None] <= scale[:, None] * self.road.thresholds_
+        p = self.road.experts.pool_.predict(table)
+        return Answers(self.road.experts.calibration, p, below, self.rows)
+
+
 def ask_stages(road: Any, table: Table, y: Float64Array) -> Iterator[Answers]:
     """Yield what the experts of each road say of new rows, always in one order.
 
@@ -58,65 +93,71 @@ def ask_stages(road: Any, table: Table, y: Float64Array) -> Iterator[Answers]:
     ------
     Answers
     """
+    for leaf in walk_leaves(road, table, y):
+        yield leaf.ask()
+
+
+@singledispatch
+def walk_leaves(road: Any, table: Table, y: Float64Array) -> Iterator[Leaf]:
+    """Yield the roads that ask experts, with the rows of each; some may have none.
+
+    Parameters
+    ----------
+    road : Forecaster
+    table : Table of shape (n, p)
+    y : ndarray of shape (n,)
+
+    Yields
+    ------
+    Leaf
+    """
     del table, y
     msg = f"`model` must have roads whose experts are known, got {type(road).__name__}."
     raise TypeError(msg)
 
 
-@ask_stages.register
+@walk_leaves.register
 def _constant(
     road: ConstantForecaster, table: Table, y: Float64Array
-) -> Iterator[Answers]:
+) -> Iterator[Leaf]:
     """Nobody is asked."""
     del road, table, y
     yield from ()
 
 
-@ask_stages.register
-def _continuous(
-    road: ContinuousForecaster, table: Table, y: Float64Array
-) -> Iterator[Answers]:
-    """Ask at thresholds in each row's coordinate."""
-    center, scale = road.frame.locate(table)
-    located = road.frame.add_features(table, center, scale)
-    below = (y - center)[:, None] <= scale[:, None] * road.thresholds_
-    yield _answers(road, located, below)
+@walk_leaves.register(ContinuousForecaster)
+@walk_leaves.register(DiscreteForecaster)
+def _alone(road: Any, table: Table, y: Float64Array) -> Iterator[Leaf]:
+    """Ask at thresholds in each row's coordinate, or between the values."""
+    yield Leaf(road, table, y, np.arange(len(y)))
 
 
-@ask_stages.register
-def _discrete(
-    road: DiscreteForecaster, table: Table, y: Float64Array
-) -> Iterator[Answers]:
-    """Ask between the values."""
-    yield _answers(road, table, y[:, None] <= road.thresholds_)
-
-
-@ask_stages.register
-def _mixed(road: MixedForecaster, table: Table, y: Float64Array) -> Iterator[Answers]:
+@walk_leaves.register
+def _mixed(road: MixedForecaster, table: Table, y: Float64Array) -> Iterator[Leaf]:
     """Ask which atom, and of the rows at none where they are."""
     number = (y[:, None] == road.atoms) @ np.arange(1.0, len(road.atoms) + 1.0)
-    yield from ask_stages(road.choice, table, number)
+    yield from walk_leaves(road.choice, table, number)
     rest = np.flatnonzero(number == 0.0)
     yield from _of_rows(road.continuous, table, y, rest)
 
 
-@ask_stages.register
-def _pooled(road: PooledForecaster, table: Table, y: Float64Array) -> Iterator[Answers]:
+@walk_leaves.register
+def _pooled(road: PooledForecaster, table: Table, y: Float64Array) -> Iterator[Leaf]:
     """Ask each road of the pool."""
     for one in road.fitted_.values():
-        yield from ask_stages(one, table, y)
+        yield from walk_leaves(one, table, y)
 
 
-@ask_stages.register
-def _around(road: ForecasterAround, table: Table, y: Float64Array) -> Iterator[Answers]:
+@walk_leaves.register
+def _around(road: ForecasterAround, table: Table, y: Float64Array) -> Iterator[Leaf]:
     """Ask the inner road."""
-    yield from ask_stages(road.forecaster, table, y)
+    yield from walk_leaves(road.forecaster, table, y)
 
 
-@ask_stages.register
+@walk_leaves.register
 def _transformed(
     road: TransformedForecaster, table: Table, y: Float64Array
-) -> Iterator[Answers]:
+) -> Iterator[Leaf]:
     """Ask the road to z, of the rows whose target has one."""
     with np.errstate(all="ignore"):
         z = road.values.inverse(y)
@@ -125,17 +166,36 @@ def _transformed(
 
 def _of_rows(
     road: Any, table: Table, y: Float64Array, rows: NDArray[np.intp]
-) -> Iterator[Answers]:
+) -> Iterator[Leaf]:
     """Ask about some of the rows."""
     if len(rows) == 0:
         return
-    for told in ask_stages(road, table.take(rows), y[rows]):
-        yield Answers(told.calibration, told.probabilities, told.below, rows[told.rows])
+    for leaf in walk_leaves(road, table.take(rows), y[rows]):
+        yield Leaf(leaf.road, leaf.table, leaf.y, rows[leaf.rows])
 
 
-def _answers(road: Any, table: Table, below: NDArray[np.bool_]) -> Answers:
-    p = road.experts.pool_.predict(table)
-    return Answers(road.experts.calibration, p, below, np.arange(len(p)))
+def leaves_of(road: Any) -> list[Any]:
+    """Return the roads that ask experts themselves, in the order of `walk_leaves`.
+
+    Parameters
+    ----------
+    road : Forecaster
+
+    Returns
+    -------
+    list of ContinuousForecaster or DiscreteForecaster
+    """
+    if isinstance(road, PooledForecaster):
+        roads = list(road.fitted_.values())
+    elif isinstance(road, MixedForecaster):
+        roads = [road.choice, road.continuous]
+    elif isinstance(road, ForecasterAround):
+        roads = [road.forecaster]
+    elif isinstance(road, ConstantForecaster):
+        return []
+    else:
+        return [road]
+    return [one for inner in roads for one in leaves_of(inner)]
 
 
 def calibrations_of(road: Any) -> list[ExpertCalibration]:
@@ -149,14 +209,4 @@ def calibrations_of(road: Any) -> list[ExpertCalibration]:
     -------
     list of ExpertCalibration
     """
-    if isinstance(road, PooledForecaster):
-        roads = list(road.fitted_.values())
-    elif isinstance(road, MixedForecaster):
-        roads = [road.choice, road.continuous]
-    elif isinstance(road, ForecasterAround):
-        roads = [road.forecaster]
-    elif isinstance(road, ConstantForecaster):
-        return []
-    else:
-        return [road.experts.calibration]
-    return [one for inner in roads for one in calibrations_of(inner)]
+    return [leaf.experts.calibration for leaf in leaves_of(road)]

@@ -1,0 +1,215 @@
+"""Centre and scale that go on learning from all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.coordinate.refinement import Refinement, mean_score
+from localexpert.data.threads import thread_pool
+from localexpert.experts.common_rounds import (
+    HeldOutBooster,
+    find_rounds,
+    freeze_booster,
+)
+from localexpert.large.all_rows import BINS, AllRows
+from localexpert.progress import current_progress
+
+# Rows that a tree is grown on: drawn anew for each.
+_ROWS_OF_A_TREE = 400_000
+# Errors are mostly noise, and what is left to explain is little of them.
+_LEAST_GAIN = 1e-5
+_COMMON: dict[str, Any] = {
+    **BINS,
+    "lambda_l2": 5.0,
+    "bagging_freq": 1,
+    "feature_fraction_bynode": 0.7,
+    "deterministic": True,
+    "num_threads": 1,
+}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is boosted: by which loss, and for how long."""
+
+    name: str
+    parameters: dict[str, Any]
+    max_rounds: int
+    loss: Callable[[Float64Array, Float64Array], Float64Array]
+
+
+def _squares(label: Float64Array, raw: Float64Array) -> Float64Array:
+    return np.asarray((label - raw) ** 2)
+
+
+def _gamma(label: Float64Array, raw: Float64Array) -> Float64Array:
+    """Return the log loss of gamma laws with means exp(raw), but for constants."""
+    return np.asarray(raw + label * np.exp(-raw))
+
+
+_CENTER = _Task(
+    "center",
+    {
+        "objective": "l2",
+        "learning_rate": 0.08,
+        "num_leaves": 31,
+        "min_data_in_leaf": 100,
+    },
+    400,
+    _squares,
+)
+# Log-scales by sizes of errors: their noise is a third of that of their logarithms.
+_SCALE = _Task(
+    "scale",
+    {
+        "objective": "gamma",
+        "learning_rate": 0.06,
+        "num_leaves": 16,
+        "min_data_in_leaf": 200,
+    },
+    250,
+    _gamma,
+)
+
+
+def refine_frame(
+    frame: Any, number: int, rows: AllRows, n_jobs: int | None, seed: int
+) -> Refinement:
+    """Learn what all rows add to a frame, and place each half by the other's.
+
+    The centre learns what is left of the target, y - m(x), in squares weighted by
+    1 / s(x): so much is a unit worth to the CRPS where the scale is s. The scale
+    learns |y - m(x)| / s(x). Both stay as they are unless the judges gain by more
+    than a standard error.
+
+    Parameters
+    ----------
+    frame : Frame
+        Fitted, with a centre.
+    number : int
+        Of its road.
+    rows : AllRows
+        Its centre and scale of the road are replaced by the refined ones.
+    n_jobs : int or None
+    seed : int
+
+    Returns
+    -------
+    Refinement
+    """
+    sets = _Sets(rows, number)
+    told = Refinement(sets.unit)
+    labels = [miss / sets.unit for miss in sets.misses()]
+    worth = [w / part.scale for w, part in zip(sets.weights, sets.parts, strict=True)]
+    told.center = _boost(_CENTER, rows, labels, worth, n_jobs, seed)
+    for part, models in zip(sets.parts, _honest(told.center), strict=True):
+        part.center = part.center + sets.unit * part.ask(models)
+    if frame.kind_ == "standardize":
+        labels = [
+            np.abs(miss) / (sets.level * part.scale)
+            for miss, part in zip(sets.misses(), sets.parts, strict=True)
+        ]
+        told.scale = _boost(_SCALE, rows, labels, sets.weights, n_jobs, seed + 1)
+        for part, models in zip(sets.parts, _honest(told.scale), strict=True):
+            part.scale = part.scale * np.exp(part.ask(models))
+    sets.write()
+    return told
+
+
+class _Part:
+    """One road's numbers of a half, or of the judges."""
+
+    def __init__(self, held: Any, number: int, score: Callable[..., Float64Array]):
+        y = held.y[:, number]
+        self.held, self.number, self.score = held, number, score
+        # Rows of other roads have no weight, whatever they are.
+        self.known = np.isfinite(y)
+        self.y = np.where(self.known, y, 0.0)
+        self.center = np.where(self.known, held.center[:, number], 0.0)
+        self.scale = np.where(self.known, held.scale[:, number], 1.0)
+        self.weight = np.where(self.known, held.weight, 0.0)
+
+    def ask(self, models: list[lgb.Booster]) -> Float64Array:
+        """Return the mean raw score of boosters, 0 of none."""
+        if not models:
+            return np.zeros(len(self.y))
+        return self.score(lambda codes: mean_score(models, codes))
+
+
+class _Sets:
+    """One road's numbers of the halves and, last, of the judges."""
+
+    def __init__(self, rows: AllRows, number: int):
+        placed = rows.judges.placed
+        self.parts = [_Part(half, number, half.ask) for half in rows.halves]
+        self.parts.append(_Part(placed, number, lambda score: score(placed.codes)))
+        low, high = rows.tame(number)
+        for part in self.parts:
+            part.y = np.clip(part.y, low, high)
+        self.weights = [part.weight for part in self.parts]
+        self.unit = self._mean(1.0)
+        # What |y - m| / s is in the mean now: thresholds are placed by that.
+        self.level = self._mean(None)
+
+    def misses(self) -> list[Float64Array]:
+        """Return y - m of each part."""
+        return [part.y - part.center for part in self.parts]
+
+    def write(self) -> None:
+        """Replace the centre and scale that the rows had."""
+        for part in self.parts:
+            part.held.center[:, part.number] = part.center
+            part.held.scale[:, part.number] = part.scale
+
+    def _mean(self, scale: float | None) -> float:
+        """Return the mean of |y - m| over a scale, None: the rows' own."""
+        total = mass = 0.0
+        for part in self.parts:
+            size = np.abs(part.y - part.center) / (scale or part.scale)
+            total += float(part.weight @ size)
+            mass += float(part.weight.sum())
+        return total / mass if total > 0.0 else 1.0
+
+
+def _honest(models: list[lgb.Booster]) -> list[list[lgb.Booster]]:
+    """Return the models of each half that have not seen it; the judges have all."""
+    return [models[1:], models[:1], models]
+
+
+def _boost(
+    task: _Task,
+    rows: AllRows,
+    labels: list[Float64Array],
+    weights: list[Float64Array],
+    n_jobs: int | None,
+    seed: int,
+) -> list[lgb.Booster]:
+    """Return a booster of each half, or none if the judges gain nothing by them."""
+    label, weight = labels[-1], weights[-1] / weights[-1].sum()
+
+    def measure(raw: Float64Array) -> float:
+        return float(weight @ task.loss(label, raw))
+
+    codes = rows.judges.placed.codes
+    models = []
+    for half, data in enumerate(rows.bins()):
+        data.set_label(labels[half])
+        # Of mean 1, as ridge penalties suppose.
+        data.set_weight(weights[half] / weights[half].mean())
+        own = {**_COMMON, **task.parameters, "seed": seed + 2 * half}
+        own["bagging_fraction"] = min(_ROWS_OF_A_TREE / len(labels[half]), 0.8)
+        models.append(HeldOutBooster(lgb.Booster(own, data), codes, measure))
+    with current_progress().stage(task.name), thread_pool(n_jobs) as pool:
+        n_rounds = find_rounds(models, [1.0, 1.0], task.max_rounds, pool, _LEAST_GAIN)
+    boosters = [freeze_booster(model.booster, n_rounds) for model in models]
+    raw = mean_score(boosters, codes)
+    gain = task.loss(label, np.zeros(len(label))) - task.loss(label, raw)
+    mean = float(weight @ gain)
+    error = float(np.sqrt(weight**2 @ (gain - mean) ** 2))
+    return boosters if mean > error else []
