@@ -87,7 +87,7 @@ class DiscreteForecaster(RoadForecaster):
         """
         cdf = increase_probabilities(placed, self.n_)
         masses = masses_between(cdf, self.n_)
-        return DiscreteLaw(self.support_.values, masses @ self.support_.shares)
+        return DiscreteLaw(self.support_.values, self.support_.spread(masses))
 
 
 def masses_between(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
@@ -108,6 +109,22 @@ class Support:
         order = np.argsort(every)
         shares = shares[:, order] / shares.sum(axis=1, keepdims=True)
         return cls(every[order], shares)
+
+    def spread(self, masses: Float64Array) -> Float64Array:
+        """Return the probabilities (n, M) of all values, from those of the values met.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (n, V)
+
+        Returns
+        -------
+        ndarray of shape (n, M)
+        """
+        # Most shares are 0. And a product of full matrices rounds a row as the number
+        # of rows beside it will have it.
+        shares = csr_array(self.shares.T)
+        return np.ascontiguousarray((shares @ masses.T).T)
 
 
 def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:

@@ -308,4 +308,5 @@ class MixedLaw(Law):
     def _atom_spread(self) -> Float64Array:
         """Return half the sum of m_i m_j |a_i - a_j|, shape (n, 1)."""
         inner = self.cumulative[:, :-1]
-        return (inner * (self._total() - inner)) @ np.diff(self.atoms)[:, None]
+        pairs = inner * (self._total() - inner) * np.diff(self.atoms)
+        return np.asarray(pairs.sum(axis=1, keepdims=True))

@@ -103,6 +103,20 @@ def test_infinite_values_and_levels():
     assert (spline_logpdf(free.base.curve, free.rows, y[:, [0, 3]]) == -INF).all()
 
 
+def test_bounds_that_cut_off_next_to_nothing_count_in_the_tails():
+    free = make_law()
+    low, high = (float(free.ppf_scores(np.full((3, 1), z))[0, 0]) for z in (-8.5, 8.6))
+    law = make_law((low, high))
+    assert law.rows.log_mass[0] == 0.0
+    scores = np.tile([-8.4, -8.0, -6.0, -3.0, 3.0, 6.0, 8.0, 8.5], (3, 1))
+    y = free.ppf_scores(scores)
+    under, over = norm.cdf(scores[0]), norm.sf(scores[0])
+    np.testing.assert_allclose(law.cdf(y)[0], under - norm.cdf(-8.5), rtol=1e-11)
+    np.testing.assert_allclose(law.sf(y)[0], over - norm.sf(8.6), rtol=1e-11)
+    back = law.ppf_scores(scores[:, :4])
+    np.testing.assert_allclose(law.cdf(back)[0], under[:4], rtol=1e-11)
+
+
 def reach_of(curve, rows, i, order, side):
     end, sign = (0, -1.0) if side == 0 else (-1, 1.0)
     slope = rows.slopes[i, end]

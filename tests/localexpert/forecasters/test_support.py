@@ -114,3 +114,12 @@ def test_new_counts_are_half_as_likely_as_they_should_be_or_more(rng):
         given.append(((weight / 200) @ found.shares)[new].sum())
         true.append(1.0 - law.pmf(values).sum())
     assert 0.4 < np.mean(given) / np.mean(true) < 2.0
+
+
+def test_a_row_is_spread_as_if_it_were_alone(rng):
+    support = Support.of(np.arange(12.0), rng.integers(1, 25, size=12).astype(float))
+    masses = rng.dirichlet(np.ones(12), size=41)
+    spread = support.spread(masses)
+    np.testing.assert_allclose(spread, masses @ support.shares, rtol=1e-14)
+    for n in range(1, 41):
+        np.testing.assert_array_equal(support.spread(masses[-n:]), spread[-n:])
