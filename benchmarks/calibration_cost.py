@@ -87,7 +87,7 @@ def draw(records: Records, sizes: list[int], path: Path) -> None:
     """Draw seconds against n on logarithmic axes."""
     from matplotlib import pyplot as plt
 
-    fig, ax = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
+    fig, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
     for place, name in enumerate((SUMMARY, *METHODS)):
         seconds = [records.rows[_key(name, n)]["s"] for n in sizes]
         grey = name in (SUMMARY, "isotonic")
@@ -95,7 +95,8 @@ def draw(records: Records, sizes: list[int], path: Path) -> None:
             sizes,
             seconds,
             marker=".",
-            color="0.5" if grey else f"C{place - 2}",
+            # The eighth colour is a grey.
+            color="0.5" if grey else f"C{place - 2 + (place > 8)}",
             ls="--" if name == SUMMARY else ":" if grey else "-",
             label="building the summary" if name == SUMMARY else name,
         )
@@ -105,7 +106,7 @@ def draw(records: Records, sizes: list[int], path: Path) -> None:
     ax.set_yscale("log")
     ax.set_xlabel("Scores")
     ax.set_ylabel("Seconds")
-    ax.legend(frameon=False)
+    fig.legend(frameon=False, loc="outside right center")
     fig.savefig(path, dpi=80)
     plt.close(fig)
 

@@ -50,7 +50,6 @@ METHODS: dict[str, Callable[..., cal.ScoreCalibrator]] = {
     "ABB": cal.ABBCalibrator,
     "ELiTE": cal.ELiTECalibrator,
     "Venn-Abers": cal.VennAbersCalibrator,
-    "Auto": cal.AutoCalibrator,
 }
 # The paper's three first.
 PAPER = (RAW, "logistic", "asymmetric Laplace", CONTROL)

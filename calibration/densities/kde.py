@@ -70,7 +70,8 @@ class KDECalibrator(DensityCalibrator):
     Notes
     -----
     Bayes' rule (eq. 3.1 of the thesis; its eq. 3.2 drops the balance of the class
-    priors) with :math:`f_k(x) = \frac{1}{n_k h_k} \sum_{y_i = k} w_i
+    priors, and what it uses is `NadarayaWatsonCalibrator`) with
+    :math:`f_k(x) = \frac{1}{n_k h_k} \sum_{y_i = k} w_i
     K\left(\frac{x - x_i}{h_k}\right)` and one term more,
 
     .. math:: \frac{P(y=1|x)}{P(y=0|x)} = c\, \frac{n_1 f_1(x) + r_1 g}

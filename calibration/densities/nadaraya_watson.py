@@ -64,8 +64,8 @@ class NadarayaWatsonCalibrator(MapCalibrator):
     >>> from calibration import NadarayaWatsonCalibrator
     >>> scores, y = [0.1, 0.2, 0.3, 0.7, 0.9], [0, 1, 0, 1, 1]
     >>> window = NadarayaWatsonCalibrator(0.15).fit(scores, y)
-    >>> window.predict([0.0, 0.22, 0.5, 0.8])
-    array([0. , 0.5, 1. , 1. ])
+    >>> window.predict([0.0, 0.2, 0.6, 0.8]).round(2)
+    array([0.  , 0.33, 1.  , 1.  ])
     """
 
     bandwidth_: float

@@ -288,18 +288,24 @@ def _settle(
     likelihood: _Likelihood, cells: ScoreSummary, places: Float64Array, line: _Line
 ) -> _Line:
     """Move knots to neighbouring places, the best move first, while that is better."""
+    seen = {tuple(np.sort(line.knots))}
     while True:
         at = np.searchsorted(places, line.knots)
         moves = []
         for j, near in [(j, i + side) for j, i in enumerate(at) for side in (-1, 1)]:
             if 0 <= near < len(places) and near not in at:
-                moves.append(line.knots.copy())
-                moves[-1][j] = places[near]
+                moved = line.knots.copy()
+                moved[j] = places[near]
+                # No knots are best twice, but for fits that ran out of steps, which
+                # would gain a little each time that they are gone on with.
+                if tuple(np.sort(moved)) not in seen:
+                    moves.append(moved)
         best = likelihood.best(cells, line, moves)
         # `not >`: equal values must not send the search round in a circle.
         if not likelihood.value(cells, best) > likelihood.value(cells, line):
             return line
         line = best
+        seen.add(tuple(np.sort(line.knots)))
 
 
 def _straight(likelihood: _Likelihood, cells: ScoreSummary) -> _Line:

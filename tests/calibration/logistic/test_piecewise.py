@@ -310,3 +310,27 @@ def test_clone_and_pickle(data):
     }
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.predict(x), fitted.predict(x))
+
+
+def test_knots_that_seem_to_gain_for_ever_are_moved_once_to_each_place():
+    """Fits that run out of steps gain whenever they are gone on with."""
+
+    class Creeping:
+        fits, values, left = 0, 0, 0
+
+        def best(self, _, start, choices):
+            self.fits += 1
+            assert self.fits < 100
+            self.left = len(choices)
+            return piecewise._Line(choices[0], start.theta) if choices else start
+
+        def value(self, *_):
+            # The line that is asked for first, the new one, is the better if it is one.
+            self.values += 1 if self.left else 0
+            return -self.values
+
+    likelihood, places = Creeping(), np.arange(19.0)
+    start = piecewise._Line(places[9:10], np.zeros(3))
+    end = piecewise._settle(likelihood, None, places, start)
+    assert likelihood.fits <= len(places)
+    assert end.knots[0] in places
