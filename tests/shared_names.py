@@ -571,7 +571,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.forecasters.order": {
         "check_order",
         "check_order_of_road",
-        "order_frame",
+        "check_order_of_frame",
         "order_strategy",
     },
     "localexpert.forecasters.plan": {"Plan"},

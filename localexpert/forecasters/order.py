@@ -24,11 +24,11 @@ def check_order(model: Any) -> None:
     model : LocalExpertRegressor
     """
     if model.expert is not None:
-        _refuse("expert", model.expert, "None, for a learner has to know them")
+        _refuse("expert", model.expert, "None, for its answers are not constrained")
     if not isinstance(model.center, str):
-        _refuse("center", model.center, '"stack", for no centre is told to the experts')
+        _refuse("center", model.center, '"stack", for there is no centre')
     if model.stacker is not None:
-        _refuse("stacker", model.stacker, "None, for it moves rows by any features")
+        _refuse("stacker", model.stacker, "None, for it may move any row")
     if isinstance(model.smoothing, str) and model.smoothing in _ROW_BY_ROW:
         rule = '"auto" or a number, for this one bends each row in its own way'
         _refuse("smoothing", model.smoothing, rule)
@@ -39,15 +39,15 @@ def check_order(model: Any) -> None:
         _refuse("recalibrate", given, rule)
 
 
-def order_frame(kind: Any) -> None:
-    """Return the frame in which the order is kept: y itself, the same for all rows.
+def check_order_of_frame(kind: Any) -> None:
+    """Refuse a frame around a centre; "auto" is the one that all rows share, y itself.
 
     Parameters
     ----------
     kind : {"auto", "standardize", "center"} or None
     """
     if kind not in (None, "auto"):
-        _refuse("frame", kind, 'None or "auto", for a centre knows nothing of them')
+        _refuse("frame", kind, 'None or "auto", for around centres rows may cross')
 
 
 def order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:

@@ -31,7 +31,11 @@ from localexpert.experts import (
 )
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
-from localexpert.forecasters.order import check_order, order_frame, order_strategy
+from localexpert.forecasters.order import (
+    check_order,
+    check_order_of_frame,
+    order_strategy,
+)
 
 FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
 Bounds: TypeAlias = tuple[float, float]
@@ -133,9 +137,8 @@ class Settings:
         """Return the settings that keep the order of `monotone`; refuse others."""
         if self.monotone is None:
             return self
-        increasing = ExpertCalibration(self.calibrator, increasing=True)
-        increasing.kinds()
-        order_frame(self.frame)
+        ExpertCalibration(self.calibrator, increasing=True).kinds()
+        check_order_of_frame(self.frame)
         strategy = order_strategy(self.strategy, self.monotone)
         return replace(self, frame=None, strategy=strategy)
 

@@ -104,7 +104,7 @@ def test_unknown_calibrators_are_named():
     ids=str,
 )
 def test_increasing_ones_keep_the_order_of_scores_that_lie(experts, calibrator):
-    """Scores that speak for the wrong side, which freer calibrators would turn round."""
+    """Scores that speak for the wrong side, which freer calibrators turn round."""
     p, below, fold = experts
     stage = ExpertCalibration(calibrator, increasing=True).fit(1.0 - p, below, fold)
     grid = np.linspace(0.0, 1.0, 1001)[:, None].repeat(3, axis=1)
