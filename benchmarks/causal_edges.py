@@ -10,8 +10,9 @@ class. Measured on all other pairs. The learner is that of `hill_climbing.py`;
 `--time-learners` times it beside pyAgrum's on one replicate (learners of the packages
 that are not installed are left out). Raw shares that are 0 count as half a replicate in
 the log loss; "best zero" is the raw log loss had one known what they should count as.
-Raw classes are the likeliest ones. "degrees" are nets that see, beside the shares, how
-many edges the two variables have, and how many arrows into them.
+Raw classes are the likeliest ones. "automatic" chooses between doing nothing, a
+temperature and the matrix by held-out trials; "degrees" are nets that see, beside the
+shares, how many edges the two variables have, and how many arrows into them.
 
 A graph is one JSON line, and so is what is learned from it: a broken run goes on.
 """
@@ -52,6 +53,12 @@ EDGES, KNOWN = (200, 400, 600), (40, 80, 120)
 ZEROS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
 # Ridge of the nets with degrees, of 3 and 0.3 the better on networks of 100 variables.
 NET_PENALTY = 3.0
+METHODS = ("raw", "matrix", "automatic", "degrees")
+# Beside doing nothing.
+MENU = {
+    "temperature": cal.SoftmaxCalibrator("temperature"),
+    "matrix": cal.SoftmaxCalibrator("matrix", 1.0),
+}
 SHOWN = (
     "log_loss",
     "mce",
@@ -110,9 +117,14 @@ def judge_graph(shares: np.ndarray, n_edges: int, graph: int, n_pairs: int) -> A
         cal.log_loss(y, fill_zeros(raw, REPLICATES, zero), clip=1e-15) for zero in ZEROS
     ]
     found["raw"] |= {"log_loss": losses[ZEROS.index(0.5)], "best_zero": min(losses)}
-    for name, way in {"calibrated": calibrate, "degrees": calibrate_by_degrees}.items():
-        p = way(shares, classes, known)[rest]
-        found[name] = judge(y, p, decide(p))
+    automatic = cal.MulticlassAutoCalibrator(candidates=MENU, max_harm=0.5)
+    forecasts = {
+        "matrix": calibrate(shares, classes, known),
+        "automatic": calibrate(shares, classes, known, automatic),
+        "degrees": calibrate_by_degrees(shares, classes, known),
+    }
+    for name, p in forecasts.items():
+        found[name] = judge(y, p[rest], decide(p[rest]))
     return {f"{name}/{one}": v for name, row in found.items() for one, v in row.items()}
 
 
@@ -178,7 +190,7 @@ def print_table(rows: list[dict[str, Any]], resample: str) -> None:
     )
     print(f"{'E':>4}{'known':>6}{'graphs':>7} {'method':11}{head}{'best zero':>15}")
     for (n_edges, n_pairs), some in frame.groupby(["edges", "known"]):
-        for name in ("raw", "calibrated", "degrees"):
+        for name in METHODS:
             means = [some[f"{name}/{one}"].mean() for one in SHOWN]
             means[0] *= 1000.0
             line = "".join(f"{mean:15.3f}" for mean in means)

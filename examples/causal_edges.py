@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from calibration import (
-    MulticlassAutoCalibrator,
+    MulticlassCalibrator,
     SoftmaxCalibrator,
     draw_rows_to_label,
     log_loss,
@@ -51,12 +51,6 @@ LEAST = 0.4
 BIN = 100
 # Rows that a known pair counts for, on average.
 TOTAL = 10.0
-# Doing nothing is always among them.
-CANDIDATES = {
-    "temperature": SoftmaxCalibrator("temperature"),
-    "matrix 0.3": SoftmaxCalibrator("matrix", 0.3),
-    "matrix 0.1": SoftmaxCalibrator("matrix", 0.1),
-}
 
 
 def check_graph(graph: ArrayLike, n_variables: int) -> Graph:
@@ -257,18 +251,26 @@ def weigh(known: KnownPairs) -> Array:
     weigh less than a row together, and with the number of all pairs ten known ones
     without an edge would be thousands.
     """
-    weight = 1.0 / known.chance
-    return weight * (TOTAL * len(weight) / weight.sum() / 2.0)
+    inverse = 1.0 / known.chance
+    weight: Array = inverse * (0.5 * TOTAL * len(inverse) / inverse.sum())
+    return weight
 
 
-def calibrate(shares: Array, classes: Rows, known: KnownPairs) -> Array:
+def calibrate(
+    shares: Array,
+    classes: Rows,
+    known: KnownPairs,
+    calibrator: MulticlassCalibrator | None = None,
+) -> Array:
     """Return probabilities of all pairs, learned from the known ones, shape (m, 4).
 
-    Which variable of a pair comes first means nothing, so each is learned from, and
-    asked, both ways round.
+    The default is a matrix held to doing nothing by a ridge. Which variable of a pair
+    comes first means nothing, so each is learned from, and asked, both
+    ways round.
     """
     some = shares[known.rows]
-    calibrator = MulticlassAutoCalibrator(candidates=CANDIDATES, max_harm=0.5)
+    if calibrator is None:
+        calibrator = SoftmaxCalibrator("matrix", 1.0)
     calibrator.fit(
         np.concatenate([some, mirror(some)]),
         np.concatenate([classes[known.rows], MIRRORED[classes[known.rows]]]),
@@ -297,22 +299,22 @@ def decide(p: Array) -> Rows:
 def judge(classes: Rows, p: Array, decided: Rows) -> dict[str, float]:
     """Return the measures of the thesis, and the log loss a pair."""
     told, true = (np.isin(some, (1, 2)) for some in (decided, classes))
-    right = np.sum(told & (decided == classes))
+    right = int(np.sum(told & (decided == classes)))
     # A true arrow that is told the wrong way round is false, but not missed.
-    missed = np.sum(true & ~told)
+    missed = int(np.sum(true & ~told))
     lines, true_lines = decided == 3, classes == 3
-    found = np.sum(lines & true_lines)
+    found = int(np.sum(lines & true_lines))
     return {
         "log_loss": log_loss(classes, p, clip=1e-15),
         "mce": maximum_calibration_error(
             classes, p, n_bins=p.size // BIN, binning="rank"
         ),
-        **_f1("directed", right, np.sum(told), right + missed),
-        **_f1("undirected", found, np.sum(lines), np.sum(true_lines)),
+        **_f1("directed", right, int(np.sum(told)), right + missed),
+        **_f1("undirected", found, int(np.sum(lines)), int(np.sum(true_lines))),
     }
 
 
-def _f1(name: str, right: float, told: float, true: float) -> dict[str, float]:
+def _f1(name: str, right: int, told: int, true: int) -> dict[str, float]:
     """Return precision, recall and their harmonic mean; 0 where nothing is told."""
     precision, recall = right / max(told, 1), right / max(true, 1)
     f1 = 2.0 * precision * recall / max(precision + recall, 1e-15)

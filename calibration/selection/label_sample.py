@@ -96,9 +96,10 @@ def draw_rows_to_label(
     the weights for averages over the population*: the log loss, calibration errors, the
     rate of events. Where rows were drawn by their labels, calibrators need them too.
 
-    With 100 of 20 000 rows, 2 % of them events, the log loss is above that of all
-    labels by a third of what it is for as many random rows, and with the weights by
-    four fifths (``benchmarks/scarce_labels.py``).
+    With 100 of 20 000 rows, 2 % of them events, bold scores and `LogisticCalibrator`,
+    the log loss is above that of all labels by 0.013 for random rows, 0.004 for these,
+    and 0.017 for these with their weights (``benchmarks/scarce_labels.py``, and the
+    manual for other scores).
 
     References
     ----------
