@@ -54,7 +54,7 @@ def find_candidates(data, n_candidates):
     return chosen | chosen.T
 
 
-@njit(cache=True)
+@njit
 def family_score(table, sizes, one, parents, ess):
     """BDeu score (Heckerman, Geiger & Chickering 1995) of a variable and its parents.
 
@@ -86,7 +86,7 @@ def family_score(table, sizes, one, parents, ess):
     return score
 
 
-@njit(cache=True)
+@njit
 def _update(gains, table, sizes, parents, may, one, ess):
     """Write what the score gains where each candidate is made a parent, or is not."""
     now = family_score(table, sizes, one, parents[one], ess)
@@ -97,7 +97,7 @@ def _update(gains, table, sizes, parents, may, one, ess):
             parents[one, other] = not parents[one, other]
 
 
-@njit(cache=True)
+@njit
 def _reaches(parents, start, goal, blocked):
     """Say whether `start` is an ancestor of `goal`, or is it but for one arrow."""
     v = len(parents)
@@ -117,7 +117,7 @@ def _reaches(parents, start, goal, blocked):
     return False
 
 
-@njit(cache=True)
+@njit
 def climb(table, sizes, may, ess):
     """Return parents (v, v) after the best of adding, taking and turning arrows."""
     v = len(sizes)

@@ -36,6 +36,13 @@ class LabelSample:
         Their places in the table, ascending.
     chance : ndarray of shape (n,)
         With which each was drawn.
+
+    Examples
+    --------
+    >>> from calibration import draw_rows_to_label
+    >>> drawn = draw_rows_to_label([0.02, 0.03, 0.05, 0.06, 0.07, 0.9], 3, n_bins=2)
+    >>> drawn.chance[-1], drawn.weight[-1]  # the only one of its kind counts for less
+    (np.float64(1.0), np.float64(0.5))
     """
 
     rows: Int64Array
