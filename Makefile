@@ -141,7 +141,7 @@ docs: $(VENV)/.installed-docs
 
 # Examples write their pictures into the folder that they are run in.
 pictures: export MPLBACKEND = Agg
-pictures: $(VENV)/.installed-io
+pictures: $(VENV)/.installed-io $(VENV)/.installed-bench
 	cd docs/images && for script in $(CURDIR)/examples/*.py; do \
 	    $(abspath $(BIN))/python $$script || exit 1; done
 	$(BIN)/python docs/figures.py docs/images

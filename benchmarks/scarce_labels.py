@@ -3,10 +3,10 @@
 Rows are drawn at random, or spread over the scores (`draw_rows_to_label`), and then
 counted in four ways: each as one; by the inverse of its chance, adding up to the number
 drawn, to Kish's effective number (sum w)^2 / sum w^2, or to the population. Told is the
-log loss on all rows above that of the same calibrator with all labels: the mean over the
-draws, its share of random rows', and the p-value of a paired t-test against them. Scores
-are too bold, shifted by log-odds of 3, bent, timid with noise as a forest's, or far too
-sure as those of naive Bayes.
+log loss on all rows above that of the same calibrator with all labels: the mean over
+the draws, its share of random rows', and the p-value of a paired t-test against them.
+Scores are too bold, shifted by log-odds of 3, bent, timid with noise as a forest's, or
+far too sure as those of naive Bayes.
 
     python benchmarks/scarce_labels.py
 """

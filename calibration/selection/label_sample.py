@@ -36,6 +36,13 @@ class LabelSample:
         Their places in the table, ascending.
     chance : ndarray of shape (n,)
         With which each was drawn.
+
+    Examples
+    --------
+    >>> from calibration import draw_rows_to_label
+    >>> drawn = draw_rows_to_label([0.02, 0.03, 0.05, 0.06, 0.07, 0.9], 3, n_bins=2)
+    >>> drawn.chance[-1], drawn.weight[-1]  # the only one of its kind counts for less
+    (np.float64(1.0), np.float64(0.5))
     """
 
     rows: Int64Array
@@ -96,9 +103,10 @@ def draw_rows_to_label(
     the weights for averages over the population*: the log loss, calibration errors, the
     rate of events. Where rows were drawn by their labels, calibrators need them too.
 
-    With 100 of 20 000 rows, 2 % of them events, the log loss is above that of all
-    labels by a third of what it is for as many random rows, and with the weights by
-    four fifths (``benchmarks/scarce_labels.py``).
+    With 100 of 20 000 rows, 2 % of them events, bold scores and `LogisticCalibrator`,
+    the log loss is above that of all labels by 0.013 for random rows, 0.004 for these,
+    and 0.017 for these with their weights (``benchmarks/scarce_labels.py``, and the
+    manual for other scores).
 
     References
     ----------
