@@ -58,8 +58,7 @@ def run(path: Path, split: int, classifier: str) -> dict[str, Any]:
         labelled = resample(rng, y, known, prior, len(y_old))
         rows = resample(rng, y, unknown, prior, len(y_old))
         told = estimate_prior(p[rows], calibrator.base_rate_, p_old=p_old, y_old=y_old)
-        # The estimate may say that a class is not there at all.
-        share = min(max(float(told.prior), 0.5 / len(rows)), 1 - 0.5 / len(rows))
+        share = told.prior
         ways = {
             "labelled": LogisticCalibrator()
             .fit(new[labelled], y[labelled])
