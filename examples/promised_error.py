@@ -24,9 +24,9 @@ def draw_hours(
 ) -> tuple[Array, Array]:
     """Return made-up hours, temperature and hour of the day, and bicycles hired."""
     hour, warm = rng.uniform(0.0, 24.0, n), rng.normal(12.0, 7.0, n)
-    level = 2.0 + 1.3 * np.sin((hour - 8.0) / 24.0 * 2.0 * np.pi) + 0.05 * warm
-    spread = 0.2 + 0.25 * (hour > 7.0) * (hour < 20.0)
-    return np.column_stack([hour, warm]), more * rng.lognormal(level, spread)
+    level = 60.0 + 25.0 * np.sin((hour - 8.0) / 24.0 * 2.0 * np.pi) + 1.2 * warm
+    spread = 6.0 + 6.0 * (hour > 7.0) * (hour < 20.0)
+    return np.column_stack([hour, warm]), more * rng.normal(level, spread)
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     print(f"{'week':>4}{'expected CRPS':>15}{'95 %':>18}{'realised':>11}")
     weeks, told, came = np.arange(1, WEEKS + 1), [], []
     for week in weeks:
-        X, hired = draw_hours(rng, ROWS, more=1.4 if week > 8 else 1.0)
+        X, hired = draw_hours(rng, ROWS, more=1.1 if week > 8 else 1.0)
         dist = model.predict_dist(X)
         told.append(dist.expected_mean())
         came.append(crps_score(hired, dist))
@@ -52,8 +52,8 @@ def main() -> None:
     ax.plot(weeks, [one.mean for one in told], label="promised")
     ax.plot(weeks, came, "o", color="black", label="realised, once outcomes came")
     ax.axvline(8.5, color="grey", linestyle=":")
-    ax.annotate("a new road", (8.6, ax.get_ylim()[1]), va="top", color="grey")
-    ax.set(xlabel="week", ylabel="mean CRPS, bicycles", ylim=(0.0, None))
+    ax.set(xlabel="week", ylabel="mean CRPS, bicycles", ylim=(0.0, 1.1 * max(came)))
+    ax.annotate("a new road", (8.6, 1.05 * max(came)), va="top", color="grey")
     ax.legend(loc="lower left")
     figure.savefig("promised_error.png", dpi=110)
     print("\nWrote promised_error.png")

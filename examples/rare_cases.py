@@ -70,9 +70,9 @@ def main() -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
     plot_reliability(seen, forecasts["as trained"], ax=axes[0])
-    axes[0].set_title("As trained: half of the payments are frauds")
+    axes[0].set_xlabel("As trained: half of the payments are frauds")
     plot_reliability(seen, forecasts["moved, no label"], ax=axes[1])
-    axes[1].set_title("Moved to the prior that was found")
+    axes[1].set_xlabel("Moved to the prior that was found")
     figure.savefig("rare_cases.png", dpi=110)
     print("\nWrote rare_cases.png")
 

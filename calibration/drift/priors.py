@@ -145,10 +145,11 @@ def estimate_prior(
     of which EM is one way up: shift the forecasts, take their mean as the prior, and
     so on (Saerens et al.). The interval holds the priors whose profile likelihood is
     within half a quantile of :math:`\chi^2_1` of the maximum, which is `most_likely`;
-    `prior` is the mean under this likelihood and a uniform law of priors. Of a rare class a few hundred rows may hold too little to be told from none, and
-    forecasts moved to a prior of 0 have an infinite loss. Ratios are taken for known:
-    where calibrators were fitted on few rows the interval is too short, and where they
-    have the wrong shape the estimate is off.
+    `prior` is the mean under this likelihood and a uniform law of priors. Of a rare
+    class a few hundred rows may hold too little to be told from none, and forecasts
+    moved to a prior of 0 have an infinite loss. Ratios are taken for known: where
+    calibrators were fitted on few rows the interval is too short, and where they have
+    the wrong shape the estimate is off.
 
     With rows of the old prior neither is taken for granted. At the maximum the score
     functions :math:`g_k = r_k / \sum_j \pi'_j r_j` have a mean of 1 over the new rows,
