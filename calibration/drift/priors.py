@@ -190,6 +190,7 @@ def estimate_prior(
     ratios = class_ratios(rows, prior)
     fit = fit_shares(ratios, prior)
     shares, drop = fit.shares, float(chi2.ppf(level, 1))
+    likelihood: Callable[[int, float], float]
     if labelled is None:
         ends = [profile_interval(ratios, fit, j, 0.5 * drop) for j in range(len(prior))]
         likelihood = partial(profile, ratios, fit)
