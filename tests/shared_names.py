@@ -73,9 +73,11 @@ SHARED: dict[str, set[str]] = {
         "hold_out_multiclass",
     },
     "calibration.comparison.menus": {"prepare_binary", "prepare_multiclass"},
+    "calibration.drift.matched_shares": {"MatchedMeans"},
     "calibration.drift.mixture_shares": {
         "MixtureFit",
         "fit_shares",
+        "profile",
         "profile_interval",
     },
     "calibration.drift.prior_rows": {

@@ -92,7 +92,7 @@ def profile_interval(
     least = fit.log_likelihood - drop
 
     def excess(share: float) -> float:
-        return max(_profile(ratios, fit, j, share) - least, _IMPOSSIBLE)
+        return max(profile(ratios, fit, j, share) - least, _IMPOSSIBLE)
 
     best = float(fit.shares[j])
     # At the maximum itself rounding may say that it is no maximum.
@@ -106,10 +106,22 @@ def _search(excess: Callable[[float], float], end: float, best: float) -> float:
     return float(brentq(excess, end, best, xtol=1e-10, rtol=1e-9))
 
 
-def _profile(ratios: Float64Array, fit: MixtureFit, j: int, share: float) -> float:
+def profile(ratios: Float64Array, fit: MixtureFit, j: int, share: float) -> float:
     """Return the greatest log-likelihood if class j has the share.
 
     It is that of a mixture of one class less: of the others, each with its part of j.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (n, k)
+    fit : MixtureFit
+        Of these.
+    j : int
+    share : float
+
+    Returns
+    -------
+    float
     """
     others = np.delete(ratios, j, axis=1)
     mixed = share * ratios[:, [j]] + (1.0 - share) * others

@@ -6,22 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
 from scipy.stats import chi2
 
 from calibration._validation import check_integer
+from calibration.drift.matched_shares import MatchedMeans
 from calibration.drift.prior_rows import read_forecasts, read_labelled_rows
 from calibration.typing import Float64Array
 
 # Rows of the smallest sample that a bin should have, and how many bins at most.
 _ROWS_PER_BIN = 10
 _MOST_BINS = 10
-_STEPS = 50
-_TOLERANCE = 1e-10
-# Directions with less than this share of the greatest variance are none.
-_RANK = 1e-9
-# How much heavier than all counts the sum of shares weighs in least squares.
-_HEAVY = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +120,15 @@ def prior_shift_test(
     n_bins = check_integer(n_bins, "n_bins", 3)
     parts = [held[columns == j] for j in range(len(counts))]
     new, *old = _count_bins([rows, *parts], n_bins)
-    means = np.column_stack([part.mean(axis=0) for part in old])
-    spreads = [_variance_of_mean(part) for part in (new, *old)]
+    matched = MatchedMeans.of(new, old)
     # As many bins as classes always have a mixture that fits.
-    bins = 1 + _inverse_root(np.sum(spreads, axis=0))[1]
-    if bins <= len(counts):
+    if matched.rank < len(counts):
         msg = (
             f"`p` must take values in more than {len(counts)} bins, the number of "
-            f"classes, got {bins}."
+            f"classes, got {1 + matched.rank}."
         )
         raise ValueError(msg)
-    statistic, rank, shares = _nearest_mixture(new.mean(axis=0), means, spreads)
+    statistic, rank, shares = matched.nearest()
     dof = max(rank - int((shares > 0.0).sum()) + 1, 1)
     prior = float(shares[1]) if rows.ndim == 1 else shares
     return PriorShiftTest(statistic, dof, float(chi2.sf(statistic, dof)), prior)
@@ -159,42 +151,3 @@ def _count_bins(parts: list[Float64Array], n_bins: int) -> list[Float64Array]:
             # Of bins that make up all rows, one is told by the others.
             held.append((place[:, None] == np.arange(len(edges))).astype(np.float64))
     return [np.hstack(held) for held in found]
-
-
-def _variance_of_mean(part: Float64Array) -> Float64Array:
-    """Return the covariance (q, q) of the mean of rows (n, q)."""
-    return np.atleast_2d(np.cov(part.T, ddof=0)) / len(part)
-
-
-def _nearest_mixture(
-    target: Float64Array, means: Float64Array, spreads: list[Float64Array]
-) -> tuple[float, int, Float64Array]:
-    """Return the least distance of a target (q,) from mixtures of means (q, k).
-
-    Its rank and the mixture's shares (k,) too. The distance is in units of the
-    covariance of the difference, which depends on the shares: both in turn.
-    """
-    k = means.shape[1]
-    shares = np.full(k, 1.0 / k)
-    for _ in range(_STEPS):
-        root, rank = _inverse_root(
-            spreads[0]
-            + sum(s**2 * one for s, one in zip(shares, spreads[1:], strict=True))
-        )
-        heavy = _HEAVY * max(float(np.abs(root @ means).max()), 1.0)
-        system = np.vstack([root @ means, np.full((1, k), heavy)])
-        found, _ = nnls(system, np.append(root @ target, heavy))
-        found /= found.sum()
-        away = root @ (target - means @ found)
-        moved = float(np.abs(found - shares).max())
-        shares = found
-        if moved < _TOLERANCE:
-            break
-    return float(away @ away), rank, shares
-
-
-def _inverse_root(covariance: Float64Array) -> tuple[Float64Array, int]:
-    """Return a matrix whose square is the inverse where there is variance; its rank."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > _RANK * max(float(values[-1]), 0.0)
-    return (vectors[:, kept] / np.sqrt(values[kept])).T, int(kept.sum())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +12,8 @@ from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
 from calibration._validation import check_level
-from calibration.drift.mixture_shares import MixtureFit, fit_shares, profile_interval
+from calibration.drift.matched_shares import MatchedMeans
+from calibration.drift.mixture_shares import fit_shares, profile, profile_interval
 from calibration.drift.prior_rows import (
     class_ratios,
     read_forecasts,
@@ -19,8 +22,10 @@ from calibration.drift.prior_rows import (
 )
 from calibration.typing import Float64Array, Int64Array
 
-# Shares that rows of a likelihood of 0 are kept off by, in variances.
-_LEAST_MIXTURE = 1e-8
+# Where a likelihood is summed: up to so many deviations, at so many places.
+_FAR, _MIDDLES = 4.5, (np.arange(64) + 0.5) / 64
+# How even shares are made at which score functions are taken, and how often.
+_EVEN, _ROUNDS = 0.02, 3
 
 
 def shift_prior(p: ArrayLike, old: ArrayLike, new: ArrayLike) -> Float64Array:
@@ -76,9 +81,11 @@ class PriorEstimate:
     Parameters
     ----------
     prior : float, or ndarray of shape (k,)
-        Of class 1, or of k classes: `new` of `shift_prior`.
+        Of class 1, or of k classes: `new` of `shift_prior`. Never 0 or 1.
     interval : ndarray of shape (2,) or (k, 2)
         Ends of the interval of each.
+    most_likely : float, or ndarray of shape (k,)
+        The limit of expectation-maximisation, which may be 0.
     coverage : float
         Of the interval.
     n_rows : int
@@ -89,11 +96,12 @@ class PriorEstimate:
     >>> from calibration import estimate_prior
     >>> estimate = estimate_prior([0.1, 0.2, 0.3, 0.9], old=0.5)
     >>> round(estimate.prior, 2), estimate.interval.round(2)
-    (0.24, array([0.  , 0.91]))
+    (0.38, array([0.  , 0.91]))
     """
 
     prior: float | Float64Array
     interval: Float64Array
+    most_likely: float | Float64Array
     coverage: float
     n_rows: int
 
@@ -136,25 +144,32 @@ def estimate_prior(
 
     of which EM is one way up: shift the forecasts, take their mean as the prior, and
     so on (Saerens et al.). The interval holds the priors whose profile likelihood is
-    within half of :math:`\phi \chi^2_1` of the maximum.
+    within half a quantile of :math:`\chi^2_1` of the maximum, which is `most_likely`;
+    `prior` is the mean under this likelihood and a uniform law of priors. Of a rare
+    class a few hundred rows may hold too little to be told from none, and forecasts
+    moved to a prior of 0 have an infinite loss. Ratios are taken for known: where
+    calibrators were fitted on few rows the interval is too short, and where they have
+    the wrong shape the estimate is off.
 
-    Without the rows of the old prior :math:`\phi = 1`: the interval is for ratios that
-    are known, and is too short where calibrators were fitted on few rows. With them
-    :math:`\phi` is the variance of the estimate over what it would be for known
-    ratios, the ratios themselves being as uncertain as the class means over these
-    rows of the score function :math:`g_k = r_k / \sum_j \pi'_j r_j`: for two classes
+    With rows of the old prior neither is taken for granted. At the maximum the score
+    functions :math:`g_k = r_k / \sum_j \pi'_j r_j` have a mean of 1 over the new rows,
+    as they have over old rows mixed by the new prior if ratios are right. Here the two
+    means are made equal, whether they are 1 or not, as in Lipton et al.: the shares are
+    those with the least
 
-    .. math:: \phi = 1 + \frac{n}{I} \Bigl(\frac{\pi'^2}{m_1} var_1(g) +
-        \frac{(1 - \pi')^2}{m_0} var_0(g)\Bigr), \qquad g = g_1 - g_0,
+    .. math:: (\bar g - G \pi')^T \Sigma^{-1} (\bar g - G \pi'), \qquad
+        \Sigma = \frac{cov(g)}{n} + \sum_k \frac{\pi_k'^2 cov_k(g)}{m_k},
 
-    :math:`I` being the information of a row. All of it holds if only the prior has
-    changed, which `prior_shift_test` looks into.
+    G being the means over the :math:`m_k` old rows of each class, and the interval
+    holds those that are within :math:`\chi^2_1` of it. All of it holds if only the
+    prior has changed, which `prior_shift_test` looks into.
 
     References
     ----------
     Saerens, Latinne & Decaestecker (2002), Adjusting the outputs of a classifier to
-    new a priori probabilities. Kim, Carbonetto, Stephens & Anitescu (2020), A fast
-    algorithm for maximum likelihood estimation of mixture proportions.
+    new a priori probabilities. Lipton, Wang & Smola (2018), Detecting and correcting
+    for label shift with black box predictors. Kim, Carbonetto, Stephens & Anitescu
+    (2020), A fast algorithm for maximum likelihood estimation of mixture proportions.
 
     Examples
     --------
@@ -166,7 +181,7 @@ def estimate_prior(
     >>> p = 1.0 / (1.0 + np.exp(-2.0 * scores + 2.0))  # right if half of y are 1
     >>> estimate = estimate_prior(p, old=0.5)
     >>> round(estimate.prior, 3), estimate.interval.round(3)
-    (0.019, array([0.01 , 0.029]))
+    (0.02, array([0.01 , 0.029]))
     """
     rows = read_forecasts(p, "p")
     prior = read_prior(old, "old", rows)
@@ -174,16 +189,47 @@ def estimate_prior(
     labelled = _read_labelled(p_old, y_old, rows)
     ratios = class_ratios(rows, prior)
     fit = fit_shares(ratios, prior)
-    spread = np.ones(len(prior))
-    if labelled is not None:
+    shares, drop = fit.shares, float(chi2.ppf(level, 1))
+    likelihood: Callable[[int, float], float]
+    if labelled is None:
+        ends = [profile_interval(ratios, fit, j, 0.5 * drop) for j in range(len(prior))]
+        likelihood = partial(profile, ratios, fit)
+    else:
         old_ratios = class_ratios(labelled[0], prior)
-        spread = _inflate(ratios, fit, old_ratios, labelled[1])
-    drops = 0.5 * spread * chi2.ppf(level, 1)
+        matched = _match_scores(ratios, old_ratios, labelled[1], shares)
+        shares = matched.nearest()[2]
+        ends = [matched.interval(j, drop) for j in range(len(prior))]
+        likelihood = matched.log_likelihood
+    reach = _FAR / float(np.sqrt(drop))
+    means, interval = _mean_shares(likelihood, shares, ends, reach), np.array(ends)
     if rows.ndim == 1:
-        ends = np.array(profile_interval(ratios, fit, 1, drops[1]))
-        return PriorEstimate(float(fit.shares[1]), ends, level, len(rows))
-    ends = np.array([profile_interval(ratios, fit, j, d) for j, d in enumerate(drops)])
-    return PriorEstimate(fit.shares, ends, level, len(rows))
+        one, best = float(means[1]), float(shares[1])
+        return PriorEstimate(one, interval[1], best, level, len(rows))
+    return PriorEstimate(means, interval, shares, level, len(rows))
+
+
+def _mean_shares(
+    likelihood: Callable[[int, float], float],
+    shares: Float64Array,
+    ends: list[tuple[float, float]],
+    reach: float,
+) -> Float64Array:
+    """Return the means of shares under a likelihood and a uniform law of priors, (k,).
+
+    Of a uniform law of k shares one has a density of (1 - share)^(k - 2).
+    """
+    k, means = len(shares), shares.copy()
+    for j, (low, high) in enumerate(ends):
+        best = float(shares[j])
+        # So many times the interval holds all that there is, between 0 and 1.
+        first = max(best - reach * (best - low), 0.0)
+        last = min(best + reach * (high - best), 1.0)
+        at = first + (last - first) * _MIDDLES
+        logs = np.array([likelihood(j, share) for share in at])
+        logs += (k - 2) * np.log1p(-np.minimum(at, 1.0 - 1e-12))
+        weights = np.exp(logs - logs.max())
+        means[j] = at @ weights / weights.sum()
+    return np.asarray(means / means.sum())
 
 
 def _read_labelled(
@@ -199,33 +245,22 @@ def _read_labelled(
     return read_labelled_rows(p_old, y_old, rows)
 
 
-def _inflate(
+def _match_scores(
     ratios: Float64Array,
-    fit: MixtureFit,
     old_ratios: Float64Array,
     columns: Int64Array,
-) -> Float64Array:
-    """Return variances of shares over those for known ratios, shape (k,).
+    shares: Float64Array,
+) -> MatchedMeans:
+    """Return means of the score functions of the likelihood, at shares that they have.
 
-    With score functions g and their mean square I per row, the estimate moves by
-    I^-1 times an error of mean g, which is I / n in variance for known ratios; those
-    that are learned add shares_k^2 cov_k(g) / m_k of each class. Shares move within
-    their sum, on directions at right angles to (1, ..., 1).
+    Their means over the old rows are known whatever the ratios are; the nearer the
+    shares at which they are taken to the truth, the more they tell.
     """
-    k = len(fit.shares)
-    scaled, old_scaled = (
-        part / np.maximum(part @ fit.shares, _LEAST_MIXTURE)[:, None]
-        for part in (ratios, old_ratios)
-    )
-    basis = np.linalg.svd(np.ones((1, k)))[2][1:].T
-    known = basis.T @ (scaled.T @ scaled) @ basis / len(ratios)
-    learned = np.zeros((k, k))
-    for j in range(k):
-        part = old_scaled[columns == j]
-        learned += fit.shares[j] ** 2 * np.cov(part.T, ddof=1) / len(part)
-    inverse = np.linalg.pinv(known, hermitian=True)
-    extra = inverse @ (basis.T @ learned @ basis) @ inverse
-    alone = np.einsum("ij,jk,ik->i", basis, inverse, basis)
-    added = np.einsum("ij,jk,ik->i", basis, extra, basis)
-    safe = np.where(alone > 0.0, alone, 1.0)
-    return 1.0 + np.where(alone > 0.0, len(ratios) * added / safe, 0.0)
+    k = len(shares)
+    for _ in range(_ROUNDS):
+        # None is 0: the functions are bounded by 1 / share.
+        near = (1.0 - _EVEN) * shares + _EVEN / k
+        new, old = (part / (part @ near)[:, None] for part in (ratios, old_ratios))
+        matched = MatchedMeans.of(new, [old[columns == j] for j in range(k)])
+        shares = matched.nearest()[2]
+    return matched

@@ -33,7 +33,7 @@ a value with probability of its own, the share of it that the interval takes).
 CRPS is the error of a whole forecast in the units of the target, and the absolute
 error if forecasts are single numbers. RMSE is that of the mean, MAE of the median.
 Below stand the CRPS and MAE that the forecasts expected of themselves, without the
-targets, and the range of 95 % of such means: what is beyond it, chance does not explain.
+targets, and the range of 95 % of such means: chance does not explain what is beyond.
 
 examples:
   localexpert evaluate houses.zip test.csv

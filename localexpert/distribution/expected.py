@@ -34,6 +34,13 @@ class ExpectedMean:
     low, high : float
         Ends of the interval that holds the mean of the outcomes' losses.
     n_rows : int
+
+    Examples
+    --------
+    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> coins = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]] * 9))
+    >>> coins.expected_mean("abs_error").n_rows
+    9
     """
 
     mean: float

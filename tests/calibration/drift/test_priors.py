@@ -81,7 +81,8 @@ def test_the_estimate_is_the_limit_of_em(rng, k):
     old = rng.dirichlet(np.full(k, 3.0))
     p = draw_table(rng, 300, old)
     found = estimate_prior(p, old)
-    np.testing.assert_allclose(found.prior, climb_by_em(p, old), atol=1e-6)
+    np.testing.assert_allclose(found.most_likely, climb_by_em(p, old), atol=1e-6)
+    assert found.prior.sum() == pytest.approx(1.0)
     assert found.interval.shape == (k, 2)
     assert (found.interval[:, 0] <= found.prior).all()
     assert (found.prior <= found.interval[:, 1]).all()
@@ -90,7 +91,8 @@ def test_the_estimate_is_the_limit_of_em(rng, k):
 def test_a_class_that_is_not_there_has_a_prior_of_zero(rng):
     scores, _ = draw_scores(rng, 2000, 0.0, gap=3.0)
     found = estimate_prior(expit(3.0 * scores - 4.5), 0.5)
-    assert found.prior < 0.01
+    assert found.most_likely < 0.01
+    assert 0.0 < found.prior < 0.01
     assert found.interval[0] == 0.0
 
 
@@ -99,6 +101,7 @@ def test_two_columns_have_the_estimate_of_one(rng):
     one = estimate_prior(p, 0.3)
     two = estimate_prior(np.column_stack([1 - p, p]), [0.7, 0.3])
     np.testing.assert_allclose(two.prior[1], one.prior, atol=1e-7)
+    np.testing.assert_allclose(two.most_likely[1], one.most_likely, atol=1e-7)
     np.testing.assert_allclose(two.interval[1], one.interval, atol=1e-6)
     np.testing.assert_allclose(two.interval[0], 1 - one.interval[::-1], atol=1e-6)
 
@@ -113,7 +116,10 @@ def test_the_interval_is_where_the_likelihood_is_high(rng):
         total += np.log(grid * one / 0.5 + (1 - grid) * (1 - one) / 0.5)
     held = grid[total >= total.max() - 0.5 * chi2.ppf(0.8, 1)]
     np.testing.assert_allclose(found.interval, held[[0, -1]], atol=2e-5)
-    assert found.prior == pytest.approx(grid[np.argmax(total)], abs=2e-5)
+    assert found.most_likely == pytest.approx(grid[np.argmax(total)], abs=2e-5)
+    weights = np.exp(total - total.max())
+    mean = grid @ weights / weights.sum()
+    assert found.prior == pytest.approx(mean, abs=2e-4)
 
 
 def test_the_profile_of_three_classes_is_that_of_a_grid(rng):
@@ -133,7 +139,8 @@ def test_the_profile_of_three_classes_is_that_of_a_grid(rng):
 
 def test_scores_that_say_nothing_leave_every_prior():
     found = estimate_prior(np.full(50, 0.3), 0.3)
-    assert found.prior == pytest.approx(0.3)
+    assert found.most_likely == pytest.approx(0.3)
+    assert found.prior == pytest.approx(0.5)
     assert found.interval.tolist() == [0.0, 1.0]
 
 
@@ -143,22 +150,52 @@ def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
     old, y_old = draw_scores(rng, 1000, 0.5)
     known = estimate_prior(p, 0.5)
     honest = estimate_prior(p, 0.5, p_old=expit(1.5 * old - 1.125), y_old=y_old)
-    assert honest.prior == known.prior
     # By the delta method: the score function's variances in the classes.
-    g = p / 0.5 - (1 - p) / 0.5
-    g /= known.prior * p / 0.5 + (1 - known.prior) * (1 - p) / 0.5
-    q = expit(1.5 * old - 1.125)
-    h = (q - (1 - q)) / (known.prior * q + (1 - known.prior) * (1 - q))
-    classes = [h[y_old == j] for j in (0, 1)]
-    extra = sum(
-        share**2 * part.var(ddof=1) / len(part)
-        for share, part in zip([1 - known.prior, known.prior], classes, strict=True)
+    share = honest.most_likely
+    near = 0.98 * share + 0.01
+    g, h = (
+        (2.0 * q - 1.0) / (near * q + (1.0 - near) * (1.0 - q))
+        for q in (p, expit(1.5 * old - 1.125))
     )
-    information = np.mean(g**2)
-    ratio = np.sqrt(1 + 20_000 * extra / information)
-    assert ratio > 2
-    width = np.ptp(honest.interval) / np.ptp(known.interval)
-    assert width == pytest.approx(ratio, rel=0.05)
+    zeros, ones = h[y_old == 0], h[y_old == 1]
+    variance = g.var() / len(g) + share**2 * ones.var() / len(ones)
+    variance += (1.0 - share) ** 2 * zeros.var() / len(zeros)
+    apart = ones.mean() - zeros.mean()
+    assert share == pytest.approx((g.mean() - zeros.mean()) / apart, abs=1e-3)
+    width = 2.0 * 1.96 * np.sqrt(variance) / apart
+    assert np.ptp(honest.interval) == pytest.approx(width, rel=0.1)
+    assert np.ptp(honest.interval) > 2.0 * np.ptp(known.interval)
+
+
+def test_labelled_rows_mend_forecasts_of_the_wrong_shape(rng):
+    """Forecasts that are much too sure of themselves, as those of naive Bayes."""
+    old, y_old = draw_scores(rng, 4000, 0.5)
+    p_old = expit(6.0 * (1.5 * old - 0.6))
+    p = expit(6.0 * (1.5 * draw_scores(rng, 20_000, 0.1)[0] - 0.6))
+    blind = estimate_prior(p, 0.5)
+    told = estimate_prior(p, 0.5, p_old=p_old, y_old=y_old)
+    assert abs(blind.prior - 0.1) > 0.05
+    assert told.interval[0] < 0.1 < told.interval[1]
+    assert np.ptp(told.interval) < 0.1
+
+
+def test_three_classes_are_told_with_labelled_rows(rng):
+    old, new = np.array([0.4, 0.3, 0.3]), np.array([0.7, 0.05, 0.25])
+    places = 1.8 * np.eye(3)
+
+    def draw(n, prior):
+        y = rng.choice(3, n, p=prior)
+        x = places[y] + rng.normal(size=(n, 3))
+        logs = 1.8 * x + np.log(old)
+        return np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True), y
+
+    p_old, y_old = draw(3000, old)
+    told = estimate_prior(draw(3000, new)[0], old, p_old=p_old, y_old=y_old)
+    assert told.prior.sum() == pytest.approx(1.0)
+    assert (np.abs(told.prior - new) < 0.04).all()
+    assert (told.interval[:, 0] < told.prior).all()
+    assert (told.prior < told.interval[:, 1]).all()
+    assert (np.diff(told.interval, axis=1) < 0.12).all()
 
 
 @pytest.mark.slow

@@ -323,6 +323,13 @@ class TestEvaluate:
         climate = np.abs(y[:, None] - train).mean() - spread
         assert theirs["crps"] == pytest.approx(climate, rel=0.02)
         assert ours["crps"] < 0.7 * theirs["crps"]
+        for name, loss in (("crps", "crps"), ("mae", "abs_error")):
+            told = dist.expected_mean(loss)
+            assert scores["expected"][name] == {
+                "mean": told.mean,
+                "low": told.low,
+                "high": told.high,
+            }
 
     def test_table_for_people(self, run, houses):
         code, out, _ = run("evaluate", houses / "model.zip", houses / "test.csv")
@@ -330,7 +337,7 @@ class TestEvaluate:
         names = [line[:18].strip() for line in out.splitlines()[3:]]
         assert names == [
             *("CRPS", "log score", "coverage of 50 %", "coverage of 90 %"),
-            *("RMSE", "MAE"),
+            *("RMSE", "MAE", "", "expected", "CRPS", "MAE"),
         ]
 
     def test_another_name_of_the_target_and_gaps(self, run, houses, tmp_path):
