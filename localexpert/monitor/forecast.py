@@ -17,7 +17,12 @@ from calibration.drift.advice import (
     held_out_gains,
 )
 from calibration.drift.base import ERRORS, DriftMonitor
-from calibration.drift.binary_rows import BinaryRows, shift_likelihoods, summarise
+from calibration.drift.binary_rows import (
+    BinaryRows,
+    likeliest_start,
+    shift_likelihoods,
+    summarise,
+)
 from calibration.drift.confidence import shift_interval
 from calibration.drift.shift_process import ShiftProcess
 from calibration.typing import Float64Array
@@ -262,8 +267,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     def _onset_batch(self) -> int:
         leader = self._leader()
         if leader == "law":
-            return self._began_to_rise("law")
-        best = max(self._at_, key=lambda one: one.log_e)
+            gains = self._counts_ @ self._law_.learned_gains()
+            return self.n_batches_ - len(gains) + likeliest_start(gains)
+        best = max(self._at_, key=lambda one: float(one.log_e))
         process = self._shift_ if leader == "shift" else best
         return self.n_batches_ - process.find_onset()
 
@@ -295,9 +301,12 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             self._set_up(weight @ (p * (1.0 - p)) / n)
         self._go_on(count_bins(pit, weight), p, outcomes, weight)
         parts = {
-            "shift": (_OF_PIT, self._shift_.log_e),
-            "law": (_OF_LAW, self._law_.log_e),
-            "thresholds": (_OF_THRESHOLDS, _mean_log([one.log_e for one in self._at_])),
+            "shift": (_OF_PIT, float(self._shift_.log_e)),
+            "law": (_OF_LAW, float(self._law_.log_e)),
+            "thresholds": (
+                _OF_THRESHOLDS,
+                _mean_log([float(one.log_e) for one in self._at_]),
+            ),
         }
         scores = ndtri(np.clip(pit, self._surest, 1.0 - self._surest))
         facts = {
