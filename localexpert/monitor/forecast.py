@@ -57,6 +57,8 @@ _LEVELS = (0.25, 0.5, 0.75)
 _GRID = np.arange(1, 40) / 40
 # Shifts of the transform that are looked at; batches that are remembered.
 _REACH, _KEPT = 6.0, 2000
+# Of the random numbers drawn here.
+_DRAWS = 0x6D6F6E
 
 
 class ForecastMonitor(SavedModel, DriftMonitor):
@@ -292,7 +294,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         else:
             thresholds = self.thresholds_
         p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
-        seed = [self.random_state, 0 if begins else self.n_batches_]
+        batch = 0 if begins else self.n_batches_
+        # A stream of its own: y itself may have been drawn by the same seed.
+        seed = np.random.SeedSequence(self.random_state, spawn_key=(_DRAWS, batch))
         pit = dist.pit(outcomes, random_state=np.random.default_rng(seed))
         bias = float(weight @ (outcomes - dist.median()) / n)
         if begins:

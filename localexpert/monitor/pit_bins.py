@@ -26,8 +26,12 @@ def normal_bins(shift: float | Float64Array, scale: float = 1.0) -> Float64Array
 
     Of shifts (m, 1) they are (m, 20).
     """
-    cdf = ndtr((EDGES - shift) / scale)
-    return np.maximum(np.diff(cdf, prepend=0.0, append=1.0), _LEAST)
+    edges = (EDGES - shift) / scale
+    below = np.diff(ndtr(edges), prepend=0.0, append=1.0)
+    above = -np.diff(ndtr(-edges), prepend=1.0, append=0.0)
+    # Differences of small numbers, not of numbers close to 1.
+    is_high = np.append(np.zeros_like(edges[..., :1]), edges, axis=-1) > 0.0
+    return np.maximum(np.where(is_high, above, below), _LEAST)
 
 
 def shift_likelihoods_of_bins(
