@@ -65,7 +65,7 @@ class BinaryRows:
         gains += self.weight0 * (log_expit(-said) - log_expit(-f))
         first = int(self.batch[0])
         of_batches = np.bincount(self.batch - first, weights=gains)
-        return first + likeliest_start(of_batches)
+        return first + likeliest_start(of_batches.astype(np.float64))
 
 
 def likeliest_start(gains: Float64Array) -> int:

@@ -51,4 +51,4 @@ class OnsetMixture:
     def log_value(self) -> Float64Array:
         """Logarithm of the whole (...): what is bet, and what still waits."""
         bet = np.logaddexp.reduce(self.log_shares + self.log_started, axis=-1)
-        return np.logaddexp(bet, np.log(_ROWS / (self.rows + _ROWS)))
+        return np.asarray(np.logaddexp(bet, np.log(_ROWS / (self.rows + _ROWS))))

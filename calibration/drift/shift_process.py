@@ -150,4 +150,4 @@ def bound_concave(
     peak = low + rise * np.clip(way, 0.0, width)
     ends = np.where(rises == 0, values[..., 0], values[..., -1])
     inside = (rises > 0) & (rises < len(points)) & (bend > 0.0)
-    return np.where(inside, peak, np.maximum(ends, np.max(values, axis=-1)))
+    return np.asarray(np.where(inside, peak, np.maximum(ends, np.max(values, axis=-1))))

@@ -65,7 +65,7 @@ class BandBets:
 
     def _learned(self) -> Float64Array:
         learned = self.counts + _PRIOR / N_BINS
-        return learned / learned.sum(axis=-1, keepdims=True)
+        return np.asarray(learned / learned.sum(axis=-1, keepdims=True))
 
     def learned_gains(self) -> Float64Array:
         """Return what the learned law gains over the uniform one in each bin."""
