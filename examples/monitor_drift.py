@@ -1,11 +1,11 @@
 """Know when a model has aged, and what to do about it.
 
 A bank's classifier says how likely a loan is to be repaid late; its probabilities were
-calibrated on 1000 loans. Then times get harder: from the 3000th new loan on, the odds of
-being late are 1.6 times what the model says. A monitor looks after every 100 loans. It
-may look as often as it likes: if nothing is wrong, the chance that it *ever* alarms is 5 %
-at most, which no test that is repeated can say of itself. What the tests would have said
-is counted on 200 histories in which nothing changes.
+calibrated on 1000 loans. Then times get harder: from the 3000th new loan on, the odds
+of being late are 1.6 times what the model says. A monitor looks after every 100 loans.
+It may look as often as it likes: if nothing is wrong, the chance that it *ever* alarms
+is 5 % at most, which no test that is repeated can say of itself. What tests would have
+said is counted on 200 histories in which nothing changes.
 """
 
 import matplotlib.pyplot as plt

@@ -284,6 +284,8 @@ SHARED: dict[str, set[str]] = {
         "load_table_model",
         "save_object",
     },
+    "localexpert.cli.monitor": {"run"},
+    "localexpert.cli.monitor_state": {"MonitorState"},
     "localexpert.cli.number_formats": {
         "NumberFormat",
         "find_format",
