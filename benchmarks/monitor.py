@@ -8,124 +8,206 @@ A history is a model fitted on 1000 rows (or --n-fit) and 10 000 rows looked at 
 standard deviation of y given x, from row 2000 on), the delay is from there to the look
 that alarms; 8000 where none does. It is compared with the rows that give a fixed test
 power .8: the two-sided one of level .05 of the offset of the log-odds at the true
-slope, or of the mean with known standard deviation. Histories are numbered by their
-seed and written as they are done: what was broken off goes on.
+slope, or of the mean with known standard deviation.
+
+A hundred histories go at once through the processes of the monitors; the first two of
+them also through the monitors themselves, which must say the same. The tolerance is
+that of n_fit rows, by the true mean of p (1 - p). Hundreds are written as they are
+done: what was broken off goes on.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 
 from calibration import CalibrationMonitor, PlattCalibrator
+from calibration.drift.base import ERRORS
+from calibration.drift.binary_rows import shift_likelihoods
 from localexpert import ForecastMonitor, PredictiveDistribution
+from localexpert.monitor.pit_bins import count_bins, shift_likelihoods_of_bins
 
 Array = NDArray[np.float64]
-Monitor = CalibrationMonitor | ForecastMonitor
 
-ROWS, LOOK, ONSET = 10_000, 100, 2_000
+ROWS, LOOK, ONSET, CHUNK, CHECKED = 10_000, 100, 2_000, 100, 2
 SHIFTS = {"probabilities": 0.3, "forecasts": 0.2}
+THRESHOLDS = np.array([-1.35, 0.0, 1.35])
 # (1.96 + .84)^2: two-sided level .05, power .8.
 TEST = float((norm.ppf(0.975) + norm.ppf(0.8)) ** 2)
 
 
-def watch_probabilities(n_fit: int, shift: float, seed: int) -> Iterator[Monitor]:
-    """Yield the monitor after each look at a Platt calibrator."""
-    rng = np.random.default_rng(seed)
+def true_information() -> float:
+    """Return the mean of p (1 - p) of log-odds that are normal."""
+    p = expit(norm.ppf((np.arange(10_000) + 0.5) / 10_000))
+    return float(np.mean(p * (1.0 - p)))
 
-    def draw(n: int, moved: Array | float) -> tuple[Array, Array]:
-        score = rng.normal(size=n)
-        return score, (rng.uniform(size=n) < expit(score + moved)).astype(float)
 
-    calibrator = PlattCalibrator(scale="logit").fit(*draw(n_fit, 0.0))
-    monitor = CalibrationMonitor(n_fit)
+@dataclass
+class Probabilities:
+    """Platt calibrators of normal scores, which are the true log-odds."""
+
+    n_fit: int
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        score, y = self.draw(self.n_fit, 0.0)
+        fitted = [
+            PlattCalibrator(scale="logit").fit(s, one)
+            for s, one in zip(score, y, strict=True)
+        ]
+        zero, one = (np.array([f.predict([at])[0] for f in fitted]) for at in (0, 1))
+        self.intercept = logit(zero)[:, None]
+        self.slope = logit(one)[:, None] - self.intercept
+        self.tolerance = ERRORS / np.sqrt(self.n_fit * true_information())
+        # The processes of one monitor before any batch, for all histories.
+        self.one = self.monitor()
+        self.one._start()
+        self.one._set_up(1.0)
+        self.watched = [self.monitor() for _ in range(CHECKED)]
+
+    def monitor(self) -> CalibrationMonitor:
+        """Return a monitor of the tolerance of all."""
+        return CalibrationMonitor(self.n_fit, tolerance=float(self.tolerance))
+
+    def draw(self, n: int, moved: float) -> tuple[Array, Array]:
+        """Return scores and outcomes (100, n) whose log-odds have moved."""
+        score = self.rng.normal(size=(CHUNK, n))
+        chance = expit(score + moved)
+        return score, (self.rng.uniform(size=score.shape) < chance).astype(float)
+
+    def look(self, moved: float) -> Array:
+        """Take a look; return the logarithms of the e-values (100,)."""
+        score, y = self.draw(LOOK, moved)
+        f = self.intercept + self.slope * score
+        for k, monitor in enumerate(self.watched):
+            monitor.partial_fit(expit(f[k]), y[k])
+        shift, line = self.one._shift_, self.one._line_
+        shift.step(*shift_likelihoods(f, 1.0 - y, y, shift.shifts), LOOK)
+        line.step(f, 1.0 - y, y)
+        logs = np.stack([shift.log_e, line.log_e])
+        shares = np.log([0.85, 0.15])[:, None]
+        return np.asarray(np.logaddexp.reduce(shares + logs))
+
+
+@dataclass
+class Forecasts:
+    """Linear models with normal errors and three features."""
+
+    n_fit: int
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.lines, self.spreads = np.empty((CHUNK, 4)), np.empty((CHUNK, 1))
+        for k in range(CHUNK):
+            x, y = self._rows(self.n_fit, 0.0)
+            self.lines[k] = np.linalg.lstsq(x, y)[0]
+            left = np.sum((y - x @ self.lines[k]) ** 2)
+            self.spreads[k] = np.sqrt(left / (self.n_fit - 4))
+        settings = {"tolerance": ERRORS / float(np.sqrt(self.n_fit))}
+        settings |= {"thresholds": THRESHOLDS}
+        self.one = ForecastMonitor(self.n_fit, **settings)
+        self.watched = [ForecastMonitor(self.n_fit, **settings) for _ in range(CHECKED)]
+        self.one._start()
+        p = ndtr(THRESHOLDS / 2.0)
+        self.one._set_up(p * (1.0 - p))
+        for one in self.watched:
+            one._start()
+            one.thresholds_ = THRESHOLDS
+            one._set_up(p * (1.0 - p))
+
+    def _rows(self, n: int, moved: float) -> tuple[Array, Array]:
+        x = np.column_stack([np.ones(n), self.rng.normal(size=(n, 3))])
+        return x, x[:, 1:].sum(axis=1) + moved + self.rng.normal(size=n)
+
+    def look(self, moved: float) -> Array:
+        """Take a look; return the logarithms of the e-values (100,)."""
+        x = np.ones((CHUNK, LOOK, 4))
+        x[..., 1:] = self.rng.normal(size=(CHUNK, LOOK, 3))
+        y = x[..., 1:].sum(axis=-1) + moved + self.rng.normal(size=(CHUNK, LOOK))
+        mean = np.einsum("hni,hi->hn", x, self.lines)
+        for k, monitor in enumerate(self.watched):
+            dist = PredictiveDistribution.from_scipy(norm(mean[k], self.spreads[k, 0]))
+            monitor.partial_fit(dist, y[k])
+        one, rows = self.one, np.ones(LOOK)
+        pit = ndtr((y - mean) / self.spreads)
+        counts = np.array([count_bins(row, rows) for row in pit])
+        shift = one._shift_
+        shift.step(*shift_likelihoods_of_bins(counts, shift.shifts), LOOK)
+        one._law_.step(counts)
+        for threshold, process in zip(THRESHOLDS, one._at_, strict=True):
+            f = logit(np.clip(ndtr((threshold - mean) / self.spreads), 1e-3, 1 - 1e-3))
+            below = (y <= threshold).astype(float)
+            logs = shift_likelihoods(f, 1.0 - below, below, process.shifts)
+            process.step(*logs, LOOK)
+        logs = np.stack([shift.log_e, one._law_.log_e, *(at.log_e for at in one._at_)])
+        shares = np.log([0.6, 0.15, *[0.25 / len(THRESHOLDS)] * len(THRESHOLDS)])
+        return np.asarray(np.logaddexp.reduce(shares[:, None] + logs))
+
+
+KINDS = {"probabilities": Probabilities, "forecasts": Forecasts}
+
+
+def alarm_rows(kind: str, n_fit: int, shift: float, seed: int) -> list[float]:
+    """Return the rows seen at the alarms of a hundred histories, 0 of those without."""
+    histories = KINDS[kind](n_fit, np.random.default_rng(seed))
+    alarm = np.zeros(CHUNK)
     for start in range(0, ROWS, LOOK):
-        score, y = draw(LOOK, shift if start >= ONSET else 0.0)
-        yield monitor.partial_fit(calibrator.predict(score), y)
-
-
-def watch_forecasts(n_fit: int, shift: float, seed: int) -> Iterator[Monitor]:
-    """Yield the monitor after each look at a linear model with normal errors."""
-    rng = np.random.default_rng(seed)
-
-    def draw(n: int, moved: float) -> tuple[Array, Array]:
-        x = np.column_stack([np.ones(n), rng.normal(size=(n, 3))])
-        return x, x.sum(axis=1) + moved + rng.normal(size=n)
-
-    x, y = draw(n_fit, 0.0)
-    line = np.linalg.lstsq(x, y)[0]
-    spread = float(np.sqrt(np.sum((y - x @ line) ** 2) / (n_fit - len(line))))
-    monitor = ForecastMonitor(n_fit)
-    for start in range(0, ROWS, LOOK):
-        x, y = draw(LOOK, shift if start >= ONSET else 0.0)
-        dist = PredictiveDistribution.from_scipy(norm(x @ line, spread))
-        yield monitor.partial_fit(dist, y)
-
-
-WATCH: dict[str, Callable[[int, float, int], Iterator[Monitor]]] = {
-    "probabilities": watch_probabilities,
-    "forecasts": watch_forecasts,
-}
-
-
-def alarm_row(kind: str, n_fit: int, shift: float, seed: int) -> float | None:
-    """Return the rows seen at the alarm of a history, None if there is none."""
-    for monitor in WATCH[kind](n_fit, shift, seed):
-        if monitor.alarm_:
-            return monitor.alarm_row_
-    return None
+        log_e = histories.look(shift if start >= ONSET else 0.0)
+        new = (alarm == 0.0) & (log_e >= -np.log(0.05))
+        alarm[new] = start + LOOK
+    for k, monitor in enumerate(histories.watched):
+        assert (monitor.alarm_row_ or 0.0) == alarm[k], "the monitors say otherwise"
+    return [float(row) for row in alarm]
 
 
 def rows_of_fixed_test(kind: str) -> float:
     """Return the rows that give the fixed test power .8."""
-    if kind == "forecasts":
-        return TEST / SHIFTS[kind] ** 2
-    score = norm.ppf((np.arange(10_000) + 0.5) / 10_000)
-    p = expit(score)
-    return TEST / (SHIFTS[kind] ** 2 * float(np.mean(p * (1.0 - p))))
+    information = 1.0 if kind == "forecasts" else true_information()
+    return TEST / (SHIFTS[kind] ** 2 * information)
 
 
-def summarise(rows: list[dict[str, float | None]], kind: str) -> str:
+def summarise(chunks: list[dict[str, list[float]]], kind: str) -> str:
     """Return what the histories say, a line each."""
-    false = np.array([row["quiet"] is not None for row in rows])
-    changed = np.array([row["changed"] or ROWS for row in rows])
-    delay = changed[changed > ONSET] - ONSET
+    quiet = np.concatenate([chunk["quiet"] for chunk in chunks])
+    changed = np.concatenate([chunk["changed"] for chunk in chunks])
+    never = changed == 0.0
+    delay = np.where(never, ROWS, changed)[never | (changed > ONSET)] - ONSET
     fixed = rows_of_fixed_test(kind)
     mean, error = delay.mean(), delay.std() / np.sqrt(len(delay))
     return (
-        f"{len(rows)} histories: false alarms {false.mean():.1%} of them\n"
+        f"{len(quiet)} histories: false alarms {np.mean(quiet > 0.0):.1%}\n"
         f"fixed test {fixed:.0f} rows; mean delay {mean:.0f} +- {error:.0f} rows, "
         f"{mean / fixed:.2f} times; median {np.median(delay):.0f}; "
-        f"before the change {np.mean(changed <= ONSET):.1%}, "
-        f"never {np.mean(changed == ROWS):.1%}"
+        f"before the change {np.mean(~never & (changed <= ONSET)):.1%}, "
+        f"never {never.mean():.1%}"
     )
 
 
 def main() -> None:
     """Go on with the histories of a file until there are enough."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("kind", choices=WATCH)
-    parser.add_argument("--histories", type=int, default=20)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--histories", type=int, default=100)
     parser.add_argument("--n-fit", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     kind, n_fit = options.kind, options.n_fit
     out = options.out or Path(f"monitor_{kind}_{n_fit}.jsonl")
-    rows = [json.loads(row) for row in out.open()] if out.exists() else []
+    chunks = [json.loads(row) for row in out.open()] if out.exists() else []
     with out.open("a", encoding="utf-8") as file:
-        for seed in range(len(rows), options.histories):
-            quiet = alarm_row(kind, n_fit, 0.0, seed)
-            changed = alarm_row(kind, n_fit, SHIFTS[kind], seed)
-            rows.append({"seed": seed, "quiet": quiet, "changed": changed})
-            file.write(json.dumps(rows[-1]) + "\n")
+        for seed in range(len(chunks), options.histories // CHUNK):
+            quiet = alarm_rows(kind, n_fit, 0.0, seed)
+            changed = alarm_rows(kind, n_fit, SHIFTS[kind], seed)
+            chunks.append({"quiet": quiet, "changed": changed})
+            file.write(json.dumps(chunks[-1]) + "\n")
             file.flush()
     print(f"{kind}, fitted on {n_fit} rows")
-    print(summarise(rows[: options.histories], kind))
+    print(summarise(chunks, kind))
 
 
 if __name__ == "__main__":

@@ -123,6 +123,7 @@ def arguments():
         "explanation": explained, "comparison": calibration.compare_methods(t.losses),
         "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
         "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
+        "monitor": calibration.CalibrationMonitor().fit(t.scores, t.ones),
         "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
         "p": t.scores, "old": 0.5, "new": 0.1, "p_old": t.scores, "y_old": t.ones,
     }  # fmt: skip

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr, log_expit, logit
 
+from calibration._kernels.logistic import LogisticProblem
+from calibration.base.log_odds import solve_logistic
 from calibration.drift.binary_rows import summarise
-from calibration.drift.line_bets import fit_line
 from calibration.exceptions import CalibrationWarning
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.summary import ScoreSummary
@@ -20,6 +21,8 @@ from calibration.typing import Float64Array
 ACTIONS = ("nothing", "shift", "shift and slope", "recalibrate", "refit")
 # Rows' worth of information that pull a correction to none; folds that judge it.
 _PULL, _FOLDS = 4.0, 5
+# And information that holds a slope where it is.
+_FIXED = 1e12
 # Nats by which more must be better than less.
 _WORTH = 2.0
 # Share of the promised information below which the scores themselves have aged, and
@@ -128,6 +131,29 @@ def _isotonic(rest: ScoreSummary) -> Correction:
         fitted = IsotonicCalibrator(scale="logit").fit_summary(rest)
     least = 1.0 / (rest.n + 2.0)
     return lambda f: logit(np.clip(fitted.predict(f), least, 1.0 - least))
+
+
+def fit_line(cells: ScoreSummary, pull: float, *, slope: bool = True) -> Float64Array:
+    """Return the line (2,) of the log-odds that fits best.
+
+    Parameters
+    ----------
+    cells : ScoreSummary
+        Of log-odds.
+    pull : float
+        Rows' worth of information that pull the line to the log-odds themselves.
+    slope : bool
+        False holds it at 1.
+    """
+    f = cells.scores
+    problem = LogisticProblem(
+        np.stack([np.ones(len(f)), f]),
+        cells.weight0,
+        cells.weight1,
+        np.array([pull, pull if slope else _FIXED]),
+        np.array([0.0, 1.0]),
+    )
+    return solve_logistic(problem)
 
 
 def log_likelihood(cells: ScoreSummary, correction: Correction) -> float:

@@ -114,8 +114,3 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         parts = [name for name in self.history_ if name.startswith("log_e_")]
         best = max(parts, key=lambda name: self.history_[name][-1])
         return best.removeprefix("log_e_")
-
-    def _began_to_rise(self, part: str) -> int:
-        """Batch after the last one at which the evidence of a part was least."""
-        logs = np.append(0.0, self.history_[f"log_e_{part}"])
-        return len(logs) - 1 - int(np.argmin(logs[::-1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array, Int64Array
@@ -49,6 +49,29 @@ class BinaryRows:
         kept = self.batch >= batch
         return summarise(self.scores[kept], self.weight0[kept], self.weight1[kept])
 
+    def find_onset(self, line: Float64Array, least: float) -> int:
+        """Return the batch from which on a line fits better than none does.
+
+        Parameters
+        ----------
+        line : ndarray of shape (2,)
+            Intercept and slope of the log-odds.
+        least : float
+            No probability is surer.
+        """
+        f = logit(np.clip(self.scores, least, 1.0 - least))
+        said = line[0] + line[1] * f
+        gains = self.weight1 * (log_expit(said) - log_expit(f))
+        gains += self.weight0 * (log_expit(-said) - log_expit(-f))
+        first = int(self.batch[0])
+        of_batches = np.bincount(self.batch - first, weights=gains)
+        return first + likeliest_start(of_batches.astype(np.float64))
+
+
+def likeliest_start(gains: Float64Array) -> int:
+    """Return from which batch on gains (t,) add up to the most."""
+    return len(gains) - 1 - int(np.argmax(np.cumsum(gains[::-1])))
+
 
 def summarise(
     scores: Float64Array,
@@ -71,21 +94,25 @@ def shift_likelihoods(
 
     Parameters
     ----------
-    f, weight0, weight1 : ndarrays of shape (n,)
+    f, weight0, weight1 : ndarrays of shape (..., n)
         Log-odds, and the weight of each class.
     shifts : ndarray of shape (m,)
 
     Returns
     -------
-    log_ratios, slopes : ndarrays of shape (m,)
+    log_ratios, slopes : ndarrays of shape (..., m)
         Over the likelihood without a shift.
     """
-    ones, rows = weight1.sum(), weight0 + weight1
-    ratios, slopes = np.empty(len(shifts)), np.empty(len(shifts))
-    at_zero = weight1 @ log_expit(f) + weight0 @ log_expit(-f)
-    # A shift at a time: the table of all of them may not fit into memory.
+    ones, rows = weight1.sum(axis=-1), weight0 + weight1
+    ratios = np.empty((*f.shape[:-1], len(shifts)))
+    slopes = np.empty_like(ratios)
+    # A shift at a time: the table of all of them may not fit into memory. The logarithm
+    # of 1 - p is that of p less the log-odds.
+    at_zero = np.sum(rows * log_expit(f), axis=-1)
+    apart = weight0.sum(axis=-1)
     for i, shift in enumerate(shifts):
         moved = f + shift
-        ratios[i] = weight1 @ log_expit(moved) + weight0 @ log_expit(-moved) - at_zero
-        slopes[i] = ones - rows @ expit(moved)
+        gained = np.sum(rows * log_expit(moved), axis=-1) - at_zero
+        ratios[..., i] = gained - apart * shift
+        slopes[..., i] = ones - np.sum(rows * expit(moved), axis=-1)
     return ratios, slopes

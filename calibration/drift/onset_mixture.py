@@ -28,8 +28,9 @@ class OnsetMixture:
         Logarithms of the shares of the alternatives, which sum to 1.
     rows : float
         Rows so far.
-    log_started : ndarray of shape (k,)
-        Logarithm of what has been bet on each, times its factors since.
+    log_started : ndarray of shape (..., k)
+        Logarithm of what has been bet on each, times its factors since. Many histories
+        that are looked at together stand in further axes.
     """
 
     log_shares: Float64Array
@@ -41,13 +42,13 @@ class OnsetMixture:
             self.log_started = np.full(len(self.log_shares), -np.inf)
 
     def step(self, log_factors: Float64Array, n: float) -> None:
-        """Go on by a batch of n rows with a factor (k,) for each alternative."""
+        """Go on by a batch of n rows with a factor (..., k) for each alternative."""
         begun = _ROWS * n / ((self.rows + _ROWS) * (self.rows + n + _ROWS))
         self.log_started = np.logaddexp(self.log_started, np.log(begun)) + log_factors
         self.rows += n
 
     @property
-    def log_value(self) -> float:
-        """Logarithm of the whole: what is bet, and what still waits."""
-        bet = np.logaddexp.reduce(self.log_shares + self.log_started)
-        return float(np.logaddexp(bet, np.log(_ROWS / (self.rows + _ROWS))))
+    def log_value(self) -> Float64Array:
+        """Logarithm of the whole (...): what is bet, and what still waits."""
+        bet = np.logaddexp.reduce(self.log_shares + self.log_started, axis=-1)
+        return np.asarray(np.logaddexp(bet, np.log(_ROWS / (self.rows + _ROWS))))

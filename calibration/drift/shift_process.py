@@ -42,9 +42,9 @@ class ShiftProcess:
         Of the alternatives.
     log_prior : ndarray of shape (m,)
         Logarithms of u.
-    log_null, slope_null : ndarrays of shape (m,)
+    log_null, slope_null : ndarrays of shape (..., m)
         Logarithm of the likelihood over that without a shift, and its derivative.
-    batches : ndarray of shape (t, m + k)
+    batches : ndarray of shape (t, ..., m + k)
         Logarithms of the likelihoods of each batch, of the last 2000.
     """
 
@@ -54,7 +54,7 @@ class ShiftProcess:
     log_prior: Float64Array
     log_null: Float64Array
     slope_null: Float64Array
-    batches: Float64Array = field(default_factory=lambda: np.empty((0, 0)))
+    batches: Float64Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(
@@ -74,7 +74,7 @@ class ShiftProcess:
             prior - np.logaddexp.reduce(prior),
             zero,
             zero,
-            np.empty((0, len(null) + 2 * len(sizes))),
+            np.empty(0),
         )
 
     @property
@@ -87,25 +87,29 @@ class ShiftProcess:
 
         Parameters
         ----------
-        log_ratios, slopes : ndarrays of shape (m + k,)
+        log_ratios, slopes : ndarrays of shape (..., m + k)
             Its log-likelihood at `shifts` less that without one, and the derivatives.
         n : float
         """
         m = len(self.null)
-        before = np.logaddexp.reduce(self.log_prior + self.log_null)
-        self.log_null = self.log_null + log_ratios[:m]
-        self.slope_null = self.slope_null + slopes[:m]
-        after = np.logaddexp.reduce(self.log_prior + self.log_null)
+        before = np.logaddexp.reduce(self.log_prior + self.log_null, axis=-1)
+        self.log_null = self.log_null + log_ratios[..., :m]
+        self.slope_null = self.slope_null + slopes[..., :m]
+        after = np.logaddexp.reduce(self.log_prior + self.log_null, axis=-1)
         # Relative to the law within the null, which the mixture takes for 1.
-        self.mixture.step(log_ratios[m:] - (after - before), n)
-        self.batches = np.vstack([self.batches[1 - _KEPT :], log_ratios])
+        gained = np.asarray(after - before)[..., None]
+        self.mixture.step(log_ratios[..., m:] - gained, n)
+        kept = self.batches[1 - _KEPT :]
+        self.batches = np.concatenate(
+            [kept.reshape(-1, *log_ratios.shape), [log_ratios]]
+        )
 
     @property
-    def log_e(self) -> float:
-        """Logarithm of the e-value."""
-        within = np.logaddexp.reduce(self.log_prior + self.log_null)
+    def log_e(self) -> Float64Array:
+        """Logarithm of the e-value (...)."""
+        within = np.logaddexp.reduce(self.log_prior + self.log_null, axis=-1)
         bound = bound_concave(self.null, self.log_null, self.slope_null)
-        return float(within - bound + self.mixture.log_value)
+        return np.asarray(within - bound + self.mixture.log_value)
 
     def find_onset(self) -> int:
         """Return how many batches from the last the likeliest change began.
@@ -121,15 +125,29 @@ class ShiftProcess:
 
 def bound_concave(
     points: Float64Array, values: Float64Array, slopes: Float64Array
-) -> float:
-    """Return an upper bound of a concave function between the first and last point."""
-    left = int(np.count_nonzero(slopes > 0.0)) - 1
-    if left < 0:
-        return float(values[0])
-    if left == len(points) - 1:
-        return float(values[-1])
-    # Where the tangents at the two points around its peak meet.
-    width = points[left + 1] - points[left]
-    rise, fall = slopes[left], slopes[left + 1]
-    way = (values[left + 1] - values[left] - fall * width) / (rise - fall)
-    return float(values[left] + rise * np.clip(way, 0.0, width))
+) -> Float64Array:
+    """Return upper bounds (...) of concave functions between the first and last point.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m,)
+    values, slopes : ndarrays of shape (..., m)
+    """
+    if len(points) == 1:
+        return np.asarray(values[..., 0])
+    rises = np.count_nonzero(slopes > 0.0, axis=-1)
+    left = np.clip(rises - 1, 0, len(points) - 2)[..., None]
+
+    def pair(table: Float64Array) -> tuple[Float64Array, Float64Array]:
+        two = [np.take_along_axis(table, left + side, -1)[..., 0] for side in (0, 1)]
+        return two[0], two[1]
+
+    (low, high), (rise, fall) = pair(values), pair(slopes)
+    width = points[1] - points[0]
+    # Where the tangents at the two points around its peak meet, or at an end.
+    bend = rise - fall
+    way = (high - low - fall * width) / np.where(bend > 0.0, bend, 1.0)
+    peak = low + rise * np.clip(way, 0.0, width)
+    ends = np.where(rises == 0, values[..., 0], values[..., -1])
+    inside = (rises > 0) & (rises < len(points)) & (bend > 0.0)
+    return np.asarray(np.where(inside, peak, np.maximum(ends, np.max(values, axis=-1))))

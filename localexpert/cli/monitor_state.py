@@ -81,9 +81,8 @@ def _new_monitor(options: Any, model: TableModel) -> ForecastMonitor:
         rows = model.origin.rows
     monitor = ForecastMonitor(rows)
     told = {name: getattr(options, name) for name in _SETTINGS}
-    return monitor.set_params(
-        **{name: one for name, one in told.items() if one is not None}
-    )
+    monitor.set_params(**{name: one for name, one in told.items() if one is not None})
+    return monitor
 
 
 def _hash_file(path: str) -> str:

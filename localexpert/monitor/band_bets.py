@@ -36,7 +36,7 @@ class BandBets:
     mixture : OnsetMixture
     fixed : ndarray of shape (4, 20)
         Logarithms of the bets that are not learned.
-    counts : ndarray of shape (20,)
+    counts : ndarray of shape (..., 20)
         What is learned from.
     """
 
@@ -56,32 +56,43 @@ class BandBets:
         return cls(tolerance, memory, mixture, fixed, np.zeros(N_BINS))
 
     def step(self, counts: Float64Array) -> None:
-        """Bet on the counts (20,) of a batch, then learn from them."""
-        learned = self.counts + _PRIOR / N_BINS
-        bet = make_bet(learned / learned.sum(), self.tolerance)
-        n = float(counts.sum())
-        self.mixture.step(np.vstack([self.fixed, bet]) @ counts, n)
+        """Bet on the counts (..., 20) of a batch, then learn from them."""
+        law = self._learned()
+        bet = np.sum(make_bet(law, self.tolerance) * counts, axis=-1, keepdims=True)
+        n = float(counts.sum() / max(counts[..., 0].size, 1))
+        self.mixture.step(np.concatenate([counts @ self.fixed.T, bet], axis=-1), n)
         self.counts = 0.5 ** (n / self.memory) * self.counts + counts
 
+    def _learned(self) -> Float64Array:
+        learned = self.counts + _PRIOR / N_BINS
+        return np.asarray(learned / learned.sum(axis=-1, keepdims=True))
+
+    def learned_gains(self) -> Float64Array:
+        """Return what the learned law gains over the uniform one in each bin."""
+        return np.log(N_BINS * self._learned())
+
     @property
-    def log_e(self) -> float:
+    def log_e(self) -> Float64Array:
         """Logarithm of the e-value."""
         return self.mixture.log_value
 
 
 def make_bet(law: Float64Array, tolerance: float) -> Float64Array:
-    """Return the logarithm of what a bin (20,) pays if one bets on a law.
+    """Return the logarithm of what a bin (..., 20) pays if one bets on a law (..., 20).
 
     Its mean is at most 1 under every law of the band.
     """
     low, high = ndtr(EDGES - tolerance), ndtr(EDGES + tolerance)
-    nearest = np.clip(np.cumsum(law)[:-1], low, high)
+    nearest = np.clip(np.cumsum(law, axis=-1)[..., :-1], low, high)
     pays = law / np.diff(nearest, prepend=0.0, append=1.0)
-    return np.asarray(np.log(pays / greatest_mean(pays, low, high)))
+    most = greatest_mean(pays, low, high)
+    return np.asarray(np.log(pays / most[..., None]))
 
 
-def greatest_mean(pays: Float64Array, low: Float64Array, high: Float64Array) -> float:
-    r"""Return the greatest mean that pays of bins can have under a law of a band.
+def greatest_mean(
+    pays: Float64Array, low: Float64Array, high: Float64Array
+) -> Float64Array:
+    r"""Return the greatest mean (...) that pays of bins can have under a law of a band.
 
     The mean is linear in the CDF at the inner edges, which increases and lies between
     `low` and `high`. In a vertex of such CDFs each value is one of these bounds, of
@@ -89,12 +100,14 @@ def greatest_mean(pays: Float64Array, low: Float64Array, high: Float64Array) -> 
 
     Parameters
     ----------
-    pays : ndarray of shape (k,)
+    pays : ndarray of shape (..., k)
     low, high : ndarrays of shape (k - 1,)
     """
     values = np.unique(np.concatenate([low, high]))
-    best = np.zeros(len(values))
-    for drop, least, most in zip(pays[:-1] - pays[1:], low, high, strict=True):
-        inside = (values >= least) & (values <= most)
-        best = np.where(inside, drop * values + np.maximum.accumulate(best), -np.inf)
-    return float(pays[-1] + best.max())
+    best = np.zeros((*pays.shape[:-1], len(values)))
+    for k in range(len(low)):
+        inside = (values >= low[k]) & (values <= high[k])
+        drop = (pays[..., k] - pays[..., k + 1])[..., None]
+        reached = drop * values + np.maximum.accumulate(best, axis=-1)
+        best = np.where(inside, reached, -np.inf)
+    return np.asarray(pays[..., -1] + best.max(axis=-1))

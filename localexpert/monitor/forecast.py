@@ -17,7 +17,12 @@ from calibration.drift.advice import (
     held_out_gains,
 )
 from calibration.drift.base import ERRORS, DriftMonitor
-from calibration.drift.binary_rows import BinaryRows, shift_likelihoods, summarise
+from calibration.drift.binary_rows import (
+    BinaryRows,
+    likeliest_start,
+    shift_likelihoods,
+    summarise,
+)
 from calibration.drift.confidence import shift_interval
 from calibration.drift.shift_process import ShiftProcess
 from calibration.typing import Float64Array
@@ -52,6 +57,8 @@ _LEVELS = (0.25, 0.5, 0.75)
 _GRID = np.arange(1, 40) / 40
 # Shifts of the transform that are looked at; batches that are remembered.
 _REACH, _KEPT = 6.0, 2000
+# Of the random numbers drawn here.
+_DRAWS = 0x6D6F6E
 
 
 class ForecastMonitor(SavedModel, DriftMonitor):
@@ -262,8 +269,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     def _onset_batch(self) -> int:
         leader = self._leader()
         if leader == "law":
-            return self._began_to_rise("law")
-        best = max(self._at_, key=lambda one: one.log_e)
+            gains = self._counts_ @ self._law_.learned_gains()
+            return self.n_batches_ - len(gains) + likeliest_start(gains)
+        best = max(self._at_, key=lambda one: float(one.log_e))
         process = self._shift_ if leader == "shift" else best
         return self.n_batches_ - process.find_onset()
 
@@ -286,7 +294,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         else:
             thresholds = self.thresholds_
         p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
-        seed = [self.random_state, 0 if begins else self.n_batches_]
+        batch = 0 if begins else self.n_batches_
+        # A stream of its own: y itself may have been drawn by the same seed.
+        seed = np.random.SeedSequence(self.random_state, spawn_key=(_DRAWS, batch))
         pit = dist.pit(outcomes, random_state=np.random.default_rng(seed))
         bias = float(weight @ (outcomes - dist.median()) / n)
         if begins:
@@ -295,9 +305,12 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             self._set_up(weight @ (p * (1.0 - p)) / n)
         self._go_on(count_bins(pit, weight), p, outcomes, weight)
         parts = {
-            "shift": (_OF_PIT, self._shift_.log_e),
-            "law": (_OF_LAW, self._law_.log_e),
-            "thresholds": (_OF_THRESHOLDS, _mean_log([one.log_e for one in self._at_])),
+            "shift": (_OF_PIT, float(self._shift_.log_e)),
+            "law": (_OF_LAW, float(self._law_.log_e)),
+            "thresholds": (
+                _OF_THRESHOLDS,
+                _mean_log([float(one.log_e) for one in self._at_]),
+            ),
         }
         scores = ndtri(np.clip(pit, self._surest, 1.0 - self._surest))
         facts = {

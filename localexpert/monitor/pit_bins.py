@@ -26,14 +26,18 @@ def normal_bins(shift: float | Float64Array, scale: float = 1.0) -> Float64Array
 
     Of shifts (m, 1) they are (m, 20).
     """
-    cdf = ndtr((EDGES - shift) / scale)
-    return np.maximum(np.diff(cdf, prepend=0.0, append=1.0), _LEAST)
+    edges = (EDGES - shift) / scale
+    below = np.diff(ndtr(edges), prepend=0.0, append=1.0)
+    above = -np.diff(ndtr(-edges), prepend=1.0, append=0.0)
+    # Differences of small numbers, not of numbers close to 1.
+    is_high = np.append(np.zeros_like(edges[..., :1]), edges, axis=-1) > 0.0
+    return np.maximum(np.where(is_high, above, below), _LEAST)
 
 
 def shift_likelihoods_of_bins(
     counts: Float64Array, shifts: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    r"""Return log-likelihood ratios (m,) of shifts of the scores, and derivatives.
+    r"""Return log-likelihood ratios (..., m) of shifts of the scores, and derivatives.
 
     Under the shift d the scores :math:`\Phi^{-1}(U)` are normal with mean d, and the
     chance of a bin between edges is :math:`\Phi(z_k - d) - \Phi(z_{k-1} - d)`, which is
@@ -41,7 +45,7 @@ def shift_likelihoods_of_bins(
 
     Parameters
     ----------
-    counts : ndarray of shape (20,)
+    counts : ndarray of shape (..., 20)
     shifts : ndarray of shape (m,)
     """
     apart = EDGES - shifts[:, None]
@@ -49,4 +53,4 @@ def shift_likelihoods_of_bins(
     chance = normal_bins(shifts[:, None])
     # Of the outer edges the density is 0.
     change = -np.diff(density, prepend=0.0, append=0.0, axis=1)
-    return np.log(N_BINS * chance) @ counts, (change / chance) @ counts
+    return counts @ np.log(N_BINS * chance).T, counts @ (change / chance).T

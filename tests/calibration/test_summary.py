@@ -312,3 +312,28 @@ def test_fields_are_read_only_and_pickle(rows):
     with pytest.raises(ValueError, match="read-only"):
         summary.weight0[0] = 1.0
     assert_same(pickle.loads(pickle.dumps(summary)), summary)
+
+
+def test_a_summary_is_scaled_to_forget():
+    old = ScoreSummary.from_scores([0.2, 0.7, 0.7], [0, 1, 0])
+    new = ScoreSummary.from_scores([0.2, 0.9], [1, 1])
+    both = 0.5 * old + new
+    assert both.weight0.tolist() == [0.5, 0.5, 0.0]
+    assert both.weight1.tolist() == [1.0, 0.5, 1.0]
+    assert (old * 2.0).n == 6.0
+    bounded = ScoreSummary.from_scores(np.arange(9.0), [0, 1, 0] * 3, max_cells=4)
+    half = 0.5 * bounded
+    assert (half.level, half.lowest, half.highest) == (bounded.level, 0.0, 8.0)
+    assert half.max_cells == 4
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, np.inf, np.nan])
+def test_a_factor_is_above_0(factor):
+    summary = ScoreSummary.from_scores([0.2, 0.7], [0, 1])
+    with pytest.raises(ValueError, match="`factor` must lie in"):
+        _ = summary * factor
+
+
+def test_a_factor_leaves_some_weight():
+    with pytest.raises(ValueError, match="`factor` must leave some weight"):
+        _ = ScoreSummary.from_scores([0.2, 0.7], [0, 1], [1e-300, 1e-300]) * 1e-300

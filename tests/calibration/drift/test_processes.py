@@ -1,0 +1,172 @@
+"""E-processes: martingales under the null by exact sums, bounds by brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_expit
+
+from calibration.drift.binary_rows import BinaryRows, shift_likelihoods, summarise
+from calibration.drift.confidence import shift_interval
+from calibration.drift.line_bets import LineBets
+from calibration.drift.onset_mixture import OnsetMixture
+from calibration.drift.shift_process import ShiftProcess, bound_concave
+
+SIZES, SHARES = np.array([0.3, 1.0]), np.array([0.7, 0.3])
+
+
+def expected_value(process, f, shift, batches):
+    """Return E[e-value] over all outcomes of rows with log-odds f (n,)."""
+    total = 0.0
+    for y in map(np.array, itertools.product([0.0, 1.0], repeat=len(f))):
+        p = expit(f + shift)
+        chance = np.prod(np.where(y == 1.0, p, 1.0 - p))
+        total += chance * np.exp(process(f, y, batches))
+    return total
+
+
+def run_shift(f, y, batches):
+    process = ShiftProcess.of(0.2, SIZES, SHARES)
+    for rows in np.array_split(np.arange(len(f)), batches):
+        logs = shift_likelihoods(f[rows], 1.0 - y[rows], y[rows], process.shifts)
+        process.step(*logs, 700.0 * len(rows))
+    return process.log_e
+
+
+def run_line(f, y, batches):
+    process = LineBets(0.2, 2000.0, line=np.array([0.3, 1.4]))
+    process.mixture.rows = 1.0
+    for rows in np.array_split(np.arange(len(f)), batches):
+        process.step(f[rows], 1.0 - y[rows], y[rows])
+    return process.log_e
+
+
+@pytest.mark.parametrize("process", [run_shift, run_line])
+@pytest.mark.parametrize("batches", [1, 3, 6])
+def test_the_mean_is_at_most_1_for_every_shift_of_the_null(process, batches):
+    f = np.array([-2.0, -0.4, 0.1, 0.6, 1.5, 2.5])
+    for shift in np.linspace(-0.2, 0.2, 5):
+        assert expected_value(process, f, shift, batches) <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("process", [run_shift, run_line])
+def test_a_shift_beyond_is_found(process, rng):
+    f = rng.normal(size=900)
+    y = (rng.uniform(size=900) < expit(f + 1.3)).astype(float)
+    assert process(f, y, 9) > np.log(20.0)
+    quiet = (rng.uniform(size=900) < expit(f)).astype(float)
+    assert process(f, quiet, 9) < np.log(20.0)
+
+
+def test_line_bets_hold_for_shifts_that_differ_from_row_to_row(rng):
+    f = np.array([-2.0, -0.4, 0.1, 0.6, 1.5])
+    for _ in range(20):
+        shift = rng.uniform(-0.2, 0.2, size=5)
+        assert expected_value(run_line, f, shift, 5) <= 1.0 + 1e-12
+
+
+def test_onsets_do_not_depend_on_how_rows_are_parted():
+    whole, parts = (OnsetMixture(np.zeros(1)) for _ in range(2))
+    whole.step(np.zeros(1), 1000.0)
+    for _ in range(10):
+        parts.step(np.zeros(1), 100.0)
+    assert whole.log_started == pytest.approx(parts.log_started)
+    # Nothing is won or lost by bets that pay 1.
+    assert whole.log_value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_shift_likelihoods_are_those_of_each_row(rng):
+    f, w0, w1 = rng.normal(size=40), rng.uniform(size=40), rng.uniform(size=40)
+    shifts = np.array([-0.7, 0.0, 0.2])
+    ratios, slopes = shift_likelihoods(f, w0, w1, shifts)
+
+    def loss(shift):
+        return w1 @ log_expit(f + shift) + w0 @ log_expit(-f - shift)
+
+    for k, shift in enumerate(shifts):
+        assert ratios[k] == pytest.approx(loss(shift) - loss(0.0), abs=1e-10)
+        step = (loss(shift + 1e-5) - loss(shift - 1e-5)) / 2e-5
+        assert slopes[k] == pytest.approx(step, abs=1e-6)
+
+
+def test_shift_likelihoods_of_certain_rows_are_finite():
+    f = np.array([-800.0, 800.0])
+    ratios, slopes = shift_likelihoods(f, np.ones(2), np.ones(2), np.array([0.5]))
+    assert np.isfinite(ratios).all()
+    assert np.isfinite(slopes).all()
+
+
+@pytest.mark.parametrize("peak", [-3.0, -0.5, 0.013, 0.5, 3.0])
+@pytest.mark.parametrize("steep", [0.1, 10.0, 1e6])
+def test_the_bound_lies_above_and_close(peak, steep):
+    points = np.linspace(-0.5, 0.5, 25)
+    fine = np.linspace(-0.5, 0.5, 100_001)
+    true = (-steep * (fine - peak) ** 2).max()
+    bound = bound_concave(
+        points, -steep * (points - peak) ** 2, -2 * steep * (points - peak)
+    )
+    assert true - 1e-9 * abs(true) <= bound <= true + steep * (1.0 / 24.0) ** 2
+    both = np.stack([-steep * (points - peak) ** 2, -points])
+    slopes = np.stack([-2 * steep * (points - peak), -np.ones(25)])
+    assert bound_concave(points, both, slopes) == pytest.approx([float(bound), 0.5])
+
+
+def test_the_null_of_no_tolerance_is_one_point():
+    process = ShiftProcess.of(0.0, SIZES, SHARES)
+    assert process.null.tolist() == [0.0]
+    process.step(np.zeros(5), np.zeros(5), 10.0)
+    assert process.log_e == pytest.approx(0.0, abs=1e-12)
+
+
+def test_many_histories_at_once_are_each_alone(rng):
+    f, y = rng.normal(size=(3, 5, 20)), rng.integers(2, size=(3, 5, 20)).astype(float)
+    together = ShiftProcess.of(0.1, SIZES, SHARES), LineBets(0.1, 100.0)
+    alone = [(ShiftProcess.of(0.1, SIZES, SHARES), LineBets(0.1, 100.0)) for _ in f]
+    for t in range(5):
+        for rows, (shift, line) in [
+            (slice(None), together),
+            *((k, alone[k]) for k in range(3)),
+        ]:
+            cells = f[rows, t], 1.0 - y[rows, t], y[rows, t]
+            shift.step(*shift_likelihoods(*cells, shift.shifts), 20)
+            line.step(*cells)
+    for j in range(2):
+        assert together[j].log_e == pytest.approx(
+            np.array([one[j].log_e for one in alone])
+        )
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.8, -2.0])
+def test_the_interval_is_where_the_likelihood_is_not_beaten(rng, shift):
+    f = rng.normal(size=400)
+    y = (rng.uniform(size=400) < expit(f + shift)).astype(float)
+
+    def likelihood(d):
+        return shift_likelihoods(f, 1.0 - y, y, d)[0]
+
+    low, high = shift_interval(likelihood, 0.05, 30.0)
+    d = np.linspace(-6.0, 6.0, 24_001)
+    logs = likelihood(d) - 2.0 * d**2 - np.log(0.5 * np.sqrt(2 * np.pi))
+    least = np.log(0.05) + np.logaddexp.reduce(logs) + np.log(d[1] - d[0])
+    inside = d[likelihood(d) >= least]
+    assert (low, high) == pytest.approx((inside[0], inside[-1]), abs=2e-3)
+    assert low < shift < high
+
+
+def test_one_class_alone_bounds_the_shift_on_one_side():
+    def likelihood(d):
+        return shift_likelihoods(np.zeros(30), np.zeros(30), np.ones(30), d)[0]
+
+    low, high = shift_interval(likelihood, 0.05, 30.0)
+    assert 0.0 < low < 1.0
+    assert high == np.inf
+
+
+def test_rows_of_batches_are_remembered_by_batch(rng):
+    rows = BinaryRows()
+    for k in range(4):
+        scores = rng.uniform(size=30)
+        rows.add(summarise(scores, np.full(30, 1.0), np.full(30, float(k))))
+    assert rows.since(2).n0 == pytest.approx(60.0)
+    assert rows.since(2).n1 == pytest.approx(150.0)
+    assert rows.since(0).n == pytest.approx(300.0)
