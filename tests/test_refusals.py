@@ -122,6 +122,7 @@ def arguments():
         "explanation": explained, "comparison": calibration.compare_methods(t.losses),
         "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
         "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
+        "X_old": t.X, "X_new": t.X, "y_cal": t.y, "X_cal": t.X,
         "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
     }  # fmt: skip
 
@@ -158,6 +159,8 @@ def special(name):
         return {"model": plain, "source": t.X.assign(y=t.y), "target": "y"}
     if name == "predict_table":
         return {"table": t.X}
+    if name == "adapt":
+        return {"weights": lambda X: np.ones(len(X))}
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name in ("make_calibrator", "make_multiclass_calibrator"):

@@ -20,6 +20,7 @@ from localexpert._validation import (
     count_rows,
     speaking_of,
 )
+from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
@@ -182,6 +183,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 found = shift_weights(X, X_new, random_state=seed)
             self.weights_, weight = found, found.weight
         else:
+            with speaking_of(X="X_new"):
+                reader = TableReader.learn(X)
+                reader.columns.check(X_new)
+                reader.encode(X_new)
             self.weights_, weight = self.weights, _weigh(self.weights, X)
         with speaking_of(X="X_new"):
             new = _weigh(self.weights_, X_new)
