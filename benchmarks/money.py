@@ -175,7 +175,8 @@ def gain_interval(gains: np.ndarray, overlap: float) -> tuple[float, float]:
     """
     n = len(gains)
     error = np.sqrt((1.0 / n + overlap) * gains.var(ddof=1))
-    return float(gains.mean()), float(stats.t.isf(0.025, n - 1) * error)
+    # Means of rounded figures carry no more digits than these.
+    return round(float(gains.mean()), 9), float(stats.t.isf(0.025, n - 1) * error)
 
 
 def print_gains(title: str, rows: Sequence[dict[str, Any]], key: str) -> None:
