@@ -60,7 +60,7 @@ class GroupedRecalibration:
     >>> said = PredictiveDistribution.from_scipy(stats.norm(0.0, np.full(600, 2.0)))
     >>> better = GroupedRecalibration(random_state=0).fit(said, y, where)
     >>> better.apply(said[:2], ["calm", "wild"]).std().round(1)
-    array([1.1, 2.7])
+    array([1. , 2.8])
     """
 
     recalibrations_: dict[Any, Recalibration]
