@@ -8,7 +8,7 @@ older, and its intervals hold 75 %. Two cures need no new fit. Rows kept for cal
 are weighted until they look like the new patients, of whom no stay need be known: that
 is right on average over these, and still for no group. Or forecasts are corrected
 within bands of age: that is right in each band at the first clinic, and nearly so at
-the second, but for the oldest, who are older there than their band was.
+the second, where the oldest are older than their band was.
 """
 
 from typing import Any
@@ -76,6 +76,7 @@ def draw_weights(
     axes.set(
         xlabel="Age",
         ylabel="Density",
+        ylim=(0.0, 0.036),
         title=f"{len(old)} rows, weighted as good as {weights.effective_rows:.0f}",
     )
     axes.legend(frameon=False, loc="upper left", fontsize=9)
