@@ -175,7 +175,8 @@ def gain_interval(gains: np.ndarray, overlap: float) -> tuple[float, float]:
     """
     n = len(gains)
     error = np.sqrt((1.0 / n + overlap) * gains.var(ddof=1))
-    return float(gains.mean()), float(stats.t.isf(0.025, n - 1) * error)
+    # Means of rounded figures carry no more digits than these.
+    return round(float(gains.mean()), 9), float(stats.t.isf(0.025, n - 1) * error)
 
 
 def print_gains(title: str, rows: Sequence[dict[str, Any]], key: str) -> None:
@@ -228,8 +229,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder that holds binary/")
     parser.add_argument("--part", choices=("loans", "letters"), help="default: both")
-    parser.add_argument("--splits", type=int, default=30)
-    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--run", default="latest", help="name of the run to resume")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
     options = parser.parse_args()

@@ -124,6 +124,7 @@ def arguments():
         "intervals": t.scores[:, None] + [-0.1, 0.1], "dists": [t.dist, t.dist],
         "values": [[1.0, 2.0]], "samples": [[1, 2, 2]], "frozen": norm(0.0, 1.0),
         "monitor": calibration.CalibrationMonitor().fit(t.scores, t.ones),
+        "X_old": t.X, "X_new": t.X, "y_cal": t.y, "X_cal": t.X,
         "edges": [0.0, 1.0, 2.0], "inverse": np.log, "pairs": np.full((4, 3, 3), 0.5),
         "p": t.scores, "old": 0.5, "new": 0.1, "p_old": t.scores, "y_old": t.ones,
     }  # fmt: skip
@@ -163,6 +164,8 @@ def special(name):
         return {"table": t.X}
     if name == "estimate_prior":
         return {"p_old": t.scores, "y_old": t.ones}
+    if name == "adapt":
+        return {"weights": lambda X: np.ones(len(X))}
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name in ("make_calibrator", "make_multiclass_calibrator"):

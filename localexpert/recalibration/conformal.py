@@ -23,6 +23,8 @@ from localexpert.recalibration.pit import PitRecalibration, pit_scores
 
 # Fewest rows that a map is drawn through, and fewest in either part of a split.
 _LEAST_ROWS, _LEAST_PART = 20, 50
+# Rows beyond either outer knot.
+_LEAST_OUTSIDE = 2.0
 # Beyond so many deviations a score is taken to be there.
 _FURTHEST = 5.0
 # Knots nearer than this are one.
@@ -34,7 +36,8 @@ class ConformalRecalibration(Recalibration):
 
     Fitted on m calibration rows that nothing else has seen, with PIT values
     u_(1) < ... < u_(m), G passes through (u_(j), j / (m + 1)) for ranks j at most k
-    apart, and increases smoothly between them.
+    apart, at either end also those that halve the outer gap, and the next, down to two
+    rows, and increases smoothly between them.
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ class ConformalRecalibration(Recalibration):
             raise ValueError(msg)
         total = float(weight.sum()) + 1.0
         n_pieces = int(np.ceil(total / self._gap(total)))
-        ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
+        ranks = _with_outer(np.round(np.arange(1, n_pieces) * total / n_pieces), total)
         share = draw_shares(self.random_state, (len(target), 1))
         scores = np.clip(pit_scores(law, target, share)[:, 0], -_FURTHEST, _FURTHEST)
         order = np.argsort(scores, kind="stable")
@@ -184,6 +187,18 @@ class ConformalRecalibration(Recalibration):
             )
             raise ValueError(msg)
         return gap
+
+
+def _with_outer(ranks: Float64Array, total: float) -> Float64Array:
+    """Return ranks with more of them at both ends, at halves of the outer gap.
+
+    Beyond the outer knots the map can only go on as it is: the levels of usual
+    intervals should lie between knots.
+    """
+    first = float(ranks[0])
+    n_halves = int(np.log2(max(first / _LEAST_OUTSIDE, 1.0)))
+    outer = np.round(first * 0.5 ** np.arange(n_halves, 0, -1))
+    return np.concatenate([outer, ranks, total - outer[::-1]])
 
 
 def split_calibration_rows(

@@ -60,7 +60,7 @@ class GroupedRecalibration:
     >>> said = PredictiveDistribution.from_scipy(stats.norm(0.0, np.full(600, 2.0)))
     >>> better = GroupedRecalibration(random_state=0).fit(said, y, where)
     >>> better.apply(said[:2], ["calm", "wild"]).std().round(1)
-    array([1.1, 2.7])
+    array([1. , 2.8])
     """
 
     recalibrations_: dict[Any, Recalibration]
@@ -95,7 +95,7 @@ class GroupedRecalibration:
             )
             raise ValueError(msg)
         rows, target, _ = check_rows(law, y, None)
-        keys = read_keys(groups, len(target))
+        keys = _read_keys(groups, len(target))
         counts = Counter(keys)
         rare = [key for key, count in counts.items() if count < _LEAST_ROWS]
         if rare:
@@ -127,7 +127,7 @@ class GroupedRecalibration:
         -------
         PredictiveDistribution
         """
-        keys = read_keys(groups, len(law))
+        keys = _read_keys(groups, len(law))
         unknown = [i for i, key in enumerate(keys) if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
@@ -145,34 +145,6 @@ class GroupedRecalibration:
             order.append(part)
         back = np.argsort(np.concatenate(order))
         return PredictiveDistribution(append_laws(laws).take(back))
-
-
-def read_keys(groups: ArrayLike, n: int) -> list[tuple[Any, ...]]:
-    """Return the group of every row, as a tuple of labels.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n,) or (n, k)
-    n : int
-
-    Returns
-    -------
-    list of tuple
-        What is missing is None.
-    """
-    try:
-        table = np.asarray(groups, dtype=object)
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or table.shape[1] == 0:
-            msg = f"got shape {table.shape}"
-            raise ValueError(msg)
-        keys = [tuple(None if is_gap(v) else v for v in row) for row in table.tolist()]
-        hash(tuple(keys))
-    except (TypeError, ValueError) as error:
-        msg = f"`groups` must be labels of shape (n,) or (n, k), {error}."
-        raise type(error)(msg) from error
-    check_same_length(n, "the forecasts", len(keys), "groups")
-    return keys
 
 
 def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
@@ -198,7 +170,7 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
         there = columns.names if has_columns(X) else tuple(range(columns.n_columns))
         try:
             known = not isinstance(one, bool) and one in (there or ())
-        except TypeError:
+        except (TypeError, ValueError):
             known = False
         if not known:
             kind = "columns" if has_columns(X) else "numbers of columns"
@@ -208,6 +180,23 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
         values = X[one].to_list() if has_columns(X) else np.asarray(X)[:, one].tolist()
         found.append(np.array([*values, None], dtype=object)[:-1])
     return np.column_stack(found)
+
+
+def _read_keys(groups: ArrayLike, n: int) -> list[tuple[Any, ...]]:
+    """Return the group of every row, a tuple of labels; what is missing is None."""
+    try:
+        table = np.asarray(groups, dtype=object)
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2 or table.shape[1] == 0:
+            msg = f"got shape {table.shape}"
+            raise ValueError(msg)
+        keys = [tuple(None if is_gap(v) else v for v in row) for row in table.tolist()]
+        hash(tuple(keys))
+    except (TypeError, ValueError) as error:
+        msg = f"`groups` must be labels of shape (n,) or (n, k), {error}."
+        raise type(error)(msg) from error
+    check_same_length(n, "the forecasts", len(keys), "groups")
+    return keys
 
 
 def _parts(keys: list[tuple[Any, ...]]) -> list[tuple[Any, NDArray[np.intp]]]:

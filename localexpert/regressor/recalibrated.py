@@ -20,6 +20,7 @@ from localexpert._validation import (
     count_rows,
     speaking_of,
 )
+from localexpert.data.table import TableReader
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
@@ -182,6 +183,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 found = shift_weights(X, X_new, random_state=seed)
             self.weights_, weight = found, found.weight
         else:
+            with speaking_of(X="X_new"):
+                reader = TableReader.learn(X)
+                reader.columns.check(X_new)
+                reader.encode(X_new)
             self.weights_, weight = self.weights, _weigh(self.weights, X)
         with speaking_of(X="X_new"):
             new = _weigh(self.weights_, X_new)
@@ -236,17 +241,20 @@ def recalibrate(
     >>> import numpy as np
     >>> import pandas as pd
     >>> from localexpert import LocalExpertRegressor, interval_coverage, recalibrate
-    >>> rng = np.random.default_rng(0)
-    >>> X = pd.DataFrame({"x": rng.uniform(size=900), "b": rng.choice(["p", "q"], 900)})
-    >>> y = X["x"] + rng.normal(size=900) * np.where(X["b"] == "q", 1.0, 0.1)
+    >>> rng = np.random.default_rng(1)
+    >>> n = 3000
+    >>> X = pd.DataFrame({"x": rng.uniform(size=n), "b": rng.choice(["p", "q"], n)})
+    >>> y = X["x"] + rng.normal(size=n) * np.where(X["b"] == "q", 1.0, 0.1)
     >>> model = LocalExpertRegressor(
     ...     strategy="joint", frame=None, n_thresholds=5, cv=2, random_state=0
     ... ).fit(X[:300].assign(b=rng.permutation(X["b"][:300])), y[:300])
-    >>> better = recalibrate(model, X[300:600], y[300:600], by="b", random_state=0)
-    >>> q = X["b"].to_numpy()[600:] == "q"
-    >>> dist = better.predict_dist(X[600:])
-    >>> print(round(interval_coverage(y[600:][q], dist[q]), 2))
-    0.89
+    >>> better = recalibrate(model, X[300:1300], y[300:1300], by="b", random_state=0)
+    >>> q = X["b"].to_numpy()[1300:] == "q"
+    >>> for one in (model, better):
+    ...     dist = one.predict_dist(X[1300:])[q]
+    ...     print(round(interval_coverage(y[1300:][q], dist, coverage=0.9), 2))
+    0.73
+    0.92
     """
     made = RecalibratedRegressor(
         _frozen(model), method, by=by, random_state=random_state
