@@ -30,6 +30,8 @@ _COMMON: dict[str, Any] = {
     "bagging_freq": 1,
     "feature_fraction_bynode": 0.7,
     "deterministic": True,
+    # Threads of a pool would each say where they start.
+    "boost_from_average": False,
     "num_threads": 1,
 }
 
