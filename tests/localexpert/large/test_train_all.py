@@ -1,12 +1,15 @@
 """`fit_large(train="all")`: boosters that go on where the sample's have ended."""
 
 import functools
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -26,6 +29,7 @@ from localexpert.large import fit_large as module
 from localexpert.large.all_rows import AllRows, JudgeRows
 from localexpert.large.frame_boosting import refine_frame
 from localexpert.large.learn_pass import LearnPass, LearnRows
+from localexpert.large.passes import Runner
 from localexpert.large.scratch import Scratch, ScratchRows
 from localexpert.large.unseen_rows import UnseenRows
 
@@ -121,9 +125,15 @@ def test_few_rows_leave_the_model_of_the_sample() -> None:
     [
         lambda mean, rng: rng.poisson(np.exp(0.3 * mean)),
         lambda mean, rng: np.maximum(mean + rng.normal(size=len(mean)), 0.0),
-        lambda mean, rng: np.exp(mean + rng.normal(size=len(mean))),
+        pytest.param(
+            lambda mean, rng: np.exp(mean + rng.normal(size=len(mean))),
+            marks=pytest.mark.slow,
+        ),
         lambda mean, rng: 1e9 + mean + rng.normal(size=len(mean)),
-        lambda mean, rng: 1e-30 * (mean + rng.normal(size=len(mean))),
+        pytest.param(
+            lambda mean, rng: 1e-30 * (mean + rng.normal(size=len(mean))),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["counts", "zeros", "skewed", "far", "tiny"],
 )
@@ -145,17 +155,52 @@ def test_targets_of_every_kind(y: Any) -> None:
     assert np.isfinite(large.predict(frame[["a", "b", "t"]][:20])).all()
 
 
+@pytest.mark.slow
 def test_roads_in_other_coordinates_go_on() -> None:
     frame = table()[:8000].assign(y=np.exp(0.2 * table()["y"][:8000]))
+    few = SharedBoosting(draws=2, max_rounds=12, random_state=0)
     roads = [
-        Transformed(FrameRoad(strategy="shared", n_thresholds=5)),
-        FrameRoad("center", strategy="shared", n_thresholds=5),
+        Transformed(FrameRoad(strategy=few, n_thresholds=5)),
+        FrameRoad("center", strategy=few, n_thresholds=5),
     ]
     model = LocalExpertRegressor(
         roads=roads, center=LinearRegression(), cv=2, random_state=0
     )
     told = fit(frame, model=model).report_.choices["all rows"]
-    assert all(road["shared"] > 0 for road in told["roads"])
+    assert all(road["SharedBoosting"] > 0 for road in told["roads"])
+
+
+def test_what_workers_read_is_learned_from() -> None:
+    parts = [table()[start : start + 3000] for start in range(0, 12_000, 3000)]
+    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
+        model = fit(lambda: iter(parts), client=client)
+    told, whole = (m.report_.choices["all rows"] for m in (model, fitted()))
+    assert told["chosen"] == whole["chosen"]
+    new = draw(4000, seed=1)
+    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_while_rows_are_read(tmp_path: Path) -> None:
+    for number, start in enumerate(range(0, 12_000, 2000)):
+        table()[start : start + 2000].to_parquet(tmp_path / f"{number}.parquet")
+    stream, killed = Runner.stream, []
+
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+
+        def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
+            if job.name == "all rows":
+                workers = client.run(os.getpid)
+                threading.Timer(0.2, os.kill, (min(workers.values()), 9)).start()
+                killed.append(job.name)
+            return stream(self, job, n_parts)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Runner, "stream", kill)
+            model = fit(tmp_path, client=client)
+    assert killed == ["all rows"]
+    new = draw(4000, seed=1)
+    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
 
 
 def test_a_checkpoint_keeps_what_was_trained(
