@@ -1,7 +1,7 @@
 """Time, memory and CRPS of fits on tables of 10^5 to 10^7 rows.
 
     python benchmarks/large.py --rows 1000000 5000000 --out results/large.jsonl
-    python benchmarks/large.py --rows 1000000 --roads all memory --out results/large.jsonl
+    python benchmarks/large.py --rows 1000000 --roads all --out results/large.jsonl
 
 The target is heteroscedastic, of 20 features in single precision. Each run is a process
 of its own and one line of JSON; runs whose line is there are not made again. Without

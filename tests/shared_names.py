@@ -358,7 +358,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.coordinate.forest": {"Forest"},
     "localexpert.coordinate.frame": {"Frame"},
     "localexpert.coordinate.network": {"train_networks", "view_layers"},
-    "localexpert.coordinate.refinement": {"Refinement", "mean_score"},
+    "localexpert.coordinate.refinement": {"Refinement", "mean_answer", "mean_score"},
     "localexpert.coordinate.scale": {"ScaleModel"},
     "localexpert.coordinate.small_nets": {
         "SmallNets",
@@ -544,6 +544,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.large.all_rows": {"BINS", "AllRows", "HalfRows", "JudgeRows"},
     "localexpert.large.expert_boosting": {"boost_experts"},
     "localexpert.large.frame_boosting": {"refine_frame"},
+    "localexpert.large.frame_nets": {"teach_nets"},
     "localexpert.large.learn_pass": {"N_HALVES", "LearnPass", "LearnRows"},
     "localexpert.large.learning_curve": {"LearningCurve", "learn_curve", "mean_crps"},
     "localexpert.large.passes": {"Pass", "Runner"},

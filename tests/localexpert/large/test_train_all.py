@@ -4,6 +4,7 @@ import functools
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from localexpert import (
     fit_large,
     load,
 )
+from localexpert.coordinate.refinement import mean_score
+from localexpert.data.dense_inputs import DenseInputs
 from localexpert.explain import explain_boosting
 from localexpert.large import fit_large as module
 from localexpert.large.all_rows import AllRows, JudgeRows
@@ -260,7 +263,8 @@ def test_halves_are_placed_by_what_the_other_half_says(tmp_path: Path) -> None:
 
     first, second, judges = draw_rows(n, 0.0), draw_rows(n, 6.0), draw_rows(m, 3.0)
     second.half[:] = 1
-    frame = type("Frame", (), {"kind_": "center"})()
+    centre = SimpleNamespace(dense_inputs_=None)
+    frame = SimpleNamespace(kind_="center", centre_=centre)
     rows = AllRows.gather(
         [first, second],
         JudgeRows(None, judges.y[:, 0], judges.weight, judges),
@@ -268,13 +272,43 @@ def test_halves_are_placed_by_what_the_other_half_says(tmp_path: Path) -> None:
         tmp_path,
     )
     told = refine_frame(frame, 0, rows, None, 0)
-    # The level of the other half, the step that both have.
-    for half, part, level in zip(rows.halves, (first, second), (6.0, 0.0), strict=True):
-        truth = level + np.where(part.codes[:, 0] > 0.0, 2.0, 0.0)
-        assert np.abs(half.center[:, 0] - truth).mean() < 0.2
+    # Of the boosters, that of the half with greater targets says more.
+    levels = [mean_score([one], judges.codes).mean() for one in told.center]
+    assert levels[1] > levels[0] + 1.0
+    for k, (half, part) in enumerate(zip(rows.halves, (first, second), strict=True)):
+        other = told.unit * mean_score([told.center[1 - k]], part.codes)
+        np.testing.assert_allclose(half.center[:, 0], other, rtol=1e-12)
     both, _ = told.apply(judges.codes, np.zeros(m), np.ones(m))
     np.testing.assert_allclose(both, rows.judges.placed.center[:, 0], rtol=1e-12)
-    assert abs(both.mean() - 4.0) < 0.2
+    assert abs(both.mean() - 4.0) < 0.4
+
+
+def test_nets_learn_anew_and_are_blended(tmp_path: Path, rng: Any) -> None:
+    codes = rng.normal(size=(9000, 2))
+    truth = np.sin(2.0 * codes[:, 0])
+    y = (truth + 0.3 * rng.normal(size=9000))[:, None]
+    zeros, ones = np.zeros((9000, 1)), np.ones((9000, 1))
+    half = np.arange(9000) % 2
+    whole = LearnRows(codes, ones[:, 0], half, y, zeros, ones)
+    judged = np.arange(9000) >= 8000
+    judges = whole.take(judged)
+    rows = AllRows.gather(
+        [whole.take(~judged)],
+        JudgeRows(None, judges.y[:, 0], judges.weight, judges),
+        [],
+        tmp_path,
+    )
+    centre = SimpleNamespace(dense_inputs_=DenseInputs.learn(codes, []))
+    frame = SimpleNamespace(kind_="center", centre_=centre)
+    told = refine_frame(frame, 0, rows, None, 0)
+    assert 0.9 < told.share <= 1.0
+    assert [net.predict(codes[:1]).shape for net in told.nets] == [(1,)] * 2
+    for number, part in enumerate(rows.halves):
+        own = told.nets[1 - number].predict(centre.dense_inputs_.transform(codes))
+        kept = (half == number) & ~judged
+        left = part.center[:, 0] - told.share * own[kept]
+        assert np.abs(left).mean() < 0.1
+        assert np.abs(part.center[:, 0] - truth[kept]).mean() < 0.12
 
 
 def test_scratch_rows_are_those_written(tmp_path: Path, rng: Any) -> None:
