@@ -39,6 +39,10 @@ class SmallNets(RegressorMixin, BaseEstimator):
         Share of the step length by which parameters shrink in every step.
     n_nets : int
     random_state : int
+    n_passes : int, optional
+        Over the rows; by default as many as suit their number.
+    rate : float
+        Greatest step length.
 
     References
     ----------
@@ -46,10 +50,19 @@ class SmallNets(RegressorMixin, BaseEstimator):
     Smith & Topin (2019), Super-convergence (one cycle of step lengths).
     """
 
-    def __init__(self, decay: float = 0.03, n_nets: int = 3, random_state: int = 0):
+    def __init__(
+        self,
+        decay: float = 0.03,
+        n_nets: int = 3,
+        random_state: int = 0,
+        n_passes: int | None = None,
+        rate: float = _RATE,
+    ):
         self.decay = decay
         self.n_nets = n_nets
         self.random_state = random_state
+        self.n_passes = n_passes
+        self.rate = rate
 
     def fit(
         self,
@@ -68,7 +81,9 @@ class SmallNets(RegressorMixin, BaseEstimator):
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
         batch, n_passes = plan_training(*X.shape)
-        rates = step_lengths(n_passes * max(1, len(y) // batch))
+        if self.n_passes is not None:
+            n_passes = self.n_passes
+        rates = step_lengths(n_passes * max(1, len(y) // batch), self.rate)
         # Nets differ by start and order alone: all see all rows.
         streams = [
             np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
@@ -103,11 +118,11 @@ def plan_training(n: int, n_inputs: int) -> tuple[int, int]:
     return batch, round(passes)
 
 
-def step_lengths(n_steps: int) -> Float64Array:
-    """Return step lengths that rise linearly and fall as a cosine."""
+def step_lengths(n_steps: int, most: float = _RATE) -> Float64Array:
+    """Return step lengths that rise linearly to the most, and fall as a cosine."""
     time = np.arange(n_steps) / n_steps
     fall = 0.5 * (1.0 + np.cos(np.pi * (time - _WARM_UP) / (1.0 - _WARM_UP)))
-    return np.where(time < _WARM_UP, time / _WARM_UP, fall) * _RATE
+    return np.where(time < _WARM_UP, time / _WARM_UP, fall) * most
 
 
 def draw_start(n_inputs: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
     ThreadpoolController,
@@ -86,7 +87,9 @@ def ask_each(
     >>> ask_each(abs, [-2, 3], n_rows=1, n_jobs=2)
     [2, 3]
     """
-    if n_rows <= _FEW_ROWS or len(items) < 2:
+    # Not by a pool of one either: scikit-learn's jobs set the warning filters of the
+    # process, so pools that threads of the caller's open at a time find them gone.
+    if n_rows <= _FEW_ROWS or len(items) < 2 or effective_n_jobs(n_jobs) == 1:
         return [ask(item) for item in items]
     pool = Parallel(n_jobs=n_jobs, require="sharedmem")
     return list(pool(delayed(ask)(item) for item in items))

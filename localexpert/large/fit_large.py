@@ -79,10 +79,10 @@ def fit_large(
     max_train_rows : int
         Most rows of the sample.
     train : {"sample", "all"}
-        Whether boosters of centre, scale and experts go on learning from the rows
+        Whether nets and boosters of centre, scale and experts learn from the rows
         beyond the sample, on disk, but for some that judge and calibrate; what does
         not lower the CRPS of the judges is left out. "all" takes experts by shared
-        boosting, and some 150 bytes of memory a row.
+        boosting, and some 200 bytes of memory a row.
     weight : str, optional
         Column of weights; an integer is a number of repetitions.
     key : str, optional

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import lightgbm as lgb
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.refinement import Refinement, mean_score
+from localexpert.coordinate.refinement import Refinement, mean_answer, mean_score
+from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.threads import thread_pool
 from localexpert.experts.common_rounds import (
     HeldOutBooster,
@@ -18,7 +19,10 @@ from localexpert.experts.common_rounds import (
     freeze_booster,
 )
 from localexpert.large.all_rows import BINS, AllRows
+from localexpert.large.frame_nets import teach_nets
 from localexpert.progress import current_progress
+
+Model = TypeVar("Model")
 
 # Rows that a tree is grown on: drawn anew for each.
 _ROWS_OF_A_TREE = 400_000
@@ -30,6 +34,8 @@ _COMMON: dict[str, Any] = {
     "bagging_freq": 1,
     "feature_fraction_bynode": 0.7,
     "deterministic": True,
+    # Threads of a pool would each say where they start.
+    "boost_from_average": False,
     "num_threads": 1,
 }
 
@@ -83,10 +89,10 @@ def refine_frame(
 ) -> Refinement:
     """Learn what all rows add to a frame, and place each half by the other's.
 
-    The centre learns what is left of the target, y - m(x), in squares weighted by
-    1 / s(x): so much is a unit worth to the CRPS where the scale is s. The scale
-    learns |y - m(x)| / s(x). Both stay as they are unless the judges gain by more
-    than a standard error.
+    New nets are blended with the centre, if it is a stack; boosters learn what is left
+    of the target, y - m(x), in squares weighted by 1 / s(x): so much is a unit worth to
+    the CRPS where the scale is s. The scale learns |y - m(x)| / s(x). Each step is left
+    out unless the judges gain by more than a standard error.
 
     Parameters
     ----------
@@ -105,6 +111,9 @@ def refine_frame(
     """
     sets = _Sets(rows, number)
     told = Refinement(sets.unit)
+    inputs = frame.centre_.dense_inputs_
+    if inputs is not None:
+        _blend_nets(told, inputs, sets, rows, n_jobs, seed)
     labels = [miss / sets.unit for miss in sets.misses()]
     worth = [w / part.scale for w, part in zip(sets.weights, sets.parts, strict=True)]
     told.center = _boost(_CENTER, rows, labels, worth, n_jobs, seed)
@@ -120,6 +129,31 @@ def refine_frame(
             part.scale = part.scale * np.exp(part.ask(models))
     sets.write()
     return told
+
+
+def _blend_nets(
+    told: Refinement,
+    inputs: DenseInputs,
+    sets: _Sets,
+    rows: AllRows,
+    n_jobs: int | None,
+    seed: int,
+) -> None:
+    """Blend the centre with new nets, by the share that the judges ask for."""
+    worth = [w / part.scale for w, part in zip(sets.weights, sets.parts, strict=True)]
+    targets = [part.y for part in sets.parts]
+    nets = teach_nets(inputs, rows, targets, worth, n_jobs, seed)
+    judge, weight = sets.parts[-1], worth[-1] / worth[-1].sum()
+    said = judge.score(lambda codes: mean_answer(nets, inputs, codes))
+    miss, step = judge.y - judge.center, said - judge.center
+    # Least squares along the line from one centre to the other.
+    share = float(np.clip(weight @ (miss * step) / (weight @ step**2 or 1.0), 0.0, 1.0))
+    if not _is_gain(miss**2 - (miss - share * step) ** 2, weight):
+        return
+    told.nets, told.share, told.inputs = nets, share, inputs
+    for part, own in zip(sets.parts, _honest(nets), strict=True):
+        said = part.score(lambda codes, own=own: mean_answer(own, inputs, codes))
+        part.center = part.center + share * (said - part.center)
 
 
 class _Part:
@@ -177,7 +211,7 @@ class _Sets:
         return total / mass if total > 0.0 else 1.0
 
 
-def _honest(models: list[lgb.Booster]) -> list[list[lgb.Booster]]:
+def _honest(models: list[Model]) -> list[list[Model]]:
     """Return the models of each half that have not seen it; the judges have all."""
     return [models[1:], models[:1], models]
 
@@ -210,6 +244,10 @@ def _boost(
     boosters = [freeze_booster(model.booster, n_rounds) for model in models]
     raw = mean_score(boosters, codes)
     gain = task.loss(label, np.zeros(len(label))) - task.loss(label, raw)
+    return boosters if _is_gain(gain, weight) else []
+
+
+def _is_gain(gain: Float64Array, weight: Float64Array) -> bool:
+    """Say whether the mean of gains is greater than its standard error."""
     mean = float(weight @ gain)
-    error = float(np.sqrt(weight**2 @ (gain - mean) ** 2))
-    return boosters if mean > error else []
+    return mean > float(np.sqrt(weight**2 @ (gain - mean) ** 2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -64,6 +64,7 @@ class Runner:
     source: Source
     client: Any
     checkpoint: Checkpoint
+    _frames: dict[int, str] = field(default_factory=dict, init=False)
 
     def run(self, job: Pass[Any], n_parts: int | None = None) -> tuple[Any, int]:
         """Run a pass over all parts.
@@ -123,6 +124,7 @@ class Runner:
         kept = self.checkpoint.open(job.name, job.load)
         todo: list[tuple[int, Part]] = []
         for number, part in enumerate(self.source.parts):
+            self._check_frame(number, part, job.name)
             if (held := kept.load(number, part)) is not None:
                 yield held
             elif self.client is None:
@@ -134,6 +136,19 @@ class Runner:
                     todo = []
         if todo:
             yield from self._ask_workers(job, todo, kept.save)
+
+    def _check_frame(self, number: int, part: Part, name: str) -> None:
+        """Refuse a frame of a function that is not what it was in a pass before."""
+        if not self.source.in_order:
+            return
+        identity = part.identity()
+        if self._frames.setdefault(number, identity) != identity:
+            msg = (
+                "`source` must give the same rows at each pass, got another "
+                f"{part.name} in the pass {name!r}: a function must return the same "
+                "frames in the same order."
+            )
+            raise ValueError(msg)
 
     @property
     def _ahead(self) -> int:

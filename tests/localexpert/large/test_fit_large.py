@@ -370,6 +370,22 @@ def test_a_function_must_return_all_frames_at_each_call() -> None:
         fit(fewer)
 
 
+@pytest.mark.parametrize("name", ["scan", "sample", "thresholds"])
+def test_a_function_must_return_the_same_frames(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, stream = frames(draw(600), 0), Runner.stream
+
+    def turn(self: Any, job: Any, n_parts: int | None = None) -> Any:
+        yield from stream(self, job, n_parts)
+        if job.name == name:
+            parts[-1] = parts[-1].sample(frac=1.0, random_state=0)
+
+    monkeypatch.setattr(Runner, "stream", turn)
+    with pytest.raises(ValueError, match=r"the same rows .* got another frame \d in"):
+        fit(lambda: iter(parts), max_train_rows=200)
+
+
 def test_times_are_no_features() -> None:
     frame = table()[:50].assign(day=pd.Timestamp("2020-01-01"))
     with pytest.raises(ValueError, match="got 'day', a column of times: give its"):

@@ -1,12 +1,16 @@
 """`fit_large(train="all")`: boosters that go on where the sample's have ended."""
 
 import functools
+import os
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -21,11 +25,14 @@ from localexpert import (
     fit_large,
     load,
 )
+from localexpert.coordinate.refinement import mean_score
+from localexpert.data.dense_inputs import DenseInputs
 from localexpert.explain import explain_boosting
 from localexpert.large import fit_large as module
 from localexpert.large.all_rows import AllRows, JudgeRows
 from localexpert.large.frame_boosting import refine_frame
 from localexpert.large.learn_pass import LearnPass, LearnRows
+from localexpert.large.passes import Runner
 from localexpert.large.scratch import Scratch, ScratchRows
 from localexpert.large.unseen_rows import UnseenRows
 
@@ -121,9 +128,15 @@ def test_few_rows_leave_the_model_of_the_sample() -> None:
     [
         lambda mean, rng: rng.poisson(np.exp(0.3 * mean)),
         lambda mean, rng: np.maximum(mean + rng.normal(size=len(mean)), 0.0),
-        lambda mean, rng: np.exp(mean + rng.normal(size=len(mean))),
+        pytest.param(
+            lambda mean, rng: np.exp(mean + rng.normal(size=len(mean))),
+            marks=pytest.mark.slow,
+        ),
         lambda mean, rng: 1e9 + mean + rng.normal(size=len(mean)),
-        lambda mean, rng: 1e-30 * (mean + rng.normal(size=len(mean))),
+        pytest.param(
+            lambda mean, rng: 1e-30 * (mean + rng.normal(size=len(mean))),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["counts", "zeros", "skewed", "far", "tiny"],
 )
@@ -145,17 +158,52 @@ def test_targets_of_every_kind(y: Any) -> None:
     assert np.isfinite(large.predict(frame[["a", "b", "t"]][:20])).all()
 
 
+@pytest.mark.slow
 def test_roads_in_other_coordinates_go_on() -> None:
     frame = table()[:8000].assign(y=np.exp(0.2 * table()["y"][:8000]))
+    few = SharedBoosting(draws=2, max_rounds=12, random_state=0)
     roads = [
-        Transformed(FrameRoad(strategy="shared", n_thresholds=5)),
-        FrameRoad("center", strategy="shared", n_thresholds=5),
+        Transformed(FrameRoad(strategy=few, n_thresholds=5)),
+        FrameRoad("center", strategy=few, n_thresholds=5),
     ]
     model = LocalExpertRegressor(
         roads=roads, center=LinearRegression(), cv=2, random_state=0
     )
     told = fit(frame, model=model).report_.choices["all rows"]
-    assert all(road["shared"] > 0 for road in told["roads"])
+    assert all(road["SharedBoosting"] > 0 for road in told["roads"])
+
+
+def test_what_workers_read_is_learned_from() -> None:
+    parts = [table()[start : start + 3000] for start in range(0, 12_000, 3000)]
+    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
+        model = fit(lambda: iter(parts), client=client)
+    told, whole = (m.report_.choices["all rows"] for m in (model, fitted()))
+    assert told["chosen"] == whole["chosen"]
+    new = draw(4000, seed=1)
+    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_while_rows_are_read(tmp_path: Path) -> None:
+    for number, start in enumerate(range(0, 12_000, 2000)):
+        table()[start : start + 2000].to_parquet(tmp_path / f"{number}.parquet")
+    stream, killed = Runner.stream, []
+
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+
+        def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
+            if job.name == "all rows":
+                workers = client.run(os.getpid)
+                threading.Timer(0.2, os.kill, (min(workers.values()), 9)).start()
+                killed.append(job.name)
+            return stream(self, job, n_parts)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Runner, "stream", kill)
+            model = fit(tmp_path, client=client)
+    assert killed == ["all rows"]
+    new = draw(4000, seed=1)
+    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
 
 
 def test_a_checkpoint_keeps_what_was_trained(
@@ -215,7 +263,8 @@ def test_halves_are_placed_by_what_the_other_half_says(tmp_path: Path) -> None:
 
     first, second, judges = draw_rows(n, 0.0), draw_rows(n, 6.0), draw_rows(m, 3.0)
     second.half[:] = 1
-    frame = type("Frame", (), {"kind_": "center"})()
+    centre = SimpleNamespace(dense_inputs_=None)
+    frame = SimpleNamespace(kind_="center", centre_=centre)
     rows = AllRows.gather(
         [first, second],
         JudgeRows(None, judges.y[:, 0], judges.weight, judges),
@@ -223,13 +272,45 @@ def test_halves_are_placed_by_what_the_other_half_says(tmp_path: Path) -> None:
         tmp_path,
     )
     told = refine_frame(frame, 0, rows, None, 0)
-    # The level of the other half, the step that both have.
-    for half, part, level in zip(rows.halves, (first, second), (6.0, 0.0), strict=True):
-        truth = level + np.where(part.codes[:, 0] > 0.0, 2.0, 0.0)
-        assert np.abs(half.center[:, 0] - truth).mean() < 0.2
+    # Of the boosters, that of the half with greater targets says more.
+    levels = [mean_score([one], judges.codes).mean() for one in told.center]
+    assert levels[1] > levels[0] + 1.0
+    for k, (half, part) in enumerate(zip(rows.halves, (first, second), strict=True)):
+        other = told.unit * mean_score([told.center[1 - k]], part.codes)
+        np.testing.assert_allclose(half.center[:, 0], other, rtol=1e-12)
     both, _ = told.apply(judges.codes, np.zeros(m), np.ones(m))
     np.testing.assert_allclose(both, rows.judges.placed.center[:, 0], rtol=1e-12)
-    assert abs(both.mean() - 4.0) < 0.2
+    # The step that both halves have.
+    up = judges.codes[:, 0] > 0.0
+    assert 1.4 < both[up].mean() - both[~up].mean() < 2.1
+
+
+def test_nets_learn_anew_and_are_blended(tmp_path: Path, rng: Any) -> None:
+    codes = rng.normal(size=(9000, 2))
+    truth = np.sin(2.0 * codes[:, 0])
+    y = (truth + 0.3 * rng.normal(size=9000))[:, None]
+    zeros, ones = np.zeros((9000, 1)), np.ones((9000, 1))
+    half = np.arange(9000) % 2
+    whole = LearnRows(codes, ones[:, 0], half, y, zeros, ones)
+    judged = np.arange(9000) >= 8000
+    judges = whole.take(judged)
+    rows = AllRows.gather(
+        [whole.take(~judged)],
+        JudgeRows(None, judges.y[:, 0], judges.weight, judges),
+        [],
+        tmp_path,
+    )
+    centre = SimpleNamespace(dense_inputs_=DenseInputs.learn(codes, []))
+    frame = SimpleNamespace(kind_="center", centre_=centre)
+    told = refine_frame(frame, 0, rows, None, 0)
+    assert 0.9 < told.share <= 1.0
+    assert [net.predict(codes[:1]).shape for net in told.nets] == [(1,)] * 2
+    for number, part in enumerate(rows.halves):
+        own = told.nets[1 - number].predict(centre.dense_inputs_.transform(codes))
+        kept = (half == number) & ~judged
+        left = part.center[:, 0] - told.share * own[kept]
+        assert np.abs(left).mean() < 0.1
+        assert np.abs(part.center[:, 0] - truth[kept]).mean() < 0.12
 
 
 def test_scratch_rows_are_those_written(tmp_path: Path, rng: Any) -> None:
