@@ -225,7 +225,8 @@ def recalibrate(
         Columns that tell groups: names of a data frame, numbers of an array. Coverage
         then holds on average within each combination of their values, 20 rows at
         least; a row of any other is refused in `predict`. For groups that are no
-        column of the model's see `GroupedRecalibration`.
+        column of the model's see `GroupedRecalibration`. An order that `monotone` keeps
+        holds within each group.
     method : {"conformal", "pit"} or Recalibration
         "conformal": `ConformalRecalibration`, with its guarantee. "pit":
         `PitRecalibration`, smoother, without one.
@@ -321,6 +322,9 @@ def adapt(
     :math:`\tfrac12 E|v(X) - w(X)|` more, half the mean absolute error of the weights
     over the old rows, where both have mean 1 there (Lei & Candes, 2021); nothing here
     can tell that error. Coverage is on average over new rows, not at each of them.
+
+    A row's map depends on its weight: an order that `monotone` keeps is kept by "pit"
+    alone.
 
     References
     ----------
