@@ -58,6 +58,8 @@ class HeldOutBooster:
     def advance(self, n_rounds: int) -> float:
         """Add rounds and return the mean loss on the held-out rows."""
         done = self.booster.current_iteration()
+        # For its silence alone, see `predict_booster`.
+        predict_booster(self.booster, self.X[:1])
         for _ in range(n_rounds):
             self.booster.update()
         added = self.booster.current_iteration() - done
@@ -143,9 +145,11 @@ def predict_booster(booster: lgb.Booster, X: NDArray[Any], **options: Any) -> An
     """Return LightGBM's predictions by one thread.
 
     It has to be said at every call: LightGBM keeps the number of threads of whichever
-    call was the last, and its threads wait for one another in a busy loop.
+    call was the last, and its threads wait for one another in a busy loop. So it does
+    with how much it says on stdout, thread by thread, and a model is grown in other
+    threads than the one that made it.
     """
-    return booster.predict(X, num_threads=1, **options)
+    return booster.predict(X, num_threads=1, verbosity=-1, **options)
 
 
 def freeze_booster(booster: lgb.Booster, n_rounds: int) -> lgb.Booster:

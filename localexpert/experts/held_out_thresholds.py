@@ -72,5 +72,7 @@ def boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
     """
     for _ in range(n_rounds):
         warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
-        model.reset_parameter({"learning_rate": learning_rate * min(1.0, warmth)})
+        rate = learning_rate * min(1.0, warmth)
+        # LightGBM asks each thread anew how much it may say.
+        model.reset_parameter({"learning_rate": rate, "verbosity": -1})
         model.update()

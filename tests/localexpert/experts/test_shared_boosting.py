@@ -1,5 +1,9 @@
 """`SharedBoosting`: draws, any threshold, common rounds."""
 
+import ctypes
+from threading import Thread
+
+import lightgbm as lgb
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
@@ -7,8 +11,9 @@ from scipy.special import expit, ndtr
 from localexpert.data.folds import make_folds
 from localexpert.data.threads import thread_pool
 from localexpert.experts import SharedBoosting
-from localexpert.experts.common_rounds import BrierSum, find_rounds
+from localexpert.experts.common_rounds import BrierSum, HeldOutBooster, find_rounds
 from localexpert.experts.draws import count_draws, draw_places, start_scores
+from localexpert.experts.held_out_thresholds import boost
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.thresholds import place_thresholds
 
@@ -179,3 +184,18 @@ def test_wrong_parameters_are_refused(parameters, message):
     folds = make_folds(4, 2, random_state=0)
     with pytest.raises(ValueError, match=message):
         SharedBoosting(**parameters).fit(np.zeros((4, 1)), np.arange(4.0), [1.5], folds)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_other_threads_say_nothing(capfd, plain):
+    """LightGBM has a level of talk in each thread, and talks by default."""
+    X, y = np.arange(100.0)[:, None], np.ones(100)
+    parameters = {"verbosity": -1, "objective": "binary"}
+    booster = lgb.Booster(parameters, lgb.Dataset(X, y, params=parameters))
+    held = HeldOutBooster(booster, X, np.mean)
+    grow = (held.advance, 2) if plain else (boost, booster, 2, 0.1)
+    thread = Thread(target=grow[0], args=grow[1:])
+    thread.start()
+    thread.join()
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == ""
