@@ -129,14 +129,33 @@ class NadarayaWatsonCalibrator(MapCalibrator):
         empty = first >= beyond
         first = np.where(empty, alone, first)
         beyond = np.where(empty, alone + 1, beyond)
-        # From running sums, which rounding may leave a touch beyond [0, 1].
+        length = beyond - first
         ones, rows = (
-            np.append(0.0, np.cumsum(weight))
+            _window_sums(weight, first, length)
             for weight in (summary.weight1, summary.weight)
         )
-        within = rows[beyond] - rows[first]
-        events = ones[beyond] - ones[first] + self.smoothing * summary.base_rate
-        return np.asarray(np.clip(events / (within + self.smoothing), 0.0, 1.0))
+        events = ones + self.smoothing * summary.base_rate
+        return np.asarray(np.clip(events / (rows + self.smoothing), 0.0, 1.0))
+
+
+def _window_sums(
+    values: Float64Array, first: NDArray[np.intp], length: NDArray[np.intp]
+) -> Float64Array:
+    """Return the sums of so many values from `first` on.
+
+    Of runs of 1, 2, 4, ... values, as the bits of a length say: in differences of
+    running sums light rows would be lost beside heavy ones.
+    """
+    total, place, width = np.zeros(len(first)), first.copy(), 1
+    runs = values
+    while True:
+        asked = np.flatnonzero(length & width)
+        total[asked] += runs[place[asked]]
+        place[asked] += width
+        if len(runs) <= width:
+            return total
+        runs = runs[:-width] + runs[width:]
+        width *= 2
 
 
 def _normal_rule(summary: ScoreSummary) -> float:

@@ -101,3 +101,13 @@ def test_is_known_by_name_and_fits_a_summary(rng):
 def test_refuses_bandwidths(bandwidth):
     with pytest.raises(ValueError, match=r"`bandwidth` must .*, got"):
         NadarayaWatsonCalibrator(bandwidth).fit([0.1, 0.2], [0, 1])
+
+
+def test_light_rows_are_not_lost_beside_heavy_ones(rng):
+    scores, y = np.sort(rng.uniform(size=300)), rng.integers(0, 2, 300)
+    weight = np.where(scores < 0.3, 1e12, 1e-12) * rng.uniform(0.5, 1.0, 300)
+    fitted = NadarayaWatsonCalibrator(0.05).fit(scores, y, weight)
+    new = rng.uniform(size=400)
+    truth = formula(scores, y, weight, new, 0.05)
+    held = ~np.isnan(truth)
+    np.testing.assert_allclose(fitted.predict(new)[held], truth[held], rtol=1e-12)

@@ -23,6 +23,7 @@ from calibration import (
     AutoCalibrator,
     CalibratedClassifier,
     CalibrationMap,
+    CalibrationMonitor,
     IsotonicCalibrator,
     KDECalibrator,
     LogisticCalibrator,
@@ -43,8 +44,15 @@ ESTIMATORS = {
 }
 CALIBRATORS = [c for c in ESTIMATORS.values() if issubclass(c, ScoreCalibrator)]
 OF_CLASSES = [c for c in ESTIMATORS.values() if issubclass(c, MulticlassCalibrator)]
-# Those that are fitted on more than scores have tests of their own below.
-OTHERS = {ACPCalibrator, AllPairsClassifier, CalibratedClassifier, SBACalibrator}
+# Those that are fitted on more than scores have tests of their own below, or beside
+# those of what they do.
+OTHERS = {
+    ACPCalibrator,
+    AllPairsClassifier,
+    CalibratedClassifier,
+    CalibrationMonitor,
+    SBACalibrator,
+}
 
 
 @pytest.fixture
