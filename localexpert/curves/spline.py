@@ -208,7 +208,7 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
     """
     values, vectors = np.linalg.eigh(curvature_matrix(t))
     values = np.maximum(values, 0.0)
-    c = p @ vectors
+    c = _rows_times(p, vectors)
     squares = c * c
     # From next to no smoothing of anything to next to a straight line.
     curved = values[values > 1e-9 * values[-1]]
@@ -226,7 +226,19 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
         low = logs[rows, np.maximum(best - 1, 0)]
         high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
     weight = np.exp(logs[rows, best])[:, None]
-    return np.asarray((c / (1.0 + weight * values)) @ vectors.T)
+    return _rows_times(c / (1.0 + weight * values), vectors.T)
+
+
+def _rows_times(rows: Float64Array, matrix: Float64Array) -> Float64Array:
+    """Return rows (n, K) times a matrix (K, K).
+
+    In a product of matrices a row's last bits depend on how many there are, and what
+    is the best smoothing of a row may turn on these.
+    """
+    total = np.zeros(rows.shape)
+    for column, part in zip(rows.T, matrix, strict=True):
+        total += column[:, None] * part
+    return total
 
 
 def _gcv(

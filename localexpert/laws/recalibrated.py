@@ -144,11 +144,15 @@ class RecalibratedLaw(ScannedLaw):
     def _bends(self) -> Float64Array:
         """Return the scores of F at which the panels of a mesh end, (n, c)."""
         kinks, middle = self.scores.kinks(len(self)), np.zeros((len(self), 1))
-        if (np.abs(self.scores.inverse(middle)) > _IN_TAIL).any():
+        in_tail = np.abs(self.scores.inverse(middle)) > _IN_TAIL
+        if in_tail.any():
             # Panels for the whole law see little of what is in its tail, least of all
-            # beside a bound.
+            # beside a bound. A row that is not there repeats a kink, which cuts
+            # nothing: its sums must not hang on the rows beside it.
             levels = np.tile(_OF_TAIL, (len(self), 1))
-            kinks = np.hstack([kinks, self.scores.inverse(levels)])
+            own = kinks[:, :1] if kinks.shape[1] else np.full(middle.shape, np.inf)
+            beside = np.where(in_tail, self.scores.inverse(levels), own)
+            kinks = np.hstack([kinks, beside])
         return kinks
 
     def _mesh(self, cuts: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -81,9 +81,13 @@ def _solve_increasing(
     """
     x, gap, rate = np.zeros(len(goal)), at_zero - goal, slope.copy()
     low, high = np.full(len(goal), -np.inf), np.full(len(goal), np.inf)
+    found = np.zeros(len(goal), dtype=bool)
     for number in range(_STEPS):
         low, high = np.where(gap < 0.0, x, low), np.where(gap > 0.0, x, high)
-        left = (np.abs(gap) > _TOLERANCE * slope) & np.isfinite(gap) & (low < high)
+        near = np.abs(gap) <= _TOLERANCE * slope
+        # One step beyond the tolerance, lest it hang on a last bit which of two it is.
+        left = ~(near & found) & (gap != 0.0) & np.isfinite(gap) & (low < high)
+        found |= near
         rows = np.flatnonzero(left & (low < _MOST) & (high > -_MOST))
         if len(rows) == 0:
             break

@@ -37,6 +37,18 @@ def test_means_are_those_asked_for(name, step):
     assert moved.support == law.support
 
 
+def test_a_row_beside_one_that_is_moved_far_is_as_if_alone():
+    law = LAWS["bounded"]()
+    mean = law.moments()[:, 0]
+    moved = recentre(law, np.append(mean[:-1] + 0.1, 8.8))
+    sums = moved.moments()
+    for i in range(len(law)):
+        alone = recentre(
+            law.take(slice(i, i + 1)), np.append(mean[:-1] + 0.1, 8.8)[[i]]
+        )
+        np.testing.assert_allclose(alone.moments()[0], sums[i], rtol=1e-9, atol=1e-12)
+
+
 def test_a_smooth_law_is_shifted():
     law = spline_law("bimodal")
     shift = np.array([1.0, -2.0, 0.1, 0.0])
