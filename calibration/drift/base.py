@@ -85,6 +85,18 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             )
             raise ValueError(msg)
 
+    def _set_tolerance(self, information: float = 1.0) -> None:
+        """Set the tolerance by what a row tells of a shift."""
+        if isinstance(self.tolerance, str):
+            self.tolerance_ = ERRORS / float(np.sqrt(self.n_fit * information))
+        else:
+            self.tolerance_ = float(self.tolerance)
+
+    @property
+    def _surest(self) -> float:
+        """Chance that no forecast is taken to be below, or its complement above."""
+        return 1.0 / (self.n_fit + 2.0)
+
     def _start(self) -> None:
         """Begin the record."""
         forget_fit(self)

@@ -17,7 +17,7 @@ from calibration._validation import (
     check_same_length,
 )
 from calibration.drift.advice import Advice, advise_on, as_log_odds
-from calibration.drift.base import ERRORS, DriftMonitor
+from calibration.drift.base import DriftMonitor
 from calibration.drift.binary_rows import BinaryRows, shift_likelihoods
 from calibration.drift.confidence import shift_interval
 from calibration.drift.line_bets import LineBets
@@ -252,10 +252,6 @@ class CalibrationMonitor(Saved, DriftMonitor):
         cells = as_log_odds(self.recent_rows(), self._surest)
         return advise_on(cells, alarm=self.alarm_)
 
-    @property
-    def _surest(self) -> float:
-        return 1.0 / (self.n_fit + 2.0)
-
     def _onset_batch(self) -> int:
         if self._leader() == "line":
             return self._rows_.find_onset(self._line_.line, self._surest)
@@ -287,10 +283,7 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     def _set_up(self, information: float) -> None:
         """Set the tolerance by the information of a row, and begin the processes."""
-        if isinstance(self.tolerance, str):
-            self.tolerance_ = ERRORS / float(np.sqrt(self.n_fit * information))
-        else:
-            self.tolerance_ = float(self.tolerance)
+        self._set_tolerance(information)
         self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
         self._line_ = LineBets(self.tolerance_, float(self.memory))
         self._rows_ = BinaryRows()

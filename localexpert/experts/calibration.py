@@ -26,6 +26,7 @@ from calibration import (
     make_calibrator,
 )
 from calibration.typing import Float64Array
+from localexpert._validation import is_auto
 from localexpert.progress import current_progress
 
 # A kind replaces doing nothing only if it lowers the held-out log loss by this share
@@ -197,7 +198,7 @@ class ExpertCalibration(BaseEstimator):
         given, seed = self.calibrator, self.random_state
         if given is None:
             return {"identity": IdentityCalibrator()}
-        if isinstance(given, str) and given == "auto":
+        if is_auto(given):
             smooth = BetaCalibrator() if self.increasing else None
             return {
                 "identity": IdentityCalibrator(),

@@ -16,7 +16,7 @@ from calibration.drift.advice import (
     delivered_share,
     held_out_gains,
 )
-from calibration.drift.base import ERRORS, DriftMonitor
+from calibration.drift.base import DriftMonitor
 from calibration.drift.binary_rows import (
     BinaryRows,
     likeliest_start,
@@ -31,6 +31,7 @@ from localexpert._validation import (
     check_level,
     check_vector,
     check_weights,
+    is_auto,
 )
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -262,10 +263,6 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         cells = as_log_odds(rows.since(first), self._surest)
         return delivered_share(cells, max(held_out_gains(cells).values()))
 
-    @property
-    def _surest(self) -> float:
-        return 1.0 / (self.n_fit + 2.0)
-
     def _onset_batch(self) -> int:
         leader = self._leader()
         if leader == "law":
@@ -345,16 +342,13 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             rows.add(summarise(p[:, k], weight - below, below))
 
     def _choose_thresholds(self, dist: PredictiveDistribution) -> Float64Array:
-        if isinstance(self.thresholds, str) and self.thresholds == "auto":
+        if is_auto(self.thresholds):
             return np.unique(np.quantile(dist.quantiles(_GRID), _LEVELS))
         return np.unique(check_vector(self.thresholds, "thresholds"))
 
     def _set_up(self, information: Float64Array) -> None:
         """Begin the processes; the information (k,) of a row at the thresholds."""
-        if isinstance(self.tolerance, str):
-            self.tolerance_ = ERRORS / float(np.sqrt(self.n_fit))
-        else:
-            self.tolerance_ = float(self.tolerance)
+        self._set_tolerance()
         self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
         self._law_ = BandBets.of(self.tolerance_, float(self.memory))
         self._at_ = [
