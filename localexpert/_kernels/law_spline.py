@@ -11,9 +11,21 @@ import numpy as np
 
 from calibration._kernels._jit import inner, njit
 from calibration.typing import Float64Array
-from localexpert._kernels.base_curve import BaseCurve, level_at, point_at
-from localexpert._kernels.hermite import curve_at, curve_inverse
-from localexpert._kernels.normal import log_normal_between, log_normal_pdf, safe_log
+from localexpert._kernels.base_curve import (
+    BaseCurve,
+    level_at,
+    levels_at,
+    point_at,
+    points_at,
+)
+from localexpert._kernels.hermite import curve_at, find_segment
+from localexpert._kernels.normal import (
+    LOG_SQRT_TWO_PI,
+    log_normal_between,
+    log_normal_pdf,
+    safe_log,
+)
+from localexpert._kernels.quantile_curve import Curves, curve_scores, curve_values
 from localexpert._kernels.truncation import truncated_cdf, truncated_point
 
 # Nearer than this to an end of the support, in hazards, differences of Phi lose digits.
@@ -21,6 +33,7 @@ _NEAR = 0.05
 _NODES, _SHARES = np.polynomial.legendre.leggauss(6)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
 _LEAST = -np.finfo(np.float64).max
+_UNBOUNDED = np.array([-np.inf, np.inf])
 
 
 class SplineRows(NamedTuple):
@@ -88,26 +101,28 @@ def mass_between(
     the base curve, loses no digits to a difference.
     """
     center, scale = rows.center[i], rows.scale[i]
-    borders = np.empty(len(rows.knots) + len(curve.points) + 2)
-    borders[0], borders[1] = low, high
-    place = 2
-    for point in curve.points:
-        borders[place] = center + scale * point
-        place += 1
-    for knot in rows.knots:
-        borders[place] = center + scale * point_at(curve, knot)[0]
-        place += 1
-    borders = np.sort(np.minimum(np.maximum(borders, low), high))
-    total = 0.0
-    for j in range(len(borders) - 1):
-        width = borders[j + 1] - borders[j]
-        if width > 0.0:
-            for q in range(len(_NODES)):
-                r = (borders[j] + _NODES[q] * width - center) / scale
-                t, rate = level_at(curve, r)
-                z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
-                density = math.exp(log_normal_pdf(z) - log_mass) * slope * rate / scale
-                total += _SHARES[q] * width * density
+    p = find_segment(curve.points, (low - center) / scale) + 1
+    k = find_segment(rows.knots, level_at(curve, (low - center) / scale)[0]) + 1
+    left, total = low, 0.0
+    while left < high:
+        # Both kinds of borders are met in order: to sort them would take two seconds
+        # to compile.
+        point, knot = math.inf, math.inf
+        if p < len(curve.points):
+            point = center + scale * curve.points[p]
+        if k < len(rows.knots):
+            knot = center + scale * point_at(curve, rows.knots[k])[0]
+        right = min(point, knot, high)
+        p += point <= right
+        k += knot <= right
+        width = max(right - left, 0.0)
+        for q in range(len(_NODES)):
+            r = (left + _NODES[q] * width - center) / scale
+            t, rate = level_at(curve, r)
+            z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
+            density = math.exp(log_normal_pdf(z) - log_mass) * slope * rate / scale
+            total += _SHARES[q] * width * density
+        left = max(left, right)
     return total
 
 
@@ -150,53 +165,48 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
 
     Far out, where it would overflow, it is the least float.
     """
-    # Arrays are made here: each kernel that makes one compiles that, too.
-    out = np.empty(y.shape)
-    _log_densities(curve, rows, y, out)
-    return out
-
-
-@njit
-def _log_densities(
-    curve: BaseCurve, rows: SplineRows, y: Float64Array, out: Float64Array
-) -> None:
-    for i in range(y.shape[0]):
-        for j in range(y.shape[1]):
-            out[i, j] = -math.inf
-            r = (y[i, j] - rows.center[i]) / rows.scale[i]
-            inside = rows.bounds[0] <= y[i, j] <= rows.bounds[1]
-            if not inside or abs(y[i, j]) == math.inf:
-                continue
-            # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
-            t, rate = level_at(curve, r)
-            z, slope = curve_at(rows.knots, rows.values[i], rows.slopes[i], t)
-            density = log_normal_pdf(z) - rows.log_mass[i] - math.log(rows.scale[i])
-            density = density + safe_log(slope) + safe_log(rate)
-            out[i, j] = max(density, _LEAST) if slope > 0.0 else density
+    inside = (rows.bounds[0] <= y) & (y <= rows.bounds[1]) & np.isfinite(y)
+    # Where there is no density any point will do.
+    points = np.where(inside, y, rows.center[:, None])
+    r = (points - rows.center[:, None]) / rows.scale[:, None]
+    t, rates = levels_at(curve, r.ravel())
+    z, log_slopes = curve_values(*_curves_of(rows), t.reshape(y.shape))
+    with np.errstate(divide="ignore"):
+        log_rates = np.log(rates.reshape(y.shape))
+    # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
+    density = -0.5 * z * z - LOG_SQRT_TWO_PI - rows.log_mass[:, None]
+    density = density - np.log(rows.scale)[:, None] + log_slopes + log_rates
+    density = np.where(log_slopes > -np.inf, np.maximum(density, _LEAST), density)
+    return np.where(inside, density, -np.inf)
 
 
 def spline_quantiles(
     curve: BaseCurve, rows: SplineRows, scores: Float64Array
 ) -> Float64Array:
     """Return the y with F(y) = Phi(score), scores (n, k)."""
-    out = np.empty(scores.shape)
-    _quantiles(curve, rows, scores, out)
-    return out
+    finite = np.isfinite(scores)
+    z = np.where(finite, scores, 0.0)
+    if np.isfinite(rows.bounds).any():
+        _truncate_scores(rows.low, rows.high, rows.log_mass, z)
+    t = curve_scores(*_curves_of(rows), z)
+    r = points_at(curve, t.ravel())[0].reshape(z.shape)
+    y = rows.center[:, None] + rows.scale[:, None] * r
+    ends = np.where(scores < 0.0, rows.bounds[0], rows.bounds[1])
+    # y(z) rounds; a quantile must not leave the support.
+    return np.where(finite, np.clip(y, *rows.bounds), ends)
+
+
+def _curves_of(rows: SplineRows) -> Curves:
+    """Return g of all rows as curves that are straight beyond their ends."""
+    tails = np.ascontiguousarray(rows.slopes[:, [0, -1]])
+    return rows.knots, rows.values, rows.slopes, tails, _UNBOUNDED
 
 
 @njit
-def _quantiles(
-    curve: BaseCurve, rows: SplineRows, scores: Float64Array, out: Float64Array
+def _truncate_scores(
+    low: Float64Array, high: Float64Array, log_mass: Float64Array, scores: Float64Array
 ) -> None:
-    low_y, high_y = rows.bounds[0], rows.bounds[1]
+    """Replace scores of the truncated laws by those of the laws before, in place."""
     for i in range(scores.shape[0]):
-        low, high, log_mass = rows.low[i], rows.high[i], rows.log_mass[i]
         for j in range(scores.shape[1]):
-            if abs(scores[i, j]) == math.inf:
-                out[i, j] = low_y if scores[i, j] < 0.0 else high_y
-                continue
-            z = truncated_point(scores[i, j], low, high, log_mass)
-            t = curve_inverse(rows.knots, rows.values[i], rows.slopes[i], z)
-            y = rows.center[i] + rows.scale[i] * point_at(curve, t)[0]
-            # y(z) rounds; a quantile must not leave the support.
-            out[i, j] = min(max(y, low_y), high_y)
+            scores[i, j] = truncated_point(scores[i, j], low[i], high[i], log_mass[i])

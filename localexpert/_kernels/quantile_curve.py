@@ -5,6 +5,7 @@ exponential that never reaches it, a log-normal tail.
 """
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from calibration._kernels._jit import fused, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import safe_log
+
+# Knots (K,), values and slopes (n, K), slopes of the tails (n, 2), bounds (2,).
+Curves: TypeAlias = tuple[
+    Float64Array, Float64Array, Float64Array, Float64Array, Float64Array
+]
 
 
 @fused

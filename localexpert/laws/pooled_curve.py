@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._validation import check_probability_rows
 from localexpert.curves.chords import chords_beside
 from localexpert.laws.from_quantiles import increase_rows
@@ -22,7 +23,6 @@ from localexpert.laws.score_map import clip_scores, scores_of
 _MIDDLE = np.linspace(-3.6, 3.6, 37)
 _FAR = np.array([4.3, 5.2, 6.5, 8.0])
 SCORES = np.concatenate([-_FAR[::-1], _MIDDLE, _FAR])
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Rows that are pooled at a time.
 _ROWS = 1024
 
@@ -42,7 +42,7 @@ def curve_of(law: Law) -> QuantileLaw:
     scores = np.tile(SCORES, (len(law), 1))
     quantiles = increase_rows(law.ppf_scores(scores), SCORES, law.support)
     # dQ/dz = phi(z) / f(Q(z)).
-    logs = -0.5 * scores**2 - _LOG_SQRT_TWO_PI - law.logpdf(quantiles)
+    logs = -0.5 * scores**2 - LOG_SQRT_TWO_PI - law.logpdf(quantiles)
     with np.errstate(over="ignore"):
         return _through(quantiles, np.exp(logs), law.support)
 

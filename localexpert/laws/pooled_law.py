@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.laws.law import Law, log_or_minus_inf
 from localexpert.laws.meshed import MeshedLaw
@@ -23,7 +24,6 @@ from localexpert.laws.score_map import (
     scores_of,
 )
 
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Steps of a search for quantiles: Newton needs about five, and there are 2^64 floats.
 _NEWTON_STEPS, _HALVINGS = 24, 64
 # Rounding of a score, the sum of those of all members.
@@ -351,7 +351,7 @@ def _newton_steps(
 ) -> Float64Array:
     """Return miss / Z' with Z' = f / phi(Z), infinite where the slope is 0."""
     with np.errstate(over="ignore"):
-        slope = np.exp(log_density + 0.5 * own**2 + _LOG_SQRT_TWO_PI)
+        slope = np.exp(log_density + 0.5 * own**2 + LOG_SQRT_TWO_PI)
         # A step that is too long for a float leads out of the bracket like any other.
         flat = np.full(miss.shape, np.inf)
         np.divide(miss, slope, out=flat, where=slope > 0.0)

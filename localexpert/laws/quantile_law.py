@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,17 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert._kernels.quantile_curve import curve_scores, curve_values
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
+from localexpert._kernels.quantile_curve import Curves, curve_scores, curve_values
 from localexpert._validation import check_array, check_bounds, check_increasing
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
 from localexpert.laws.law import for_kernels, freeze_fields
 from localexpert.laws.scanned import ScannedLaw
 
-_Curves: TypeAlias = tuple[
-    Float64Array, Float64Array, Float64Array, Float64Array, Float64Array
-]
-
 # How far in z the panels of integrals go, their greatest width, and their nodes.
 _OUTER, _WIDEST, _N_NODES = 12.0, 0.5, 5
 _NODES, _SHARES = np.polynomial.legendre.leggauss(_N_NODES)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Slopes of a curve through points, as multiples of the lesser chord beside: between
 # such the cubic rises by more than a third of its chord everywhere.
 LEAST_SLOPE, MOST_SLOPE = 0.3, 2.1
@@ -207,7 +203,7 @@ class QuantileLaw(ScannedLaw):
             return z, np.where(inside, np.exp(-log_slopes), 0.0)
 
     @cached_property
-    def _fixed(self) -> _Curves:
+    def _fixed(self) -> Curves:
         return (
             for_kernels(self.knots),
             for_kernels(self.values),
@@ -228,7 +224,7 @@ class QuantileLaw(ScannedLaw):
         inside = np.isfinite(z)
         at = np.where(inside, z, 0.0)
         with np.errstate(over="ignore"):
-            log_density = -0.5 * at**2 - _LOG_SQRT_TWO_PI - self._curve(at)[1]
+            log_density = -0.5 * at**2 - LOG_SQRT_TWO_PI - self._curve(at)[1]
         return np.where(inside, log_density, -np.inf)
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
@@ -254,7 +250,7 @@ class QuantileLaw(ScannedLaw):
         """Return y, probability, log density and CDF at the nodes, (4, n, m)."""
         z = np.broadcast_to(self._panels.z, (len(self), len(self._panels.z)))
         y, log_slopes = self._curve(z)
-        log_density = -0.5 * z**2 - _LOG_SQRT_TWO_PI - log_slopes
+        log_density = -0.5 * z**2 - LOG_SQRT_TWO_PI - log_slopes
         masses = np.broadcast_to(self._panels.shares, z.shape)
         return np.stack([y, masses, log_density, ndtr(z)])
 
@@ -325,7 +321,7 @@ class QuantileLaw(ScannedLaw):
 
 
 def _normal_density(z: Float64Array) -> Float64Array:
-    return np.asarray(np.exp(-0.5 * z**2 - _LOG_SQRT_TWO_PI))
+    return np.asarray(np.exp(-0.5 * z**2 - LOG_SQRT_TWO_PI))
 
 
 def _check_curves(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert.laws.law import Law, log_or_minus_inf
 from localexpert.laws.scanned import ScannedLaw
 from localexpert.laws.score_map import scores_of
@@ -23,7 +24,6 @@ from localexpert.laws.score_nodes import (
 )
 from localexpert.laws.value_map import ValueMap
 
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # How often panels are cut in parts.
 _ROUNDS = 6
 # An integral whose outermost terms are more than this of it is infinite.
@@ -178,7 +178,7 @@ class TransformedLaw(ScannedLaw):
         y = self._forward(x)
         ds = np.where(np.isfinite(y), ds, 0.0)
         with np.errstate(divide="ignore"):
-            log_ds = np.log(ds) - 0.5 * s * s - _LOG_SQRT_TWO_PI
+            log_ds = np.log(ds) - 0.5 * s * s - LOG_SQRT_TWO_PI
         return ScoreNodes(left, s, x, np.where(np.isfinite(y), y, 0.0), log_ds)
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
