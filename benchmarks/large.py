@@ -2,10 +2,12 @@
 
     python benchmarks/large.py --rows 1000000 5000000 --out results/large.jsonl
     python benchmarks/large.py --rows 1000000 --roads all --out results/large.jsonl
+    python benchmarks/large.py --out results/large.jsonl --image large_cost.png
 
 The target is heteroscedastic, of 20 features in single precision. Each run is a process
 of its own and one line of JSON; runs whose line is there are not made again. Without
-`--rows` the lines are shown as a table.
+`--rows` the lines are shown as a table; the picture goes on from the largest tables to
+10^9 rows, by the straight line through the last two.
 """
 
 from __future__ import annotations
@@ -21,11 +23,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+mpl.use("Agg")
+
 FEATURES, TEST_ROWS, GROUP = 20, 50_000, 250_000
 ROADS = ("large", "all", "memory")
+NAMES = {"large": "fit_large", "all": 'train="all"', "memory": "fit, in memory"}
 
 
 def draw(n: int, seed: int) -> pd.DataFrame:
@@ -84,12 +91,35 @@ def show(lines: list[dict[str, Any]]) -> str:
     return pd.DataFrame(lines)[kept].to_string(index=False)
 
 
+def draw_costs(lines: list[dict[str, Any]], path: Path) -> None:
+    """Draw seconds of processor and memory against rows, and on to 10^9 rows."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), constrained_layout=True)
+    panels = {"cpu": "seconds of processor", "peak_gb": "peak of memory, GB"}
+    for axis, (key, label) in zip(axes, panels.items(), strict=True):
+        for road, color in zip(ROADS, ("C0", "C1", "C2"), strict=True):
+            own = sorted((x["rows"], x[key]) for x in lines if x["road"] == road)
+            if not own:
+                continue
+            n, cost = np.array(own, dtype=np.float64).T
+            axis.plot(n, cost, "o-", color=color, label=NAMES[road])
+            if road != "memory" and len(n) > 1:
+                further = np.geomspace(n[-1], 1e9, 50)
+                slope = (cost[-1] - cost[-2]) / (n[-1] - n[-2])
+                on = cost[-1] + max(slope, 0.0) * (further - n[-1])
+                axis.plot(further, on, ":", color=color)
+        axis.set(xscale="log", yscale="log", xlabel="rows", ylabel=label)
+        axis.grid(alpha=0.3)
+    axes[0].legend()
+    figure.savefig(path, dpi=120)
+
+
 def main() -> None:
     """Run what is asked for, one process a run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="*", default=[])
     parser.add_argument("--roads", nargs="*", choices=ROADS, default=["large"])
     parser.add_argument("--out", type=Path, default=Path("results/large.jsonl"))
+    parser.add_argument("--image", type=Path, help="file to draw into")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--run", nargs=2, metavar=("ROAD", "ROWS"))
@@ -117,6 +147,8 @@ def main() -> None:
                 file.write(json.dumps(lines[-1]) + "\n")
     if lines:
         print(show(lines))
+    if lines and args.image:
+        draw_costs(lines, args.image)
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ class AllRows:
                 for kept, name in zip(held[half], _NUMBERS, strict=True):
                     kept.append(getattr(own, name))
         halves = [
-            HalfRows(file, *(np.concatenate(kept) for kept in numbers))
+            HalfRows(file, *map(_join, numbers))
             for file, numbers in zip(files, held, strict=True)
         ]
         return cls(halves, judges, categories)
@@ -148,6 +148,10 @@ class AllRows:
                 self._bins.append(data)
         return self._bins
 
+    def forget_bins(self) -> None:
+        """Free the bins, which nothing is to be learned from any more."""
+        self._bins = []
+
     def tame(self, number: int) -> tuple[float, float]:
         """Return the range beyond which targets of a road are far out.
 
@@ -163,3 +167,10 @@ class AllRows:
         weight = np.concatenate([half.weight for half in self.halves])
         known = np.isfinite(y)
         return ordinary_range(y[known], weight[known])
+
+
+def _join(parts: list[Float64Array]) -> Float64Array:
+    """Return arrays as one, and forget them: all rows are not to be held twice."""
+    joined = np.concatenate(parts)
+    parts.clear()
+    return joined

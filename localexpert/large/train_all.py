@@ -150,6 +150,7 @@ class _Training:
                 leaf.frame.refinement_ = refine_frame(
                     leaf.frame, number, self.rows, self.model.n_jobs, self.seed
                 )
+        self.rows.forget_bins()
 
     def _teach_experts(self) -> None:
         """Boost the experts of all thresholds anew."""
