@@ -9,7 +9,7 @@ from typing import Any
 from calibration import Advice, plot_monitor
 from localexpert.cli.command import Command
 from localexpert.cli.console import count, note, refuse, refusing
-from localexpert.cli.evaluate import read_rows
+from localexpert.cli.known_rows import KnownRows, read_known, target_name
 from localexpert.cli.model_files import load_table_model, save_object
 from localexpert.cli.monitor_state import MonitorState
 from localexpert.cli.options import (
@@ -53,10 +53,10 @@ def run(options: Any) -> int:
     model = load_table_model(options.model)
     state = MonitorState.open(options, model)
     options.decimal = options.decimal or model.schema.decimal
-    target = model.schema.target if options.target is None else options.target
-    frame, y = read_rows(options, model.schema, options.table, target, {})
+    how = options, model.schema, [options.table], target_name(options, model.schema)
+    rows = KnownRows.join(list(read_known(*how)))
     with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
-        new = state.add(frame, y, model)
+        new = state.add(rows.frame, rows.y, model)
     if new is state:
         note(f"{name_input(options.table)} is in the state already: not counted again")
     else:

@@ -158,9 +158,29 @@ def mean_of_rows(
     -------
     ExpectedMean
     """
-    n, mean = len(means), float(means.mean())
-    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage)
-    reach *= float(np.sqrt(variances.sum())) / n
+    return mean_of_sums(
+        float(means.sum()), float(variances.sum()), len(means), coverage
+    )
+
+
+def mean_of_sums(
+    total: float, variance: float, n: int, coverage: float
+) -> ExpectedMean:
+    """Return the mean of n independent losses with an interval.
+
+    Parameters
+    ----------
+    total, variance : float
+        Sums over the rows: of expected losses, and of their variances.
+    n : int
+    coverage : float
+
+    Returns
+    -------
+    ExpectedMean
+    """
+    mean = total / n
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage) * float(np.sqrt(variance)) / n
     return ExpectedMean(mean, max(mean - reach, 0.0), mean + reach, n)
 
 
