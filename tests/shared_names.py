@@ -290,7 +290,7 @@ SHARED: dict[str, set[str]] = {
         "read_known",
         "target_name",
     },
-    "localexpert.cli.labelled": {"read_labels", "read_scores"},
+    "localexpert.cli.labelled": {"greater_label", "read_labels", "read_scores"},
     "localexpert.cli.joined_table": {
         "JoinedTable",
         "check_names",
@@ -308,7 +308,7 @@ SHARED: dict[str, set[str]] = {
         "save_object",
     },
     "localexpert.cli.monitor": {"run"},
-    "localexpert.cli.monitor_state": {"MonitorState"},
+    "localexpert.cli.monitor_state": {"Batch", "MonitorState", "hash_batch"},
     "localexpert.cli.number_formats": {
         "NumberFormat",
         "find_format",
@@ -390,7 +390,14 @@ SHARED: dict[str, set[str]] = {
         "tell_of_commas",
     },
     "localexpert.cli.text_kinds": {"TextKinds", "load_arrow"},
+    "localexpert.cli.two_labels": {"TwoLabels", "read_known_labels"},
     "localexpert.cli.warm": {"run"},
+    "localexpert.cli.watched": {
+        "Watched",
+        "WatchedCalibrator",
+        "WatchedModel",
+        "open_watched",
+    },
     "localexpert.coordinate.additive": {"AdditiveRidge"},
     "localexpert.coordinate.centre": {"CentreStack", "single_precision"},
     "localexpert.coordinate.families": {
