@@ -222,7 +222,8 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
         full = refusing(f"cannot learn from {name}", OSError)
         with full, connected(options.client) as client:
             return fit_large_rows(_make_regressor(options), options, *how, client)
-    _check_small(options, paths, why)
+    if n_rows or any(map(is_stream, paths)):
+        _check_small(options, paths, why)
     if paths != options.table or len(paths) > 1:
         note(f"{why}: fitted together in memory")
     return _fit_in_memory(options, paths, name, dialect)

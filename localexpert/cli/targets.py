@@ -27,18 +27,19 @@ def with_targets(
 
     What was left out is said after the last, if `tells`.
     """
-    paths: dict[str, None] = {}
+    found_in: dict[str, int] = {}
     n_rows, n_found, seen = 0, 0, ""
     for table in tables:
         numbers = table.numbers(name, "target", dialect, written)
         y, seen = numbers.values, seen or numbers.seen
         rows = np.flatnonzero(~np.isnan(y))
-        paths.setdefault(table.path)
+        for path, n_here in table.count_by_file(rows).items():
+            found_in[path] = found_in.get(path, 0) + n_here
         n_rows, n_found = n_rows + len(y), n_found + len(rows)
         if len(rows):
             found.append(y[rows])
             yield table.take(rows)
-    where = join_few(list(paths))
+    where = join_few(list(found_in))
     if n_found < least > 1:
         refuse(
             f"{where} must have at least {least} rows with a target {name!r}, "
@@ -50,3 +51,6 @@ def with_targets(
         note(f"target {name!r} is read {seen}")
     if n_found < n_rows and tells:
         warn(f"left out {count(n_rows - n_found, 'row')} without a target {name!r}")
+        without = [path for path, n_here in found_in.items() if not n_here]
+        if without:
+            warn(f"there is no target {name!r} in any row of {join_few(without)}")

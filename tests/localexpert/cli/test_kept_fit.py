@@ -120,6 +120,13 @@ def test_a_folder_of_something_else_is_refused(refused, sales, tmp_path):
         )
 
 
+def test_no_rows_are_no_matter_of_the_road(refused, sales, tmp_path):
+    paths, _ = sales(2, change=lambda part, _: part.iloc[:0])
+    words = ["--target", "y", "--out", tmp_path / "m.zip", *LARGE]
+    said = refused("fit", *paths, *words, "--checkpoint", tmp_path / "kept")
+    assert said.endswith("part0.csv has a header but no rows")
+
+
 def test_bad_columns_leave_no_folder(refused, sales, tmp_path):
     paths, _ = sales(2)
     kept = tmp_path / "kept"

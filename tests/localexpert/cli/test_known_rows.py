@@ -3,6 +3,7 @@
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -240,3 +241,28 @@ def test_a_page_is_no_file_of_the_tables(refused, sold_model, sales, tmp_path):
     assert "is the same file as" in said
     said = refused("report", sold_model, "-", "--train", "-", "--out", tmp_path / "p")
     assert said == "standard input can be one table only: give a file after --train"
+
+
+def test_a_file_without_any_target_is_named(run, sold_model, sales, fitted):
+    paths, _ = sales(3, change=lambda p, k: p.assign(y=np.nan) if k == 1 else p)
+    lines = run("evaluate", sold_model, *paths)[2]
+    said = f"warning: there is no target 'y' in any row of {paths[1]}"
+    assert f"localexpert: {said}" in lines
+    for road in ([], ["--max-train-rows", 100]):
+        assert said in fitted(*paths, *road)[1]
+
+
+def test_a_file_that_is_named_twice_is_told(run, sold_model, sales, tmp_path):
+    paths, _ = sales(2, "parquet")
+    lines = run("evaluate", sold_model, tmp_path / "parquet2", paths[1])[2]
+    said = f"warning: named more than once, and read as often: {paths[1]}"
+    assert f"localexpert: {said}" in lines
+
+
+def test_a_folder_of_csv_is_told_from_an_empty_one(refused, sold_model, sales):
+    folder = Path(sales(2)[0][0]).parent
+    said = refused("evaluate", sold_model, folder)
+    assert said == (
+        f"{folder} is a folder without a file *.parquet; name CSV files themselves, as "
+        f"in {folder / '*.csv'}"
+    )
