@@ -480,6 +480,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.distribution.derived": {"DerivedForecasts"},
     "localexpert.distribution.expected": {
         "ExpectedLosses",
+        "expected_by_loss",
         "expected_rows",
         "loss_variances",
         "mean_of_rows",

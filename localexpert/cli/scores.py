@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.distribution.expected import (
-    expected_rows,
+    expected_by_loss,
     loss_variances,
     mean_of_sums,
 )
@@ -92,8 +92,9 @@ class ExpectedSums:
         self.n_rows += len(dist)
         for start in range(0, len(dist), _CHUNK):
             law = dist[start : start + _CHUNK].law
+            expected = expected_by_loss(law)
             for name, loss in _EXPECTED.items():
-                means = expected_rows(law, loss)
+                means = expected[loss]
                 variances = loss_variances(law, loss, means)
                 self._sums[name] += means.sum(), variances.sum()
 

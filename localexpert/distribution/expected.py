@@ -196,8 +196,22 @@ def expected_rows(law: Law, loss: str) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
+    return expected_by_loss(law)[loss]
+
+
+def expected_by_loss(law: Law) -> dict[str, Float64Array]:
+    """Return all losses that each row of a law expects of itself, shape (n,) each.
+
+    Parameters
+    ----------
+    law : Law
+
+    Returns
+    -------
+    dict of str to ndarray
+    """
     crps, abs_error = own_losses(law)
-    return crps if loss == "crps" else abs_error
+    return {"crps": crps, "abs_error": abs_error}
 
 
 def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
