@@ -140,7 +140,7 @@ class ScoreCalibrator(SummaryEstimator):
       "real" (any number that grows with the chance of class 1). It is never guessed.
     - `predict` returns P(y = 1 | score), shape (n,).
     - `base_rate_` is the share of class 1 in the weight of the rows fitted on, and
-      `llr` returns what a score says beyond it.
+      `llr` returns what a score says beyond it; `n_fit_` is that weight.
     - One class only, or one distinct score: the fitted answer is the constant
       (n1 + 1) / (n + 2), with a `CalibrationWarning`.
 
@@ -150,6 +150,7 @@ class ScoreCalibrator(SummaryEstimator):
     """
 
     base_rate_: float
+    n_fit_: float
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated probability of class 1.
@@ -206,6 +207,7 @@ class ScoreCalibrator(SummaryEstimator):
         else:
             self._fit_constant(summary, constant)
         self.base_rate_ = self._find_base_rate(summary, constant)
+        self.n_fit_ = summary.n
 
     def _find_base_rate(self, summary: ScoreSummary, constant: float | None) -> float:
         """Return the prior under which the fitted answers hold, in (0, 1)."""

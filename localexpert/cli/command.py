@@ -93,6 +93,15 @@ class Command:
         for title, group in {**tables, **self.groups}.items():
             _add_options(parser.add_argument_group(title), group)
 
+    def named(self) -> dict[str, str]:
+        """Return the names of options by those that their values are stored by."""
+        own = [*self.options, *(one for group in self.groups.values() for one in group)]
+        tables = self._of_tables() if self.reads_tables else ()
+        return {
+            how.get("dest", name.lstrip("-").replace("-", "_")): name
+            for name, _, how in (*own, *tables)
+        }
+
     def _of_tables(self) -> Iterable[Option]:
         """Return the options on how files are written."""
         text = "what parts fields: one character, or tab (default: found out)"

@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
-from calibration.typing import Float64Array
 from localexpert.cli.command import Command
 from localexpert.cli.console import count
-from localexpert.cli.model_files import TableModel, load_table_model
-from localexpert.cli.options import COLUMN, FLAG, MODEL, Option, read_parts_with
-from localexpert.cli.out_column import OutColumn, lay_aside
+from localexpert.cli.known_rows import KNOWN_ROWS, read_known, target_name
+from localexpert.cli.model_files import load_table_model
+from localexpert.cli.options import FLAG
 from localexpert.cli.output import write_out
 from localexpert.cli.read_file import name_input
-from localexpert.cli.schema import Schema
 from localexpert.cli.scores import (
-    expect_scores,
+    ExpectedSums,
+    ScoreSums,
     lay_out_expected,
     lay_out_scores,
-    score_both,
     without_infinities,
 )
-from localexpert.cli.targets import with_targets
+from localexpert.cli.tables import find_tables, name_tables
 
 _EPILOG = """\
 Prints scores on rows that the model has not seen, beside those of climatology: the
@@ -35,69 +31,47 @@ error if forecasts are single numbers. RMSE is that of the mean, MAE of the medi
 Below stand the CRPS and MAE that the forecasts expected of themselves, without the
 targets, and the range of 95 % of such means: chance does not explain what is beyond.
 
+Several files, and the Parquet files of folders, are one table. Parquet is read part by
+part, so a table may be larger than memory; of CSV one file must fit.
+
 examples:
   localexpert evaluate houses.zip test.csv
+  localexpert evaluate houses.zip january.csv february.csv
+  localexpert evaluate houses.zip folder_of_parquet
   localexpert evaluate houses.zip test.csv --target sold_for --json > scores.json
 """
 
-#: A model and a table with known targets.
-TEST_ROWS: tuple[Option, ...] = (
-    MODEL,
-    ("table", "rows with known targets, not used in training", {}),
-    ("--target", "its name here, if not as in training", COLUMN),
-)
+# Rows that are forecast at once.
+_BATCH = 10_000
 
 
 def run(options: Any) -> None:
-    """Load the model, read the table, print the scores of both forecasts."""
-    model, frame, y = read_test_rows(options)
-    dist = model.predict_dist(frame)
-    scores = score_both(y, dist, model.climatology)
-    expected = expect_scores(dist)
-    if options.json:
-        told = {"rows": len(y), **scores, "expected": expected}
-        text = json.dumps(without_infinities(told))
-    else:
-        title = f"{count(len(y), 'row')} of {name_input(options.table)}"
-        text = f"{title}\n\n{lay_out_scores(scores)}\n\n{lay_out_expected(expected)}"
-    write_out(f"{text}\n")
-
-
-def read_test_rows(
-    options: Any, kept: dict[str, list[OutColumn]] | None = None
-) -> tuple[TableModel, Any, Float64Array]:
-    """Return the model, features and targets of the rows that have one.
-
-    Further columns of these rows are appended to those kept.
-    """
+    """Load the model, read the tables part by part, print the scores of both."""
+    paths = find_tables(options.table)
     model = load_table_model(options.model)
-    options.decimal = options.decimal or model.schema.decimal
-    target = model.schema.target if options.target is None else options.target
-    return model, *read_rows(options, model.schema, options.table, target, kept or {})
-
-
-def read_rows(
-    options: Any,
-    schema: Schema,
-    path: str,
-    target: str,
-    kept: dict[str, list[OutColumn]],
-) -> tuple[Any, Float64Array]:
-    """Return features and targets of the rows of a file that have one."""
-    dialect = schema.dialect(options.decimal, options.thousands)
-    y: list[Float64Array] = []
-    parts = read_parts_with(options, {target, *kept, *schema.features}, path)
-    written = schema.target_written
-    tables = with_targets(parts, target, dialect, y, written=written)
-    tables = lay_aside(tables, kept, dialect, "column")
-    marks = options.decimal, [target, *kept], options.thousands
-    return schema.frame(tables, *marks), np.concatenate(y)
+    schema = model.schema
+    options.decimal = options.decimal or schema.decimal
+    sums, expected = ScoreSums(model.climatology), ExpectedSums()
+    for rows in read_known(options, schema, paths, target_name(options, schema)):
+        for start in range(0, len(rows), _BATCH):
+            part = slice(start, start + _BATCH)
+            dist = model.predict_dist(rows.frame.iloc[part])
+            sums.add(rows.y[part], dist)
+            expected.add(dist)
+    if options.json:
+        told = {"rows": sums.n_rows, **sums.means(), "expected": expected.means()}
+        write_out(f"{json.dumps(without_infinities(told))}\n")
+        return
+    one = len(options.table) == 1
+    name = name_input(options.table[0]) if one else name_tables(options.table)
+    scores, own = lay_out_scores(sums.means()), lay_out_expected(expected.means())
+    write_out(f"{count(sums.n_rows, 'row')} of {name}\n\n{scores}\n\n{own}\n")
 
 
 COMMAND = Command(
     run,
     "score a model on rows it has not seen",
-    "Score the forecasts of a model on a table with known targets.",
+    "Score the forecasts of a model on tables with known targets.",
     _EPILOG,
-    (*TEST_ROWS, ("--json", "one JSON object; null is not finite", FLAG)),
+    (*KNOWN_ROWS, ("--json", "one JSON object; null is not finite", FLAG)),
 )

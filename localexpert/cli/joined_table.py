@@ -45,6 +45,12 @@ class JoinedTable(RawTable):
         path, unit = self.files[self.file_of[row]]
         return f"{unit} {self.places[row]} of {path}"
 
+    def count_by_file(self, rows: NDArray[np.intp]) -> dict[str, int]:
+        """Return how many of some rows each file has, by its path."""
+        counts = np.bincount(self.file_of[rows], minlength=len(self.files)).tolist()
+        paths = [path for path, _ in self.files]
+        return dict(zip(paths, counts, strict=True))
+
     def check_kinds(self, names: Collection[str], dialect: Dialect) -> None:
         """Refuse a column that is of one kind in one file and of another in the next.
 

@@ -81,13 +81,13 @@ def read_labels(table: RawTable, options: Any) -> NDArray[np.intp]:
         )
     positive = options.positive
     if positive is None:
-        positive = _greater(classes)
+        positive = greater_label(classes)
     if positive not in classes:
         refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
     return np.asarray(texts == positive, dtype=np.intp)
 
 
-def _greater(classes: Sequence[str]) -> str:
+def greater_label(classes: Sequence[str]) -> str:
     """Return the greater number, or the later word."""
     try:
         return max(classes, key=Decimal)

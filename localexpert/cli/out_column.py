@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Cells, Dialect, as_texts
@@ -46,6 +47,10 @@ class OutColumn:
             held = [np.array(as_texts(cells), dtype=object) for cells in held]
         cells = np.concatenate(held)
         return replace(parts[0], cells=cells, own=None)
+
+    def take(self, rows: NDArray[np.intp]) -> OutColumn:
+        """Return the cells of some rows."""
+        return replace(self, cells=self.cells[rows], own=None)
 
     @property
     def is_text(self) -> bool:

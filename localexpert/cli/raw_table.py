@@ -73,6 +73,10 @@ class RawTable:
         places = self.places[rows]
         return replace(self, columns=columns, places=places, rows=old[rows], own={})
 
+    def count_by_file(self, rows: NDArray[np.intp]) -> dict[str, int]:
+        """Return how many of some rows each file has, by its path."""
+        return {self.path: len(rows)}
+
     def dialect_of(self, name: str, dialect: Dialect) -> Dialect:
         """Return how a column of the file writes its values."""
         if name in self.pointed:

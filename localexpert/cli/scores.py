@@ -9,6 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.distribution.expected import (
+    expected_by_loss,
+    loss_variances,
+    mean_of_sums,
+)
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reporting.climatology import Climatology
 
@@ -24,8 +29,82 @@ _LABELS = {
     "rmse": "RMSE",
     "mae": "MAE",
 }
+# Of these forecasts tell how large they will be, by what the law calls them.
+_EXPECTED = {"crps": "crps", "mae": "abs_error"}
+_COVERAGE = 0.95
 # Rows whose laws are in memory at a time.
 _CHUNK = 5_000
+
+
+class ScoreSums:
+    """Losses of forecasts and of climatology, summed over rows as they come.
+
+    Parameters
+    ----------
+    climatology : Climatology
+    """
+
+    def __init__(self, climatology: Climatology) -> None:
+        self.climatology = climatology
+        self.n_rows, self._weight = 0, 0.0
+        none = dict.fromkeys(_LABELS, 0.0)
+        self._sums = {"model": dict(none), "climatology": dict(none)}
+
+    def add(
+        self,
+        y: Float64Array,
+        dist: PredictiveDistribution,
+        weight: Float64Array | None = None,
+    ) -> None:
+        """Add targets (n,) and forecasts of them, with weights (n,)."""
+        rows = np.ones(len(y)) if weight is None else weight
+        self.n_rows += len(y)
+        self._weight += float(rows.sum())
+        for start in range(0, len(y), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            here, held = y[part], rows[part]
+            climate = self.climatology.dist(len(here))
+            for who, forecasts in (("model", dist[part]), ("climatology", climate)):
+                for name, losses in _losses(here, forecasts).items():
+                    # Without rows that do not count, of which infinite losses would.
+                    counts = held > 0.0
+                    self._sums[who][name] += float(losses[counts] @ held[counts])
+
+    def means(self) -> ScoreTable:
+        """Return the scores of all rows so far."""
+        found = {}
+        for who, sums in self._sums.items():
+            means = {name: total / self._weight for name, total in sums.items()}
+            found[who] = {**means, "rmse": math.sqrt(means["rmse"])}
+        return found
+
+
+class ExpectedSums:
+    """Losses that forecasts expect of themselves, summed over rows as they come."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        # Of each loss those of means and of variances.
+        self._sums = {name: np.zeros(2) for name in _EXPECTED}
+
+    def add(self, dist: PredictiveDistribution) -> None:
+        """Add forecasts."""
+        self.n_rows += len(dist)
+        for start in range(0, len(dist), _CHUNK):
+            law = dist[start : start + _CHUNK].law
+            expected = expected_by_loss(law)
+            for name, loss in _EXPECTED.items():
+                means = expected[loss]
+                variances = loss_variances(law, loss, means)
+                self._sums[name] += means.sum(), variances.sum()
+
+    def means(self) -> ScoreTable:
+        """Return the expected scores of all rows so far, with 95 % intervals."""
+        expected = {}
+        for name, (total, variance) in self._sums.items():
+            told = mean_of_sums(total, variance, self.n_rows, _COVERAGE)
+            expected[name] = {"mean": told.mean, "low": told.low, "high": told.high}
+        return expected
 
 
 def score_both(
@@ -35,14 +114,9 @@ def score_both(
     weight: Float64Array | None = None,
 ) -> ScoreTable:
     """Score forecasts of targets (n,) and climatology, means with weights (n,)."""
-    rows = np.ones(len(y)) if weight is None else weight
-    parts: dict[str, list[dict[str, Float64Array]]] = {"model": [], "climatology": []}
-    for start in range(0, len(y), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        here = y[part]
-        parts["model"].append(_losses(here, dist[part]))
-        parts["climatology"].append(_losses(here, climatology.dist(len(here))))
-    return {who: _average(told, rows) for who, told in parts.items()}
+    sums = ScoreSums(climatology)
+    sums.add(y, dist, weight)
+    return sums.means()
 
 
 def lay_out_scores(scores: ScoreTable, title: str = "") -> str:
@@ -52,15 +126,6 @@ def lay_out_scores(scores: ScoreTable, title: str = "") -> str:
         ours, theirs = scores["model"][name], scores["climatology"][name]
         lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
     return "\n".join(lines)
-
-
-def expect_scores(dist: PredictiveDistribution) -> ScoreTable:
-    """Return the scores that forecasts expect of themselves, with 95 % intervals."""
-    expected = {}
-    for name, loss in (("crps", "crps"), ("mae", "abs_error")):
-        told = dist.expected_mean(loss)
-        expected[name] = {"mean": told.mean, "low": told.low, "high": told.high}
-    return expected
 
 
 def lay_out_expected(expected: ScoreTable) -> str:
@@ -91,15 +156,3 @@ def _losses(y: Float64Array, dist: PredictiveDistribution) -> dict[str, Float64A
         "rmse": (y - dist.mean()) ** 2,
         "mae": np.abs(y - dist.median()),
     }
-
-
-def _average(
-    parts: list[dict[str, Float64Array]], weight: Float64Array
-) -> dict[str, float]:
-    held = weight > 0.0
-    found = {}
-    for name in _LABELS:
-        # Without rows that do not count, of which infinite losses would.
-        losses = np.concatenate([part[name] for part in parts])[held]
-        found[name] = float(losses @ weight[held] / weight.sum())
-    return {**found, "rmse": math.sqrt(found["rmse"])}

@@ -32,10 +32,16 @@ def find_tables(paths: Sequence[str]) -> list[str]:
         inside = sorted(Path(path).rglob(f"*{_SUFFIX}"))
         files = [str(file) for file in inside if file.name[0] not in "._"]
         if not files:
-            refuse(f"{path} is a folder without a file *{_SUFFIX}")
+            hint = ""
+            if any(file.suffix == ".csv" for file in Path(path).iterdir()):
+                hint = f"; name CSV files themselves, as in {Path(path) / '*.csv'}"
+            refuse(f"{path} is a folder without a file *{_SUFFIX}{hint}")
         found += files
     if found.count(STDIN) > 1:
         refuse("standard input can be read only once")
+    repeated = _find_repeated(found)
+    if repeated:
+        warn(f"named more than once, and read as often: {join_few(repeated)}")
     return found
 
 
@@ -86,6 +92,18 @@ def name_tables(given: Sequence[str]) -> str:
     name = os.path.basename(os.path.normpath(name_input(given[0])))
     more = len(given) - 1
     return f"{name} and {more} more" if more else name
+
+
+def _find_repeated(paths: Sequence[str]) -> list[str]:
+    """Return files that others before them are, by whatever name."""
+    met: set[str] = set()
+    repeated = []
+    for path in paths:
+        own = os.path.realpath(path)
+        if own in met:
+            repeated.append(path)
+        met.add(own)
+    return repeated
 
 
 def _compare(

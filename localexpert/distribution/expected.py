@@ -158,9 +158,29 @@ def mean_of_rows(
     -------
     ExpectedMean
     """
-    n, mean = len(means), float(means.mean())
-    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage)
-    reach *= float(np.sqrt(variances.sum())) / n
+    return mean_of_sums(
+        float(means.sum()), float(variances.sum()), len(means), coverage
+    )
+
+
+def mean_of_sums(
+    total: float, variance: float, n: int, coverage: float
+) -> ExpectedMean:
+    """Return the mean of n independent losses with an interval.
+
+    Parameters
+    ----------
+    total, variance : float
+        Sums over the rows: of expected losses, and of their variances.
+    n : int
+    coverage : float
+
+    Returns
+    -------
+    ExpectedMean
+    """
+    mean = total / n
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage) * float(np.sqrt(variance)) / n
     return ExpectedMean(mean, max(mean - reach, 0.0), mean + reach, n)
 
 
@@ -176,8 +196,22 @@ def expected_rows(law: Law, loss: str) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
+    return expected_by_loss(law)[loss]
+
+
+def expected_by_loss(law: Law) -> dict[str, Float64Array]:
+    """Return all losses that each row of a law expects of itself, shape (n,) each.
+
+    Parameters
+    ----------
+    law : Law
+
+    Returns
+    -------
+    dict of str to ndarray
+    """
     crps, abs_error = own_losses(law)
-    return crps if loss == "crps" else abs_error
+    return {"crps": crps, "abs_error": abs_error}
 
 
 def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:

@@ -182,6 +182,7 @@ def test_evidence_and_the_base_rate_make_the_forecast(cls, data):
         fitted = make(cls, scale=scale).fit(x, y, 1.0 + y)
         if cls is not TrimmedCalibrator:
             assert fitted.base_rate_ == pytest.approx(2 * y.sum() / (1.0 + y).sum())
+        assert fitted.n_fit_ == pytest.approx((1.0 + y).sum())
         with np.errstate(divide="ignore"):
             odds = fitted.base_rate_ / (1.0 - fitted.base_rate_)
             p = expit(fitted.llr(x) + np.log(odds))

@@ -2,11 +2,17 @@
 
 import csv
 import datetime as dt
+import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from localexpert import load
 from localexpert.cli.main import main
+
+# A fit in a moment; of the sample alone where rows are many.
+QUICK = ["--fast", "--strategy", "shared", "--folds", 2, "--thresholds-count", 3]
 
 
 def write_csv(path, rows, delimiter=","):
@@ -82,3 +88,72 @@ def houses(tmp_path_factory):
     words = ["fit", folder / "train.csv", "--target", "price", "--fast", "--seed", 0]
     assert main([*map(str, words), "--out", str(folder / "model.zip")]) == 0
     return folder
+
+
+def write_parts(folder, frame, n_parts, suffix="csv", change=lambda part, _: part):
+    """Write a table as several files and name them."""
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        part = change(frame.iloc[rows].reset_index(drop=True), number)
+        path = folder / f"part{number}.{suffix}"
+        if suffix == "csv":
+            part.to_csv(path, index=False)
+        else:
+            part.to_parquet(path)
+        paths.append(str(path))
+    return paths
+
+
+@pytest.fixture(scope="session")
+def sold():
+    """Return a table of 240 sales: gaps, categories, dates, groups and weights."""
+    rng = np.random.default_rng(3)
+    n = 240
+    x, kind = rng.uniform(0.0, 9.0, n), rng.choice(["hut", "house", "tent"], n)
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.uniform(size=n) < 0.1, np.nan, x),
+            "kind": kind,
+            "day": np.datetime64("2024-01-01") + rng.integers(0, 300, n),
+            "shop": rng.integers(0, 40, n),
+            "many": rng.integers(1, 3, n),
+            "y": x + 3.0 * (kind == "hut") + rng.normal(size=n),
+        }
+    )
+    return frame.assign(day=frame["day"].dt.strftime("%Y-%m-%d"))
+
+
+@pytest.fixture
+def sales(sold, tmp_path):
+    """Return a function that writes parts of the table, and the table."""
+
+    def write(n_parts, suffix="csv", change=lambda part, _: part):
+        folder = tmp_path / f"{suffix}{n_parts}"
+        return write_parts(folder, sold, n_parts, suffix, change), sold
+
+    return write
+
+
+@pytest.fixture
+def fitted(run, tmp_path):
+    """Return a function that fits, and returns the model and what was said."""
+    numbers = itertools.count()
+
+    def fit(*words):
+        out = tmp_path / f"model{next(numbers)}.zip"
+        code, said, lines = run("fit", "--target", "y", *QUICK, "--out", out, *words)
+        assert (code, said) == (0, ""), lines
+        return load(out), [line.removeprefix("localexpert: ") for line in lines]
+
+    return fit
+
+
+@pytest.fixture(scope="session")
+def sold_model(sold, tmp_path_factory):
+    """Return the file of a model of the table that was fitted in memory."""
+    folder = tmp_path_factory.mktemp("sold")
+    (whole,) = write_parts(folder, sold, 1)
+    words = ["fit", whole, "--target", "y", *map(str, QUICK), "--quiet"]
+    assert main([*words, "--out", str(folder / "model.zip")]) == 0
+    return folder / "model.zip"

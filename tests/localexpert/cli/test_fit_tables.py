@@ -2,7 +2,6 @@
 
 import inspect
 import io
-import itertools
 import re
 
 import numpy as np
@@ -12,64 +11,12 @@ import pytest
 from localexpert import fit_large, load
 from localexpert.cli.fit import _MOST_ROWS
 from localexpert.cli.row_counts import count_rows
-
-FAST = ["--fast", "--folds", 2, "--thresholds-count", 3]
-
-
-@pytest.fixture
-def sales(tmp_path):
-    """Return a function that writes parts of one table, and a frame of it."""
-    rng = np.random.default_rng(3)
-    n = 240
-    x, kind = rng.uniform(0.0, 9.0, n), rng.choice(["hut", "house", "tent"], n)
-    frame = pd.DataFrame(
-        {
-            "x": np.where(rng.uniform(size=n) < 0.1, np.nan, x),
-            "kind": kind,
-            "day": np.datetime64("2024-01-01") + rng.integers(0, 300, n),
-            "shop": rng.integers(0, 40, n),
-            "many": rng.integers(1, 3, n),
-            "y": x + 3.0 * (kind == "hut") + rng.normal(size=n),
-        }
-    )
-    frame["day"] = frame["day"].dt.strftime("%Y-%m-%d")
-
-    def write_parts(n_parts, suffix="csv", change=lambda part, _: part):
-        paths = []
-        for number, rows in enumerate(np.array_split(np.arange(n), n_parts)):
-            part = change(frame.iloc[rows].reset_index(drop=True), number)
-            folder = tmp_path / f"{suffix}{n_parts}"
-            folder.mkdir(exist_ok=True)
-            path = folder / f"part{number}.{suffix}"
-            if suffix == "csv":
-                part.to_csv(path, index=False)
-            else:
-                part.to_parquet(path)
-            paths.append(str(path))
-        return paths, frame
-
-    return write_parts
+from tests.localexpert.cli.conftest import QUICK
 
 
-@pytest.fixture
-def fitted(run, tmp_path):
-    """Return a function that fits, and returns the model and what was said."""
-    numbers = itertools.count()
-
-    def fit(*words):
-        out = tmp_path / f"model{next(numbers)}.zip"
-        code, said, lines = run("fit", *words, "--target", "y", *FAST, "--out", out)
-        assert (code, said) == (0, ""), lines
-        return load(out), [line.removeprefix("localexpert: ") for line in lines]
-
-    return fit
-
-
-def test_several_files_are_fitted_as_one_table(fitted, sales, tmp_path):
-    paths, frame = sales(3)
-    whole = tmp_path / "whole.csv"
-    frame.to_csv(whole, index=False)
-    one, _ = fitted(whole)
+def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
+    paths, _ = sales(3)
+    one = load(sold_model)
     several, said = fitted(*paths)
     assert said[0] == (
         "3 files, about 240 rows, no more than --max-train-rows 250000: fitted "
@@ -91,24 +38,24 @@ def test_a_folder_of_parquet_is_one_table(fitted, sales, tmp_path):
 
 
 def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
-    words = ["--group", "shop", "--weight", "many", "--max-train-rows", 100]
+    words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
     paths, frame = sales(3)
     csv, said = fitted(*paths, *words)
     assert said[0] == (
-        "3 files, about 240 rows, more than --max-train-rows 100: fitted to a sample, "
+        "3 files, about 240 rows, more than --max-train-rows 150: fitted to a sample, "
         "calibrated by the others, part by part"
     )
     assert "scores out of fold are of the sample" in said
     sales(2, "parquet")
     parquet, said = fitted(tmp_path / "parquet2", *words)
-    assert said[0].startswith("2 files, 240 rows, more than --max-train-rows 100")
+    assert said[0].startswith("2 files, 240 rows, more than --max-train-rows 150")
     assert csv.schema == parquet.schema
     assert csv.schema.others == ("many", "shop")
     assert csv.origin.rows == 240
     assert csv.origin.scores == parquet.origin.scores
     used = csv.model.report_.choices["large"]
     assert used["rows"] == 240
-    assert used["sample"] <= 100
+    assert used["sample"] <= 150
     assert len(csv.model.fitted_rows_) == used["sample"]
     for saved in (csv, parquet):
         assert saved.origin.scores["model"]["crps"] < 1.5
@@ -230,7 +177,7 @@ def test_a_bad_file_is_named(refused, sales, tmp_path, name, road):
     change, suffix, message = BAD[name]
     paths, _ = sales(3, suffix, change)
     out = tmp_path / "m.zip"
-    said = refused("fit", *paths, "--target", "y", *FAST, *road, "--out", out)
+    said = refused("fit", *paths, "--target", "y", *QUICK, *road, "--out", out)
     assert re.search(message, said), said
     assert not out.exists()
 
@@ -241,7 +188,7 @@ def test_a_file_cut_short_is_named(refused, sales, tmp_path, road):
     with open(paths[2], "r+b") as file:
         file.truncate(900)
     out = tmp_path / "m.zip"
-    said = refused("fit", *paths, "--target", "y", *FAST, *road, "--out", out)
+    said = refused("fit", *paths, "--target", "y", *QUICK, *road, "--out", out)
     assert "part2.parquet is a damaged Parquet file" in said
     assert not out.exists()
 
