@@ -1,8 +1,6 @@
 """`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
 import functools
-import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -408,27 +406,6 @@ def test_a_hash_is_of_the_content() -> None:
     assert len(set(own.tolist())) == 3
     swapped = {"a": frame["a"].iloc[::-1], "t": frame["t"]}
     assert hash_rows(swapped, kinds)[0] != own[0]
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_in_any_pass_changes_nothing(tmp_path: Path) -> None:
-    for number, part in enumerate(frames(table(), 4)):
-        part.to_parquet(tmp_path / f"{number}.parquet")
-    run, killed = Runner.run, []
-
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-
-        def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
-            workers = client.run(os.getpid)
-            threading.Timer(0.3, os.kill, (min(workers.values()), 9)).start()
-            killed.append(job.name)
-            return run(self, job, n_parts)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Runner, "run", kill)
-            model = fit(tmp_path, client=client)
-    assert killed == ["scan", "sample", "thresholds", "recalibration"]
-    assert_same(model, in_one_table())
 
 
 def test_roads_that_transform_the_target_are_calibrated() -> None:

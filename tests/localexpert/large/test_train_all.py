@@ -1,8 +1,6 @@
 """`fit_large(train="all")`: boosters that go on where the sample's have ended."""
 
 import functools
-import os
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +30,6 @@ from localexpert.large import fit_large as module
 from localexpert.large.all_rows import AllRows, JudgeRows
 from localexpert.large.frame_boosting import refine_frame
 from localexpert.large.learn_pass import LearnPass, LearnRows
-from localexpert.large.passes import Runner
 from localexpert.large.scratch import Scratch, ScratchRows
 from localexpert.large.unseen_rows import UnseenRows
 
@@ -179,29 +176,6 @@ def test_what_workers_read_is_learned_from() -> None:
         model = fit(lambda: iter(parts), client=client)
     told, whole = (m.report_.choices["all rows"] for m in (model, fitted()))
     assert told["chosen"] == whole["chosen"]
-    new = draw(4000, seed=1)
-    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_while_rows_are_read(tmp_path: Path) -> None:
-    for number, start in enumerate(range(0, 12_000, 2000)):
-        table()[start : start + 2000].to_parquet(tmp_path / f"{number}.parquet")
-    stream, killed = Runner.stream, []
-
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-
-        def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
-            if job.name == "all rows":
-                workers = client.run(os.getpid)
-                threading.Timer(0.2, os.kill, (min(workers.values()), 9)).start()
-                killed.append(job.name)
-            return stream(self, job, n_parts)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Runner, "stream", kill)
-            model = fit(tmp_path, client=client)
-    assert killed == ["all rows"]
     new = draw(4000, seed=1)
     assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
 
