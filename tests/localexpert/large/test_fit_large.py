@@ -17,6 +17,7 @@ from localexpert.large.passes import Runner
 from localexpert.large.row_hash import hash_rows
 from localexpert.large.scan import ScanPass
 from localexpert.large.threshold_pass import ThresholdPass
+from localexpert.reporting import pictures
 
 
 def plain(**parameters: Any) -> LocalExpertRegressor:
@@ -154,13 +155,17 @@ def test_rows_of_a_key_are_learned_from_together() -> None:
     assert (held.groupby("key")["group"].nunique() == 1).all()
 
 
-def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
+def test_the_result_is_an_ordinary_regressor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = in_one_table()
     rows = table()[["a", "b"]][:50]
     assert model.get_params()["recalibrate"] is None
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    # Seconds of writing pictures, which are drawn all the same.
+    monkeypatch.setattr(pictures, "_to_address", lambda _: "data:,")
     report(model, rows, table()["y"][:50], tmp_path / "page.html")
     assert "to calibrate by" in (tmp_path / "page.html").read_text("utf-8")
     assert "rows, the others to calibrate by" in str(model.report_)
