@@ -26,13 +26,13 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-browser test-oldest test-newest
-.PHONY: leg-skpro leg-xgboost leg-oldest leg-newest docs pictures clean
+.PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest
+.PHONY: leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
 	@echo "make test    the whole suite, and how much of the packages it runs"
-	@echo "make test-skpro, test-xgboost    what needs these optional packages"
+	@echo "make test-skpro, test-xgboost, test-ray    what needs these optional packages"
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
 	@echo "make test-oldest, test-newest    what other versions of libraries may break"
 	@echo "make fuzz    random attacks, many more of them than in make test"
@@ -78,7 +78,7 @@ fuzz: $(VENV)/.installed-test
 # The optional packages have environments of their own, for they hold others below
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
 
-test-skpro test-xgboost: test-%:
+test-skpro test-xgboost test-ray: test-%:
 	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* leg-$*
 
 leg-skpro: $(VENV)/.installed-test,skpro
@@ -88,6 +88,9 @@ leg-skpro: $(VENV)/.installed-test,skpro
 leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
 	$(PYTEST) $(WORKERS) -k "xgboost or vector" tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
+
+leg-ray: $(VENV)/.installed-test,ray
+	$(PYTEST) tests/localexpert/large/test_engines.py
 
 # Skipped by `make test` where there is no Chromium; here that is a failure.
 test-browser: $(VENV)/.installed-test

@@ -192,9 +192,13 @@ class Runner:
         under_way: Any = distributed.as_completed(first)
         for future in under_way:
             number, part = asked.pop(future.key)
-            is_done = future.status == "finished"
-            result = future.result() if is_done else _ask(job, part)
-            future.release()
+            try:
+                result = future.result()
+                future.release()
+            except Exception:
+                # First of all Dask is to forget it, or a partition is not read again.
+                future.release()
+                result = _ask(job, part)
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)

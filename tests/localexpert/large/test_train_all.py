@@ -1,8 +1,6 @@
 """`fit_large(train="all")`: boosters that go on where the sample's have ended."""
 
 import functools
-import os
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +30,6 @@ from localexpert.large import fit_large as module
 from localexpert.large.all_rows import AllRows, JudgeRows
 from localexpert.large.frame_boosting import refine_frame
 from localexpert.large.learn_pass import LearnPass, LearnRows
-from localexpert.large.passes import Runner
 from localexpert.large.scratch import Scratch, ScratchRows
 from localexpert.large.unseen_rows import UnseenRows
 
@@ -40,7 +37,7 @@ from localexpert.large.unseen_rows import UnseenRows
 def plain(**parameters: Any) -> LocalExpertRegressor:
     """Return a regressor whose centre cannot know the target, quickly fitted."""
     quick: dict[str, Any] = {
-        "strategy": "shared",
+        "strategy": SharedBoosting(draws=4, max_rounds=60, random_state=0),
         "center": LinearRegression(),
         "n_thresholds": 7,
         "smoothing": 0.4,
@@ -93,7 +90,7 @@ def test_the_result_is_an_ordinary_regressor(tmp_path: Path) -> None:
     model.save(tmp_path / "m.zip")
     again = load(tmp_path / "m.zip")
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-    assert model.get_params()["strategy"] == "shared"
+    assert repr(model) == repr(plain())
     told = explain_boosting(model, rows[:2], rows, threshold=0.0, random_state=0)
     assert np.isfinite(told.values).all()
 
@@ -108,7 +105,8 @@ def test_what_the_sample_knows_is_left_as_it_is() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=9000), "b": rng.normal(size=9000)})
     frame["y"] = frame["a"] + rng.normal(size=9000)
-    both = [fit(frame, train=train) for train in ("all", "sample")]
+    shared = plain(strategy="shared")
+    both = [fit(frame, train=train, model=shared) for train in ("all", "sample")]
     told = both[0].report_.choices["all rows"]
     assert told["losses"][told["chosen"].partition(",")[0]] <= told["losses"]["sample"]
     assert crps(both[0], frame) < 1.002 * crps(both[1], frame)
@@ -179,29 +177,6 @@ def test_what_workers_read_is_learned_from() -> None:
         model = fit(lambda: iter(parts), client=client)
     told, whole = (m.report_.choices["all rows"] for m in (model, fitted()))
     assert told["chosen"] == whole["chosen"]
-    new = draw(4000, seed=1)
-    assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_while_rows_are_read(tmp_path: Path) -> None:
-    for number, start in enumerate(range(0, 12_000, 2000)):
-        table()[start : start + 2000].to_parquet(tmp_path / f"{number}.parquet")
-    stream, killed = Runner.stream, []
-
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-
-        def kill(self: Any, job: Any, n_parts: int | None = None) -> Any:
-            if job.name == "all rows":
-                workers = client.run(os.getpid)
-                threading.Timer(0.2, os.kill, (min(workers.values()), 9)).start()
-                killed.append(job.name)
-            return stream(self, job, n_parts)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Runner, "stream", kill)
-            model = fit(tmp_path, client=client)
-    assert killed == ["all rows"]
     new = draw(4000, seed=1)
     assert crps(model, new) == pytest.approx(crps(fitted(), new), rel=0.005)
 

@@ -1,0 +1,119 @@
+"""The recipes of docs/large.rst for Dask, Ray and Spark, against one table."""
+
+import importlib.util
+import re
+from pathlib import Path
+from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from localexpert import LocalExpertRegressor, predict_table
+
+PAGE = Path(__file__).parents[3] / "docs" / "large.rst"
+BLOCK = re.compile(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is not installed"
+)
+
+
+def run_recipe(words: str, **given: Any) -> dict[str, Any]:
+    """Run the block of the page that has some words; return its variables."""
+    blocks = [dedent(code) for code in BLOCK.findall(PAGE.read_text(encoding="utf-8"))]
+    (code,) = (code for code in blocks if words in code)
+    exec(compile(code, "docs/large.rst", "exec"), given)
+    return given
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    """Return two features, of which one has gaps, and an identifier of each row."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    frame.loc[::7, "b"] = np.nan
+    return frame.assign(id=rng.permutation(200))
+
+
+@pytest.fixture(scope="module")
+def model(rows: pd.DataFrame) -> LocalExpertRegressor:
+    y = rows["a"] + np.random.default_rng(1).normal(size=len(rows))
+    quick: dict[str, Any] = {"strategy": "joint", "frame": None, "n_thresholds": 5}
+    model = LocalExpertRegressor(**quick, cv=2, random_state=0, n_jobs=1)
+    return model.fit(rows[["a", "b"]], y)
+
+
+@pytest.fixture
+def folder(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the recipes, with the rows in three files."""
+    (tmp_path / "rows").mkdir()
+    for number, start in enumerate(range(0, 200, 80)):
+        part = rows[start : start + 80]
+        part.to_parquet(tmp_path / f"rows/{number}.parquet", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def assert_whole(
+    said: pd.DataFrame, rows: pd.DataFrame, model: LocalExpertRegressor
+) -> None:
+    """Compare forecasts, known by their identifiers, with those of one table."""
+    whole = predict_table(model, rows.set_index("id"))
+    found = said.set_index("id").loc[whole.index]
+    pd.testing.assert_frame_equal(found, whole, rtol=0.0, atol=1e-8)
+
+
+# How Dask calls pandas.
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.set_index")
+def test_dask(folder: Path, rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
+    run_recipe("dd.read_parquet", model=model, predict_table=predict_table)
+    said = pq.read_table(folder / "forecasts").to_pandas()
+    whole = predict_table(model, rows.set_index("id"), interval=0.9)
+    pd.testing.assert_frame_equal(said, whole, rtol=0.0, atol=1e-8)
+
+
+@needs_ray
+@pytest.mark.usefixtures("folder")
+# Of Ray's own, about its settings and about files that it leaves open.
+@pytest.mark.filterwarnings("ignore")
+def test_ray(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        told = run_recipe("map_batches", model=model, predict_table=predict_table)
+        said = told["forecasts"].to_pandas()
+    finally:
+        ray.shutdown()
+    # Ray's columns are pyarrow's.
+    kinds = {name: "int64" if name == "id" else "float64" for name in said}
+    assert_whole(said.astype(kinds), rows, model)
+
+
+def test_spark(rows: pd.DataFrame, model: LocalExpertRegressor) -> None:
+    told: dict[str, Any] = {}
+
+    class Frame:
+        """Gives a function an iterator of frames, and takes one, as Spark does."""
+
+        def mapInPandas(self, function: Any, schema: str) -> None:  # noqa: N802
+            parts = iter([rows[:90], rows[90:90], rows[90:]])
+            told.update(frames=list(function(parts)), schema=schema)
+
+    read = SimpleNamespace(parquet=lambda _: Frame())
+    run_recipe(
+        "mapInPandas",
+        model=model,
+        predict_table=predict_table,
+        spark=SimpleNamespace(read=read),
+    )
+    kinds = dict(re.findall(r"`?([\w.]+)`? (double|long)", told["schema"]))
+    assert [len(frame) for frame in told["frames"]] == [90, 0, 110]
+    for frame in told["frames"]:
+        assert list(frame) == list(kinds)
+        of = {"double": np.float64, "long": np.int64}
+        assert [frame[name].dtype for name in kinds] == [of[k] for k in kinds.values()]
+    assert_whole(pd.concat(told["frames"]), rows, model)
