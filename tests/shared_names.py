@@ -114,6 +114,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.drift.line_bets": {"LineBets"},
     "calibration.drift.onset_mixture": {"OnsetMixture"},
     "calibration.drift.shift_process": {"ShiftProcess", "bound_concave"},
+    "calibration.drift.step_errors": {"StepErrors"},
     "calibration.maps": {"block_starts", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.kernel_errors": {
