@@ -740,7 +740,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit": {"furthest_score", "pit_scores"},
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.recalibration.shift": {"effective_rows"},
-    "localexpert.recalibration.weighted": {"check_effective"},
+    "localexpert.recalibration.weighted": {"learn_weighted"},
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.regressor.constant": {"fit_constant"},

@@ -17,7 +17,7 @@ from localexpert.laws.law import draw_shares
 from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap
 from localexpert.recalibration.base import check_rows
-from localexpert.recalibration.pit import pit_scores
+from localexpert.recalibration.pit import PitRecalibration, pit_scores
 from localexpert.recalibration.shift import effective_rows
 
 # Fewest rows of equal weight that a map may rest on.
@@ -123,7 +123,7 @@ class WeightedConformal:
         """
         rows, target, weights = check_rows(law, y, None)
         weights = check_weights(weight, len(target))
-        self.effective_rows_ = check_effective(weights)
+        self.effective_rows_ = _check_effective(weights)
         share = draw_shares(self.random_state, (len(target), 1))
         scores = np.clip(pit_scores(rows, target, share)[:, 0], -_FURTHEST, _FURTHEST)
         held = np.flatnonzero(weights > 0.0)
@@ -211,7 +211,47 @@ class WeightedConformal:
         return np.asarray(mass.max(axis=1) / (self.total_ + weight))
 
 
-def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
+def learn_weighted(
+    method: str,
+    law: Law | PredictiveDistribution,
+    y: ArrayLike,
+    weight: Float64Array,
+    *,
+    overlap: float = 1.0,
+    seed: int | None = None,
+    where: str = "",
+) -> tuple[WeightedConformal | PitRecalibration, float]:
+    """Return a correction for rows of another kind, and its effective rows.
+
+    Parameters
+    ----------
+    method : {"conformal", "pit"}
+    law : Law or PredictiveDistribution
+        Of n rows that the forecaster has not seen.
+    y : array-like of shape (n,)
+    weight : ndarray of shape (n,)
+    overlap : float
+        Share of the new rows that weights can stand for.
+    seed : int, optional
+    where : str
+        Which rows these are, for a refusal.
+
+    Returns
+    -------
+    learned : WeightedConformal or PitRecalibration
+    rows : float
+    """
+    rows = _check_effective(weight, overlap, where)
+    if method == "conformal":
+        return WeightedConformal(random_state=seed).fit(law, y, weight), rows
+    # As many rows as they say: the strength of the pull counts in rows.
+    counted = weight * (rows / weight.sum())
+    return PitRecalibration(random_state=seed).fit(law, y, counted), rows
+
+
+def _check_effective(
+    weights: Float64Array, overlap: float = 1.0, where: str = ""
+) -> float:
     """Return the effective number of rows; refuse too few.
 
     Parameters
@@ -219,6 +259,8 @@ def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
     weights : ndarray of shape (n,)
     overlap : float
         Share of the new rows that weights can stand for.
+    where : str
+        Which rows these are, for the refusal.
 
     Returns
     -------
@@ -227,9 +269,9 @@ def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
     found = overlap * effective_rows(weights)
     if found < LEAST_EFFECTIVE:
         msg = (
-            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows, got "
-            f"{found:.1f} of {len(weights)}: their weights are on a few rows, as new "
-            "rows are unlike most of them."
+            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows{where}, "
+            f"got {found:.1f} of {len(weights)}: their weights are on a few rows, as "
+            "new rows are unlike most of them."
         )
         raise ValueError(msg)
     return found
