@@ -732,6 +732,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.recalibration.base": {"Recalibration", "check_rows"},
     "localexpert.recalibration.conformal": {
+        "curve_through",
         "make_recalibration",
         "set_aside",
         "split_calibration_rows",
