@@ -186,8 +186,8 @@ class SBACalibrator(SideInformationCalibrator):
         Returns
         -------
         ndarray of shape (n,)
-            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict` says
-            0 and 1, which takes a `smoothing` of 0.
+            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
+            says 0 and 1, which takes a `smoothing` of 0.
         """
         return self._evidence(self.predict(X, scores))
 
