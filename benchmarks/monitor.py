@@ -1,6 +1,7 @@
 """False alarms and delays of the monitors, with models that were fitted.
 
     python benchmarks/monitor.py probabilities --histories 1000
+    python benchmarks/monitor.py isotonic --histories 1000
     python benchmarks/monitor.py forecasts --histories 1000
 
 A history is a model fitted on 1000 rows (or --n-fit) and 10 000 rows looked at every
@@ -26,16 +27,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 
-from calibration import CalibrationMonitor, PlattCalibrator
+from calibration import CalibrationMonitor, IsotonicCalibrator, PlattCalibrator
 from calibration.drift.base import ERRORS
 from calibration.drift.binary_rows import shift_likelihoods
+from calibration.drift.step_errors import StepErrors
 from localexpert import ForecastMonitor, PredictiveDistribution
 from localexpert.monitor.pit_bins import count_bins, shift_likelihoods_of_bins
 
 Array = NDArray[np.float64]
 
 ROWS, LOOK, ONSET, CHUNK, CHECKED = 10_000, 100, 2_000, 100, 2
-SHIFTS = {"probabilities": 0.3, "forecasts": 0.2}
+SHIFTS = {"probabilities": 0.3, "isotonic": 0.3, "forecasts": 0.2}
 THRESHOLDS = np.array([-1.35, 0.0, 1.35])
 # (1.96 + .84)^2: two-sided level .05, power .8.
 TEST = float((norm.ppf(0.975) + norm.ppf(0.8)) ** 2)
@@ -55,7 +57,17 @@ class Probabilities:
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
-        score, y = self.draw(self.n_fit, 0.0)
+        self.fit(*self.draw(self.n_fit, 0.0))
+        self.tolerance = ERRORS / np.sqrt(self.n_fit * true_information())
+        # The processes of one monitor before any batch, for all histories.
+        self.one = self.monitor()
+        self.one._start()
+        self.one._set_up(1.0)
+        self.watched = [self.monitor() for _ in range(CHECKED)]
+        self.steps = [StepErrors(float(self.tolerance)) for _ in range(CHUNK)]
+
+    def fit(self, score: Array, y: Array) -> None:
+        """Fit the calibrators of all histories."""
         fitted = [
             PlattCalibrator(scale="logit").fit(s, one)
             for s, one in zip(score, y, strict=True)
@@ -63,12 +75,10 @@ class Probabilities:
         zero, one = (np.array([f.predict([at])[0] for f in fitted]) for at in (0, 1))
         self.intercept = logit(zero)[:, None]
         self.slope = logit(one)[:, None] - self.intercept
-        self.tolerance = ERRORS / np.sqrt(self.n_fit * true_information())
-        # The processes of one monitor before any batch, for all histories.
-        self.one = self.monitor()
-        self.one._start()
-        self.one._set_up(1.0)
-        self.watched = [self.monitor() for _ in range(CHECKED)]
+
+    def forecast(self, score: Array) -> Array:
+        """Return log-odds (100, n)."""
+        return self.intercept + self.slope * score
 
     def monitor(self) -> CalibrationMonitor:
         """Return a monitor of the tolerance of all."""
@@ -83,15 +93,35 @@ class Probabilities:
     def look(self, moved: float) -> Array:
         """Take a look; return the logarithms of the e-values (100,)."""
         score, y = self.draw(LOOK, moved)
-        f = self.intercept + self.slope * score
+        f = self.forecast(score)
         for k, monitor in enumerate(self.watched):
             monitor.partial_fit(expit(f[k]), y[k])
+        rows = np.ones(LOOK)
+        bounds = [one.step(row, rows) for one, row in zip(self.steps, f, strict=True)]
         shift, line = self.one._shift_, self.one._line_
         shift.step(*shift_likelihoods(f, 1.0 - y, y, shift.shifts), LOOK)
-        line.step(f, 1.0 - y, y)
+        line.step(f, 1.0 - y, y, *map(np.array, zip(*bounds, strict=True)))
         logs = np.stack([shift.log_e, line.log_e])
         shares = np.log([0.85, 0.15])[:, None]
         return np.asarray(np.logaddexp.reduce(shares + logs))
+
+
+@dataclass
+class Steps(Probabilities):
+    """Isotonic calibrators of the same scores."""
+
+    def fit(self, score: Array, y: Array) -> None:
+        """Fit the calibrators of all histories."""
+        self.fitted = [
+            IsotonicCalibrator(scale="logit").fit(s, one)
+            for s, one in zip(score, y, strict=True)
+        ]
+
+    def forecast(self, score: Array) -> Array:
+        """Return log-odds (100, n)."""
+        p = np.array([f.predict(s) for f, s in zip(self.fitted, score, strict=True)])
+        least = 1.0 / (self.n_fit + 2.0)
+        return logit(np.clip(p, least, 1.0 - least))
 
 
 @dataclass
@@ -149,7 +179,7 @@ class Forecasts:
         return np.asarray(np.logaddexp.reduce(shares[:, None] + logs))
 
 
-KINDS = {"probabilities": Probabilities, "forecasts": Forecasts}
+KINDS = {"probabilities": Probabilities, "isotonic": Steps, "forecasts": Forecasts}
 
 
 def alarm_rows(kind: str, n_fit: int, shift: float, seed: int) -> list[float]:

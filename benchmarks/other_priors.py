@@ -10,6 +10,10 @@ last quarter is halved and both halves are re-sampled to another prior, .02, .1,
 or .8, as many rows as calibrated: in one half labels are known, and the same calibrator
 is fitted to them; in the other nothing is, and the log losses of the three ways are
 taken. Tables of fewer than 2000 rows, or 100 of a class, are left out. Rerun to resume.
+
+The last line says what of it is too few rows: as many are drawn from a law under which
+the moved forecasts are exact, the prior is estimated from these, and what is lost is
+compared with moving them to the true prior.
 """
 
 from __future__ import annotations
@@ -44,6 +48,28 @@ def resample(
     return np.concatenate([ones, zeros])
 
 
+def lose_exactly(
+    rng: np.random.Generator, q: np.ndarray, prior: float, old: float, n: int
+) -> dict[str, float]:
+    """Return what the estimated and the true prior lose where forecasts are exact.
+
+    Rows with forecasts q make up the classes in proportion to q and 1 - q.
+    """
+    one, zero = q / q.sum(), (1.0 - q) / (1.0 - q).sum()
+    mix = prior * one + (1.0 - prior) * zero
+    true = prior * one / mix
+    said = old * one / (old * one + (1.0 - old) * zero)
+    drawn = said[rng.choice(len(q), n, p=mix / mix.sum())]
+    told = shift_prior(said, old, estimate_prior(drawn, old).prior)
+    # The loss to be expected: of each row both outcomes, as often as they are.
+    weights = np.concatenate([mix * true, mix * (1.0 - true)])
+    y = np.repeat([1, 0], len(q))
+    return {
+        name: log_loss(y, np.tile(p, 2), sample_weight=weights, clip=1e-15)
+        for name, p in (("exact_em", told), ("exact_given", true))
+    }
+
+
 def run(path: Path, split: int, classifier: str) -> dict[str, Any]:
     """Return log losses of the three ways at each prior."""
     held = score_split(*load(path, "halves"), "halves", split, classifier)
@@ -69,6 +95,7 @@ def run(path: Path, split: int, classifier: str) -> dict[str, Any]:
         }
         out[str(prior)] = {
             **{name: log_loss(y[rows], q) for name, q in ways.items()},
+            **lose_exactly(rng, ways["given"], prior, calibrator.base_rate_, len(rows)),
             "prior": told.prior,
             "held": bool(told.interval[0] <= prior <= told.interval[1]),
         }
@@ -86,14 +113,15 @@ def print_table(rows: list[dict[str, Any]]) -> None:
         for prior in PRIORS:
             mean = {
                 way: np.mean([row[str(prior)][way] for row in own])
-                for way in ("labelled", "em", "given", "nothing")
+                for way in ("labelled", "em", "given", "exact_em", "exact_given")
             }
-            ratios = [mean[way] / mean["labelled"] for way in ("em", "given")]
-            for way, ratio in zip(("em", "given"), ratios, strict=True):
+            ratios = {way: mean[way] / mean["labelled"] for way in ("em", "given")}
+            ratios["exact"] = mean["exact_em"] / mean["exact_given"]
+            for way, ratio in ratios.items():
                 every.setdefault((way, prior), []).append(ratio)
-            line += f"{ratios[0]:>9.3f}{ratios[1]:>9.3f}"
+            line += f"{ratios['em']:>9.3f}{ratios['given']:>9.3f}"
         print(line)
-    for way in ("em", "given"):
+    for way in ("em", "given", "exact"):
         means = [np.exp(np.mean(np.log(every[way, prior]))) for prior in PRIORS]
         total = np.exp(np.mean(np.log(means)))
         print(f"{way:14}" + "".join(f"{m:>18.4f}" for m in means) + f"{total:>10.4f}")

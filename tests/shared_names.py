@@ -114,6 +114,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.drift.line_bets": {"LineBets"},
     "calibration.drift.onset_mixture": {"OnsetMixture"},
     "calibration.drift.shift_process": {"ShiftProcess", "bound_concave"},
+    "calibration.drift.step_errors": {"StepErrors"},
     "calibration.maps": {"block_starts", "edges_between"},
     "calibration.measures.binned_errors": {"bin_starts", "summarise_forecasts"},
     "calibration.measures.kernel_errors": {
@@ -749,6 +750,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.recalibration.base": {"Recalibration", "check_rows"},
     "localexpert.recalibration.conformal": {
+        "curve_through",
         "make_recalibration",
         "set_aside",
         "split_calibration_rows",
@@ -757,7 +759,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.recalibration.pit": {"furthest_score", "pit_scores"},
     "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
     "localexpert.recalibration.shift": {"effective_rows"},
-    "localexpert.recalibration.weighted": {"check_effective"},
+    "localexpert.recalibration.weighted": {"learn_weighted"},
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.regressor.constant": {"fit_constant"},

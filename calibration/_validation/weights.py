@@ -22,28 +22,30 @@ _LIGHT_SHARE, _FEW_ROWS, _LIGHT_MEAN = 0.1, 2.0, 0.5
 _told_of_light: ContextVar[bool] = ContextVar("told_of_light", default=False)
 
 
-def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
+def check_weights(
+    sample_weight: ArrayLike | None, n: int, name: str = "sample_weight"
+) -> Float64Array:
     """Return non-negative weights, not all zero, of length `n`; ones if None.
 
     Their sum is at most 2^53: beyond it floats do not tell a row more from none.
     """
     if sample_weight is None:
         return np.ones(n)
-    weights = check_vector(sample_weight, "sample_weight")
-    check_same_length(n, "the data", len(weights), "sample_weight")
+    weights = check_vector(sample_weight, name)
+    check_same_length(n, "the data", len(weights), name)
     if weights.min() < 0.0:
         place = int(np.argmin(weights))
         msg = (
-            "`sample_weight` must not be negative, "
+            f"`{name}` must not be negative, "
             f"got {show(weights[place])} at position {place}."
         )
         raise ValueError(msg)
     if weights.max() == 0.0:
-        msg = "`sample_weight` must not be zero everywhere, got only zeros."
+        msg = f"`{name}` must not be zero everywhere, got only zeros."
         raise ValueError(msg)
     if weights.max() < _LEAST_WEIGHT:
         msg = (
-            f"`sample_weight` must reach {_LEAST_WEIGHT:.3g} somewhere, "
+            f"`{name}` must reach {_LEAST_WEIGHT:.3g} somewhere, "
             f"got at most {weights.max():g}; multiply all by a constant."
         )
         raise ValueError(msg)
@@ -52,7 +54,7 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Float64Array:
     if total > _MOST_WEIGHT:
         place = int(np.argmax(weights))
         msg = (
-            f"`sample_weight` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
+            f"`{name}` must add up to at most 2^53 = {_MOST_WEIGHT:.3g} rows, "
             f"got {weights[place]:g} at position {place}; divide all by a constant."
         )
         raise ValueError(msg)

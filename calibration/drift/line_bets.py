@@ -22,9 +22,9 @@ class LineBets:
 
     The line a + b f of the log-odds f is learned on earlier batches, by a Newton step
     for each, older ones counting less. A row's factor is the likelihood of the line's
-    log-odds over that of the nearest in :math:`f \pm 2 \tau \max(1, |f|)`. Its mean is
-    at most 1 whatever the row's log-odds in that range are: it is 1 at the near end,
-    and less further in.
+    log-odds over that of the nearest in :math:`f \pm 2 \tau \max(1, |f|)`, or a wider
+    range. Its mean is at most 1 whatever the row's log-odds in that range are: it is 1
+    at the near end, and less further in.
 
     Parameters
     ----------
@@ -45,7 +45,12 @@ class LineBets:
     information: Float64Array = field(default_factory=lambda: _FIRST * np.eye(2))
 
     def step(
-        self, f: Float64Array, weight0: Float64Array, weight1: Float64Array
+        self,
+        f: Float64Array,
+        weight0: Float64Array,
+        weight1: Float64Array,
+        low: float | Float64Array = np.inf,
+        high: float | Float64Array = -np.inf,
     ) -> None:
         """Bet on the outcomes of a batch, then learn from them.
 
@@ -53,12 +58,14 @@ class LineBets:
         ----------
         f, weight0, weight1 : ndarrays of shape (..., n)
             Log-odds, and the weight of each class; of all histories as much.
+        low, high : float or ndarray of shape (..., n)
+            How far the truth may be from f, if farther than the tolerance says.
         """
         weight = weight0 + weight1
         n = float(weight.sum() / max(weight[..., 0].size, 1))
         reach = _WIDER * self.tolerance * np.maximum(1.0, np.abs(f))
         said = self.line[..., :1] + self.line[..., 1:] * f
-        near = np.clip(said, f - reach, f + reach)
+        near = np.clip(said, np.minimum(f - reach, low), np.maximum(f + reach, high))
         gain1 = weight1 * (log_expit(said) - log_expit(near))
         gain0 = weight0 * (log_expit(-said) - log_expit(-near))
         self.mixture.step(np.sum(gain1 + gain0, axis=-1, keepdims=True), n)

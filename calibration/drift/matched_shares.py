@@ -37,13 +37,29 @@ class MatchedMeans(NamedTuple):
     spreads: list[Float64Array]
 
     @classmethod
-    def of(cls, new: Float64Array, old: list[Float64Array]) -> MatchedMeans:
-        """Return the means of functions (n, q) at new rows, and at those of classes."""
+    def of(
+        cls, parts: list[Float64Array], weights: list[Float64Array] | None = None
+    ) -> MatchedMeans:
+        """Return the means of functions (n, q) at new rows, and at those of classes.
+
+        Parameters
+        ----------
+        parts : list of 1 + k ndarrays of shape (n, q)
+            The new rows first.
+        weights : list of 1 + k ndarrays of shape (n,), optional
+            Repetitions of these.
+        """
+        if weights is None:
+            weights = [np.ones(len(part)) for part in parts]
         spreads = [
-            np.atleast_2d(np.cov(part.T, ddof=0)) / len(part) for part in (new, *old)
+            np.atleast_2d(np.cov(part.T, ddof=0, aweights=weight)) / weight.sum()
+            for part, weight in zip(parts, weights, strict=True)
         ]
-        means = np.column_stack([part.mean(axis=0) for part in old])
-        return cls(new.mean(axis=0), means, spreads)
+        target, *means = (
+            weight @ part / weight.sum()
+            for part, weight in zip(parts, weights, strict=True)
+        )
+        return cls(target, np.column_stack(means), spreads)
 
     @property
     def rank(self) -> int:

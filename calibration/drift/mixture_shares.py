@@ -28,19 +28,23 @@ class MixtureFit(NamedTuple):
     log_likelihood: float
 
 
-def fit_shares(ratios: Float64Array, start: Float64Array) -> MixtureFit:
+def fit_shares(
+    ratios: Float64Array, weight: Float64Array, start: Float64Array
+) -> MixtureFit:
     r"""Return the shares that maximise the likelihood of a mixture.
 
-    The log-likelihood sum_i log(sum_j shares_j ratios_ij) is concave. At its maximum
-    the means g_j of ratios_ij / mixture_i are at most 1, and n (max g - 1) bounds what
-    is missing anywhere else. Expectation-maximisation multiplies shares by g, in many
-    small steps where classes overlap: quadratic steps (Kim et al. 2020) have the same
-    limit, and EM's own are taken where these fail.
+    The log-likelihood sum_i weight_i log(sum_j shares_j ratios_ij) is concave. At its
+    maximum the means g_j of ratios_ij / mixture_i are at most 1, and n (max g - 1), n
+    being the sum of weights, bounds what is missing anywhere else. Expectation-
+    maximisation multiplies shares by g, in many small steps where classes overlap:
+    quadratic steps (Kim et al. 2020) have the same limit, and EM's own are taken where
+    these fail.
 
     Parameters
     ----------
     ratios : ndarray of shape (n, k)
         Densities of the classes at each row, up to a factor of the row.
+    weight : ndarray of shape (n,)
     start : ndarray of shape (k,)
         Positive shares.
 
@@ -48,22 +52,23 @@ def fit_shares(ratios: Float64Array, start: Float64Array) -> MixtureFit:
     -------
     MixtureFit
     """
-    shares, n = start / start.sum(), len(ratios)
-    value = _log_likelihood(ratios, shares)
+    shares, n = start / start.sum(), float(weight.sum())
+    value = _log_likelihood(ratios, weight, shares)
     for _ in range(_MAX_STEPS):
         scaled = ratios / (ratios @ shares)[:, None]
-        gradient = scaled.mean(axis=0)
+        gradient = weight @ scaled / n
         if n * (gradient.max() - 1.0) <= _GAP:
             break
-        step = _quadratic_step(scaled.T @ scaled / n, gradient, shares) - shares
+        curvature = (weight[:, None] * scaled).T @ scaled / n
+        step = _quadratic_step(curvature, gradient, shares) - shares
         for _ in range(_HALVINGS):
-            trial = _log_likelihood(ratios, shares + step)
+            trial = _log_likelihood(ratios, weight, shares + step)
             if trial > value:
                 break
             step *= 0.5
         else:
             step = shares * gradient - shares
-            trial = _log_likelihood(ratios, shares + step)
+            trial = _log_likelihood(ratios, weight, shares + step)
             if trial <= value:
                 break
         shares, value = shares + step, trial
@@ -71,13 +76,18 @@ def fit_shares(ratios: Float64Array, start: Float64Array) -> MixtureFit:
 
 
 def profile_interval(
-    ratios: Float64Array, fit: MixtureFit, j: int, drop: float
+    ratios: Float64Array,
+    weight: Float64Array,
+    fit: MixtureFit,
+    j: int,
+    drop: float,
 ) -> tuple[float, float]:
     """Return the shares of class j whose profile likelihood is high enough.
 
     Parameters
     ----------
     ratios : ndarray of shape (n, k)
+    weight : ndarray of shape (n,)
     fit : MixtureFit
         Of these.
     j : int
@@ -92,7 +102,7 @@ def profile_interval(
     least = fit.log_likelihood - drop
 
     def excess(share: float) -> float:
-        return max(profile(ratios, fit, j, share) - least, _IMPOSSIBLE)
+        return max(profile(ratios, weight, fit, j, share) - least, _IMPOSSIBLE)
 
     best = float(fit.shares[j])
     # At the maximum itself rounding may say that it is no maximum.
@@ -106,7 +116,13 @@ def _search(excess: Callable[[float], float], end: float, best: float) -> float:
     return float(brentq(excess, end, best, xtol=1e-10, rtol=1e-9))
 
 
-def profile(ratios: Float64Array, fit: MixtureFit, j: int, share: float) -> float:
+def profile(
+    ratios: Float64Array,
+    weight: Float64Array,
+    fit: MixtureFit,
+    j: int,
+    share: float,
+) -> float:
     """Return the greatest log-likelihood if class j has the share.
 
     It is that of a mixture of one class less: of the others, each with its part of j.
@@ -114,6 +130,7 @@ def profile(ratios: Float64Array, fit: MixtureFit, j: int, share: float) -> floa
     Parameters
     ----------
     ratios : ndarray of shape (n, k)
+    weight : ndarray of shape (n,)
     fit : MixtureFit
         Of these.
     j : int
@@ -126,17 +143,19 @@ def profile(ratios: Float64Array, fit: MixtureFit, j: int, share: float) -> floa
     others = np.delete(ratios, j, axis=1)
     mixed = share * ratios[:, [j]] + (1.0 - share) * others
     if mixed.shape[1] == 1:
-        return _log_likelihood(mixed, np.ones(1))
+        return _log_likelihood(mixed, weight, np.ones(1))
     # Shares of 0 stay so in EM: start within.
     start = np.delete(fit.shares, j) + 1e-6
-    if not np.isfinite(_log_likelihood(mixed, start / start.sum())):
+    if not np.isfinite(_log_likelihood(mixed, weight, start / start.sum())):
         return -np.inf
-    return fit_shares(mixed, start).log_likelihood
+    return fit_shares(mixed, weight, start).log_likelihood
 
 
-def _log_likelihood(ratios: Float64Array, shares: Float64Array) -> float:
+def _log_likelihood(
+    ratios: Float64Array, weight: Float64Array, shares: Float64Array
+) -> float:
     with np.errstate(divide="ignore"):
-        return float(np.log(ratios @ shares).sum())
+        return float(weight @ np.log(ratios @ shares))
 
 
 def _quadratic_step(

@@ -22,6 +22,7 @@ from calibration.drift.binary_rows import BinaryRows, shift_likelihoods
 from calibration.drift.confidence import shift_interval
 from calibration.drift.line_bets import LineBets
 from calibration.drift.shift_process import ShiftProcess
+from calibration.drift.step_errors import StepErrors
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 
@@ -90,14 +91,16 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     For the line, a row's factor is its likelihood under the line learned before over
     that of the nearest log-odds within twice the tolerance, farther from even odds as
-    many times that as the log-odds say.
+    many times that as the log-odds say. Forecasts that repeat, as those of a map of
+    steps, may be as much nearer to even odds as a rate is of their share of `n_fit`
+    rows: of 14 without an event one in 14 may still be. More than 500 different ones
+    are no steps.
 
     Both have the promised level for any fixed shift in [-tolerance, tolerance] of all
     rows. A calibrator that was fitted on n rows has a shift of its own, which is beyond
     1.25 standard errors in one fit of five, and an alarm for it is true: the calibrator
-    is off. Within 10 times the rows of the fit it is told in 3 to 4 % of fits of two
-    parameters; of step maps, as by isotonic regression, which err locally by far more
-    than their shift, in 18 %: set a greater `tolerance` there.
+    is off. Within 10 times the rows of the fit it is told in 3 to 4 % of fits, of
+    lines and of step maps.
 
     Weights count rows; those of rows that are drawn or discounted void the level.
     Batches may have any size, and the level does not depend on it; changes are looked
@@ -269,7 +272,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
         f = logit(p)
         logs = shift_likelihoods(f, cells.weight0, cells.weight1, self._shift_.shifts)
         self._shift_.step(*logs, cells.n)
-        self._line_.step(f, cells.weight0, cells.weight1)
+        bounds = self._steps_.step(f, cells.weight)
+        self._line_.step(f, cells.weight0, cells.weight1, *bounds)
         self._remember(cells)
         expected = float(cells.weight @ cells.scores)
         parts = {
@@ -286,6 +290,7 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self._set_tolerance(information)
         self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
         self._line_ = LineBets(self.tolerance_, float(self.memory))
+        self._steps_ = StepErrors(self.tolerance_)
         self._rows_ = BinaryRows()
 
     def _remember(self, cells: ScoreSummary) -> None:

@@ -13,6 +13,7 @@ from calibration._validation import (
     check_probabilities,
     check_rows,
     check_same_length,
+    check_weights,
     show,
 )
 from calibration.typing import Float64Array, Int64Array
@@ -55,8 +56,11 @@ def read_prior(prior: ArrayLike, name: str, rows: Float64Array) -> Float64Array:
 
 
 def read_labelled_rows(
-    p_old: ArrayLike, y_old: ArrayLike, rows: Float64Array
-) -> tuple[Float64Array, Int64Array]:
+    p_old: ArrayLike,
+    y_old: ArrayLike,
+    rows: Float64Array,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Float64Array, Int64Array, Float64Array]:
     """Return forecasts and columns of rows with labels, two of each class or more.
 
     Parameters
@@ -65,11 +69,13 @@ def read_labelled_rows(
     y_old : array-like of shape (m,)
     rows : ndarray of shape (n,) or (n, k)
         Forecasts whose kind they must be of.
+    sample_weight : array-like of shape (m,), optional
+        Numbers of repetitions; rows of weight 0 are left out.
 
     Returns
     -------
     forecasts : ndarray of shape (m,) or (m, k)
-    columns : ndarray of shape (m,)
+    columns, weight : ndarrays of shape (m,)
     """
     held = read_forecasts(p_old, "p_old")
     if held.shape[1:] != rows.shape[1:]:
@@ -84,12 +90,14 @@ def read_labelled_rows(
     else:
         columns = check_columns(y_old, k, None, "y_old")
     check_same_length(len(held), "`p_old`", len(columns), "y_old")
-    counts = np.bincount(columns, minlength=k)
-    if counts.min() < 2:
+    weight = check_weights(sample_weight, len(columns), "sample_weight_old")
+    counts = np.bincount(columns, weights=weight, minlength=k)
+    if counts.min() < 2.0:
         j = int(np.argmin(counts))
-        msg = f"`y_old` must hold every class twice or more, got {counts[j]} of {j}."
+        msg = f"`y_old` must hold every class twice or more, got {counts[j]:g} of {j}."
         raise ValueError(msg)
-    return held, columns
+    kept = weight > 0.0
+    return held[kept], columns[kept], weight[kept]
 
 
 def class_ratios(rows: Float64Array, prior: Float64Array) -> Float64Array:

@@ -112,15 +112,14 @@ def prior_shift_test(
     True
     """
     rows = read_forecasts(p, "p")
-    held, columns = read_labelled_rows(p_old, y_old, rows)
+    held, columns, _ = read_labelled_rows(p_old, y_old, rows)
     counts = np.bincount(columns)
     if n_bins is None:
         fewest = min(len(rows), int(counts.min()))
         n_bins = min(max(fewest // _ROWS_PER_BIN, 3), _MOST_BINS)
     n_bins = check_integer(n_bins, "n_bins", 3)
     parts = [held[columns == j] for j in range(len(counts))]
-    new, *old = _count_bins([rows, *parts], n_bins)
-    matched = MatchedMeans.of(new, old)
+    matched = MatchedMeans.of(_count_bins([rows, *parts], n_bins))
     # As many bins as classes always have a mixture that fits.
     if matched.rank < len(counts):
         msg = (

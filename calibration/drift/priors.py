@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
-from calibration._validation import check_level
+from calibration._validation import check_level, check_weights
 from calibration.drift.matched_shares import MatchedMeans
 from calibration.drift.mixture_shares import fit_shares, profile, profile_interval
 from calibration.drift.prior_rows import (
@@ -22,8 +22,11 @@ from calibration.drift.prior_rows import (
 )
 from calibration.typing import Float64Array, Int64Array
 
-# Where a likelihood is summed: up to so many deviations, at so many places.
-_FAR, _MIDDLES = 4.5, (np.arange(64) + 0.5) / 64
+# Where a likelihood is summed: up to so many deviations, at so many places; in log-odds
+# so far where it does not end.
+_FAR, _MIDDLES, _ENDLESS = 4.5, (np.arange(64) + 0.5) / 64, 10.0
+# Standard deviation of the log-odds of new priors about those of old ones.
+_SPREAD = 2.0
 # How even shares are made at which score functions are taken, and how often.
 _EVEN, _ROUNDS = 0.02, 3
 
@@ -88,22 +91,22 @@ class PriorEstimate:
         The limit of expectation-maximisation, which may be 0.
     coverage : float
         Of the interval.
-    n_rows : int
-        How many rows without labels.
+    n_rows : float
+        How many rows without labels, or the sum of their weights.
 
     Examples
     --------
     >>> from calibration import estimate_prior
     >>> estimate = estimate_prior([0.1, 0.2, 0.3, 0.9], old=0.5)
     >>> round(estimate.prior, 2), estimate.interval.round(2)
-    (0.38, array([0.  , 0.91]))
+    (0.36, array([0.  , 0.91]))
     """
 
     prior: float | Float64Array
     interval: Float64Array
     most_likely: float | Float64Array
     coverage: float
-    n_rows: int
+    n_rows: float
 
 
 def estimate_prior(
@@ -113,6 +116,8 @@ def estimate_prior(
     p_old: ArrayLike | None = None,
     y_old: ArrayLike | None = None,
     coverage: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    sample_weight_old: ArrayLike | None = None,
 ) -> PriorEstimate:
     r"""Return the prior of rows without labels, by expectation-maximisation.
 
@@ -130,6 +135,10 @@ def estimate_prior(
         Their labels, coded 0 and 1, or as numbers of columns.
     coverage : float
         Of the interval, in (0, 1).
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions of the rows without labels.
+    sample_weight_old : array-like of shape (m,), optional
+        Those of the labelled rows.
 
     Returns
     -------
@@ -145,9 +154,11 @@ def estimate_prior(
     of which EM is one way up: shift the forecasts, take their mean as the prior, and
     so on (Saerens et al.). The interval holds the priors whose profile likelihood is
     within half a quantile of :math:`\chi^2_1` of the maximum, which is `most_likely`;
-    `prior` is the mean under this likelihood and a uniform law of priors. Of a rare
+    `prior` is the mean under this likelihood and a law of new priors: their log-odds
+    are normal about those of the old ones with a standard deviation of 2. Of a rare
     class a few hundred rows may hold too little to be told from none, and forecasts
-    moved to a prior of 0 have an infinite loss. Ratios are taken for known: where
+    moved to a prior of 0 have an infinite loss; of scores that say nothing the old
+    prior is the better guess. Ratios are taken for known: where
     calibrators were fitted on few rows the interval is too short, and where they have
     the wrong shape the estimate is off.
 
@@ -186,81 +197,120 @@ def estimate_prior(
     rows = read_forecasts(p, "p")
     prior = read_prior(old, "old", rows)
     level = check_level(coverage, "coverage")
-    labelled = _read_labelled(p_old, y_old, rows)
-    ratios = class_ratios(rows, prior)
-    fit = fit_shares(ratios, prior)
-    shares, drop = fit.shares, float(chi2.ppf(level, 1))
+    weight = check_weights(sample_weight, len(rows))
+    labelled = _read_labelled(p_old, y_old, sample_weight_old, rows)
+    held = weight > 0.0
+    ratios, weight = class_ratios(rows[held], prior), weight[held]
+    fit = fit_shares(ratios, weight, prior)
+    shares, drop, k = fit.shares, float(chi2.ppf(level, 1)), len(prior)
     likelihood: Callable[[int, float], float]
     if labelled is None:
-        ends = [profile_interval(ratios, fit, j, 0.5 * drop) for j in range(len(prior))]
-        likelihood = partial(profile, ratios, fit)
+        ends = [profile_interval(ratios, weight, fit, j, 0.5 * drop) for j in range(k)]
+        likelihood = partial(profile, ratios, weight, fit)
     else:
-        old_ratios = class_ratios(labelled[0], prior)
-        matched = _match_scores(ratios, old_ratios, labelled[1], shares)
+        p_held, columns, weight_old = labelled
+        old_ratios = class_ratios(p_held, prior)
+        parts = [columns == j for j in range(k)]
+        matched = _match_scores(
+            [ratios, *(old_ratios[part] for part in parts)],
+            [weight, *(weight_old[part] for part in parts)],
+            shares,
+        )
         shares = matched.nearest()[2]
-        ends = [matched.interval(j, drop) for j in range(len(prior))]
+        ends = [matched.interval(j, drop) for j in range(k)]
         likelihood = matched.log_likelihood
-    reach = _FAR / float(np.sqrt(drop))
-    means, interval = _mean_shares(likelihood, shares, ends, reach), np.array(ends)
+    intervals, reach = np.array(ends), _FAR / float(np.sqrt(drop))
+    means = _mean_shares(likelihood, prior, shares, intervals, reach)
+    n = float(weight.sum())
     if rows.ndim == 1:
         one, best = float(means[1]), float(shares[1])
-        return PriorEstimate(one, interval[1], best, level, len(rows))
-    return PriorEstimate(means, interval, shares, level, len(rows))
+        return PriorEstimate(one, intervals[1], best, level, n)
+    return PriorEstimate(means, intervals, shares, level, n)
 
 
 def _mean_shares(
     likelihood: Callable[[int, float], float],
+    old: Float64Array,
     shares: Float64Array,
-    ends: list[tuple[float, float]],
+    intervals: Float64Array,
     reach: float,
 ) -> Float64Array:
-    """Return the means of shares under a likelihood and a uniform law of priors, (k,).
+    """Return the means (k,) of shares under a likelihood and a law about the old ones.
 
-    Of a uniform law of k shares one has a density of (1 - share)^(k - 2).
+    Parameters
+    ----------
+    likelihood : callable
+        Its logarithm at a share of class j.
+    old, shares : ndarrays of shape (k,)
+        Old prior, and most likely new one.
+    intervals : ndarray of shape (k, 2)
+    reach : float
+        So many times the interval holds all that there is.
     """
-    k, means = len(shares), shares.copy()
-    for j, (low, high) in enumerate(ends):
-        best = float(shares[j])
-        # So many times the interval holds all that there is, between 0 and 1.
-        first = max(best - reach * (best - low), 0.0)
-        last = min(best + reach * (high - best), 1.0)
-        at = first + (last - first) * _MIDDLES
-        logs = np.array([likelihood(j, share) for share in at])
-        logs += (k - 2) * np.log1p(-np.minimum(at, 1.0 - 1e-12))
+    means = shares.copy()
+    for j, share in enumerate(shares):
+        centre, best = logit(old[j]), logit(share)
+        low, high = logit(intervals[j])
+        first, last = _span(centre, best, low, high, reach)
+        odds = first + (last - first) * _MIDDLES
+        at = expit(odds)
+        logs = np.array([likelihood(j, one) for one in at])
+        logs -= 0.5 * ((odds - centre) / _SPREAD) ** 2
         weights = np.exp(logs - logs.max())
         means[j] = at @ weights / weights.sum()
     return np.asarray(means / means.sum())
 
 
+def _span(
+    centre: float, best: float, low: float, high: float, reach: float
+) -> tuple[float, float]:
+    """Return between which log-odds there is anything, of ends that may be infinite."""
+    known = [one for one in (centre, best, low, high) if np.isfinite(one)]
+    spans = []
+    for end, endless in ((low, min(known) - _ENDLESS), (high, max(known) + _ENDLESS)):
+        closed = np.isfinite(end) and np.isfinite(best)
+        spans.append(best + reach * (end - best) if closed else endless)
+    return spans[0], spans[1]
+
+
 def _read_labelled(
-    p_old: ArrayLike | None, y_old: ArrayLike | None, rows: Float64Array
-) -> tuple[Float64Array, Int64Array] | None:
-    """Return forecasts and columns of rows with labels, two of each class or more."""
+    p_old: ArrayLike | None,
+    y_old: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    rows: Float64Array,
+) -> tuple[Float64Array, Int64Array, Float64Array] | None:
+    """Return forecasts, columns and weights of the labelled rows that have weight."""
     if (p_old is None) != (y_old is None):
         given, absent = ("p_old", "y_old") if y_old is None else ("y_old", "p_old")
         msg = f"`{absent}` must be given with `{given}`, got None."
         raise ValueError(msg)
     if p_old is None or y_old is None:
+        if sample_weight is not None:
+            msg = "`p_old` must be given with `sample_weight_old`, got None."
+            raise ValueError(msg)
         return None
-    return read_labelled_rows(p_old, y_old, rows)
+    return read_labelled_rows(p_old, y_old, rows, sample_weight)
 
 
 def _match_scores(
-    ratios: Float64Array,
-    old_ratios: Float64Array,
-    columns: Int64Array,
-    shares: Float64Array,
+    parts: list[Float64Array], weights: list[Float64Array], shares: Float64Array
 ) -> MatchedMeans:
     """Return means of the score functions of the likelihood, at shares that they have.
 
     Their means over the old rows are known whatever the ratios are; the nearer the
     shares at which they are taken to the truth, the more they tell.
+
+    Parameters
+    ----------
+    parts : list of 1 + k ndarrays of shape (n, k)
+        Ratios of the new rows, and of the old ones of each class.
+    weights : list of 1 + k ndarrays of shape (n,)
+    shares : ndarray of shape (k,)
     """
-    k = len(shares)
     for _ in range(_ROUNDS):
         # None is 0: the functions are bounded by 1 / share.
-        near = (1.0 - _EVEN) * shares + _EVEN / k
-        new, old = (part / (part @ near)[:, None] for part in (ratios, old_ratios))
-        matched = MatchedMeans.of(new, [old[columns == j] for j in range(k)])
+        near = (1.0 - _EVEN) * shares + _EVEN / len(shares)
+        functions = [part / (part @ near)[:, None] for part in parts]
+        matched = MatchedMeans.of(functions, weights)
         shares = matched.nearest()[2]
     return matched

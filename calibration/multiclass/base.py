@@ -36,6 +36,8 @@ class MulticlassCalibrator(ScaledEstimator):
     - `y` holds column numbers, 0 to k - 1, or the names that `classes` gives to the
       columns. `sample_weight` counts repetitions.
     - `predict` returns probabilities (n, k) whose rows sum to 1.
+    - `class_prior_` (k,) are the shares of the classes in the weight of the rows fitted
+      on, and `llr` returns what scores say beyond them.
     - A class without rows keeps a small positive probability. One class only, or rows
       of scores that are all alike: the answer is the constant (n_c + 1) / (n + k) for
       each class c, with a `CalibrationWarning`. Rows that weigh less than there are
@@ -48,6 +50,7 @@ class MulticlassCalibrator(ScaledEstimator):
     classes: Sequence[Any] | None
     classes_: NDArray[Any]
     constant_: Float64Array | None
+    class_prior_: Float64Array
     _scales = ("probability", "logit")
 
     def fit(
@@ -90,6 +93,7 @@ class MulticlassCalibrator(ScaledEstimator):
         self.constant_ = self._find_constant(data)
         if self.constant_ is None:
             self._fit(data)
+        self._settle_prior(data)
         return self
 
     def fit_rows(self, data: ClassScores) -> Self:
@@ -106,6 +110,7 @@ class MulticlassCalibrator(ScaledEstimator):
         forget_fit(self)
         self.classes_, self.constant_ = np.arange(data.scores.shape[1]), None
         self._fit(data)
+        self._settle_prior(data)
         return self
 
     def log_predict(self, table: Float64Array) -> Float64Array:
@@ -137,6 +142,57 @@ class MulticlassCalibrator(ScaledEstimator):
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
         return self._predict(table)
+
+    def llr(self, scores: ArrayLike) -> Float64Array:
+        r"""Return log-likelihoods of the classes: evidence free of the training prior.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, k)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            The greatest of a row is 0; -inf where `predict` says 0.
+
+        Notes
+        -----
+        By Bayes's rule, with :math:`f_j` the density of scores in class j,
+
+        .. math:: \log p_j(s) - \log \pi_j = \log f_j(s) - \log f(s),
+
+        of which the last term is the same for all classes: with the greatest of a row
+        in its place, what is left knows nothing of the prior. The softmax of its sum
+        with the logarithms of any prior is the forecast under that one, and with those
+        of `class_prior_` the forecast itself. Of two classes the second column less
+        the first is `llr` of a calibrator of one score.
+
+        References
+        ----------
+        Brummer & du Preez (2006), Application-independent evaluation of speaker
+        detection.
+        """
+        return self._evidence(self.predict(scores))
+
+    def _evidence(self, p: Float64Array) -> Float64Array:
+        """Return the log-likelihoods of the classes, of forecasts (n, k)."""
+        # Models saved by versions without it still predict.
+        cure = "%(name)s has no `class_prior_`, which `llr` needs: fit it again."
+        check_is_fitted(self, "class_prior_", msg=cure)
+        with np.errstate(divide="ignore"):
+            logs = np.log(p) - np.log(self.class_prior_)
+        return np.asarray(logs - logs.max(axis=1, keepdims=True))
+
+    def _settle_prior(self, data: ClassScores) -> None:
+        """Learn the prior under which the fitted answers hold, all of it positive."""
+        k, counts = data.scores.shape[1], data.counts
+        if self.constant_ is not None:
+            # The one answer to all scores is no evidence.
+            self.class_prior_ = self.constant_
+        elif counts.min() == 0.0:
+            self.class_prior_ = (counts + 1.0) / (data.n + k)
+        else:
+            self.class_prior_ = counts / data.n
 
     def _read_table(self, scores: ArrayLike) -> Float64Array:
         """Return checked scores with the columns of the fit."""

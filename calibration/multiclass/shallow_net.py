@@ -239,6 +239,22 @@ class ShallowNetCalibrator(MulticlassCalibrator):
             return np.tile(self.constant_, (len(table), 1))
         return self.nets_.probabilities(table, known)
 
+    def llr(self, scores: ArrayLike, side: ArrayLike | None = None) -> Float64Array:
+        """Return log-likelihoods of the classes: evidence free of the training prior.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n, k)
+        side : array-like of shape (n,) or (n, s), optional
+            Side information, if and only if the fit had some.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            As of `MulticlassCalibrator`.
+        """
+        return self._evidence(self.predict(scores, side))
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer(self.n_nets, "n_nets", 1)

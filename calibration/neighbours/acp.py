@@ -173,6 +173,23 @@ class ACPCalibrator(SideInformationCalibrator, SummaryEstimator):
             self.cumulative1_[beyond] - self.cumulative1_[first],
         )
 
+    def llr(self, scores: ArrayLike, intervals: ArrayLike) -> Float64Array:
+        """Return log-likelihood ratios: evidence that is free of the training prior.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+        intervals : array-like of shape (n, 2)
+            As of `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
+            says 0 and 1, which takes a `smoothing` of 0.
+        """
+        return self._evidence(self.predict(scores, intervals))
+
     def _cells(
         self, values: Float64Array, low: Float64Array, high: Float64Array, factor: float
     ) -> tuple[Int64Array, Int64Array]:

@@ -175,6 +175,22 @@ class SBACalibrator(SideInformationCalibrator):
         points = np.column_stack([table, values]) * self.units_
         return self._average(points, self.reach_)
 
+    def llr(self, X: ArrayLike, scores: ArrayLike) -> Float64Array:
+        """Return log-likelihood ratios: evidence that is free of the training prior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        scores : array-like of shape (n,) or (n, 1)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            As logit(`predict`) - logit(`base_rate_`): -inf and +inf where `predict`
+            says 0 and 1, which takes a `smoothing` of 0.
+        """
+        return self._evidence(self.predict(X, scores))
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not is_auto(self.n_neighbors):

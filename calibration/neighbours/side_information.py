@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from scipy.special import logit
+
 from calibration._validation import check_number
 from calibration.base.calibrators import ScaledEstimator, find_constant
 from calibration.summary import ScoreSummary
@@ -32,6 +35,13 @@ class SideInformationCalibrator(ScaledEstimator):
         """Learn the base rate, or a constant if there is no more."""
         self.base_rate_ = summary.base_rate
         self.constant_ = find_constant(self, summary, stacklevel=stacklevel + 1)
+
+    def _evidence(self, rates: Float64Array) -> Float64Array:
+        """Return the log-likelihood ratios that rates of ones (n,) stand for."""
+        if self.constant_ is not None:
+            # The one answer to all rows is no evidence.
+            return np.zeros(len(rates))
+        return np.asarray(logit(rates) - logit(self.base_rate_))
 
     def _rate(self, weight0: Float64Array, weight1: Float64Array) -> Float64Array:
         """Return the smoothed rate of ones, shape (n,)."""

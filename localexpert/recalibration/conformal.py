@@ -23,12 +23,12 @@ from localexpert.recalibration.pit import PitRecalibration, pit_scores
 
 # Fewest rows that a map is drawn through, and fewest in either part of a split.
 _LEAST_ROWS, _LEAST_PART = 20, 50
-# Rows beyond either outer knot.
-_LEAST_OUTSIDE = 2.0
-# Beyond so many deviations a score is taken to be there.
-_FURTHEST = 5.0
-# Knots nearer than this are one.
-_LEAST_GAP = 1e-6
+#: Rows beyond either outer knot.
+LEAST_OUTSIDE = 2.0
+#: Beyond so many deviations a score is taken to be there.
+FURTHEST = 5.0
+#: Knots nearer than this are one.
+LEAST_GAP = 1e-6
 
 
 class ConformalRecalibration(Recalibration):
@@ -147,12 +147,12 @@ class ConformalRecalibration(Recalibration):
         n_pieces = int(np.ceil(total / self._gap(total)))
         ranks = _with_outer(np.round(np.arange(1, n_pieces) * total / n_pieces), total)
         share = draw_shares(self.random_state, (len(target), 1))
-        scores = np.clip(pit_scores(law, target, share)[:, 0], -_FURTHEST, _FURTHEST)
+        scores = np.clip(pit_scores(law, target, share)[:, 0], -FURTHEST, FURTHEST)
         order = np.argsort(scores, kind="stable")
         upto = np.cumsum(weight[order])
         place = np.searchsorted(upto, ranks - 1e-9 * total)
         knots = scores[order][np.minimum(place, len(order) - 1)]
-        self.map_ = self.oof_map_ = _curve_through(knots, ranks / total)
+        self.map_ = self.oof_map_ = _through_ties(knots, ranks / total)
         gaps = np.diff(np.concatenate([[0.0], ranks, [total]]))
         self.bound_ = float(gaps.max() / total)
         return self
@@ -196,7 +196,7 @@ def _with_outer(ranks: Float64Array, total: float) -> Float64Array:
     intervals should lie between knots.
     """
     first = float(ranks[0])
-    n_halves = int(np.log2(max(first / _LEAST_OUTSIDE, 1.0)))
+    n_halves = int(np.log2(max(first / LEAST_OUTSIDE, 1.0)))
     outer = np.round(first * 0.5 ** np.arange(n_halves, 0, -1))
     return np.concatenate([outer, ranks, total - outer[::-1]])
 
@@ -258,20 +258,24 @@ def split_calibration_rows(
     return np.flatnonzero(~aside), np.flatnonzero(aside)
 
 
-def _curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
-    """Return the map through (Phi(knots), levels); ties become one knot.
+def _through_ties(knots: Float64Array, levels: Float64Array) -> ProbitMap:
+    """Return the map through (Phi(knots), levels); ties become one knot."""
+    first = np.flatnonzero(np.diff(knots, prepend=-np.inf) > LEAST_GAP)
+    counts = np.diff(np.append(first, len(knots)))
+    return curve_through(knots[first], np.add.reduceat(levels, first) / counts)
+
+
+def curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
+    """Return the map through (Phi(knots), levels), both of shape (m,) and increasing.
 
     Slopes are weighted harmonic means of the chords (Fritsch & Butland, 1984), so h
     increases.
     """
-    first = np.flatnonzero(np.diff(knots, prepend=-np.inf) > _LEAST_GAP)
-    counts = np.diff(np.append(first, len(knots)))
-    inner = knots[first]
-    z = ndtri(np.add.reduceat(levels, first) / counts)
+    z = ndtri(levels)
     # The chords of the pieces that lead over to the tails are 1.
-    h = np.concatenate([[1.0], np.diff(inner), [1.0]])
-    chords = np.concatenate([[1.0], np.diff(z) / np.diff(inner), [1.0]])
-    return ProbitMap.through(inner, z, harmonic_slopes(h, chords))
+    h = np.concatenate([[1.0], np.diff(knots), [1.0]])
+    chords = np.concatenate([[1.0], np.diff(z) / np.diff(knots), [1.0]])
+    return ProbitMap.through(knots, z, harmonic_slopes(h, chords))
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:

@@ -10,13 +10,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from localexpert._validation import check_same_length, is_gap
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_choice,
+    check_same_length,
+    check_weights,
+    is_gap,
+    speaking_of,
+)
 from localexpert.data.columns import Columns, has_columns
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.append_laws import append_laws
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.conformal import make_recalibration
+from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
 
 # Fewest rows of a group, as of a `ConformalRecalibration`.
 _LEAST_ROWS = 20
@@ -37,6 +45,8 @@ class GroupedRecalibration:
     ----------
     recalibrations_ : dict
         Fitted, by group.
+    effective_rows_ : float
+        Rows of the smallest group, or as many of equal weight.
 
     Notes
     -----
@@ -63,7 +73,8 @@ class GroupedRecalibration:
     array([1. , 2.8])
     """
 
-    recalibrations_: dict[Any, Recalibration]
+    recalibrations_: dict[Any, Recalibration | WeightedConformal]
+    effective_rows_: float
 
     def __init__(
         self, recalibrate: Any = "conformal", *, random_state: int | None = None
@@ -72,7 +83,13 @@ class GroupedRecalibration:
         self.random_state = random_state
 
     def fit(
-        self, law: Law | PredictiveDistribution, y: ArrayLike, groups: ArrayLike
+        self,
+        law: Law | PredictiveDistribution,
+        y: ArrayLike,
+        groups: ArrayLike,
+        weight: Float64Array | None = None,
+        *,
+        overlap: float = 1.0,
     ) -> Self:
         """Learn from the rows of each group.
 
@@ -83,18 +100,22 @@ class GroupedRecalibration:
         y : array-like of shape (n,)
         groups : array-like of shape (n,) or (n, k)
             Labels; with k columns the groups are their combinations. A gap is a label.
+        weight : ndarray of shape (n,), optional
+            For new rows of another kind: "conformal" is then `WeightedConformal`. Of
+            each group 50 effective rows are needed.
+        overlap : float
+            Share of these rows that weights can stand for.
 
         Returns
         -------
         self
         """
-        unfitted = make_recalibration(self.recalibrate, self.random_state)
-        if unfitted is None:
-            msg = (
-                '`recalibrate` must be "conformal", "pit" or a Recalibration, got None.'
-            )
-            raise ValueError(msg)
+        unfitted = self._unfitted()
         rows, target, _ = check_rows(law, y, None)
+        if weight is not None:
+            check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
+            with speaking_of(sample_weight="weight"):
+                weight = check_weights(weight, len(target))
         keys = _read_keys(groups, len(target))
         counts = Counter(keys)
         rare = [key for key, count in counts.items() if count < _LEAST_ROWS]
@@ -105,14 +126,39 @@ class GroupedRecalibration:
                 f"{len(counts)} groups have fewer."
             )
             raise ValueError(msg)
-        self.recalibrations_ = {}
+        self.recalibrations_, rows_of = {}, []
         for key, part in _parts(keys):
-            one = deepcopy(unfitted)
-            self.recalibrations_[key] = one.fit(rows.take(part), target[part])
+            own = rows.take(part), target[part]
+            if weight is None:
+                self.recalibrations_[key] = deepcopy(unfitted).fit(*own)
+                rows_of.append(float(len(part)))
+                continue
+            self.recalibrations_[key], count = learn_weighted(
+                self.recalibrate,
+                *own,
+                weight[part],
+                overlap=overlap,
+                seed=self.random_state,
+                where=f" of {_show(key)}",
+            )
+            rows_of.append(count)
+        self.effective_rows_ = min(rows_of)
         return self
 
+    def _unfitted(self) -> Recalibration:
+        made = make_recalibration(self.recalibrate, self.random_state)
+        if made is None:
+            msg = (
+                '`recalibrate` must be "conformal", "pit" or a Recalibration, got None.'
+            )
+            raise ValueError(msg)
+        return made
+
     def apply(
-        self, law: PredictiveDistribution, groups: ArrayLike
+        self,
+        law: PredictiveDistribution,
+        groups: ArrayLike,
+        weight: Float64Array | None = None,
     ) -> PredictiveDistribution:
         """Return the forecasts, each corrected as its group is.
 
@@ -122,12 +168,52 @@ class GroupedRecalibration:
             Of n rows.
         groups : array-like of shape (n,) or (n, k)
             Of these rows; none that `fit` has not seen.
+        weight : ndarray of shape (n,), optional
+            Of these rows, if the fit had weights.
 
         Returns
         -------
         PredictiveDistribution
         """
-        keys = _read_keys(groups, len(law))
+        laws, order = [], []
+        for key, part in self._known_parts(groups, len(law)):
+            one, own = self.recalibrations_[key], law.law.take(part)
+            if not isinstance(one, WeightedConformal):
+                laws.append(one.apply(own))
+            elif weight is None:
+                msg = "`weight` must be given as it was in `fit`, got None."
+                raise ValueError(msg)
+            else:
+                laws.append(one.apply(PredictiveDistribution(own), weight[part]).law)
+            order.append(part)
+        back = np.argsort(np.concatenate(order))
+        return PredictiveDistribution(append_laws(laws).take(back))
+
+    def bound(self, groups: ArrayLike, weight: Float64Array) -> Float64Array:
+        """Return how far the coverage of rows may be off, as `WeightedConformal` does.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n,) or (n, k)
+        weight : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN of rows whose correction promises nothing.
+        """
+        bounds = np.full(len(weight), np.nan)
+        for key, part in self._known_parts(groups, len(weight)):
+            one = self.recalibrations_[key]
+            if isinstance(one, WeightedConformal):
+                bounds[part] = one.bound(weight[part])
+        return bounds
+
+    def _known_parts(
+        self, groups: ArrayLike, n: int
+    ) -> list[tuple[Any, NDArray[np.intp]]]:
+        """Return each group with its rows; refuse those that `fit` has not seen."""
+        keys = _read_keys(groups, n)
         unknown = [i for i, key in enumerate(keys) if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
@@ -139,12 +225,7 @@ class GroupedRecalibration:
                 "such rows in all."
             )
             raise ValueError(msg)
-        laws, order = [], []
-        for key, part in _parts(keys):
-            laws.append(self.recalibrations_[key].apply(law.law.take(part)))
-            order.append(part)
-        back = np.argsort(np.concatenate(order))
-        return PredictiveDistribution(append_laws(laws).take(back))
+        return _parts(keys)
 
 
 def read_groups(X: Any, by: Any) -> NDArray[np.object_]:

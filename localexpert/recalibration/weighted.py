@@ -6,28 +6,26 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_weights
-from localexpert.curves.chords import harmonic_slopes
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.laws import Law
 from localexpert.laws.law import draw_shares
 from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap
 from localexpert.recalibration.base import check_rows
-from localexpert.recalibration.pit import pit_scores
+from localexpert.recalibration.conformal import (
+    FURTHEST,
+    LEAST_GAP,
+    LEAST_OUTSIDE,
+    curve_through,
+)
+from localexpert.recalibration.pit import PitRecalibration, pit_scores
 from localexpert.recalibration.shift import effective_rows
 
 # Fewest rows of equal weight that a map may rest on.
 LEAST_EFFECTIVE = 50.0
-# Effective rows beyond either outer knot.
-_LEAST_OUTSIDE = 2.0
-# Beyond so many deviations a score is taken to be there.
-_FURTHEST = 5.0
-# Knots nearer than this are one.
-_LEAST_GAP = 1e-6
 
 
 class WeightedConformal:
@@ -123,9 +121,9 @@ class WeightedConformal:
         """
         rows, target, weights = check_rows(law, y, None)
         weights = check_weights(weight, len(target))
-        self.effective_rows_ = check_effective(weights)
+        self.effective_rows_ = _check_effective(weights)
         share = draw_shares(self.random_state, (len(target), 1))
-        scores = np.clip(pit_scores(rows, target, share)[:, 0], -_FURTHEST, _FURTHEST)
+        scores = np.clip(pit_scores(rows, target, share)[:, 0], -FURTHEST, FURTHEST)
         held = np.flatnonzero(weights > 0.0)
         order = held[np.argsort(scores[held], kind="stable")]
         own = weights[order]
@@ -178,13 +176,7 @@ class WeightedConformal:
         different, number = np.unique(weight, return_inverse=True)
         new = different[:, None]
         levels = (0.5 * (self.before_ + self.ends_ + new)) / (self.total_ + new)
-        z = ndtri(levels)
-        h = np.concatenate([[1.0], np.diff(self.knots_), [1.0]])
-        one = np.ones_like(new)
-        inner = np.diff(z, axis=1) / np.diff(self.knots_)
-        slopes = harmonic_slopes(h, np.hstack([one, inner, one]))
-        curves = zip(z, slopes, strict=True)
-        maps = [ProbitMap.through(self.knots_, *curve) for curve in curves]
+        maps = [curve_through(self.knots_, row) for row in levels]
         return ProbitMap.by_row(maps, number)
 
     def bound(self, weight: Float64Array) -> Float64Array:
@@ -211,7 +203,47 @@ class WeightedConformal:
         return np.asarray(mass.max(axis=1) / (self.total_ + weight))
 
 
-def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
+def learn_weighted(
+    method: str,
+    law: Law | PredictiveDistribution,
+    y: ArrayLike,
+    weight: Float64Array,
+    *,
+    overlap: float = 1.0,
+    seed: int | None = None,
+    where: str = "",
+) -> tuple[WeightedConformal | PitRecalibration, float]:
+    """Return a correction for rows of another kind, and its effective rows.
+
+    Parameters
+    ----------
+    method : {"conformal", "pit"}
+    law : Law or PredictiveDistribution
+        Of n rows that the forecaster has not seen.
+    y : array-like of shape (n,)
+    weight : ndarray of shape (n,)
+    overlap : float
+        Share of the new rows that weights can stand for.
+    seed : int, optional
+    where : str
+        Which rows these are, for a refusal.
+
+    Returns
+    -------
+    learned : WeightedConformal or PitRecalibration
+    rows : float
+    """
+    rows = _check_effective(weight, overlap, where)
+    if method == "conformal":
+        return WeightedConformal(random_state=seed).fit(law, y, weight), rows
+    # As many rows as they say: the strength of the pull counts in rows.
+    counted = weight * (rows / weight.sum())
+    return PitRecalibration(random_state=seed).fit(law, y, counted), rows
+
+
+def _check_effective(
+    weights: Float64Array, overlap: float = 1.0, where: str = ""
+) -> float:
     """Return the effective number of rows; refuse too few.
 
     Parameters
@@ -219,6 +251,8 @@ def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
     weights : ndarray of shape (n,)
     overlap : float
         Share of the new rows that weights can stand for.
+    where : str
+        Which rows these are, for the refusal.
 
     Returns
     -------
@@ -227,9 +261,9 @@ def check_effective(weights: Float64Array, overlap: float = 1.0) -> float:
     found = overlap * effective_rows(weights)
     if found < LEAST_EFFECTIVE:
         msg = (
-            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows, got "
-            f"{found:.1f} of {len(weights)}: their weights are on a few rows, as new "
-            "rows are unlike most of them."
+            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows{where}, "
+            f"got {found:.1f} of {len(weights)}: their weights are on a few rows, as "
+            "new rows are unlike most of them."
         )
         raise ValueError(msg)
     return found
@@ -243,7 +277,7 @@ def _levels(n_effective: float) -> Float64Array:
     """
     n_pieces = int(np.ceil(np.sqrt(n_effective + 1.0)))
     inner = np.arange(1, n_pieces) / n_pieces
-    n_halves = int(np.log2(n_effective / (_LEAST_OUTSIDE * n_pieces)))
+    n_halves = int(np.log2(n_effective / (LEAST_OUTSIDE * n_pieces)))
     outer = 0.5 ** np.arange(n_halves, 0, -1) / n_pieces
     return np.concatenate([outer, inner, 1.0 - outer[::-1]])
 
@@ -253,7 +287,7 @@ def _merge_ties(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return knots with what lies below and up to them; ties become one knot."""
     first: NDArray[np.intp] = np.flatnonzero(
-        np.diff(knots, prepend=-np.inf) > _LEAST_GAP
+        np.diff(knots, prepend=-np.inf) > LEAST_GAP
     )
     last = np.append(first[1:], len(knots)) - 1
     return knots[first], before[first], ends[last]

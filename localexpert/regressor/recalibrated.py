@@ -26,9 +26,8 @@ from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
-from localexpert.recalibration.pit import PitRecalibration
 from localexpert.recalibration.shift import ShiftWeights, shift_weights
-from localexpert.recalibration.weighted import WeightedConformal, check_effective
+from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
 from localexpert.regressor.base import DistributionRegressor
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
@@ -156,13 +155,14 @@ class RecalibratedRegressor(DistributionRegressor):
         """
         check_is_fitted(self)
         dist = predict_dist(self.model, X)
+        weight = None if self.weights_ is None else _weigh(self.weights_, X)
         if isinstance(self.recalibration_, WeightedConformal):
-            assert self.weights_ is not None
-            return self.recalibration_.apply(dist, _weigh(self.weights_, X))
+            assert weight is not None
+            return self.recalibration_.apply(dist, weight)
         if isinstance(self.recalibration_, GroupedRecalibration):
             groups = read_groups(X, self.by)
             with speaking_of(groups="X"):
-                return self.recalibration_.apply(dist, groups)
+                return self.recalibration_.apply(dist, groups, weight)
         return self.recalibration_.apply(dist)
 
     def _fit_shifted(
@@ -175,9 +175,6 @@ class RecalibratedRegressor(DistributionRegressor):
     ) -> None:
         """Learn the correction for rows like the new ones."""
         check_choice(self.method, "method", ("conformal", "pit"))
-        if self.by is not None:
-            msg = f"`by` must be None with `X_new`, got {self.by!r:.60}."
-            raise ValueError(msg)
         if self.weights is None:
             with speaking_of(X_old="X"):
                 found = shift_weights(X, X_new, random_state=seed)
@@ -191,16 +188,22 @@ class RecalibratedRegressor(DistributionRegressor):
         with speaking_of(X="X_new"):
             new = _weigh(self.weights_, X_new)
         overlap = getattr(self.weights_, "overlap", 1.0)
-        self.effective_rows_ = check_effective(weight, overlap)
-        if self.method == "conformal":
-            learned = WeightedConformal(random_state=seed).fit(dist, y, weight)
-            self.recalibration_ = learned
-            self.bound_ = float(learned.bound(new).mean())
+        if self.by is not None:
+            grouped = GroupedRecalibration(self.method, random_state=seed)
+            with speaking_of(groups="by"):
+                groups = read_groups(X, self.by)
+                grouped.fit(dist, y, groups, weight, overlap=overlap)
+            with speaking_of(groups="X_new"):
+                bounds = grouped.bound(read_groups(X_new, self.by), new)
+            self.recalibration_, self.bound_ = grouped, float(bounds.mean())
+            self.effective_rows_ = grouped.effective_rows_
             return
-        # As many rows as they say: the strength of the pull counts in rows.
-        rows = weight * (self.effective_rows_ / weight.sum())
-        self.recalibration_ = PitRecalibration(random_state=seed).fit(dist, y, rows)
-        self.bound_ = np.nan
+        learned, self.effective_rows_ = learn_weighted(
+            str(self.method), dist, y, weight, overlap=overlap, seed=seed
+        )
+        self.recalibration_, self.bound_ = learned, np.nan
+        if isinstance(learned, WeightedConformal):
+            self.bound_ = float(learned.bound(new).mean())
 
 
 def recalibrate(
@@ -270,6 +273,7 @@ def adapt(
     y_cal: ArrayLike,
     X_new: Any,
     *,
+    by: Any = None,
     method: Literal["conformal", "pit"] = "conformal",
     weights: Weights | None = None,
     random_state: int | None = None,
@@ -288,6 +292,9 @@ def adapt(
     y_cal : array-like of shape (n,)
     X_new : array or data frame of shape (m, p)
         Rows of the new kind; no targets are needed.
+    by : name, number or list of them, optional
+        Columns that tell groups, as of `recalibrate`: each is corrected by its own
+        calibration rows, of which 50 effective ones are needed.
     method : {"conformal", "pit"}
         "conformal": the weighted map of `WeightedConformal`, for every row with its own
         weight in the denominator. "pit": `PitRecalibration` with weighted rows, that
@@ -302,8 +309,8 @@ def adapt(
     Returns
     -------
     RecalibratedRegressor
-        `effective_rows_` says how many rows it rests on, `bound_` is b below on average
-        over `X_new`.
+        `effective_rows_` says how many rows it rests on (with `by` in the group of
+        fewest), `bound_` is b below on average over `X_new`.
 
     Raises
     ------
@@ -347,7 +354,7 @@ def adapt(
     134
     """
     made = RecalibratedRegressor(
-        _frozen(model), method, weights=weights, random_state=random_state
+        _frozen(model), method, by=by, weights=weights, random_state=random_state
     )
     if count_rows(X_new) < 0:
         msg = f"`X_new` must be a data frame or an array, got {X_new!r:.60}."
@@ -362,8 +369,9 @@ def _frozen(model: Any) -> Any:
     return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
 
 
-def _bound_of(one: Recalibration) -> float:
-    return float(one.choices().get("bound", np.nan))
+def _bound_of(one: Recalibration | WeightedConformal) -> float:
+    known = one.choices() if isinstance(one, Recalibration) else {}
+    return float(known.get("bound", np.nan))
 
 
 def _weigh(weights: Weights, X: Any) -> Float64Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from calibration import (
@@ -117,7 +117,9 @@ def test_the_interval_is_where_the_likelihood_is_high(rng):
     held = grid[total >= total.max() - 0.5 * chi2.ppf(0.8, 1)]
     np.testing.assert_allclose(found.interval, held[[0, -1]], atol=2e-5)
     assert found.most_likely == pytest.approx(grid[np.argmax(total)], abs=2e-5)
-    weights = np.exp(total - total.max())
+    # Log-odds of priors are normal about 0, whose density in the prior has a factor.
+    law = np.exp(-0.125 * logit(grid) ** 2) / (grid * (1.0 - grid))
+    weights = np.exp(total - total.max()) * law
     mean = grid @ weights / weights.sum()
     assert found.prior == pytest.approx(mean, abs=2e-4)
 
@@ -140,8 +142,43 @@ def test_the_profile_of_three_classes_is_that_of_a_grid(rng):
 def test_scores_that_say_nothing_leave_every_prior():
     found = estimate_prior(np.full(50, 0.3), 0.3)
     assert found.most_likely == pytest.approx(0.3)
-    assert found.prior == pytest.approx(0.5)
+    # The mean of expit(z), z normal about logit(.3) with a standard deviation of 2.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    mean = weights @ expit(logit(0.3) + 2.0 * nodes) / weights.sum()
+    assert found.prior == pytest.approx(mean, abs=1e-6)
     assert found.interval.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_weights_of_rows_without_labels_are_repetitions(rng, k):
+    old = rng.dirichlet(np.full(k, 3.0))
+    p, p_old = draw_table(rng, 60, old), draw_table(rng, 80, old)
+    y_old = rng.integers(0, k, 80)
+    weight, weight_old = rng.integers(0, 4, 60), rng.integers(0, 4, 80)
+    rows, rows_old = np.repeat(p, weight, axis=0), np.repeat(p_old, weight_old, axis=0)
+    labels = np.repeat(y_old, weight_old)
+    for weighted, repeated in (
+        ({}, {}),
+        (
+            {"p_old": p_old, "y_old": y_old, "sample_weight_old": weight_old},
+            {"p_old": rows_old, "y_old": labels},
+        ),
+    ):
+        found = estimate_prior(p, old, sample_weight=weight, **weighted)
+        wanted = estimate_prior(rows, old, **repeated)
+        for name in ("most_likely", "prior", "interval"):
+            one, other = getattr(found, name), getattr(wanted, name)
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+        assert found.n_rows == wanted.n_rows == weight.sum()
+
+
+@pytest.mark.parametrize("new", [0.003, 0.98])
+def test_many_rows_outweigh_the_old_prior(rng, new):
+    scores, _ = draw_scores(rng, 20_000, new, gap=4.0)
+    p = expit(4.0 * (scores - 2.0))
+    found = estimate_prior(p, 0.5)
+    assert found.interval[0] <= found.prior <= found.interval[1]
+    assert found.prior == pytest.approx(found.most_likely, rel=0.05)
 
 
 def test_labelled_rows_widen_the_interval_by_what_they_do_not_know(rng):
@@ -240,5 +277,15 @@ def test_labelled_rows_must_be_whole():
         estimate_prior(p, 0.5, y_old=[0, 1])
     with pytest.raises(ValueError, match="`y_old` must hold every class twice"):
         estimate_prior(p, 0.5, p_old=p, y_old=[0, 1])
+    with pytest.raises(ValueError, match="every class twice or more, got 0 of 1"):
+        estimate_prior(
+            p, 0.5, p_old=p * 2, y_old=[0, 1] * 2, sample_weight_old=[1, 0] * 2
+        )
+    with pytest.raises(ValueError, match="`p_old` must be given with `sample_weight_"):
+        estimate_prior(p, 0.5, sample_weight_old=[1, 1])
+    with pytest.raises(ValueError, match="`sample_weight_old` must be as long as"):
+        estimate_prior(p, 0.5, p_old=p * 2, y_old=[0, 1] * 2, sample_weight_old=[1])
+    with pytest.raises(ValueError, match="`sample_weight` must not be negative"):
+        estimate_prior(p, 0.5, sample_weight=[1, -1])
     with pytest.raises(ValueError, match="`p_old` must have the columns of `p`"):
         estimate_prior(p, 0.5, p_old=np.full((4, 3), 1 / 3), y_old=[0, 1, 2, 0])

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -17,9 +17,11 @@ from calibration import (
     MulticlassCalibrator,
     MulticlassIdentityCalibrator,
     OneVsRestCalibrator,
+    QuadraticCalibrator,
     ShallowNetCalibrator,
     SoftmaxCalibrator,
     load,
+    shift_prior,
 )
 from tests.calibration.multiclass.draws import check_simplex, draw
 
@@ -102,6 +104,45 @@ def test_names_of_columns(calibrator, rng):
     numbers = clone(calibrator).set_params(classes=(10, 5, 7, -1))
     found = numbers.fit(p, np.array([10, 5, 7, -1])[y]).predict(p)
     np.testing.assert_array_equal(found, plain.predict(p))
+
+
+@everyone
+def test_evidence_and_a_prior_make_the_forecast(calibrator, rng):
+    p, y = draw(rng)
+    fitted = clone(calibrator).fit(p, y, 1.0 + (y == 2))
+    shares = np.bincount(y, 1.0 + (y == 2)) / np.sum(1.0 + (y == 2))
+    np.testing.assert_allclose(fitted.class_prior_, shares)
+    evidence, said = fitted.llr(p), fitted.predict(p)
+    assert evidence.shape == p.shape
+    assert (evidence.max(axis=1) == 0.0).all()
+    again = softmax(evidence + np.log(shares), axis=1)
+    np.testing.assert_allclose(again, said, atol=1e-12)
+    new = np.array([0.05, 0.6, 0.05, 0.3])
+    moved = softmax(evidence + np.log(new), axis=1)
+    np.testing.assert_allclose(moved, shift_prior(said, shares, new), atol=1e-12)
+
+
+def test_evidence_of_two_columns_is_that_of_one_score(rng):
+    score = rng.normal(size=300)
+    y = rng.uniform(size=300) < expit(score - 1.0)
+    p = np.column_stack([1.0 - expit(score), expit(score)])
+    both = OneVsRestCalibrator(QuadraticCalibrator()).fit(p, y.astype(int))
+    one = QuadraticCalibrator().fit(p[:, 1], y)
+    found = np.diff(both.llr(p), axis=1)[:, 0]
+    np.testing.assert_allclose(found, one.llr(p[:, 1]), atol=0.05)
+
+
+def test_constants_and_classes_without_rows_have_finite_evidence(rng):
+    p, y = draw(rng)
+    with pytest.warns(CalibrationWarning, match="holds class 1 only"):
+        fitted = SoftmaxCalibrator("temperature").fit(p, np.ones(len(p)))
+    assert (fitted.llr(p[:3]) == 0.0).all()
+    fitted = SoftmaxCalibrator("temperature").fit(p[y != 2], y[y != 2])
+    assert fitted.class_prior_.min() > 0.0
+    assert np.isfinite(fitted.llr(p)).all()
+    del fitted.class_prior_  # as in a file of a version that had none
+    with pytest.raises(NotFittedError, match="`class_prior_`, which `llr` needs"):
+        fitted.llr(p)
 
 
 @everyone

@@ -80,6 +80,19 @@ def test_an_empty_interval_reaches_to_the_nearest_score():
     np.testing.assert_array_equal(p, [0.0, 0.0, 1.0, 0.5, 0.0])
 
 
+def test_evidence_and_the_base_rate_make_the_forecast(rng):
+    scores = rng.uniform(size=200)
+    y, ends = rng.uniform(size=200) < scores, scores[:, None] + [-0.1, 0.1]
+    acp = ACPCalibrator(smoothing=2.0).fit(scores, y)
+    odds = acp.base_rate_ / (1.0 - acp.base_rate_) * np.exp(acp.llr(scores, ends))
+    np.testing.assert_allclose(odds / (1.0 + odds), acp.predict(scores, ends))
+    certain = ACPCalibrator().fit([0.1, 0.9], [0, 1])
+    assert certain.llr([0.1, 0.9], [[0.0, 0.2], [0.8, 1.0]]).tolist() == [
+        -np.inf,
+        np.inf,
+    ]
+
+
 @pytest.mark.parametrize(
     ("scores", "y", "reason"),
     [
@@ -94,6 +107,7 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
     assert len(caught) == 1
     expected = (sum(y) + 1) / 5
     assert acp.predict([0.3], [[0.2, 0.4]])[0] == pytest.approx(expected)
+    assert acp.llr([0.3], [[0.2, 0.4]])[0] == 0.0
     acp.fit([0.1, 0.9], [0, 1])
     assert acp.predict([0.9], [[0.8, 1.0]])[0] == 1.0
 

@@ -132,6 +132,13 @@ def test_features_mend_what_no_map_of_the_score_can(rng):
     assert np.mean((scores[3000:] - truth[3000:]) ** 2) > 0.1
 
 
+def test_evidence_and_the_base_rate_make_the_forecast(rows):
+    X, scores, y = rows
+    sba = SBACalibrator(5, smoothing=2.0).fit(X, scores, y)
+    odds = sba.base_rate_ / (1.0 - sba.base_rate_) * np.exp(sba.llr(X, scores))
+    np.testing.assert_allclose(odds / (1.0 + odds), sba.predict(X, scores))
+
+
 @pytest.mark.parametrize(
     ("scores", "y", "reason"),
     [
@@ -146,6 +153,7 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y, reason):
     assert caught[0].filename == __file__
     assert len(caught) == 1
     assert sba.predict([[5.0]], [0.5])[0] == pytest.approx((sum(y) + 1) / 5)
+    assert sba.llr([[5.0]], [0.5])[0] == 0.0
     sba.fit(X, [0.1, 0.5, 0.9], [0, 0, 1])
     assert sba.predict([[0.0]], [0.1])[0] == 0.0
 

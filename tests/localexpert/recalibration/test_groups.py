@@ -13,6 +13,7 @@ from localexpert import (
     interval_coverage,
 )
 from localexpert.recalibration.groups import read_groups
+from localexpert.recalibration.weighted import WeightedConformal
 
 SPREADS = np.array([0.5, 1.0, 2.0, 4.0])
 
@@ -53,6 +54,29 @@ def test_groups_are_combinations_of_columns_and_gaps_are_one(rng):
     again = GroupedRecalibration(PitRecalibration(random_state=0))
     again.fit(said(400), rng.normal(size=400), read_groups(array, 1))
     assert set(again.recalibrations_) == {(0.0,), (1.0,)}
+
+
+def test_weights_within_groups_are_those_of_each_alone(rng):
+    group, weight = rng.integers(2, size=400), rng.uniform(0.5, 2.0, size=400)
+    y = SPREADS[group] * rng.normal(size=400)
+    found = GroupedRecalibration(random_state=0).fit(said(400), y, group, weight)
+    new, own = np.array([0, 1, 0]), np.array([0.5, 2.0, 1.0])
+    got = found.apply(said(3), new, own).quantiles([0.1, 0.95])
+    for k in range(2):
+        part = group == k
+        alone = WeightedConformal(random_state=0)
+        alone.fit(said(int(part.sum())), y[part], weight[part])
+        rows = new == k
+        want = alone.apply(said(int(rows.sum())), own[rows]).quantiles([0.1, 0.95])
+        np.testing.assert_allclose(got[rows], want)
+        np.testing.assert_allclose(found.bound(new, own)[rows], alone.bound(own[rows]))
+    with pytest.raises(ValueError, match="`weight` must be given as it was in `fit`"):
+        found.apply(said(3), new)
+    with pytest.raises(ValueError, match="`weight` must be as long as"):
+        GroupedRecalibration().fit(said(400), y, group, weight[:3])
+    again = GroupedRecalibration(PitRecalibration())
+    with pytest.raises(ValueError, match="`recalibrate` must be one of"):
+        again.fit(said(400), y, group, weight)
 
 
 @pytest.mark.slow

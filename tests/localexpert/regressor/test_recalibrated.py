@@ -56,6 +56,39 @@ def test_adapt_covers_rows_of_another_kind(scene):
     assert interval_coverage(y_new, smooth.predict_dist(X_new)) > 0.85
 
 
+@pytest.mark.parametrize("method", ["conformal", "pit"])
+def test_adapt_covers_each_group(scene, method):
+    model, (X, y), (X_new, y_new) = scene
+    settings = {"weights": by_first, "method": method, "random_state": 0}
+    plain = adapt(model, X, y, X_new, **settings)
+    grouped = adapt(model, X, y, X_new, by="b", **settings)
+    assert grouped.effective_rows_ < plain.effective_rows_
+    assert np.isnan(grouped.bound_) == (method == "pit")
+    assert method == "pit" or grouped.bound_ > plain.bound_
+    q = (X_new["b"] == "q").to_numpy()
+    for rows in (q, ~q):
+        dist = grouped.predict_dist(X_new[rows])
+        assert interval_coverage(y_new[rows], dist) == pytest.approx(0.9, abs=0.06)
+    assert interval_coverage(y_new[q], plain.predict_dist(X_new[q])) < 0.87
+
+
+def test_one_group_is_all_rows(scene):
+    model, (X, y), (X_new, _) = scene
+    settings = {"weights": by_first, "random_state": 0}
+    X, X_new = X.assign(b="p"), X_new.assign(b="p")
+    plain = adapt(model, X, y, X_new, **settings)
+    same = adapt(model, X, y, X_new, by="b", **settings)
+    assert same.bound_ == plain.bound_
+    assert same.effective_rows_ == plain.effective_rows_
+    grouped = same.recalibration_.recalibrations_[("p",)]
+    np.testing.assert_array_equal(grouped.knots_, plain.recalibration_.knots_)
+
+
+def only_night(X):
+    """Return weights that are on a few rows of one group."""
+    return np.where(X["b"] == "q", np.exp(6.0 * X["x"]), 1.0)
+
+
 def by_first(X):
     """Return the true weights."""
     return np.exp(X["x"].to_numpy() - 0.5)
@@ -75,14 +108,15 @@ def test_groups_are_covered_each(scene):
     assert isinstance(pit.recalibration_, PitRecalibration)
 
 
-@pytest.mark.parametrize("kind", ["groups", "weights", "known", "plain"])
+@pytest.mark.parametrize("kind", ["groups", "weights", "known", "both", "plain"])
 def test_saved_and_cloned(scene, kind, tmp_path):
     model, (X, y), (X_new, _) = scene
     if kind in ("groups", "plain"):
         made = recalibrate(model, X, y, by="b" if kind == "groups" else None)
     else:
         given = shift_weights(X, X_new) if kind == "known" else None
-        made = adapt(model, X, y, X_new, weights=given, random_state=0)
+        by = "b" if kind == "both" else None
+        made = adapt(model, X, y, X_new, by=by, weights=given, random_state=0)
     made.save(tmp_path / "model.zip")
     again = load(tmp_path / "model.zip")
     want = made.predict_quantiles(X[:50], [0.05, 0.5, 0.9])
@@ -132,8 +166,10 @@ def test_refusals(scene):
         recalibrate(model, X, y, method=None)
     with pytest.raises(ValueError, match="`weights` must be None without `X_new`"):
         RecalibratedRegressor(model, weights=by_first).fit(X, y)
-    with pytest.raises(ValueError, match="`by` must be None with `X_new`"):
-        RecalibratedRegressor(model, by="b").fit(X, y, X_new)
+    with pytest.raises(ValueError, match=r"`X_new` must be among .*'p'.* got 'r'"):
+        adapt(model, X, y, X_new.assign(b="r"), by="b", weights=by_first)
+    with pytest.raises(ValueError, match=r"50 effective rows of 'q', got \d"):
+        adapt(model, X, y, X_new, by="b", weights=only_night)
     with pytest.raises(TypeError, match="`model` must have a method predict_dist"):
         adapt("model", X, y, X_new)
     with pytest.raises(ValueError, match="y_cal"):
