@@ -121,13 +121,19 @@ test-newest:
 	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" $(STEP)-newest
 
 # Other versions break calls of libraries, not our arithmetic, which `make test` checks.
-# So here runs what calls them: numba's kernels, saved files (skops, LightGBM), experts,
-# pictures, regressors; on the newest also tables (pandas, polars, pyarrow), the shell,
-# scikit-learn's checks of estimators, and the example of every public name.
-CALLERS := $(addprefix tests/calibration/,_kernels classifier plots sources storage) \
-    $(addprefix tests/localexpert/,experts large plots regressor)
+# `warm` has compiled every kernel and fitted models of every kind. Here runs, of each
+# room, what hands a library something new: estimators and trees, tables, saved files
+# (skops, LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
+# estimators, and the example of every public name, of which there is one for each call.
+CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_classifier.py \
+    plots sources storage) $(addprefix tests/localexpert/,plots \
+    $(addprefix experts/test_,contract.py independent.py shared_boosting.py) \
+    $(addprefix large/test_,fit_large.py predict_table.py) \
+    $(addprefix regressor/test_,adapter.py inputs.py regressor.py))
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
-    $(addprefix tests/localexpert/,_kernels cli data explain storage)
+    $(addprefix tests/localexpert/,cli/test_commands.py cli/test_packed.py \
+    $(addprefix data/test_,columns.py table.py) explain/test_tables.py \
+    $(addprefix storage/test_,coverage.py regressors.py))
 
 leg-oldest: ready-oldest
 	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS)
