@@ -26,8 +26,9 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
-.PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest
+.PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
 .PHONY: leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
+.PHONY: ready-skpro ready-xgboost ready-ray ready-oldest ready-newest environments
 
 help:
 	@echo "make demo    fit distributions, calibrate a classifier, print scores, draw"
@@ -36,6 +37,7 @@ help:
 	@echo "make test-browser    reports in Chromium, which must be on the PATH"
 	@echo "make test-oldest, test-newest    what other versions of libraries may break"
 	@echo "make fuzz    random attacks, many more of them than in make test"
+	@echo "make warm    compile all kernels; the tests do so first"
 	@echo "make lint    ruff, mypy, spelling, docstrings"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make bench   speed beside other libraries (short form)"
@@ -51,11 +53,11 @@ demo: $(VENV)/.installed
 
 test: test-fast test-slow test-kernels test-coverage
 
-test-fast: $(VENV)/.installed-test
+test-fast: $(VENV)/.warm
 	COVERAGE_FILE=.coverage.fast $(PYTEST) $(WORKERS) -m "not slow" $(COVER)
 
 # pytest exits with 5 where no test is marked slow.
-test-slow: $(VENV)/.installed-test
+test-slow: $(VENV)/.warm
 	$(PYTEST) $(WORKERS) -m slow || [ $$? -eq 5 ]
 
 # Compiled code is invisible to coverage, so here the kernels run as plain Python, where
@@ -79,49 +81,68 @@ fuzz: $(VENV)/.installed-test
 # bounds or are large. Nothing may be skipped there: tests/conftest.py sees to it.
 
 test-skpro test-xgboost test-ray: test-%:
-	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* leg-$*
+	LOCALEXPERT_NO_SKIPS=1 $(MAKE) VENV=$(VENV)-$* $(STEP)-$*
 
-leg-skpro: $(VENV)/.installed-test,skpro
+# `ready` is what comes before the tests of a leg. It takes one core, so .ci/run has it
+# done for all legs while linters keep the other one busy.
+STEP := leg
+environments:
+	$(MAKE) STEP=ready test-skpro test-xgboost test-oldest test-newest
+
+ready-skpro: $(VENV)/.installed-test,skpro
+ready-xgboost: $(VENV)/.installed-test,xgboost-cpu
+ready-ray: $(VENV)/.installed-test,ray
+ready-oldest ready-newest: $(VENV)/.warm
+
+leg-skpro: ready-skpro
 	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
 
 # The names of these tests say that they need xgboost, or vector leaves.
-leg-xgboost: $(VENV)/.installed-test,xgboost-cpu
+leg-xgboost: ready-xgboost
 	$(PYTEST) $(WORKERS) -k "xgboost or vector" tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
 
-leg-ray: $(VENV)/.installed-test,ray
+leg-ray: ready-ray
 	$(PYTEST) tests/localexpert/large/test_engines.py
 
 # Skipped by `make test` where there is no Chromium; here that is a failure.
 test-browser: $(VENV)/.installed-test
 	LOCALEXPERT_NO_SKIPS=1 $(PYTEST) tests/localexpert/reporting/test_browser.py
 
-# The least versions that pyproject.toml allows, written out as constraints for pip.
+# The least versions that pyproject.toml allows, written out as constraints for pip. Its
+# kernels lie apart: an older numba of the same Python replaces those of the newer one.
 OLDEST_VERSIONS := build/oldest-versions.txt
 
 test-oldest:
 	mkdir -p $(dir $(OLDEST_VERSIONS))
 	$(OLDEST) .ci/oldest_versions.py > $(OLDEST_VERSIONS)
 	PIP_CONSTRAINT="$(CURDIR)/$(OLDEST_VERSIONS)" \
-	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) leg-oldest
+	NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)-oldest/kernels" \
+	    $(MAKE) VENV=$(VENV)-oldest PYTHON=$(OLDEST) $(STEP)-oldest
 
 # The newest Python takes newer libraries than the oldest one can.
 test-newest:
-	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" leg-newest
+	$(MAKE) VENV=$(VENV)-newest PYTHON="$(NEWEST)" $(STEP)-newest
 
 # Other versions break calls of libraries, not our arithmetic, which `make test` checks.
-# So here runs what calls them: numba's kernels, saved files (skops, LightGBM), experts,
-# pictures, regressors; on the newest also tables (pandas, polars, pyarrow), the shell,
-# scikit-learn's checks of estimators, and the example of every public name.
-CALLERS := $(addprefix tests/calibration/,_kernels classifier plots sources storage) \
-    $(addprefix tests/localexpert/,experts large plots regressor)
+# `warm` has compiled every kernel and fitted models of every kind. Here runs, of each
+# room, what hands a library something new: estimators and trees, tables, saved files
+# (skops, LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
+# estimators, and the example of every public name, of which there is one for each call.
+CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_classifier.py \
+    plots sources storage) $(addprefix tests/localexpert/,plots \
+    $(addprefix experts/test_,contract.py independent.py shared_boosting.py) \
+    $(addprefix large/test_,fit_large.py predict_table.py) \
+    $(addprefix regressor/test_,adapter.py inputs.py regressor.py))
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
-    $(addprefix tests/localexpert/,_kernels cli data explain storage)
+    $(addprefix tests/localexpert/,cli/test_commands.py cli/test_packed.py \
+    $(addprefix data/test_,columns.py table.py) explain/test_tables.py \
+    $(addprefix storage/test_,coverage.py regressors.py))
 
-leg-oldest: $(VENV)/.installed-test
+leg-oldest: ready-oldest
 	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS)
 
-leg-newest: $(VENV)/.installed-test
+leg-newest: ready-newest
 	$(PYTEST) $(WORKERS) -m "not slow" $(CALLERS) $(MORE_CALLERS)
 
 lint: $(VENV)/.installed-lint
@@ -148,6 +169,13 @@ pictures: $(VENV)/.installed-io $(VENV)/.installed-bench
 	cd docs/images && for script in $(CURDIR)/examples/*.py; do \
 	    $(abspath $(BIN))/python $$script || exit 1; done
 	$(BIN)/python docs/figures.py docs/images
+
+# All kernels are compiled once and kept, before two workers each compile most of them,
+# which takes half as long again where coverage is measured.
+warm: $(VENV)/.warm
+$(VENV)/.warm: $(VENV)/.installed-test $(wildcard $(addsuffix /*.py,$(KERNELS)))
+	$(SINGLE_THREAD) $(BIN)/localexpert warm
+	touch $@
 
 clean:
 	rm -rf $(VENV) $(VENV)-* dist build docs/_build docs/generated *.png

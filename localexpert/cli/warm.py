@@ -35,8 +35,13 @@ example, in a Dockerfile:
 """
 _ROWS = 120
 _LEVELS = (0.1, 0.5, 0.9)
-# A protocol, and two that are fitted to more than scores and labels.
-_OTHERS = {"ScoreCalibrator", "ACPCalibrator", "SBACalibrator"}
+# Two bases, and two that are fitted to more than scores and labels.
+_OTHERS = {
+    "ScoreCalibrator",
+    "MulticlassCalibrator",
+    "ACPCalibrator",
+    "SBACalibrator",
+}
 # Settings beside the default, and the target that they are for.
 _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("smooth", {}),
@@ -102,10 +107,18 @@ def _warm_up() -> None:
         report(model, X, targets[name], f"{folder}/report.html")
     members = [(name, LocalExpertRegressor(random_state=0)) for name in "ab"]
     _ask(DistributionEnsemble(members).fit(X, smooth), X, smooth)
-    labels = smooth > 1.0
+    _calibrate(X[:, 0], (smooth > 1.0).astype(np.float64))
+
+
+def _calibrate(scores: Float64Array, labels: Float64Array) -> None:
+    """Run every calibrator on scores (n,), those of several classes on two of them."""
+    table = np.column_stack([1.0 - scores, scores])
     for name in calibration.__all__:
         if name.endswith("Calibrator") and name not in _OTHERS:
-            getattr(calibration, name)().fit(X[:, 0], labels).predict(X[:, 0])
+            calibrator = getattr(calibration, name)()
+            is_of_classes = isinstance(calibrator, calibration.MulticlassCalibrator)
+            asked = table if is_of_classes else scores
+            calibrator.fit(asked, labels).predict(asked)
 
 
 def _ask(model: Any, X: Float64Array, y: Float64Array) -> None:

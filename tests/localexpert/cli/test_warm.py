@@ -6,9 +6,11 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from numba.core import event
 
+import calibration
 from calibration._kernels import _jit
 from calibration._kernels.pav import pool_adjacent_violators
 from localexpert.cli import warm
@@ -72,6 +74,26 @@ def test_it_says_what_was_compiled_and_where(run, monkeypatch):
     assert (code, out) == (0, "")
     assert lines[0].startswith("localexpert: loops are being compiled")
     assert "compiled already, in " in lines[1]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_calibrator_is_run(rng, monkeypatch):
+    run = set()
+    for name in calibration.__all__:
+        if name.endswith("Calibrator"):
+            kind = getattr(calibration, name)
+            predict = kind.predict
+            monkeypatch.setattr(
+                kind,
+                "predict",
+                lambda self, *asked, predict=predict: (
+                    run.add(type(self).__name__) or predict(self, *asked)
+                ),
+            )
+    scores = rng.uniform(size=60)
+    warm._calibrate(scores, (rng.uniform(size=60) < scores).astype(np.float64))
+    kinds = {name for name in calibration.__all__ if name.endswith("Calibrator")}
+    assert kinds - run == warm._OTHERS
 
 
 def test_there_must_be_a_folder_for_it(run, monkeypatch):

@@ -18,11 +18,15 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 
 
-@pytest.fixture
-def data(rng):
+def make_data(rng):
     X = rng.uniform(-1.0, 1.0, size=(240, 3))
     y = 2.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * rng.normal(size=240)
     return X, y, make_folds(240, 4, random_state=0), np.ones(240)
+
+
+@pytest.fixture
+def data(rng):
+    return make_data(rng)
 
 
 def families():
@@ -64,35 +68,32 @@ class TestHonesty:
         assert not any(isinstance(f, Forest) for f in stack.fitted_.values())
 
 
+def fit_stack(data, n_jobs=None, random_state=0):
+    X, y, folds, w = data
+    stack = CentreStack(n_jobs=n_jobs, random_state=random_state)
+    return stack.fit(Sample(Table.of(X), y, w, folds))
+
+
+@pytest.fixture(scope="module")
+def stack():
+    """A stack of all families, for what does not change it."""
+    return fit_stack(make_data(np.random.default_rng(0)))
+
+
 class TestStack:
-    def test_results_do_not_depend_on_the_number_of_jobs(self, data):
-        X, y, folds, w = data
-        one, two = (
-            CentreStack(n_jobs=jobs, random_state=0).fit(
-                Sample(Table.of(X), y, w, folds)
-            )
-            for jobs in (1, 2)
-        )
-        assert one.weights_ == two.weights_
-        np.testing.assert_array_equal(one.oof_, two.oof_)
-        np.testing.assert_array_equal(*(fit.predict(Table.of(X)) for fit in (one, two)))
+    def test_results_do_not_depend_on_the_number_of_jobs(self, data, stack):
+        two = fit_stack(data, n_jobs=2)
+        assert stack.weights_ == two.weights_
+        np.testing.assert_array_equal(stack.oof_, two.oof_)
+        table = Table.of(data[0])
+        np.testing.assert_array_equal(stack.predict(table), two.predict(table))
 
-    def test_seeds(self, data):
-        X, y, folds, w = data
-        fits = [
-            CentreStack(n_jobs=None, random_state=seed)
-            .fit(Sample(Table.of(X), y, w, folds))
-            .oof_
-            for seed in (0, 0, 1)
-        ]
-        np.testing.assert_array_equal(fits[0], fits[1])
-        assert not np.array_equal(fits[0], fits[2])
+    def test_seeds(self, data, stack):
+        np.testing.assert_array_equal(fit_stack(data).oof_, stack.oof_)
+        other = fit_stack(data, random_state=1)
+        assert not np.array_equal(other.oof_, stack.oof_)
 
-    def test_the_report_names_every_family(self, data):
-        X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(
-            Sample(Table.of(X), y, w, folds)
-        )
+    def test_the_report_names_every_family(self, stack):
         assert set(stack.report_) == {
             "boosting",
             "extra trees",
@@ -109,11 +110,7 @@ class TestStack:
         # The smooth truth is for the smooth families.
         assert stack.report_["additive"]["rmse"] < stack.report_["boosting"]["rmse"]
 
-    def test_of_similar_families_one_is_fitted_further(self, data):
-        X, y, folds, w = data
-        stack = CentreStack(n_jobs=None, random_state=0).fit(
-            Sample(Table.of(X), y, w, folds)
-        )
+    def test_of_similar_families_one_is_fitted_further(self, stack):
         assert not {"net", "net, strong decay"} <= set(stack.weights_)
         assert not {"extra trees", "forest"} <= set(stack.weights_)
 
