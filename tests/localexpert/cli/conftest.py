@@ -85,7 +85,7 @@ def houses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("houses")
     write_csv(folder / "train.csv", house_rows(200, 0))
     write_csv(folder / "test.csv", house_rows(80, 1))
-    words = ["fit", folder / "train.csv", "--target", "price", "--fast", "--seed", 0]
+    words = ["fit", folder / "train.csv", "--target", "price", "--seed", 0, *QUICK]
     assert main([*map(str, words), "--out", str(folder / "model.zip")]) == 0
     return folder
 

@@ -18,6 +18,7 @@ import pytest
 from localexpert.cli.read_file import read_table
 from localexpert.metrics import crps_score
 from localexpert.storage import load
+from tests.localexpert.cli.conftest import QUICK
 
 
 def read_csv(path):
@@ -81,7 +82,7 @@ class TestFit:
         assert os.listdir(tmp_path) == ["m.zip"]
 
     def test_quiet_says_nothing_and_fits_the_same(self, run, houses, tmp_path):
-        words = ["--target", "price", "--fast", "--seed", "0", "--quiet"]
+        words = ["--target", "price", *QUICK, "--seed", "0", "--quiet"]
         path = tmp_path / "m.zip"
         assert run("fit", houses / "train.csv", *words, "--out", path) == (0, "", [])
         assert path.read_bytes() == (houses / "model.zip").read_bytes()
@@ -137,7 +138,7 @@ class TestFit:
         path = tmp_path / "t.csv.gz"
         text = "\n".join(["row;x;y", *lines])
         path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
-        words = ["--target", "y", "--decimal", ",", "--fast", "--quiet"]
+        words = ["--target", "y", "--decimal", ",", *QUICK, "--quiet"]
         out = tmp_path / "m.zip"
         assert run("fit", path, *words, "--out", out) == (0, "", [])
         values = load(out).climatology.values[:5]  # those that were met
@@ -151,7 +152,7 @@ class TestFit:
     def test_a_target_that_never_changes(self, run, write, tmp_path):
         rows = [["x", "y"], *([str(i), "4"] for i in range(20))]
         path, out = write(rows), tmp_path / "m.zip"
-        words = ["--target", "y", "--fast", "--out", out]
+        words = ["--target", "y", *QUICK, "--out", out]
         code, _, lines = run("fit", path, *words)
         assert code == 0
         assert any("`y` is 4 in every row" in line for line in lines)
@@ -160,7 +161,7 @@ class TestFit:
         assert json.loads(text)["climatology"]["crps"] == 0.0
 
     def test_a_target_below_zero_by_no_means(self, run, houses, tmp_path):
-        words = [houses / "train.csv", "--target", "price", "--fast", "--out"]
+        words = [houses / "train.csv", "--target", "price", *QUICK, "--out"]
         usual = run("fit", *words, tmp_path / "m.zip")[2]
         (told,) = [line for line in usual if "is never below 0" in line]
         assert told.endswith("if it may be, say --bounds none none")
@@ -357,7 +358,7 @@ class TestEvaluate:
     def test_scores_that_are_infinite_are_null(self, run, write, tmp_path):
         rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
         model = tmp_path / "m.zip"
-        words = ["--target", "y", "--fast", "--quiet", "--out", model]
+        words = ["--target", "y", *QUICK, "--quiet", "--out", model]
         assert run("fit", write(rows), *words) == (0, "", [])
         table = write([["x", "y"], ["3", "17"]], "new.csv")
         code, out, _ = run("evaluate", model, table, "--json")

@@ -20,7 +20,7 @@ def test_a_model_of_fit(run, houses):
         f"fitted on {day} by version {__version__} to 200 rows of train.csv"
     )
     assert "kind    category, 3 values: flat, house, hut" in text
-    assert "frame=None, n_thresholds=9, random_state=0, strategy='joint'" in text
+    assert "cv=2, frame=None, n_thresholds=3, random_state=0, strategy='shared'" in text
     assert "chosen on the way\ntarget       continuous" in text
 
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.localexpert.cli.conftest import house_rows
+from tests.localexpert.cli.conftest import QUICK, house_rows
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_state_belongs_to_its_model(watch, write, refused, run, houses, tmp_pa
     table = write(house_rows(60, 5))
     watch(table)
     other = tmp_path / "other.zip"
-    words = ["--target", "price", "--fast", "--seed", "1", "--out", other, "--quiet"]
+    words = ["--target", "price", *QUICK, "--seed", "1", "--out", other, "--quiet"]
     assert run("fit", houses / "train.csv", *words)[0] == 0
     state = tmp_path / "state.zip"
     said = refused("monitor", other, table, "--state", state)

@@ -14,8 +14,9 @@ from localexpert.cli.cells import Dialect
 from localexpert.cli.read_file import read_table
 from localexpert.cli.schema import Schema
 from localexpert.storage import load, save
+from tests.localexpert.cli.conftest import QUICK
 
-FAST = ["--fast", "--thresholds-count", "3", "--folds", "2", "--seed", "0"]
+FAST = [*QUICK, "--seed", "0"]
 
 
 def market_rows(n, seed, *, with_marks=True):
@@ -260,7 +261,7 @@ class TestStandardInput:
 
     def test_gives_the_model_of_a_file(self, run, houses, feed, tmp_path):
         feed((houses / "train.csv").read_bytes())
-        words = ["--target", "price", "--fast", "--seed", "0"]
+        words = ["--target", "price", "--seed", "0", *QUICK]
         out = tmp_path / "m.zip"
         assert run("fit", "-", *words, "--out", out)[0] == 0
         # But for the name of the table.
