@@ -99,7 +99,7 @@ class CalibrationMonitor(Saved, DriftMonitor):
     Both have the promised level for any fixed shift in [-tolerance, tolerance] of all
     rows. A calibrator that was fitted on n rows has a shift of its own, which is beyond
     1.25 standard errors in one fit of five, and an alarm for it is true: the calibrator
-    is off. Within 10 times the rows of the fit it is told in 3 to 4 % of fits, of
+    is off. Within 10 times the rows of the fit it is told in 3 to 5 % of fits, of
     lines and of step maps.
 
     Weights count rows; those of rows that are drawn or discounted void the level.
