@@ -17,6 +17,8 @@ _ROWS = 1024
 _GOLDEN_STEPS = 45
 # Peaks of a scan that are looked at more closely.
 _PEAKS = 3
+# As shares of their size, by how much places of jumps may round: some steps of a float.
+_ROUNDED = 2.0**-48
 
 
 class ScannedLaw(Law):
@@ -46,7 +48,7 @@ class ScannedLaw(Law):
 
     def _highest(self) -> Float64Array:
         """Return where the density is greatest, beside the nodes of its peaks."""
-        y, _, log_density, _ = self._scan()
+        y, _, log_density, cdf = self._scan()
         walled = np.pad(log_density, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (log_density >= walled[:, :-2]) & (log_density >= walled[:, 2:])
         peaks = np.where(is_peak, log_density, -np.inf)
@@ -58,7 +60,8 @@ class ScannedLaw(Law):
         # The ends, too: a density that is cut off may be greatest where it is cut, and
         # one that jumps beside a jump.
         bends = np.clip(self.kinks(), *self.support)
-        sides = np.nextafter(bends, -np.inf), np.nextafter(bends, np.inf)
+        near = _ROUNDED * (np.abs(bends) + 2.0**12 * _middle_half(y, cdf))
+        sides = np.clip([bends - near, bends + near], *self.support)
         trials = np.hstack([inner, low, high, *sides])
         highest = np.argmax(self.logpdf(trials), axis=1)
         return np.asarray(np.take_along_axis(trials, highest[:, None], axis=1)[:, 0])
@@ -70,6 +73,15 @@ class ScannedLaw(Law):
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         y, _, log_density, cdf = self._scan()
         return densest_regions(y, log_density, cdf, coverage)
+
+
+def _middle_half(y: Float64Array, cdf: Float64Array) -> Float64Array:
+    """Return how wide the middle half of each row is, by its nodes, shape (n, 1)."""
+    rows = np.arange(len(y))
+    lower, upper = ((cdf < share).sum(axis=1) for share in (0.25, 0.75))
+    last = y.shape[1] - 1
+    wide = y[rows, np.minimum(upper, last)] - y[rows, np.minimum(lower, last)]
+    return wide[:, None]
 
 
 def densest_regions(

@@ -11,6 +11,7 @@ from localexpert.curves.base_cdf import BaseCDF
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.recalibrated import recalibrate_law
 from localexpert.laws.score_map import ProbitMap
+from tests.fuzz.laws import draw_law
 
 INF = np.inf
 N_ROWS = 4
@@ -213,6 +214,15 @@ def test_moments_and_expectations_equal_brute_force(name, map_name):
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-9)
     shift = np.abs((y * weights).sum(axis=1) - new.moments()[:, 0])
     assert (shift < 2e-3 * np.sqrt(new.moments()[:, 1])).all()
+
+
+def test_the_mode_lies_beside_a_jump_whose_place_is_rounded():
+    # The density of this row falls, jumps up and falls on; its kink is two steps of a
+    # float from where the jump is computed.
+    law = draw_law(np.random.default_rng(6266))
+    y = law.ppf(np.tile(np.linspace(0.2, 0.35, 20_001), (len(law), 1)))
+    tall = law.logpdf(law.mode()[:, None])
+    assert (tall >= law.logpdf(y).max(axis=1, keepdims=True) - 1e-6).all()
 
 
 @every_law
