@@ -176,7 +176,7 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
     # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
     density = -0.5 * z * z - LOG_SQRT_TWO_PI - rows.log_mass[:, None]
     density = density - np.log(rows.scale)[:, None] + log_slopes + log_rates
-    density = np.where(log_slopes > -np.inf, np.maximum(density, _LEAST), density)
+    density = np.where(log_slopes > -np.inf, np.fmax(density, _LEAST), density)
     return np.where(inside, density, -np.inf)
 
 

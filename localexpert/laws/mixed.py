@@ -193,7 +193,8 @@ class MixedLaw(Law):
         steps = atoms_below + atoms_above - self._atom_spread()
         # E|Y - Y'| / 2 has a pair of atoms, a pair of X, and one of each.
         cross = (self.masses * away[:, n_columns:]).sum(axis=1, keepdims=True)
-        return np.asarray(w * (smooth - cross) + steps)
+        # What cancels may leave less than nothing, by a rounding.
+        return np.asarray(np.maximum(w * (smooth - cross) + steps, 0.0))
 
     def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         w = self.rest[:, None]

@@ -60,7 +60,8 @@ class ScannedLaw(Law):
         # The ends, too: a density that is cut off may be greatest where it is cut, and
         # one that jumps beside a jump.
         bends = np.clip(self.kinks(), *self.support)
-        near = _ROUNDED * (np.abs(bends) + 2.0**12 * _middle_half(y, cdf))
+        sizes = np.where(np.isfinite(bends), np.abs(bends), 0.0)
+        near = _ROUNDED * (sizes + 2.0**12 * _middle_half(y, cdf))
         sides = np.clip([bends - near, bends + near], *self.support)
         trials = np.hstack([inner, low, high, *sides])
         highest = np.argmax(self.logpdf(trials), axis=1)
@@ -81,7 +82,7 @@ def _middle_half(y: Float64Array, cdf: Float64Array) -> Float64Array:
     lower, upper = ((cdf < share).sum(axis=1) for share in (0.25, 0.75))
     last = y.shape[1] - 1
     wide = y[rows, np.minimum(upper, last)] - y[rows, np.minimum(lower, last)]
-    return wide[:, None]
+    return np.asarray(wide[:, None])
 
 
 def densest_regions(
