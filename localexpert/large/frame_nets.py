@@ -15,8 +15,8 @@ from localexpert.data.threads import thread_pool
 from localexpert.large.all_rows import AllRows, HalfRows
 from localexpert.progress import current_progress
 
-# Inputs that nets of a half learn from, in memory, in single precision.
-_MOST_NUMBERS = 60_000_000
+# Inputs that nets of a half learn from, twice in memory, in single precision.
+_MOST_NUMBERS = 30_000_000
 # With so many rows shorter steps leave less noise, and so many are seen in all, in 4 to
 # 8 passes.
 _MANY_ROWS, _RATE, _ROWS_SEEN = 200_000, 0.005, 3_000_000
