@@ -672,7 +672,6 @@ SHARED: dict[str, set[str]] = {
         "Law",
         "central_moments_about",
         "draw_shares",
-        "for_kernels",
         "freeze_fields",
         "golden_section",
         "log_or_minus_inf",

@@ -6,7 +6,10 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core import event
+
+from calibration.typing import Float64Array
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -54,6 +57,13 @@ def fused(function: Kernel) -> Kernel:
     linked on its own first. A large one with many callers is compiled in each of them.
     """
     return njit(function, inline="always")
+
+
+def for_kernels(values: Float64Array) -> Float64Array:
+    """Return values as kernels are compiled for: contiguous, not to be written to."""
+    fixed = np.ascontiguousarray(values).view()
+    fixed.setflags(write=False)
+    return fixed
 
 
 def can_be_kept() -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import inner, njit
+from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import (
     BaseCurve,
@@ -33,7 +33,7 @@ _NEAR = 0.05
 _NODES, _SHARES = np.polynomial.legendre.leggauss(6)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
 _LEAST = -np.finfo(np.float64).max
-_UNBOUNDED = np.array([-np.inf, np.inf])
+_UNBOUNDED = for_kernels(np.array([-np.inf, np.inf]))
 
 
 class SplineRows(NamedTuple):
@@ -170,7 +170,7 @@ def spline_logpdf(curve: BaseCurve, rows: SplineRows, y: Float64Array) -> Float6
     points = np.where(inside, y, rows.center[:, None])
     r = (points - rows.center[:, None]) / rows.scale[:, None]
     t, rates = levels_at(curve, r.ravel())
-    z, log_slopes = curve_values(*_curves_of(rows), t.reshape(y.shape))
+    z, log_slopes = curve_values(*_curves_of(rows), for_kernels(t.reshape(y.shape)))
     with np.errstate(divide="ignore"):
         log_rates = np.log(rates.reshape(y.shape))
     # The chain rule: f(y) = phi(g) g'(t) t'(r) / scale / mass.
@@ -188,7 +188,7 @@ def spline_quantiles(
     z = np.where(finite, scores, 0.0)
     if np.isfinite(rows.bounds).any():
         _truncate_scores(rows.low, rows.high, rows.log_mass, z)
-    t = curve_scores(*_curves_of(rows), z)
+    t = curve_scores(*_curves_of(rows), for_kernels(z))
     r = points_at(curve, t.ravel())[0].reshape(z.shape)
     y = rows.center[:, None] + rows.scale[:, None] * r
     ends = np.where(scores < 0.0, rows.bounds[0], rows.bounds[1])
@@ -198,7 +198,7 @@ def spline_quantiles(
 
 def _curves_of(rows: SplineRows) -> Curves:
     """Return g of all rows as curves that are straight beyond their ends."""
-    tails = np.ascontiguousarray(rows.slopes[:, [0, -1]])
+    tails = for_kernels(rows.slopes[:, [0, -1]])
     return rows.knots, rows.values, rows.slopes, tails, _UNBOUNDED
 
 

@@ -174,7 +174,7 @@ class Runner:
         # lost with the worker that has it.
         with dask.config.set({_LARGE: "64GiB"}):
             sent = client.submit(_hold, job, pure=False, retries=_TRIES)
-        asked: dict[str, tuple[int, Part]] = {}
+        asked: dict[str, tuple[int, Part, Any]] = {}
         waiting = iter(todo)
 
         def submit(number: int, part: Part) -> Any:
@@ -185,23 +185,32 @@ class Runner:
             future = client.submit(
                 _call, sent, shell, frame, pure=False, retries=_TRIES
             )
-            asked[future.key] = number, part
+            asked[future.key] = number, part, frame
             return future
 
         first = [submit(*one) for one in islice(waiting, self._ahead)]
         under_way: Any = distributed.as_completed(first)
         for future in under_way:
-            number, part = asked.pop(future.key)
+            number, part, frame = asked.pop(future.key)
             try:
                 result = future.result()
-                future.release()
             except Exception:
-                # First of all Dask is to forget it, or a partition is not read again.
-                future.release()
+                # First of all Dask is to forget both, or a partition that died with its
+                # worker is not read again.
+                _forget(future, frame)
                 result = _ask(job, part)
+            else:
+                _forget(future, frame)
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)
+
+
+def _forget(*futures: Any) -> None:
+    """Tell the scheduler now, not when Python finds the time."""
+    for future in futures:
+        if future is not None:
+            future.release()
 
 
 def _hold(job: Pass[Any]) -> Pass[Any]:

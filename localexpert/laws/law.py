@@ -299,13 +299,6 @@ def draw_shares(
     return make_rng(random_state).uniform(size=shape)
 
 
-def for_kernels(values: Float64Array) -> Float64Array:
-    """Return values as kernels are compiled for: contiguous, not to be written to."""
-    fixed = np.ascontiguousarray(values).view()
-    fixed.setflags(write=False)
-    return fixed
-
-
 def freeze_fields(owner: Any, **arrays: Float64Array) -> None:
     """Set the fields of a frozen dataclass to arrays that none can write to."""
     for name, array in arrays.items():

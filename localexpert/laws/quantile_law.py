@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr
 
+from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
 from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._kernels.quantile_curve import Curves, curve_scores, curve_values
 from localexpert._validation import check_array, check_bounds, check_increasing
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
-from localexpert.laws.law import for_kernels, freeze_fields
+from localexpert.laws.law import freeze_fields
 from localexpert.laws.scanned import ScannedLaw
 
 # How far in z the panels of integrals go, their greatest width, and their nodes.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import points_at
 from localexpert._kernels.law_crps import spline_crps
@@ -36,7 +37,7 @@ from localexpert._validation import (
 )
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.chords import STEEPEST_GIVEN, chords_beside
-from localexpert.laws.law import Law, for_kernels
+from localexpert.laws.law import Law
 from localexpert.laws.scanned import densest_regions
 
 # Nodes of a panel, between -1 and 1, and the widest panel in t.
