@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +20,8 @@ Result = TypeVar("Result")
 _MOST_WAITING = 4
 # Parts that are under way for each of a client's threads, and tries of each.
 _AHEAD, _TRIES = 2, 3
+# Seconds that a client may take to forget a task; somebody else may want it as well.
+_PATIENCE = 5.0
 # A model is larger than what Dask warns of.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
@@ -195,22 +198,27 @@ class Runner:
             try:
                 result = future.result()
             except Exception:
-                # First of all Dask is to forget both, or a partition that died with its
-                # worker is not read again.
-                _forget(future, frame)
+                _forget(client, future, frame)
                 result = _ask(job, part)
             else:
-                _forget(future, frame)
+                future.release()
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)
 
 
-def _forget(*futures: Any) -> None:
-    """Tell the scheduler now, not when Python finds the time."""
-    for future in futures:
-        if future is not None:
-            future.release()
+def _forget(client: Any, *futures: Any) -> None:
+    """Let a cluster forget tasks, so that what died with a worker is computed again.
+
+    A client hears of it in a thread of its own; until then it answers for a partition
+    what it was told before, that workers died of it.
+    """
+    held = [future for future in futures if future is not None]
+    for future in held:
+        future.release()
+    last = time.monotonic() + _PATIENCE
+    while any(f.key in client.futures for f in held) and time.monotonic() < last:
+        time.sleep(0.001)
 
 
 def _hold(job: Pass[Any]) -> Pass[Any]:
