@@ -71,7 +71,7 @@ def test_real_weights_are_the_same_here_and_there(tmp_path, rng, frame):
     frame["w"] = rng.exponential(size=6000)
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=350)
     here = summarize(tmp_path, "s", "y", "w", max_cells=64)
-    with Client(processes=False, dashboard_address=None, n_workers=1) as client:
+    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
         there = summarize(tmp_path, "s", "y", "w", max_cells=64, client=client)
     assert_same(here, there)
 

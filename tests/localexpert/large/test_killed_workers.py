@@ -40,7 +40,7 @@ def cluster() -> Iterator[LocalCluster]:
     with dask.config.set(method):
         get_mp_context().set_forkserver_preload(["distributed", "localexpert"])
         with LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as held:
             yield held
 

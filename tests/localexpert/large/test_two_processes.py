@@ -22,7 +22,7 @@ pytestmark = [
 def client():
     """Return the client of two workers with a thread each."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as held,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as held,
         Client(held) as connected,
     ):
         yield connected
