@@ -54,6 +54,9 @@ _BASES = (
     "sklearn.utils._metadata_requests.MetadataRequest "
     "sklearn.utils._metadata_requests.MethodMetadataRequest"
 )
+# Items of the states of compiled classes.
+_STATES = {"KDTree": 13, "BallTree": 13}
+_METRICS, _OF_METRIC = "sklearn.metrics._dist_metrics", 3
 # Public functions of these turn numbers into numbers: searches and selections of
 # columns hold them.
 _MEASURES = ("sklearn.metrics", "sklearn.feature_selection")
@@ -144,6 +147,8 @@ class Schema:
                 refuse(f"a set has more than {_MOST_KEYS} items.")
             elif node["__loader__"] == "RandomGeneratorNode":
                 self._check_optional_seeds(node)
+            elif node["__loader__"] == "ObjectNode":
+                self._check_state(node)
 
     def _check_memory(self) -> None:
         """Spend what the nodes take, and what is made of them."""
@@ -194,6 +199,19 @@ class Schema:
                 refuse(f"its description has keys of the type {module}.{name}.")
         if n_others > _MOST_KEYS:
             refuse(f"a dict has more than {_MOST_KEYS} keys that are no texts.")
+
+    def _check_state(self, node: dict[str, Any]) -> None:
+        """Refuse states that are too short: compiled classes read beyond their end."""
+        least = _STATES.get(node["__class__"], 0)
+        if node["__module__"] == _METRICS:
+            least = _OF_METRIC
+        if not least:
+            return
+        held = node.get("content")
+        state = self._nodes.get(held.get("__id__")) if isinstance(held, dict) else None
+        state = state or {"__loader__": None}
+        if state.get("__loader__") != "TupleNode" or len(state["content"]) < least:
+            refuse(f"the state of a {node['__class__']:.40} is too short.")
 
     def _check_optional_seeds(self, node: dict[str, Any]) -> None:
         """Refuse large pools: they are memory, and mixing takes the square of them."""

@@ -1,6 +1,7 @@
 """Objects whose methods are not Python: tables that do not fit are refused."""
 
 import io
+import json
 from contextlib import suppress
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.svm import SVC
 
 from calibration import CalibratedClassifier, PlattCalibrator
 from calibration.storage import StorageError, load
+from calibration.storage.nodes import walk_nodes
 from calibration.storage.trees import walk_objects
 from tests.calibration.storage.archives import put_together, take_apart
 from tests.calibration.storage.mutations import mutate
@@ -154,6 +156,24 @@ def test_random_generators_come_back(kind, tmp_path):
     model.save(tmp_path / "model.zip")
     again = load(tmp_path / "model.zip")
     assert again.x.integers(1000) == model.x.integers(1000)
+
+
+@pytest.mark.parametrize("name", ["KDTree", "EuclideanDistance64"])
+def test_states_that_are_too_short_are_refused(name, tmp_path):
+    path = tmp_path / "model.zip"
+    save_fit(KNeighborsClassifier(3, algorithm="kd_tree", leaf_size=5), path)
+    members = take_apart(path)
+    root = json.loads(members["schema.json"])
+    (node,) = (
+        node
+        for node in walk_nodes(root)
+        if node.get("__class__") == name and node["__loader__"] == "ObjectNode"
+    )
+    node["content"]["content"].pop()
+    members["schema.json"] = json.dumps(root).encode()
+    put_together(path, members)
+    with pytest.raises(StorageError, match=f"the state of a {name} is too short"):
+        load(path)
 
 
 @pytest.mark.parametrize("seed", range(5))
