@@ -189,6 +189,12 @@ class GroupedRecalibration:
         back = np.argsort(np.concatenate(order))
         return PredictiveDistribution(append_laws(laws).take(back))
 
+    @property
+    def asks_weights(self) -> bool:
+        """Whether `apply` needs the weights of its rows."""
+        learned = self.recalibrations_.values()
+        return any(isinstance(one, WeightedConformal) for one in learned)
+
     def bound(self, groups: ArrayLike, weight: Float64Array) -> Float64Array:
         """Return how far the coverage of rows may be off, as `WeightedConformal` does.
 

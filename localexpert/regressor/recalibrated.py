@@ -155,12 +155,14 @@ class RecalibratedRegressor(DistributionRegressor):
         """
         check_is_fitted(self)
         dist = predict_dist(self.model, X)
-        weight = None if self.weights_ is None else _weigh(self.weights_, X)
         if isinstance(self.recalibration_, WeightedConformal):
-            assert weight is not None
-            return self.recalibration_.apply(dist, weight)
+            assert self.weights_ is not None
+            return self.recalibration_.apply(dist, _weigh(self.weights_, X))
         if isinstance(self.recalibration_, GroupedRecalibration):
-            groups = read_groups(X, self.by)
+            groups, weight = read_groups(X, self.by), None
+            # A map of PIT values is the same for all rows of a group.
+            if self.weights_ is not None and self.recalibration_.asks_weights:
+                weight = _weigh(self.weights_, X)
             with speaking_of(groups="X"):
                 return self.recalibration_.apply(dist, groups, weight)
         return self.recalibration_.apply(dist)
