@@ -258,9 +258,9 @@ def recalibrate(
     >>> q = X["b"].to_numpy()[1300:] == "q"
     >>> for one in (model, better):
     ...     dist = one.predict_dist(X[1300:])[q]
-    ...     print(round(interval_coverage(y[1300:][q], dist, coverage=0.9), 2))
-    0.73
-    0.92
+    ...     print(f"{interval_coverage(y[1300:][q], dist, coverage=0.9):.1f}")
+    0.7
+    0.9
     """
     made = RecalibratedRegressor(
         _frozen(model), method, by=by, random_state=random_state
