@@ -63,6 +63,23 @@ class DaskPart(Part):
         """Return Dask's key, a token of what the partition is computed from."""
         return str(self.delayed.key)
 
+    def digest(self, frame: Any) -> str:
+        """Return what tells the computed rows from others, in whatever order they are.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            The whole partition.
+
+        Returns
+        -------
+        str
+        """
+        from pandas.util import hash_pandas_object
+
+        hashes = hash_pandas_object(frame, index=False).to_numpy()
+        return f"{len(hashes)} rows, {int(hashes.sum()):x}"
+
 
 def is_dask(source: Any) -> bool:
     """Say whether something is a Dask data frame, without importing Dask.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration.sources.file_stamp import check_stamp, stamp_of
 from calibration.sources.kinds import Kind, check_alike, kinds_of
 from calibration.sources.part import Part
 
@@ -51,6 +52,7 @@ class CsvPart(Part):
             header = file.read(self.first)
             file.seek(self.start)
             lines = file.read(self.stop - self.start)
+        check_stamp(Path(self.path), self.stamp, self.name)
         texts = {name: "str" for name, kind in kinds.items() if kind == "text"}
         frame = _parse(header + lines, self.name, texts)
         check_alike(kinds_of(frame), self.name, kinds, "what comes before")
@@ -77,7 +79,7 @@ def read_layout(path: Path, most_rows: int) -> tuple[dict[str, Kind], list[Part]
     parts : list of Part
         None for a file without rows.
     """
-    stat = path.stat()
+    stamp = stamp_of(path)
     ends = list(_line_ends(path, most_rows))
     if not ends:
         msg = f"`source` must be files with a header, got {path.name}, which is empty."
@@ -89,7 +91,6 @@ def read_layout(path: Path, most_rows: int) -> tuple[dict[str, Kind], list[Part]
     frame = _parse(header + lines, path.name, {})
     kinds = kinds_of(frame)
     _check_last_line(path, len(kinds))
-    stamp = f"{stat.st_size}|{stat.st_mtime_ns}"
     own = tuple(kinds.items())
     parts: list[Part] = [
         CsvPart(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibration.sources.file_stamp import check_stamp, stamp_of
 from calibration.sources.kinds import Kind, kinds_of
 from calibration.sources.part import Part
 
@@ -35,7 +36,9 @@ class ParquetPart(Part):
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """Return the rows, under the index that pandas has written."""
-        file = _open(Path(self.path))
+        path = Path(self.path)
+        check_stamp(path, self.stamp, self.name)
+        file = _open(path)
         wanted = None if columns is None else list(columns)
         try:
             with file:
@@ -46,6 +49,7 @@ class ParquetPart(Part):
         except (OSError, ValueError) as error:
             msg = f"`source` must be whole files, got {self.name}: {_said(error)}."
             raise ValueError(msg) from error
+        check_stamp(path, self.stamp, self.name)
         frame = held.to_pandas()
         return frame if wanted is None else frame[wanted]
 
@@ -69,12 +73,11 @@ def read_layout(path: Path, most_rows: int) -> tuple[dict[str, Kind], list[Part]
     parts : list of Part
         None for a file without rows.
     """
-    stat = path.stat()
+    stamp = stamp_of(path)
     with _open(path) as file:
         empty = file.schema_arrow.empty_table().to_pandas()
         meta = file.metadata
         counts = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
-    stamp = f"{stat.st_size}|{stat.st_mtime_ns}"
     parts = [
         ParquetPart(
             str(path), first, last, rows, _name(path, first, last, len(counts)), stamp

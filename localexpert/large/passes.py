@@ -67,7 +67,7 @@ class Runner:
     source: Source
     client: Any
     checkpoint: Checkpoint
-    _frames: dict[int, str] = field(default_factory=dict, init=False)
+    _rows: dict[int, str] = field(default_factory=dict, init=False)
 
     def run(self, job: Pass[Any], n_parts: int | None = None) -> tuple[Any, int]:
         """Run a pass over all parts.
@@ -127,11 +127,12 @@ class Runner:
         kept = self.checkpoint.open(job.name, job.load)
         todo: list[tuple[int, Part]] = []
         for number, part in enumerate(self.source.parts):
-            self._check_frame(number, part, job.name)
+            if self.source.in_order:
+                self._check_same(number, part, part.identity(), job.name)
             if (held := kept.load(number, part)) is not None:
                 yield held
             elif self.client is None:
-                yield kept.save(number, part, _ask(job, part))
+                yield kept.save(number, part, self._ask_here(job, number, part))
             else:
                 todo.append((number, part))
                 if self.source.in_order and len(todo) >= self._ahead:
@@ -140,18 +141,27 @@ class Runner:
         if todo:
             yield from self._ask_workers(job, todo, kept.save)
 
-    def _check_frame(self, number: int, part: Part, name: str) -> None:
-        """Refuse a frame of a function that is not what it was in a pass before."""
-        if not self.source.in_order:
+    def _check_same(self, number: int, part: Part, rows: str, name: str) -> None:
+        """Refuse rows that are not what they were in a pass before."""
+        if self._rows.setdefault(number, rows) == rows:
             return
-        identity = part.identity()
-        if self._frames.setdefault(number, identity) != identity:
-            msg = (
-                "`source` must give the same rows at each pass, got another "
-                f"{part.name} in the pass {name!r}: a function must return the same "
-                "frames in the same order."
-            )
-            raise ValueError(msg)
+        remedy = (
+            "`persist` the Dask data frame"
+            if isinstance(part, DaskPart)
+            else "a function must return the same frames in the same order"
+        )
+        msg = (
+            "`source` must give the same rows at each pass, got another "
+            f"{part.name} in the pass {name!r}: {remedy}."
+        )
+        raise ValueError(msg)
+
+    def _ask_here(self, job: Pass[Any], number: int, part: Part) -> Any:
+        """Return what a part tells, asked in this process."""
+        result, rows = _ask(job, part)
+        if rows is not None:
+            self._check_same(number, part, rows, job.name)
+        return result
 
     @property
     def _ahead(self) -> int:
@@ -196,12 +206,14 @@ class Runner:
         for future in under_way:
             number, part, frame = asked.pop(future.key)
             try:
-                result = future.result()
+                result, rows = future.result()
             except Exception:
                 _forget(client, future, frame)
-                result = _ask(job, part)
+                result = self._ask_here(job, number, part)
             else:
                 future.release()
+                if rows is not None:
+                    self._check_same(number, part, rows, job.name)
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)
@@ -226,17 +238,21 @@ def _hold(job: Pass[Any]) -> Pass[Any]:
     return job
 
 
-def _call(job: Pass[Any], part: Part, frame: Any = None) -> Any:
-    """Return what a part tells, in a worker."""
-    if isinstance(part, DaskPart):
-        frame = part.taken(frame)
-    return job(part, frame)
+def _call(job: Pass[Any], part: Part, frame: Any = None) -> tuple[Any, str | None]:
+    """Return what a part tells, in a worker, and which rows Dask gave.
+
+    Its partitions are computed anew in each pass, and need not come out the same.
+    """
+    if not isinstance(part, DaskPart):
+        return job(part, frame), None
+    frame = part.read() if frame is None else part.taken(frame)
+    return job(part, frame), part.digest(frame)
 
 
-def _ask(job: Pass[Any], part: Part) -> Any:
-    """Return what a part tells; an error that does not name it is given its name."""
+def _ask(job: Pass[Any], part: Part) -> tuple[Any, str | None]:
+    """Return what `_call` does, in this process, with errors that name the part."""
     try:
-        return job(part)
+        return _call(job, part)
     except Exception as error:
         if part.name in str(error):
             raise

@@ -202,6 +202,26 @@ def test_what_is_no_table(source: Any, message: str) -> None:
         open_source(source)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_that_is_written_to_between_passes(
+    frame: pd.DataFrame, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"sales.{kind}"
+
+    def write(rows: pd.DataFrame) -> None:
+        if kind == "csv":
+            rows.to_csv(path, index=False)
+        else:
+            rows.to_parquet(path, row_group_size=3)
+
+    write(frame)
+    *_, last = open_source(path, rows_per_part=3).parts
+    assert len(last.read())
+    write(frame[: len(frame) // 2])
+    with pytest.raises(ValueError, match=r"stay as it is .* got sales\..* written to"):
+        last.read()
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"exists, got .*none\.csv"):
         open_source(tmp_path / "none.csv")

@@ -1,5 +1,6 @@
 """`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,22 @@ def test_dask_gives_the_model_of_the_frame() -> None:
         assert_same(fit(dd.concat([hollow, whole]), client=client), in_one_table())
         parts = frames(table(), 5)
         assert_same(fit(lambda: iter(parts), client=client), in_one_table())
+
+
+@pytest.mark.parametrize("by_client", [False, True])
+def test_partitions_of_dask_must_come_out_the_same(by_client: bool) -> None:
+    def draw_anew(n: int) -> pd.DataFrame:
+        return draw(600).sample(n, random_state=np.random.default_rng())
+
+    source = dd.from_map(draw_anew, [500, 400], meta=draw(600)[:0])
+    with contextlib.ExitStack() as stack:
+        client = None
+        if by_client:
+            client = stack.enter_context(
+                Client(processes=False, dashboard_address=":0", n_workers=1)
+            )
+        with pytest.raises(ValueError, match=r"the same rows .* `persist` the Dask"):
+            fit(source, client=client)
 
 
 def test_repeated_rows_are_drawn_together() -> None:
