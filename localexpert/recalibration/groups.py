@@ -225,7 +225,7 @@ class GroupedRecalibration:
             known = [_show(key) for key in self.recalibrations_]
             more = "" if len(known) <= _MOST_NAMED else ", ..."
             msg = (
-                f"`groups` must be among those of the calibration rows "
+                f"`groups` must hold groups of the calibration rows only "
                 f"({', '.join(known[:_MOST_NAMED])}{more}), got "
                 f"{_show(keys[unknown[0]])} in row {unknown[0]} and {len(unknown)} "
                 "such rows in all."

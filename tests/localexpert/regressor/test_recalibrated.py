@@ -166,7 +166,7 @@ def test_refusals(scene):
         recalibrate(model, X, y, method=None)
     with pytest.raises(ValueError, match="`weights` must be None without `X_new`"):
         RecalibratedRegressor(model, weights=by_first).fit(X, y)
-    with pytest.raises(ValueError, match=r"`X_new` must be among .*'p'.* got 'r'"):
+    with pytest.raises(ValueError, match=r"`X_new` must hold groups .*'p'.* got 'r'"):
         adapt(model, X, y, X_new.assign(b="r"), by="b", weights=by_first)
     with pytest.raises(ValueError, match=r"50 effective rows of 'q', got \d"):
         adapt(model, X, y, X_new, by="b", weights=only_night)
@@ -177,6 +177,6 @@ def test_refusals(scene):
     grouped = recalibrate(model, X, y, by="b")
     with (
         pytest.warns(UserWarning, match="b"),
-        pytest.raises(ValueError, match=r"`X` must be among those .* got 'r' in row 2"),
+        pytest.raises(ValueError, match=r"`X` must hold groups .* got 'r' in row 2"),
     ):
         grouped.predict(X[:3].assign(b=["p", "q", "r"]))
