@@ -26,6 +26,8 @@ from localexpert.large.unseen_rows import UnseenRows
 
 # Folds that are held out in turn, and cells of a summary.
 _FOLDS, _CELLS = 4, 4096
+# Rows whose answers wait to be summarised: a number for each threshold and stage.
+_MOST_TOLD = 65_536
 # What the sample has told.
 _OWN = "sample"
 
@@ -136,7 +138,9 @@ class ThresholdPass:
         """Return the counts of one part."""
         road = self.unseen.model.forecaster_
         number = {id(one): k for k, one in enumerate(calibrations_of(road))}
+        counts = ThresholdCounts({})
         told: dict[int, list[_Told]] = {}
+        n_told = 0
         for block in self.unseen.blocks(part, frame, half=0):
             fold = deal(block.hashes, "fold of a threshold", _FOLDS)
             for answers in ask_stages(road, block.table, block.y):
@@ -146,11 +150,11 @@ class ThresholdPass:
                 own = p, answers.below, block.weight[rows]
                 place = number[id(answers.calibration)]
                 told.setdefault(place, []).append((*own, fold[rows]))
-        found: dict[Place, ScoreSummary] = {}
-        for stage in sorted(told):
-            joined = (np.concatenate(parts) for parts in zip(*told[stage], strict=True))
-            found |= _summarise(stage, *joined)
-        return ThresholdCounts(found)
+            n_told += len(block.y)
+            if n_told >= _MOST_TOLD:
+                counts, n_told = counts.merge(_summarise(told)), 0
+                told.clear()
+        return counts.merge(_summarise(told))
 
     def join(self, parts: Sequence[ThresholdCounts]) -> ThresholdCounts:
         """Return the counts of all parts."""
@@ -164,22 +168,18 @@ class ThresholdPass:
 _Told = tuple[Float64Array, NDArray[np.bool_], Float64Array, NDArray[np.int64]]
 
 
-def _summarise(
-    stage: int,
-    p: Float64Array,
-    below: NDArray[np.bool_],
-    weight: Float64Array,
-    fold: NDArray[np.int64],
-) -> dict[Place, ScoreSummary]:
-    """Return the summaries of one stage."""
+def _summarise(told: dict[int, list[_Told]]) -> ThresholdCounts:
+    """Return the summaries of what stages said."""
     found: dict[Place, ScoreSummary] = {}
-    own = [np.flatnonzero(fold == number) for number in range(_FOLDS)]
-    for number, rows in enumerate(own):
-        for k in range(p.shape[1] if len(rows) else 0):
-            found[stage, k, number] = ScoreSummary.from_scores(
-                p[rows, k], below[rows, k], weight[rows], max_cells=_CELLS
-            )
-    return found
+    for stage in sorted(told):
+        p, below, weight, fold = map(np.concatenate, zip(*told[stage], strict=True))
+        for number in range(_FOLDS):
+            rows = np.flatnonzero(fold == number)
+            for k in range(p.shape[1] if len(rows) else 0):
+                found[stage, k, number] = ScoreSummary.from_scores(
+                    p[rows, k], below[rows, k], weight[rows], max_cells=_CELLS
+                )
+    return ThresholdCounts(found)
 
 
 def choose_calibrators(model: Any, counts: ThresholdCounts) -> list[dict[str, Any]]:
