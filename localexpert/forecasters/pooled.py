@@ -45,6 +45,7 @@ class PooledForecaster(RoadForecaster):
     ----------
     roads : mapping of str to RoadForecaster
         Unfitted; the first is finished in any case, others while they may be of use.
+        Those without weight are not kept.
     random_state : int
         Draws the rows by which roads are weighed.
     exact : bool
@@ -98,6 +99,8 @@ class PooledForecaster(RoadForecaster):
             self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
         with current_progress().stage("pool"):
             self._weigh(finished, replace(sample, y=y))
+        # The others have all their models still.
+        self.roads = self.fitted_
         return self
 
     def _weigh(self, finished: dict[str, RoadForecaster], sample: Sample) -> None:
