@@ -148,6 +148,12 @@ class TestForecasts:
         assert model.thresholds_.shape == (n_asked,)
         assert model.oof_probabilities_.shape == (150, n_asked)
 
+    def test_roads_without_weight_are_forgotten(self, rng):
+        X, mean = draw(rng)
+        pool = make([QUICK, GRID]).fit(X, mean + rng.normal(size=150)).forecaster_
+        assert set(pool.losses_) >= {"frame", "grid"}
+        assert pool.roads.keys() == pool.fitted_.keys() == pool.weights_.keys()
+
     def test_bounds_hold_for_every_road(self, rng):
         X, mean = draw(rng)
         y = np.exp(mean + rng.normal(size=150))
