@@ -1,4 +1,4 @@
-"""One tree whose leaves hold distributions: down every row, and add what it finds."""
+"""One tree whose leaves hold rows: down every row, and add what it finds."""
 
 import math
 
@@ -19,15 +19,18 @@ def add_leaves(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     leaf: NDArray[np.int32],
-    cdf: NDArray[np.float32],
+    first: NDArray[np.int32],
+    below: NDArray[np.int32],
+    share: Float64Array,
     sums: Float64Array,
     counts: Float64Array,
 ) -> None:
     """Add to `sums` (n, N) the leaf of every row that is asked, one to its `counts`.
 
-    Node 0 is the root; `leaf` is -1 at inner nodes and else the row of `cdf` (k, N).
+    Node 0 is the root; `leaf` is -1 at inner nodes. Leaf l has the shares j of
+    `first[l]` to `first[l + 1] - 1`, which lie below threshold `below[j]` and above
+    those before.
     """
-    n_thresholds = cdf.shape[1]
     for i in range(X.shape[0]):
         if not asked[i]:
             continue
@@ -37,8 +40,7 @@ def add_leaves(
             goes_left = missing_left[node] if math.isnan(value) else value <= cut[node]
             node = left[node] if goes_left else right[node]
         place = leaf[node]
-        # A leaf answers for all thresholds at once, and increases along them: so do
-        # sums.
-        for k in range(n_thresholds):
-            sums[i, k] += cdf[place, k]
+        for j in range(first[place], first[place + 1]):
+            if below[j] < sums.shape[1]:
+                sums[i, below[j]] += share[j]
         counts[i] += 1.0

@@ -171,7 +171,7 @@ class JointForest(Experts):
             with current_progress().stage("trees"):
                 grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
             parts = pool(
-                delayed(_predict_judged)(grown, X, rows)
+                delayed(_predict_judged)(grown, X, rows, tasks.n_thresholds)
                 for rows in _chunk_rows(tasks.n)
             )
         self.trees_ = [tree for tree, _ in grown]
@@ -179,14 +179,14 @@ class JointForest(Experts):
         return _fill_unjudged(sums, counts, tasks, below)
 
     def _predict(self, table: Table) -> Float64Array:
-        X = table.codes
+        X, n_thresholds = table.codes, len(self.thresholds_)
         parts = ask_each(
-            lambda rows: _predict_mean(self.trees_, X[rows].copy()),
+            lambda rows: _predict_mean(self.trees_, X[rows].copy(), n_thresholds),
             _chunk_rows(len(X)),
             len(X),
             self.n_jobs,
         )
-        return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
+        return np.concatenate([np.empty((0, n_thresholds)), *parts])
 
     def _count_trees(self, tasks: Tasks) -> int:
         if self.n_estimators != "auto":
@@ -308,25 +308,33 @@ def _predict_judged(
     grown: list[tuple[LeafTree, NDArray[np.uint8]]],
     X: Float64Array,
     rows: slice,
+    n_thresholds: int,
 ) -> tuple[Float64Array, Float64Array]:
     """Return sums of the answers of the trees that may speak, and their numbers."""
     # Kernels are compiled for arrays that may be written to; a user's may not.
     part = X[rows].copy()
-    sums = np.zeros((len(part), grown[0][0].cdf.shape[1]))
+    sums = np.zeros((len(part), n_thresholds))
     counts = np.zeros(len(part))
     for tree, judged in grown:
         asked = np.unpackbits(judged, count=len(X))[rows].astype(bool)
         tree.add(part, asked, sums, counts)
-    return sums, counts
+    return _add_up(sums, counts), counts
 
 
-def _predict_mean(trees: list[LeafTree], X: Float64Array) -> Float64Array:
+def _predict_mean(
+    trees: list[LeafTree], X: Float64Array, n_thresholds: int
+) -> Float64Array:
     """Return the mean answer of all trees."""
-    sums = np.zeros((len(X), trees[0].cdf.shape[1]))
+    sums, counts = np.zeros((len(X), n_thresholds)), np.zeros(len(X))
     everyone = np.ones(len(X), dtype=bool)
     for tree in trees:
-        tree.add(X, everyone, sums, np.zeros(len(X)))
-    return sums / len(trees)
+        tree.add(X, everyone, sums, counts)
+    return _add_up(sums, counts) / len(trees)
+
+
+def _add_up(sums: Float64Array, counts: Float64Array) -> Float64Array:
+    """Return sums of shares up to each threshold; all together are one a tree."""
+    return np.minimum(np.cumsum(sums, axis=1), counts[:, None])
 
 
 def _fill_unjudged(

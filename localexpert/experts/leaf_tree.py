@@ -14,15 +14,18 @@ from localexpert._kernels.leaf_trees import add_leaves
 from localexpert.data.folds import Rows
 
 # Of the fields below.
-_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "f4"]
+_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "i4", "i4", "f8"]
 
 
 @dataclass(frozen=True, eq=False)
 class LeafTree:
-    """A tree whose leaves hold distributions: arrays per node, and `cdf` per leaf.
+    """A tree whose leaves hold distributions: arrays per node, and shares of leaves.
 
-    `leaf` is the row of `cdf`, shape (n_leaves, N), of a leaf, and -1 at other nodes.
-    Values up to `cut` go left; the children of a leaf are -1.
+    Values up to `cut` go left; the children of a leaf are -1. `leaf` is the number of a
+    leaf, and -1 at other nodes. The rows of leaf l are the items from `first[l]` up to
+    `first[l + 1]` of `share`, their weight there, and `below`, the first threshold
+    that they lie below. Those above all thresholds have no item: a leaf has a few
+    items, where its CDF would have a number for every threshold.
     """
 
     feature: NDArray[np.int32]
@@ -31,7 +34,9 @@ class LeafTree:
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     leaf: NDArray[np.int32]
-    cdf: NDArray[np.float32]
+    first: NDArray[np.int32]
+    below: NDArray[np.int32]
+    share: Float64Array
 
     @classmethod
     def fill(
@@ -63,14 +68,26 @@ class LeafTree:
         leaves = np.flatnonzero(left < 0)
         leaf = np.full(len(feature), -1, dtype=np.int32)
         leaf[leaves] = np.arange(len(leaves))
-        n_bins = n_thresholds + 1
-        mass = np.bincount(
-            leaf[leaf_of] * n_bins + below, weights, minlength=len(leaves) * n_bins
-        ).reshape(-1, n_bins)
-        total = np.cumsum(mass, axis=1)
-        # Quotients of an increasing run increase, and none exceeds one.
-        cdf = (total[:, :-1] / total[:, -1:]).astype(np.float32)
-        return cls(feature, cut, missing_left, left, right, leaf, cdf)
+        own = leaf[leaf_of]
+        cells, cell = np.unique(
+            own * np.int64(n_thresholds + 1) + below, return_inverse=True
+        )
+        of, place = np.divmod(cells, n_thresholds + 1)
+        total = np.bincount(own, weights, minlength=len(leaves))
+        share = np.bincount(cell, weights) / total[of]
+        held = place < n_thresholds
+        first = np.searchsorted(of[held], np.arange(len(leaves) + 1))
+        return cls(
+            feature,
+            cut,
+            missing_left,
+            left,
+            right,
+            leaf,
+            first.astype(np.int32),
+            place[held].astype(np.int32),
+            share[held],
+        )
 
     @classmethod
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
@@ -85,10 +102,13 @@ class LeafTree:
         leaf = tree.leaf[~inner]
         if (
             len({part.shape for part in (tree.cut, tree.missing_left, tree.leaf)}) > 1
-            or tree.cdf.ndim != 2
             or (leaf < 0).any()
             or (tree.leaf[inner] >= 0).any()
-            or (leaf >= len(tree.cdf)).any()
+            or (leaf >= len(tree.first) - 1).any()
+            or tree.below.shape != tree.share.shape
+            or tree.share.ndim != 1
+            or (np.diff(tree.first, prepend=0, append=len(tree.share)) < 0).any()
+            or (tree.below < 0).any()
         ):
             msg = "it holds a tree whose leaves are none."
             raise StorageError(msg)
@@ -102,9 +122,10 @@ class LeafTree:
         n_features, n_thresholds : int
         """
         most = self.feature.max()
-        if most >= n_features or self.cdf.shape[1] != n_thresholds:
+        last = self.below.max(initial=-1)
+        if most >= n_features or last >= n_thresholds:
             msg = (
-                f"it holds a tree of feature {most} and {self.cdf.shape[1]} thresholds "
+                f"it holds a tree of feature {most} and threshold {last} "
                 f"for {n_features} features and {n_thresholds} thresholds."
             )
             raise StorageError(msg)
@@ -116,7 +137,16 @@ class LeafTree:
         sums: Float64Array,
         counts: Float64Array,
     ) -> None:
-        """Add the answers for the rows asked about to `sums`, one to their `counts`."""
+        """Add shares for the rows asked about to `sums`, one to their `counts`.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        asked : ndarray of bool, shape (n,)
+        sums : ndarray of shape (n, N)
+            Shares between a threshold and the one before.
+        counts : ndarray of shape (n,)
+        """
         add_leaves(
             X,
             asked,
@@ -126,7 +156,9 @@ class LeafTree:
             self.left,
             self.right,
             self.leaf,
-            self.cdf,
+            self.first,
+            self.below,
+            self.share,
             sums,
             counts,
         )

@@ -34,7 +34,9 @@ LEAF_TREE = LeafTree(
     left=np.array([1, -1, -1], dtype=np.int32),
     right=np.array([2, -1, -1], dtype=np.int32),
     leaf=np.array([-1, 0, 1], dtype=np.int32),
-    cdf=np.full((2, 3), 0.5, dtype=np.float32),
+    first=np.array([0, 2, 3], dtype=np.int32),
+    below=np.array([0, 2, 1], dtype=np.int32),
+    share=np.array([0.5, 0.5, 0.25]),
 )
 X = np.array([[0.0], [1.0], [np.nan], [1e9]])
 
@@ -86,6 +88,10 @@ def test_sound_trees_pass(tree, tmp_path):
         (LEAF_TREE, "feature", [-1, 0, 0]),
         (LEAF_TREE, "leaf", [-1, 0, 2]),
         (LEAF_TREE, "leaf", [-1, -1, 1]),
+        (LEAF_TREE, "first", [0, 2, 4]),
+        (LEAF_TREE, "first", [0, 2, 1]),
+        (LEAF_TREE, "first", [-1, 2, 3]),
+        (LEAF_TREE, "below", [0, -1, 1]),
     ],
 )
 def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
@@ -112,9 +118,8 @@ def test_tables_that_are_too_short_are_refused(tree, name, tmp_path):
 @given(data=st.data())
 def test_whatever_passes_can_be_asked(data, tmp_path_factory):
     tree = data.draw(st.sampled_from([THRESHOLD_TREES, LEAF_TREE]))
-    names = [
-        n for n in ("left", "right", "feature", "leaf", "roots") if hasattr(tree, n)
-    ]
+    numbers = ("left", "right", "feature", "leaf", "roots", "first", "below")
+    names = [name for name in numbers if hasattr(tree, name)]
     name = data.draw(st.sampled_from(names))
     values = getattr(tree, name).copy()
     place = data.draw(st.integers(0, len(values) - 1))
