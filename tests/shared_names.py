@@ -195,6 +195,7 @@ SHARED: dict[str, set[str]] = {
     "calibration.selection.row_losses": {"RowLosses", "simplest_of_best"},
     "calibration.sources.dask_part": {"DaskPart", "is_dask", "partitions"},
     "calibration.sources.delimited": {"CsvPart", "read_layout"},
+    "calibration.sources.file_stamp": {"check_stamp", "stamp_of"},
     "calibration.sources.kinds": {"check_alike", "join_kinds", "kinds_of"},
     "calibration.sources.parquet": {"ParquetPart", "read_layout"},
     "calibration.sources.part": {"FramePart", "Part"},

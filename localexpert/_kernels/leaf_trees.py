@@ -1,4 +1,4 @@
-"""One tree whose leaves hold rows: down every row, and add what it finds."""
+"""One tree whose leaves hold distributions: down every row, and add what it finds."""
 
 import math
 
@@ -21,16 +21,16 @@ def add_leaves(
     leaf: NDArray[np.int32],
     first: NDArray[np.int32],
     below: NDArray[np.int32],
-    share: Float64Array,
+    reached: NDArray[np.float32],
     sums: Float64Array,
     counts: Float64Array,
 ) -> None:
     """Add to `sums` (n, N) the leaf of every row that is asked, one to its `counts`.
 
-    Node 0 is the root; `leaf` is -1 at inner nodes. Leaf l has the shares j of
-    `first[l]` to `first[l + 1] - 1`, which lie below threshold `below[j]` and above
-    those before.
+    Node 0 is the root; `leaf` is -1 at inner nodes. The CDF of leaf l steps up to
+    `reached[j]` at threshold `below[j]`, j from `first[l]` to `first[l + 1] - 1`.
     """
+    n_thresholds = sums.shape[1]
     for i in range(X.shape[0]):
         if not asked[i]:
             continue
@@ -40,7 +40,11 @@ def add_leaves(
             goes_left = missing_left[node] if math.isnan(value) else value <= cut[node]
             node = left[node] if goes_left else right[node]
         place = leaf[node]
-        for j in range(first[place], first[place + 1]):
-            if below[j] < sums.shape[1]:
-                sums[i, below[j]] += share[j]
+        # A leaf answers for all thresholds at once, and increases along them: so do
+        # sums.
+        stop = first[place + 1]
+        for j in range(first[place], stop):
+            end = min(below[j + 1], n_thresholds) if j + 1 < stop else n_thresholds
+            for k in range(below[j], end):
+                sums[i, k] += reached[j]
         counts[i] += 1.0

@@ -318,23 +318,18 @@ def _predict_judged(
     for tree, judged in grown:
         asked = np.unpackbits(judged, count=len(X))[rows].astype(bool)
         tree.add(part, asked, sums, counts)
-    return _add_up(sums, counts), counts
+    return sums, counts
 
 
 def _predict_mean(
     trees: list[LeafTree], X: Float64Array, n_thresholds: int
 ) -> Float64Array:
     """Return the mean answer of all trees."""
-    sums, counts = np.zeros((len(X), n_thresholds)), np.zeros(len(X))
+    sums = np.zeros((len(X), n_thresholds))
     everyone = np.ones(len(X), dtype=bool)
     for tree in trees:
-        tree.add(X, everyone, sums, counts)
-    return _add_up(sums, counts) / len(trees)
-
-
-def _add_up(sums: Float64Array, counts: Float64Array) -> Float64Array:
-    """Return sums of shares up to each threshold; all together are one a tree."""
-    return np.minimum(np.cumsum(sums, axis=1), counts[:, None])
+        tree.add(X, everyone, sums, np.zeros(len(X)))
+    return sums / len(trees)
 
 
 def _fill_unjudged(

@@ -14,18 +14,17 @@ from localexpert._kernels.leaf_trees import add_leaves
 from localexpert.data.folds import Rows
 
 # Of the fields below.
-_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "i4", "i4", "f8"]
+_DTYPES = ["i4", "f8", "b1", "i4", "i4", "i4", "i4", "i4", "f4"]
 
 
 @dataclass(frozen=True, eq=False)
 class LeafTree:
-    """A tree whose leaves hold distributions: arrays per node, and shares of leaves.
+    """A tree whose leaves hold distributions: arrays per node, and steps of leaves.
 
     Values up to `cut` go left; the children of a leaf are -1. `leaf` is the number of a
-    leaf, and -1 at other nodes. The rows of leaf l are the items from `first[l]` up to
-    `first[l + 1]` of `share`, their weight there, and `below`, the first threshold
-    that they lie below. Those above all thresholds have no item: a leaf has a few
-    items, where its CDF would have a number for every threshold.
+    leaf, and -1 at other nodes. The CDF of leaf l steps up to `reached[j]` at threshold
+    `below[j]`, j from `first[l]` to `first[l + 1] - 1`. A leaf has few rows and so few
+    steps, where its CDF would have a number for every threshold.
     """
 
     feature: NDArray[np.int32]
@@ -36,7 +35,7 @@ class LeafTree:
     leaf: NDArray[np.int32]
     first: NDArray[np.int32]
     below: NDArray[np.int32]
-    share: Float64Array
+    reached: NDArray[np.float32]
 
     @classmethod
     def fill(
@@ -68,25 +67,18 @@ class LeafTree:
         leaves = np.flatnonzero(left < 0)
         leaf = np.full(len(feature), -1, dtype=np.int32)
         leaf[leaves] = np.arange(len(leaves))
-        own = leaf[leaf_of]
-        cells, cell = np.unique(
-            own * np.int64(n_thresholds + 1) + below, return_inverse=True
-        )
-        of, place = np.divmod(cells, n_thresholds + 1)
-        total = np.bincount(own, weights, minlength=len(leaves))
-        share = np.bincount(cell, weights) / total[of]
-        held = place < n_thresholds
-        first = np.searchsorted(of[held], np.arange(len(leaves) + 1))
+        n_bins = n_thresholds + 1
+        mass = np.bincount(
+            leaf[leaf_of] * n_bins + below, weights, minlength=len(leaves) * n_bins
+        ).reshape(-1, n_bins)
+        total = np.cumsum(mass, axis=1)
+        # Quotients of an increasing run increase, and none exceeds one.
+        cdf = (total[:, :-1] / total[:, -1:]).astype(np.float32)
+        steps = mass[:, :-1] > 0.0
+        first = np.append(0, np.cumsum(steps.sum(axis=1))).astype(np.int32)
+        place = np.nonzero(steps)[1].astype(np.int32)
         return cls(
-            feature,
-            cut,
-            missing_left,
-            left,
-            right,
-            leaf,
-            first.astype(np.int32),
-            place[held].astype(np.int32),
-            share[held],
+            feature, cut, missing_left, left, right, leaf, first, place, cdf[steps]
         )
 
     @classmethod
@@ -105,9 +97,9 @@ class LeafTree:
             or (leaf < 0).any()
             or (tree.leaf[inner] >= 0).any()
             or (leaf >= len(tree.first) - 1).any()
-            or tree.below.shape != tree.share.shape
-            or tree.share.ndim != 1
-            or (np.diff(tree.first, prepend=0, append=len(tree.share)) < 0).any()
+            or tree.below.shape != tree.reached.shape
+            or tree.reached.ndim != 1
+            or (np.diff(tree.first, prepend=0, append=len(tree.reached)) < 0).any()
             or (tree.below < 0).any()
         ):
             msg = "it holds a tree whose leaves are none."
@@ -137,16 +129,7 @@ class LeafTree:
         sums: Float64Array,
         counts: Float64Array,
     ) -> None:
-        """Add shares for the rows asked about to `sums`, one to their `counts`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-        asked : ndarray of bool, shape (n,)
-        sums : ndarray of shape (n, N)
-            Shares between a threshold and the one before.
-        counts : ndarray of shape (n,)
-        """
+        """Add the answers for the rows asked about to `sums`, one to their `counts`."""
         add_leaves(
             X,
             asked,
@@ -158,7 +141,7 @@ class LeafTree:
             self.leaf,
             self.first,
             self.below,
-            self.share,
+            self.reached,
             sums,
             counts,
         )

@@ -36,7 +36,7 @@ LEAF_TREE = LeafTree(
     leaf=np.array([-1, 0, 1], dtype=np.int32),
     first=np.array([0, 2, 3], dtype=np.int32),
     below=np.array([0, 2, 1], dtype=np.int32),
-    share=np.array([0.5, 0.5, 0.25]),
+    reached=np.array([0.5, 1.0, 1.0], dtype=np.float32),
 )
 X = np.array([[0.0], [1.0], [np.nan], [1e9]])
 
