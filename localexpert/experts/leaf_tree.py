@@ -98,7 +98,7 @@ class LeafTree:
             or (tree.leaf[inner] >= 0).any()
             or (leaf >= len(tree.first) - 1).any()
             or tree.below.shape != tree.reached.shape
-            or tree.reached.ndim != 1
+            or (tree.first.ndim, tree.reached.ndim) != (1, 1)
             or (np.diff(tree.first, prepend=0, append=len(tree.reached)) < 0).any()
             or (tree.below < 0).any()
         ):

@@ -132,7 +132,9 @@ class Runner:
             if (held := kept.load(number, part)) is not None:
                 yield held
             elif self.client is None:
-                yield kept.save(number, part, self._ask_here(job, number, part))
+                result, rows = _ask(job, part)
+                self._check_same(number, part, rows, job.name)
+                yield kept.save(number, part, result)
             else:
                 todo.append((number, part))
                 if self.source.in_order and len(todo) >= self._ahead:
@@ -141,9 +143,9 @@ class Runner:
         if todo:
             yield from self._ask_workers(job, todo, kept.save)
 
-    def _check_same(self, number: int, part: Part, rows: str, name: str) -> None:
-        """Refuse rows that are not what they were in a pass before."""
-        if self._rows.setdefault(number, rows) == rows:
+    def _check_same(self, number: int, part: Part, rows: str | None, name: str) -> None:
+        """Refuse rows that are known not to be those of a pass before."""
+        if rows is None or self._rows.setdefault(number, rows) == rows:
             return
         remedy = (
             "`persist` the Dask data frame"
@@ -155,13 +157,6 @@ class Runner:
             f"{part.name} in the pass {name!r}: {remedy}."
         )
         raise ValueError(msg)
-
-    def _ask_here(self, job: Pass[Any], number: int, part: Part) -> Any:
-        """Return what a part tells, asked in this process."""
-        result, rows = _ask(job, part)
-        if rows is not None:
-            self._check_same(number, part, rows, job.name)
-        return result
 
     @property
     def _ahead(self) -> int:
@@ -209,11 +204,10 @@ class Runner:
                 result, rows = future.result()
             except Exception:
                 _forget(client, future, frame)
-                result = self._ask_here(job, number, part)
+                result, rows = _ask(job, part)
             else:
                 future.release()
-                if rows is not None:
-                    self._check_same(number, part, rows, job.name)
+            self._check_same(number, part, rows, job.name)
             for one in islice(waiting, 1):
                 under_way.add(submit(*one))
             yield keep(number, part, result)

@@ -41,5 +41,8 @@ def test_equals_a_tree_of_scikit_learn(rng, missing):
     np.testing.assert_allclose(sums[asked] - 1.0, tree.predict(new)[asked], atol=1e-6)
     np.testing.assert_array_equal(sums[~asked], 1.0)
     np.testing.assert_array_equal(counts, asked)
+    assert (np.diff(sums[asked], axis=1) >= 0.0).all()
+    steps = np.split(leaves.reached, leaves.first[1:-1])
+    assert all((np.diff(step) >= 0.0).all() for step in steps)
     assert leaves.reached.max() == 1.0
     assert len(leaves.reached) <= n
