@@ -3,16 +3,18 @@
     python benchmarks/regression.py --data DIR                 # split 0 of every set
     python benchmarks/regression.py --data DIR --sets yacht concrete --splits 0 1 2
     python benchmarks/regression.py --data DIR --standard      # the published splits
+    python benchmarks/regression.py --data DIR --share 0.7 --run open
     python benchmarks/regression.py --short                    # needs no files
 
 DIR holds NAME.csv.gz files whose last column is the target, NAME.splits.npz with the
 standard test rows of some, and one folder up `peers_regression.jsonl`: the peers' rows
-on the same splits. Split i: `default_rng([7, i]).permutation(n)`, the first 90 % train;
-at most 12 000 rows per set. CRPS is twice the mean pinball loss over the levels .005,
-.010, ..., .995, the same for all methods. The coverage of 90 % is exact for forecasts
-with jumps, as `interval_coverage` is. `--short` takes three small tables, a half of
-each to score on, and fits two plain forecasts beside ours. Rerun to resume; one JSON
-line per run of ours.
+on the same splits, which `regression_peers.py` writes.
+Split i: `default_rng([7, i]).permutation(n)`, the first 90 % train, at most 12 000 rows
+per set; name the run if it has another share. CRPS is twice the mean pinball loss over
+the levels .005, .010, ..., .995, the same for all methods. Coverage of 90 % is exact
+for forecasts with jumps, as `interval_coverage` is. `--short` takes three small tables,
+a half of each to score on, and fits two plain forecasts beside ours. Rerun to resume;
+one JSON line per run of ours.
 """
 
 from __future__ import annotations
@@ -56,10 +58,12 @@ def split_rows(n: int, split: int, share: float = 0.9) -> list[np.ndarray]:
     return np.split(order, [round(share * n)])
 
 
-def rows_of_split(path: Path, split: int, n: int, *, standard: bool) -> Any:
+def rows_of_split(
+    path: Path, split: int, n: int, *, standard: bool, share: float = 0.9
+) -> Any:
     """Return training and test rows, of the published splits if `standard`."""
     if not standard:
-        return split_rows(n, split)
+        return split_rows(n, split, share)
     test = np.load(splits_path(path))[f"test_{split}"]
     return np.setdiff1d(np.arange(n), test), test
 
@@ -108,10 +112,12 @@ def fit_ours(
     }
 
 
-def run(path: Path, split: int, *, standard: bool, jobs: int) -> dict[str, Any]:
+def run(
+    path: Path, split: int, *, standard: bool, jobs: int, share: float = 0.9
+) -> dict[str, Any]:
     """Return the row of one set and split."""
     table, y = load(path)
-    train, test = rows_of_split(path, split, len(y), standard=standard)
+    train, test = rows_of_split(path, split, len(y), standard=standard, share=share)
     name = {"ds": path.name.split(".")[0], "split": split}
     return name | fit_ours(table, y, train, test, jobs)
 
@@ -127,7 +133,11 @@ def run_sets(records: Records, options: argparse.Namespace) -> list[dict[str, An
         records.measure(
             f"{path.name.split('.')[0]}-{split}",
             lambda path=path, split=split: run(
-                path, split, standard=options.standard, jobs=options.jobs
+                path,
+                split,
+                standard=options.standard,
+                jobs=options.jobs,
+                share=options.share,
             ),
         )
         for split in options.splits
@@ -170,6 +180,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=None)
     parser.add_argument("--splits", nargs="*", type=int, default=[0])
     parser.add_argument("--standard", action="store_true", help="published splits")
+    parser.add_argument("--share", type=float, default=0.9, help="rows to train on")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--run", default="latest", help="name of the run to resume")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
