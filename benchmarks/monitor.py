@@ -18,12 +18,11 @@ done: what was broken off goes on.
 """
 
 import argparse
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from records import Records
 from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 
@@ -219,23 +218,26 @@ def summarise(chunks: list[dict[str, list[float]]], kind: str) -> str:
 
 
 def main() -> None:
-    """Go on with the histories of a file until there are enough."""
+    """Go on with the histories of a run until there are enough."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--histories", type=int, default=100)
     parser.add_argument("--n-fit", type=int, default=1000)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--run", default="latest", help="name of the run to resume")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
     options = parser.parse_args()
     kind, n_fit = options.kind, options.n_fit
-    out = options.out or Path(f"monitor_{kind}_{n_fit}.jsonl")
-    chunks = [json.loads(row) for row in out.open()] if out.exists() else []
-    with out.open("a", encoding="utf-8") as file:
-        for seed in range(len(chunks), options.histories // CHUNK):
-            quiet = alarm_rows(kind, n_fit, 0.0, seed)
-            changed = alarm_rows(kind, n_fit, SHIFTS[kind], seed)
-            chunks.append({"quiet": quiet, "changed": changed})
-            file.write(json.dumps(chunks[-1]) + "\n")
-            file.flush()
+    records = Records("monitor", options.run, fresh=options.fresh)
+    chunks = [
+        records.measure(
+            f"{kind}-{n_fit}-{seed}",
+            lambda seed=seed: {
+                "quiet": alarm_rows(kind, n_fit, 0.0, seed),
+                "changed": alarm_rows(kind, n_fit, SHIFTS[kind], seed),
+            },
+        )
+        for seed in range(options.histories // CHUNK)
+    ]
     print(f"{kind}, fitted on {n_fit} rows")
     print(summarise(chunks, kind))
 
