@@ -325,10 +325,10 @@ def _predict_mean(
     trees: list[LeafTree], X: Float64Array, n_thresholds: int
 ) -> Float64Array:
     """Return the mean answer of all trees."""
-    sums = np.zeros((len(X), n_thresholds))
+    sums, counts = np.zeros((len(X), n_thresholds)), np.zeros(len(X))
     everyone = np.ones(len(X), dtype=bool)
     for tree in trees:
-        tree.add(X, everyone, sums, np.zeros(len(X)))
+        tree.add(X, everyone, sums, counts)
     return sums / len(trees)
 
 

@@ -68,9 +68,10 @@ class LeafTree:
         leaf = np.full(len(feature), -1, dtype=np.int32)
         leaf[leaves] = np.arange(len(leaves))
         n_bins = n_thresholds + 1
-        mass = np.bincount(
-            leaf[leaf_of] * n_bins + below, weights, minlength=len(leaves) * n_bins
-        ).reshape(-1, n_bins)
+        # 64 bits, for leaves times bins may need them.
+        cell = leaf[leaf_of] * np.int64(n_bins) + below
+        mass = np.bincount(cell, weights, minlength=len(leaves) * n_bins)
+        mass = mass.reshape(-1, n_bins)
         total = np.cumsum(mass, axis=1)
         # Quotients of an increasing run increase, and none exceeds one.
         cdf = (total[:, :-1] / total[:, -1:]).astype(np.float32)
