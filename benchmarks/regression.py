@@ -3,18 +3,18 @@
     python benchmarks/regression.py --data DIR                 # split 0 of every set
     python benchmarks/regression.py --data DIR --sets yacht concrete --splits 0 1 2
     python benchmarks/regression.py --data DIR --standard      # the published splits
-    python benchmarks/regression.py --data DIR --share 0.7 --run open
+    python benchmarks/regression.py --data DIR --share 0.7     # fewer to train on
     python benchmarks/regression.py --short                    # needs no files
 
 DIR holds NAME.csv.gz files whose last column is the target, NAME.splits.npz with the
 standard test rows of some, and one folder up `peers_regression.jsonl`: the peers' rows
 on the same splits, which `regression_peers.py` writes.
 Split i: `default_rng([7, i]).permutation(n)`, the first 90 % train, at most 12 000 rows
-per set; name the run if it has another share. CRPS is twice the mean pinball loss over
-the levels .005, .010, ..., .995, the same for all methods. Coverage of 90 % is exact
-for forecasts with jumps, as `interval_coverage` is. `--short` takes three small tables,
-a half of each to score on, and fits two plain forecasts beside ours. Rerun to resume;
-one JSON line per run of ours.
+per set. CRPS is twice the mean pinball loss over the levels .005, .010, ..., .995, the
+same for all methods. Coverage of 90 % is exact for forecasts with jumps, as
+`interval_coverage` is. `--short` takes three small tables, a half of each to score on,
+and fits two plain forecasts beside ours. Rerun to resume; one JSON line per run of
+ours.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from localexpert import LocalExpertRegressor, interval_coverage
 
 LEVELS = np.arange(1, 200) / 200.0
 MOST_ROWS = 12_000
+# One folder above the tables.
+PEERS = "peers_regression.jsonl"
 
 
 def load(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
@@ -160,14 +162,14 @@ def run_short(records: Records, jobs: int) -> tuple[list[dict[str, Any]], ...]:
         )
         for method, forecast in BASELINES.items():
             quantiles = forecast(X.iloc[train], y[train], X.iloc[test], LEVELS)
-            row = {"ds": name, "split": 0, "method": method}
+            row = {"ds": name, "split": 0, "method": method, "n": len(train)}
             others.append(row | scores(y[test], quantiles))
     return ours, others
 
 
 def read_peers(folder: Path) -> list[dict[str, Any]]:
     """Return the rows of the peers, none if nobody has run them."""
-    path = folder / "peers_regression.jsonl"
+    path = folder / PEERS
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
@@ -188,6 +190,8 @@ def main() -> None:
     if options.data is None and not options.short:
         parser.error("--data is needed without --short")
     kind = "-short" if options.short else "-standard" if options.standard else ""
+    if not kind and options.share != 0.9:
+        kind = f"-{options.share:g}"
     records = Records("regression", f"{options.run}{kind}", fresh=options.fresh)
     if options.short:
         rows, others = run_short(records, options.jobs)

@@ -15,13 +15,16 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from lightgbm import LGBMRegressor, early_stopping
-from regression import LEVELS, load, read_peers, scores, split_rows
+from regression import LEVELS, PEERS, load, read_peers, scores, split_rows
+from regression_short import between_knots
+from regression_speed import boost_normals
 from scipy.stats import norm
 from sklearn.model_selection import KFold
 
@@ -67,8 +70,7 @@ def lgb_quantiles(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray
     """One LightGBM for each of 29 levels, sorted."""
     common = {"objective": "quantile", "learning_rate": 0.05}
     knots = [boosted(X, y, 30, alpha=level, **common).predict(X_new) for level in KNOTS]
-    ordered = np.sort(np.column_stack(knots), axis=1)
-    return np.array([np.interp(LEVELS, KNOTS, row) for row in ordered])
+    return between_knots(LEVELS, KNOTS, np.column_stack(knots))
 
 
 def quantile_forest(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
@@ -140,17 +142,8 @@ def catboost_unc(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
 
 def ngboost(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> np.ndarray:
     """Mean and standard deviation by NGBoost, with early stopping on a tenth."""
-    from ngboost import NGBRegressor
-
     X, X_new = without_gaps(X, X_new)
-    train, held = held_tenth(len(y))
-    model = NGBRegressor(
-        n_estimators=2000, learning_rate=0.02, verbose=False, random_state=0
-    )
-    model.fit(
-        X[train], y[train], X_val=X[held], Y_val=y[held], early_stopping_rounds=50
-    )
-    law = model.pred_dist(X_new).params
+    law = boost_normals(X, y, *held_tenth(len(y)))(X_new).params
     return np.stack([law["loc"], law["scale"]])
 
 
@@ -159,20 +152,13 @@ NORMAL = (catboost_unc, ngboost)
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def run(path: Path, split: int, share: float, method: Method) -> dict[str, Any]:
-    """Return the row of one set, split and method."""
-    table, y = load(path)
-    X = numbers(table)
-    train, test = split_rows(len(y), split, share)
+def run(
+    X: np.ndarray, y: np.ndarray, train: Any, test: Any, method: Method
+) -> dict[str, float]:
+    """Return the figures of a method on one split."""
     start = time.perf_counter()
     told = method(X[train], y[train], X[test])
-    row = {
-        "ds": path.name.split(".")[0],
-        "split": split,
-        "method": method.__name__,
-        "n": len(train),
-        "fit_s": time.perf_counter() - start,
-    }
+    row = {"fit_s": time.perf_counter() - start}
     if method in BY_QUANTILES:
         return row | scores(y[test], told)
     mean, deviation = told[..., None]
@@ -187,18 +173,27 @@ def main() -> None:
     parser.add_argument("--splits", nargs="*", type=int, default=[0])
     parser.add_argument("--share", type=float, default=0.9, help="rows to train on")
     options = parser.parse_args()
-    rows = read_peers(options.data.parent)
-    done = {(row["ds"], row["split"], row["method"]) for row in rows}
-    for split in options.splits:
-        for path in sorted(options.data.glob("*.csv.gz")):
-            for method in BY_QUANTILES + NORMAL:
-                key = (path.name.split(".")[0], split, method.__name__)
-                if key in done:
-                    continue
-                row = run(path, split, options.share, method)
-                with (options.data.parent / "peers_regression.jsonl").open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-                print(*key, f"CRPS {row['crps']:.5g}", f"{row['fit_s']:.1f} s")
+    done = [
+        {name: row[name] for name in ("ds", "split", "method", "n")}
+        for row in read_peers(options.data.parent)
+    ]
+    for path in sorted(options.data.glob("*.csv.gz")):
+        table, y = load(path)
+        X = numbers(table)
+        for split, method in product(options.splits, BY_QUANTILES + NORMAL):
+            train, test = split_rows(len(y), split, options.share)
+            key = {
+                "ds": path.name.split(".")[0],
+                "split": split,
+                "method": method.__name__,
+                "n": len(train),
+            }
+            if key in done:
+                continue
+            row = run(X, y, train, test, method)
+            with (options.data.parent / PEERS).open("a") as file:
+                file.write(json.dumps(key | row) + "\n")
+            print(*key.values(), f"CRPS {row['crps']:.5g}", f"{row['fit_s']:.1f} s")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,15 @@ def boosted_quantiles(
         .predict(X_new, num_threads=1)
         for level in KNOTS
     ]
-    ordered = np.sort(np.column_stack(knots), axis=1)
-    return np.array([np.interp(levels, KNOTS, row) for row in ordered])
+    return between_knots(levels, KNOTS, np.column_stack(knots))
+
+
+def between_knots(
+    levels: np.ndarray, knots: np.ndarray, quantiles: np.ndarray
+) -> np.ndarray:
+    """Return the quantiles at some levels from sorted ones at the knots, (n, m)."""
+    ordered = np.sort(quantiles, axis=1)
+    return np.array([np.interp(levels, knots, row) for row in ordered])
 
 
 BASELINES = {"constant": constant, "lgb_quantiles": boosted_quantiles}

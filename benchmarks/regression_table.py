@@ -91,8 +91,9 @@ def print_ranks(title: str, table: pd.DataFrame) -> None:
 def print_tables(rows: list[Row], others: list[Row]) -> None:
     """Print ours, and where there are other methods the comparison with them."""
     print_ours(rows)
-    keys = {(row["ds"], row["split"]) for row in rows}
-    others = [row for row in others if (row["ds"], row["split"]) in keys]
+    # As many training rows: of another share nothing could be compared.
+    keys = {(row["ds"], row["split"], row["n"]) for row in rows}
+    others = [r for r in others if (r["ds"], r["split"], r["n"]) in keys]
     if not others:
         print("no rows of other methods on these sets and splits")
         return
