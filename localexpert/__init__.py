@@ -9,7 +9,6 @@ from localexpert.cli import interrupt as _interrupt  # noqa: F401
 # isort: split
 from calibration import __version__ as __version__
 from localexpert import risk
-from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
 from localexpert.distribution.concatenate import concatenate
@@ -44,12 +43,6 @@ from localexpert.forecasters.roads import (
 )
 from localexpert.large.fit_large import fit_large
 from localexpert.large.predict_table import predict_table
-from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.quantile_law import QuantileLaw
-from localexpert.laws.recalibrated import RecalibratedLaw
-from localexpert.laws.scipy_law import ScipyLaw
-from localexpert.laws.score_map import ProbitMap
 from localexpert.metrics import (
     DistributionScorer,
     crps_score,
@@ -93,10 +86,8 @@ from localexpert.stacking import Stacker
 from localexpert.storage import load
 
 __all__ = [
-    "BaseCDF",
     "CellRoad",
     "ConformalRecalibration",
-    "DiscreteLaw",
     "DiscreteRoad",
     "DistributionAdapter",
     "DistributionEnsemble",
@@ -113,22 +104,15 @@ __all__ = [
     "JointForest",
     "JointXGBoost",
     "LocalExpertRegressor",
-    "MixedLaw",
     "PermutationImportance",
     "PitRecalibration",
-    "PooledLaw",
     "PredictiveDistribution",
-    "ProbitMap",
     "ProbitSpline",
-    "QuantileLaw",
     "RawSpline",
-    "RecalibratedLaw",
     "RecalibratedRegressor",
     "Road",
-    "ScipyLaw",
     "SharedBoosting",
     "ShiftWeights",
-    "SplineLaw",
     "Stacker",
     "Transformed",
     "WeightedConformal",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MAX_FILE = 400
+MAX_FILE = 700
 MAX_FUNCTION = 60
 FILES = [
     path

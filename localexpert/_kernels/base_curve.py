@@ -122,6 +122,34 @@ def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64A
     return out[0], out[1]
 
 
+def curve_points(
+    curve: BaseCurve,
+    knots: Float64Array,
+    values: Float64Array,
+    slopes: Float64Array,
+    z: Float64Array,
+) -> Float64Array:
+    """Return r(g^-1(z)) (n, k) at scores z (k,) of curves g (n, m) of t."""
+    out = np.empty((len(values), len(z)))
+    _fill_points(curve, knots, values, slopes, z, out)
+    return out
+
+
+@njit
+def _fill_points(
+    curve: BaseCurve,
+    knots: Float64Array,
+    values: Float64Array,
+    slopes: Float64Array,
+    z: Float64Array,
+    out: Float64Array,
+) -> None:
+    for i in range(len(values)):
+        for j in range(len(z)):
+            t = curve_inverse(knots, values[i], slopes[i], z[j])
+            out[i, j] = point_at(curve, t)[0]
+
+
 @njit
 def _follow(
     curve: BaseCurve, x: Float64Array, inverse: bool, out: Float64Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws.append_laws import append_laws
+from localexpert.law.join import append_laws
 
 
 def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistribution:

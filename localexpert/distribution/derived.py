@@ -17,11 +17,11 @@ from localexpert._validation import (
     is_gap,
     make_rng,
 )
-from localexpert.laws.copula_sums import Correlation
-from localexpert.laws.law import Law
-from localexpert.laws.totals import total_law
-from localexpert.laws.transform_law import transform_law
-from localexpert.laws.value_map import ValueMap
+from localexpert.law.copula_sums import Correlation
+from localexpert.law.law import Law
+from localexpert.law.totals import total_law
+from localexpert.law.transform import transform_law
+from localexpert.law.value_map import ValueMap
 
 # How far the eigenvalues of a correlation matrix may be below 0 by rounding.
 _ROUNDING = 1e-8
@@ -37,8 +37,6 @@ class DerivedForecasts:
         self,
         func: Callable[[Float64Array], Float64Array],
         inverse: Callable[[Float64Array], Float64Array],
-        *,
-        derivative: Callable[[Float64Array], Float64Array] | None = None,
     ) -> Self:
         """Return the distributions of func(Y) for an increasing function.
 
@@ -51,9 +49,6 @@ class DerivedForecasts:
             An increasing function and its inverse; both map an array of values to an
             array of the same shape, element by element. They are tried at quantiles,
             and refused where func does not increase or inverse does not undo it.
-        derivative : callable, optional
-            That of func, for densities; None takes differences of func, right to
-            about 1e-9.
 
         Returns
         -------
@@ -72,7 +67,7 @@ class DerivedForecasts:
         >>> logs.transform(np.exp, np.log).mean().round(3)
         array([1.859])
         """
-        values = ValueMap(func, inverse, derivative)
+        values = ValueMap(func, inverse)
         return type(self)(transform_law(self.law, values))
 
     def total(

@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
-from localexpert.laws.from_draws import law_of_samples
-from localexpert.laws.from_quantiles import law_of_bins, law_of_quantiles
-from localexpert.laws.from_scipy import law_of_frozen
-from localexpert.laws.law import Law
+from localexpert.law.from_draws import law_of_samples
+from localexpert.law.from_quantiles import law_of_bins, law_of_quantiles
+from localexpert.law.from_scipy import law_of_frozen
+from localexpert.law.law import Law
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,9 +160,10 @@ class ForeignForecasts:
         Returns
         -------
         PredictiveDistribution
-            Of a `ScipyLaw`, whose answers are scipy's; of a discrete law a
-            `DiscreteLaw` of its values but for 1e-12 of the probability in each tail,
-            10 000 values at most in all rows together.
+            With scipy's quantiles at 91 levels, the curves between right to about 1e-5
+            of their spread, and scipy's moments: those that do not exist are infinite
+            or nan. A discrete law has its values but for 1e-12 of the probability in
+            each tail, 10 000 values at most in all rows together.
 
         Examples
         --------

@@ -16,7 +16,8 @@ from localexpert._validation import (
     check_targets,
     check_vector,
 )
-from localexpert.laws.law import Law, draw_shares
+from localexpert.law.law import Law
+from localexpert.law.shares import draw_shares
 
 
 class PointwiseAnswers:

@@ -22,12 +22,13 @@ from localexpert._validation import (
     make_rng,
     show,
 )
+from localexpert.distribution.arrays import StoredForecasts
 from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.expected import ExpectedLosses
 from localexpert.distribution.foreign import ForeignForecasts
 from localexpert.distribution.frame import Questions, forecast_frame
 from localexpert.distribution.pointwise import PointwiseAnswers
-from localexpert.laws.law import Law
+from localexpert.law.law import Law
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,11 @@ _CHUNK = 2048
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictiveDistribution(
-    ForeignForecasts, DerivedForecasts, ExpectedLosses, PointwiseAnswers
+    StoredForecasts,
+    ForeignForecasts,
+    DerivedForecasts,
+    ExpectedLosses,
+    PointwiseAnswers,
 ):
     """The distributions of n targets: an immutable container of one law per row.
 
@@ -98,7 +103,14 @@ class PredictiveDistribution(
         return PredictiveDistribution(self.law.take(rows))
 
     def __repr__(self) -> str:
-        return f"PredictiveDistribution(n={len(self)}, law={type(self.law).__name__})"
+        law, kind = self.law, "smooth"
+        if law.is_discrete:
+            kind = f"{len(law.atoms)} values"
+        elif law.step > 0.0:
+            kind = f"steps of {law.step:g}"
+        elif law.has_jumps:
+            kind = f"smooth beside {len(self.atoms)} values"
+        return f"PredictiveDistribution(n={len(self)}, {kind})"
 
     def mean(self) -> Float64Array:
         """Return the means.

@@ -16,7 +16,7 @@ from localexpert.data.folds import Rows, make_folds
 from localexpert.data.unseen import unseen_silently
 from localexpert.data.weights import name_of_argument
 from localexpert.distribution.predictors import check_predicts
-from localexpert.laws import Law
+from localexpert.law.law import Law
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor

@@ -24,8 +24,8 @@ from localexpert.distribution.predictive import (
     check_outcomes,
 )
 from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.laws import Law
-from localexpert.laws.join_laws import PoolKind, pool_laws
+from localexpert.law.law import Law
+from localexpert.law.join import PoolKind, pool_laws
 
 
 def pool(

@@ -13,8 +13,7 @@ from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.discrete import masses_between
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.support import Support
-from localexpert.laws import DiscreteLaw
-from localexpert.laws.law import Law
+from localexpert.law.law import Law
 
 
 @dataclass
@@ -42,7 +41,7 @@ class CellForecaster(ForecasterAround):
         self.n_ = float(sample.weight.sum())
         return self.forecaster.begin(sample)
 
-    def _read_law(self, law: Law) -> DiscreteLaw:
+    def _read_law(self, law: Law) -> Law:
         """Return the law of the nearest value.
 
         The row that each value met has besides is shared with those that were not met
@@ -51,4 +50,4 @@ class CellForecaster(ForecasterAround):
         values, extra = self.support_.values, self.support_.shares.sum(axis=0)
         cuts = np.tile(cuts_between(values), (len(law), 1))
         cdf = np.maximum.accumulate(law.cdf(cuts), axis=1)
-        return DiscreteLaw(values, masses_between(cdf, self.n_, extra))
+        return Law.discrete(values, masses_between(cdf, self.n_, extra))

@@ -10,8 +10,8 @@ from localexpert.data.sample import Sample
 from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.mixed import atom_widths
-from localexpert.laws.clipped import clip_law
-from localexpert.laws.law import Law
+from localexpert.law.bounds import clip
+from localexpert.law.law import Law
 
 
 @dataclass
@@ -19,7 +19,7 @@ class ClippedForecaster(ForecasterAround):
     """Fit smooth laws without bounds, and clip what they forecast to the bounds.
 
     Laws that are cut off, each made whole by its own factor, may cross where whole ones
-    do not; clipped ones do not (`clip_law`).
+    do not; clipped ones do not (`clip`).
 
     Parameters
     ----------
@@ -40,4 +40,4 @@ class ClippedForecaster(ForecasterAround):
 
     def _read_law(self, law: Law) -> Law:
         """Return the law with what lies beyond the bounds at them."""
-        return clip_law(law, self.bounds, self.width_)
+        return clip(law, *self.bounds, self.width_)

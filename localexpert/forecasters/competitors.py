@@ -18,7 +18,7 @@ from localexpert.forecasters.roads import (
     check_road,
 )
 from localexpert.forecasters.settings import Settings
-from localexpert.laws.value_map import ExpLess, LogOf
+from localexpert.law.value_map import ExpLess, LogOf
 
 _NAMES = {
     FrameRoad: "frame",

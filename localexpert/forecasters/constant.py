@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
-from localexpert.laws.discrete import DiscreteLaw
+from localexpert.law.law import Law
 
 
 @dataclass
@@ -24,12 +24,12 @@ class ConstantForecaster:
 
     value: float
     n: int
-    oof_law_: DiscreteLaw = field(init=False)
+    oof_law_: Law = field(init=False)
 
     def __post_init__(self) -> None:
         self.oof_law_ = self._law(self.n)
 
-    def law(self, table: Table) -> DiscreteLaw:
+    def law(self, table: Table) -> Law:
         """Return the law of new rows.
 
         Parameters
@@ -38,7 +38,7 @@ class ConstantForecaster:
 
         Returns
         -------
-        DiscreteLaw
+        Law
         """
         return self._law(len(table))
 
@@ -55,8 +55,8 @@ class ConstantForecaster:
         """
         return np.full((len(table), 1), self.value), np.ones((len(table), 1))
 
-    def _law(self, n: int) -> DiscreteLaw:
-        return DiscreteLaw(np.array([self.value]), np.ones((n, 1)))
+    def _law(self, n: int) -> Law:
+        return Law.discrete(np.array([self.value]), np.ones((n, 1)))
 
     def recall_targets(self) -> Float64Array:
         """Return the one value, for every training row."""

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.ordered_spline import Curves
+from localexpert.curves.read_law import law_of_curves
 from localexpert.curves.spline import CurveBuilder
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
@@ -20,7 +22,8 @@ from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import place_thresholds
 from localexpert.forecasters.forecaster import RoadForecaster
-from localexpert.laws import SplineLaw
+from localexpert.law.bounds import cut
+from localexpert.law.law import Law
 from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
@@ -56,6 +59,8 @@ class ContinuousForecaster(RoadForecaster):
     bounds : (float, float)
     max_shape : float
         Of the tails of the marginal, see `BaseCDF.fit`.
+    ordered : bool
+        Whether laws keep the order of rows exactly.
     random_state : int
     """
 
@@ -66,6 +71,7 @@ class ContinuousForecaster(RoadForecaster):
     builders: Sequence[CurveBuilder]
     bounds: tuple[float, float] = (-np.inf, np.inf)
     max_shape: float = 0.2
+    ordered: bool = False
     random_state: int = 0
     builder_losses_: dict[str, float] = field(default_factory=dict)
 
@@ -122,7 +128,7 @@ class ContinuousForecaster(RoadForecaster):
         """What the experts said out of fold."""
         return self.experts.tasks_
 
-    def law_ahead(self, places: Rows, y: Float64Array) -> SplineLaw:
+    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return laws that miss y of some judged rows as those of new rows will.
 
         Their centres are nearer to y, and their scales less, by the factor that the
@@ -135,7 +141,7 @@ class ContinuousForecaster(RoadForecaster):
 
         Returns
         -------
-        SplineLaw
+        Law
         """
         center, scale, p = self.oof_placed(places)
         nearer = self.frame.nearness_
@@ -177,30 +183,20 @@ class ContinuousForecaster(RoadForecaster):
         located = self.frame.add_features(table, center, scale)
         return center, scale, self.experts.predict(located)
 
-    def law_of(self, placed: Placed) -> SplineLaw:
+    def law_of(self, placed: Placed) -> Law:
         """Return the laws that follow from centre, scale and the experts."""
-        return self._law(*placed, self.builder_)
+        center, scale, p = placed
+        return self._law(center, scale, self._curves(p, self.builder_))
 
-    def _law(
-        self,
-        center: Float64Array,
-        scale: Float64Array,
-        p: Float64Array,
-        builder: CurveBuilder,
-    ) -> SplineLaw:
+    def _curves(self, p: Float64Array, builder: CurveBuilder) -> Curves:
         t = self.base_.t(self.thresholds_)
         kept = _told_apart(t)
         slopes = self.base_.least_slopes()
-        curves = builder.build(p[:, kept], t[kept], self.n_, slopes)
-        return SplineLaw(
-            center,
-            scale,
-            curves.knots,
-            curves.values,
-            curves.slopes,
-            self.base_,
-            self.bounds,
-        )
+        return builder.build(p[:, kept], t[kept], self.n_, slopes)
+
+    def _law(self, center: Float64Array, scale: Float64Array, curves: Curves) -> Law:
+        law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+        return cut(law, *self.bounds)
 
     def _choose_builder(self, y: Float64Array, weight: Float64Array) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.
@@ -217,15 +213,12 @@ class ContinuousForecaster(RoadForecaster):
         rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
         first, last = self.base_.t(self.thresholds_[[0, -1]])
         for builder in current_progress().track(self.builders, len(self.builders)):
-            law = self._law(
-                self.frame.oof_center_[rows],
-                self.frame.oof_scale_[rows],
-                self.tasks_.calibrated[rows],
-                builder,
-            )
+            curves = self._curves(self.tasks_.calibrated[rows], builder)
+            placed = self.frame.oof_center_[rows], self.frame.oof_scale_[rows]
+            law = self._law(*placed, curves)
             scores = -law.logpdf(y[rows, None]), law.crps(y[rows, None])
             missed, crps = np.average(np.hstack(scores), axis=0, weights=weight[rows])
-            n_knots = np.sum((first < law.knots) & (law.knots < last))
+            n_knots = np.sum((first < curves.knots) & (curves.knots < last))
             loss = (
                 missed
                 + WEIGHT_OF_CRPS * np.log(crps)

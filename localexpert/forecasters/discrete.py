@@ -18,7 +18,7 @@ from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.support import Support
-from localexpert.laws import DiscreteLaw
+from localexpert.law.law import Law
 
 
 @dataclass
@@ -78,7 +78,7 @@ class DiscreteForecaster(RoadForecaster):
         """Return what was chosen, and what the alternatives scored."""
         return self.experts.choices()
 
-    def law_of(self, placed: Float64Array) -> DiscreteLaw:
+    def law_of(self, placed: Float64Array) -> Law:
         """Difference the increasing CDF; every value keeps a little probability.
 
         A value unseen near x may still come: each gets the weight of one row in
@@ -87,7 +87,7 @@ class DiscreteForecaster(RoadForecaster):
         """
         cdf = increase_probabilities(placed, self.n_)
         masses = masses_between(cdf, self.n_)
-        return DiscreteLaw(self.support_.values, self.support_.spread(masses))
+        return Law.discrete(self.support_.values, self.support_.spread(masses))
 
 
 def masses_between(

@@ -11,7 +11,7 @@ from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.laws.law import Law
+from localexpert.law.law import Law
 
 
 class Forecaster(ABC):

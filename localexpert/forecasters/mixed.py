@@ -15,10 +15,8 @@ from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.forecaster import RoadForecaster
-from localexpert.laws.append_laws import append_laws
-from localexpert.laws.join_laws import parts_of
-from localexpert.laws.law import Law
-from localexpert.laws.mixed import MixedLaw
+from localexpert.law.join import append_laws
+from localexpert.law.law import Law
 from localexpert.progress import current_progress
 
 # An atom's cell is this share of the spread (interquartile range) of the other values,
@@ -103,7 +101,7 @@ class MixedForecaster(RoadForecaster):
         smooth = self.continuous.oof_law_.take(self._places_of_rest(rows[own]))
         return self.choice.oof_placed(rows), self._with_atoms(rows, own, smooth)
 
-    def law_ahead(self, places: Rows, y: Float64Array) -> MixedLaw:
+    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return laws whose smooth part misses y as that of new rows will."""
         own = np.flatnonzero(self.rest_[places])
         of_rest = self._places_of_rest(places[own])
@@ -111,11 +109,11 @@ class MixedForecaster(RoadForecaster):
         said = self.choice.oof_placed(places), self._with_atoms(places, own, smooth)
         return self.law_of(said)
 
-    def law_of(self, placed: Placed) -> MixedLaw:
+    def law_of(self, placed: Placed) -> Law:
         """Return atoms beside the rest."""
         choice, smooth = placed
-        masses = parts_of(self.choice.law_of(choice)).masses[:, 1:]
-        return MixedLaw(self.atoms, masses, smooth, self.widths_)
+        masses = self.choice.law_of(choice).masses[:, 1:]
+        return Law(smooth.curve, self.atoms, masses, self.widths_)
 
     def _places_of_rest(self, rows: Rows) -> Rows:
         """Return where judged rows without an atom are among all such."""
@@ -140,7 +138,7 @@ class MixedForecaster(RoadForecaster):
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         values, p = self.continuous.points(table)
-        masses = parts_of(self.choice.law(table)).masses[:, 1:]
+        masses = self.choice.law(table).masses[:, 1:]
         reached = self.atoms <= values[:, :, None]
         held = (reached * masses[:, None, :]).sum(axis=2)
         return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p

@@ -13,12 +13,9 @@ from localexpert.data.sample import Sample
 from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.mixed import atom_widths
-from localexpert.laws.from_quantiles import increase_rows
-from localexpert.laws.law import Law
-from localexpert.laws.mixed import MixedLaw
-from localexpert.laws.pooled_curve import SCORES
-from localexpert.laws.quantile_law import QuantileLaw
-from localexpert.laws.score_map import scores_of
+from localexpert.law.curve import read_curve
+from localexpert.law.law import Law
+from localexpert.law.steps import scores_of
 
 # What is near a value holds so many times its own weight at most...
 _MOST_NEAR = 2.0
@@ -74,14 +71,13 @@ class NearAtomsForecaster(ForecasterAround):
         """Return the atoms, and what the smooth road chose."""
         return {"atoms": self.atoms.tolist(), **self.forecaster.choices()}
 
-    def _read_law(self, law: Law) -> MixedLaw:
+    def _read_law(self, law: Law) -> Law:
         """Return the atoms beside the law that is left of a smooth one.
 
         Around an atom of share s the density is 1 - s times what it was, so that the
         CDF of what is left is a function H of F: straight, of slope 1 - s there and 1
         elsewhere, but for the factor that makes it end at 1. It is turned round from
-        either side, so that both tails keep their digits, and drawn through quantiles
-        a fifth of a deviation apart.
+        either side, so that both tails keep their digits.
         """
         borders = np.tile(self.borders_, (len(law), 1))
         below, above = law.cdf(borders), law.sf(borders)
@@ -89,12 +85,14 @@ class NearAtomsForecaster(ForecasterAround):
         slopes = np.ones(len(self.borders_) + 1)
         slopes[1::2] = 1.0 - self.shares_
         rest = 1.0 - masses.sum(axis=1, keepdims=True)
-        p = _turn_round(below, slopes, rest * ndtr(SCORES))
-        q = _turn_round(above[:, ::-1], slopes[::-1], rest * ndtr(-SCORES))
-        quantiles = law.ppf_scores(scores_of(p, q))
-        rows = increase_rows(quantiles, SCORES, law.support)
-        left = QuantileLaw.through(SCORES, rows, law.support)
-        return MixedLaw(self.atoms, masses, left, self.widths_)
+        curve = law.curve
+        assert curve is not None
+        g = curve.basis.greville
+        p = _turn_round(below, slopes, rest * ndtr(g))
+        q = _turn_round(above[:, ::-1], slopes[::-1], rest * ndtr(-g))
+        u = np.maximum.accumulate(curve.coordinates(scores_of(p, q)), axis=1)
+        left = read_curve(u, curve.low, curve.high, basis=curve.basis)
+        return Law(left, self.atoms, masses, self.widths_)
 
 
 def _look_around(

@@ -10,9 +10,8 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.forecasters.continuous import WEIGHT_OF_CRPS
-from localexpert.laws.law import Law
-from localexpert.laws.mixed import MixedLaw
-from localexpert.laws.score_map import FURTHEST, ProbitMap, clip_scores, scores_of
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
 
 # A pool is never made wider, and hardly ever needs more than this.
 _MOST = 1.5
@@ -21,6 +20,8 @@ _ROWS_BEFORE = 100.0
 # Scores of rows count up to this, and what the mean square of normal ones then is.
 _FARTHEST, _MEAN_SQUARE = 3.0, 0.995
 _LEAST_MASS = 1e-12
+# Beyond this no score is told apart.
+_FURTHEST = 37.0
 
 
 def learn_sharpness(
@@ -53,12 +54,8 @@ def learn_sharpness(
     """
     share = weight / weight.sum()
     at = y[:, None]
-    upto = clip_scores(scores_of(law.cdf(at), law.sf(at)))[:, 0]
-    left = law.cdf_left(at)
-    under = clip_scores(scores_of(left, 1.0 - left))[:, 0]
-    jumps = np.full(len(y), law.has_jumps)
-    if isinstance(law, MixedLaw):
-        jumps = np.isin(y, law.atoms)
+    under, upto = np.clip(law.scores(at, np.array([[0.0, 1.0]])).T, -_FURTHEST, _FURTHEST)
+    jumps = np.isin(y, law.atoms) | law.all_jumps
     is_last = y >= law.support[1]
     smooth, apart = share[~jumps].sum(), share[jumps]
     squares = np.minimum(upto[~jumps] ** 2, _FARTHEST**2) / _MEAN_SQUARE
@@ -75,7 +72,6 @@ def learn_sharpness(
     return float(minimize_scalar(loss, bounds=(1.0, _MOST), method="bounded").x)
 
 
-def multiply_scores(factor: float) -> ProbitMap:
-    """Return the map of a CDF F to Phi(factor Phi^-1(F)), as far as scores go."""
-    ends = np.array([-FURTHEST, FURTHEST])
-    return ProbitMap(ends, factor * ends, np.full(2, factor))
+def multiply_scores(factor: float) -> LevelMap:
+    """Return the map of a CDF F to Phi(factor Phi^-1(F))."""
+    return LevelMap.line(0.0, factor)

@@ -12,15 +12,19 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.data.folds import Rows
-from localexpert.laws.join_laws import PoolKind, jump_values, smooth_parts
-from localexpert.laws.law import Law
-from localexpert.laws.quantile_mesh import Mesh, levels_of
-from localexpert.laws.score_map import clip_scores, scores_of
+from localexpert.law.join import PoolKind, jump_values
+from localexpert.law.law import Law
+from localexpert.law.steps import scores_of
 
 # Rows whose meshes are in memory at a time.
 _ROWS = 512
-# Normal scores of the quantiles between which a coarse mesh lies.
-_COARSE = np.linspace(-4.0, 4.0, 41)
+# Normal scores of the quantiles between which a coarse mesh lies, and a fine one.
+_COARSE, _FINE = np.linspace(-4.0, 4.0, 41), np.linspace(-7.0, 7.0, 57)
+# Nodes and weights of a panel from 0 to 1, of the fine one.
+_NODES, _SHARES = np.polynomial.legendre.leggauss(2)
+_NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
+# Beyond this no score is told apart.
+_FURTHEST = 37.0
 # A touch of the identity, so that equal members have a solution: equal weights.
 _TOUCH = 1e-10
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
@@ -48,11 +52,11 @@ def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
     """
     scores = np.hstack([law.crps(y[:, None]) for law in laws])
     out = 0.5 * (scores[:, :, None] + scores[:, None, :])
-    for rows, mesh, part in _meshes(laws, None):
-        cdf = np.stack([law.cdf(mesh.y) for law in part])
+    for rows, y_at, dy, part in _meshes(laws, None):
+        cdf = np.stack([law.cdf(y_at) for law in part])
         for k in range(len(laws)):
             for j in range(k):
-                apart = 0.5 * (mesh.dy * (cdf[k] - cdf[j]) ** 2).sum(axis=1)
+                apart = 0.5 * (dy * (cdf[k] - cdf[j]) ** 2).sum(axis=1)
                 out[rows, k, j] -= apart
                 out[rows, j, k] -= apart
     return out
@@ -125,9 +129,8 @@ class PoolScores:
         y : ndarray of shape (n,)
         """
         parts = []
-        for rows, mesh, part in _meshes(laws, y):
-            z = [clip_scores(scores_of(*levels_of(law, mesh.y))) for law in part]
-            parts.append((np.stack(z), mesh.dy, mesh.y >= y[rows, None]))
+        for rows, y_at, dy, part in _meshes(laws, y):
+            parts.append((_scores_at(part, y_at), dy, y_at >= y[rows, None]))
         return cls(
             np.concatenate([part[0] for part in parts], axis=1),
             np.concatenate([part[1] for part in parts]),
@@ -150,8 +153,8 @@ class PoolScores:
         quantiles = [law.ppf_scores(at) for law in laws]
         borders = np.sort(np.hstack([*quantiles, y[:, None]]), axis=1)
         middle = 0.5 * borders[:, 1:] + 0.5 * borders[:, :-1]
-        z = [clip_scores(scores_of(*levels_of(law, middle))) for law in laws]
-        return cls(np.stack(z), np.diff(borders, axis=1), middle >= y[:, None])
+        z = _scores_at(laws, middle)
+        return cls(z, np.diff(borders, axis=1), middle >= y[:, None])
 
     def matrices(self) -> Float64Array:
         """Return the quadratic forms of linear pools, see `crps_matrices`."""
@@ -171,7 +174,7 @@ class PoolScores:
         if kind == "linear":
             p = (shares * ndtr(self.scores)).sum(axis=0)
             if sharpness != 1.0:
-                p = ndtr(sharpness * clip_scores(scores_of(p, 1.0 - p)))
+                p = ndtr(sharpness * _clip(scores_of(p, 1.0 - p)))
         else:
             p = ndtr(sharpness * (shares * self.scores).sum(axis=0))
         return np.asarray((self.dy * (p - self.above) ** 2).sum(axis=1))
@@ -243,15 +246,37 @@ class PoolScores:
         return np.asarray(w / w.sum())
 
 
+def _clip(scores: Float64Array) -> Float64Array:
+    return np.asarray(np.clip(scores, -_FURTHEST, _FURTHEST))
+
+
+def _scores_at(laws: Sequence[Law], y: Float64Array) -> Float64Array:
+    """Return the scores of laws' CDFs at y (n, k), (M, n, k)."""
+    return np.stack([_clip(law.scores(y)) for law in laws])
+
+
 def _meshes(
     laws: Sequence[Law], y: Float64Array | None
-) -> Iterator[tuple[slice, Mesh, list[Law]]]:
-    """Yield rows with their mesh, cut at jumps of the laws and at y, and their laws."""
+) -> Iterator[tuple[slice, Float64Array, Float64Array, list[Law]]]:
+    """Yield rows, nodes in y and weights on panels, and the rows' laws.
+
+    Panels lie between quantiles of all members, jumps of the laws, and y.
+    """
     jumps = jump_values(laws)
     for start in range(0, len(laws[0]), _ROWS):
         rows = slice(start, start + _ROWS)
         part = [law.take(rows) for law in laws]
-        cuts = np.tile(jumps, (len(part[0]), 1))
+        at = np.tile(_FINE, (len(part[0]), 1))
+        cuts = [law.ppf_scores(at) for law in part]
+        low, high = (
+            np.min([cut[:, :1] for cut in cuts], axis=0),
+            np.max([cut[:, -1:] for cut in cuts], axis=0),
+        )
+        cuts.append(np.clip(np.tile(jumps, (len(at), 1)), low, high))
         if y is not None:
-            cuts = np.hstack([cuts, y[rows, None]])
-        yield rows, Mesh.of(smooth_parts(part), cuts=cuts), part
+            cuts.append(y[rows, None])
+        borders = np.sort(np.hstack(cuts), axis=1)
+        width = np.diff(borders, axis=1)[:, :, None]
+        nodes = borders[:, :-1, None] + width * _NODES
+        shape = len(at), -1
+        yield rows, nodes.reshape(shape), (width * _SHARES).reshape(shape), part

@@ -18,11 +18,9 @@ from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.forecasters.pool_weights import PoolScores, draw_rows
-from localexpert.laws.discrete import DiscreteLaw
-from localexpert.laws.join_laws import PoolKind, can_pool_scores, pool_laws
-from localexpert.laws.law import Law
-from localexpert.laws.pooled_curve import pool_curves
-from localexpert.laws.recalibrated import recalibrate_law
+from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
+from localexpert.law.law import Law
+from localexpert.law.level_map import map_levels
 from localexpert.progress import current_progress
 
 # Rows by which roads are weighed: two or three weights ask for no more.
@@ -118,7 +116,7 @@ class PooledForecaster(RoadForecaster):
         folds = _folds_of(number[places], len(judged.folds))
         scores = PoolScores.coarse(laws, y)
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
-        if self.exact and not all(isinstance(law, DiscreteLaw) for law in laws):
+        if self.exact and not all(law.is_discrete for law in laws):
             kinds = ()
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
@@ -209,14 +207,9 @@ class PooledForecaster(RoadForecaster):
 
     def _join(self, laws: list[Law], weights: Float64Array) -> Law:
         """Return the pool, weights (M,) or (n, M): one law, as quick as another."""
-        rows = np.atleast_2d(weights)
-        held = [k for k in range(len(laws)) if rows[:, k].any()]
-        if len(held) > 1 and not any(law.has_jumps for law in laws):
-            some = [laws[k] for k in held]
-            return pool_curves(some, weights[..., held], self.kind_, self.sharpness_)
         law = pool_laws(laws, weights, self.kind_)
         if self.sharpness_ > 1.0:
-            return recalibrate_law(law, multiply_scores(self.sharpness_))
+            return map_levels(law, multiply_scores(self.sharpness_))
         return law
 
     def _keep(self, places: Rows) -> None:

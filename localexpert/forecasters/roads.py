@@ -23,7 +23,7 @@ from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.order import check_order_of_road
 from localexpert.forecasters.settings import Settings
 from localexpert.forecasters.transformed import TransformedForecaster
-from localexpert.laws.value_map import ValueMap, Vectorised, call_vectorised
+from localexpert.law.value_map import ValueMap, call_vectorised
 
 # Of a function of y: with tails no heavier than normal ones all moments of its inverse
 # that is no steeper than exp are finite.
@@ -337,10 +337,7 @@ class Transformed(Road):
 
     def _values(self) -> ValueMap:
         """Return the map from func(y) to y."""
-        derivative: Vectorised | None = getattr(self.inverse, "derivative", None)
-        if self.inverse is np.exp:
-            derivative = np.exp
-        return ValueMap(self.inverse, self.func, derivative)
+        return ValueMap(self.inverse, self.func)
 
     def _road(self) -> Road:
         return FrameRoad() if self.road is None else self.road
@@ -371,6 +368,7 @@ def _make_smooth(
         builders=builders,
         bounds=own.bounds,
         max_shape=own.max_shape,
+        ordered=own.monotone is not None,
         random_state=own.seed,
     )
 

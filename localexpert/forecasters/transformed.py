@@ -13,9 +13,10 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.forecaster import RoadForecaster
-from localexpert.laws.law import Law
-from localexpert.laws.transformed import TransformedLaw
-from localexpert.laws.value_map import ValueMap
+from localexpert.law.bounds import clip, cut
+from localexpert.law.law import Law
+from localexpert.law.transform import carry_law
+from localexpert.law.value_map import ValueMap
 
 
 @dataclass
@@ -28,6 +29,11 @@ class TransformedForecaster(ForecasterAround):
         Unfitted, of smooth laws.
     values : ValueMap
         From z to y: `func` is the inverse of what is applied to the target.
+
+    Attributes
+    ----------
+    domain_ : (float, float)
+        The values of z that are those of some y.
     """
 
     forecaster: RoadForecaster
@@ -35,7 +41,9 @@ class TransformedForecaster(ForecasterAround):
 
     def begin(self, sample: Sample) -> float:
         """Begin the road to z; what it tells is in other units than those of y."""
-        self.forecaster.begin(self._forward(sample))
+        inner = self._forward(sample)
+        self.domain_ = self.values.domain(float(inner.y.min()), float(inner.y.max()))
+        self.forecaster.begin(inner)
         return 0.0
 
     def finish(self, sample: Sample) -> Self:
@@ -46,9 +54,14 @@ class TransformedForecaster(ForecasterAround):
         """Return the laws of the road to z, carried back."""
         return super().law_ahead(places, self.values.inverse(y))
 
-    def _read_law(self, law: Law) -> TransformedLaw:
+    def _read_law(self, law: Law) -> Law:
         """Return a law carried back."""
-        return TransformedLaw(law, self.values)
+        # What a model forecasts of z beyond where func increases is no y at all.
+        if law.ordered:
+            law = clip(law, *self.domain_, 1.0)
+        else:
+            law = cut(law, *self.domain_)
+        return carry_law(law, self.values)
 
     def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""

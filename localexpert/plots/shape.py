@@ -41,7 +41,7 @@ class ForecastShape:
 
     @classmethod
     def of(cls, dist: PredictiveDistribution, row: int) -> ForecastShape:
-        """Read a row; the jumps of a CDF are among the nodes of its law.
+        """Read a row.
 
         Parameters
         ----------
@@ -55,11 +55,12 @@ class ForecastShape:
         one = dist[row]
         if not one.law.has_jumps:
             return cls(one, np.empty(0), np.empty(0))
-        # All atoms are nodes, for sums over nodes are exact; most nodes are no atoms.
-        values = np.unique(one.law.nodes()[0])[None, :]
-        jumps = (one.law.cdf(values) - one.law.cdf_left(values))[0]
+        law = one.law.clipped if one.law.is_clipped else one.law
+        values, jumps = law.atoms, law.masses[0]
+        if law.all_jumps:
+            values, jumps = (part[0] for part in law.steps())
         real = jumps > _LEAST_MASS
-        return cls(one, values[0, real], jumps[real])
+        return cls(one, values[real], jumps[real])
 
     @property
     def is_discrete(self) -> bool:
@@ -98,12 +99,12 @@ class ForecastShape:
 
     def density(self, x: Float64Array) -> Float64Array:
         """Return the density without the spikes at x (g,)."""
-        law: Any = self.dist.law
+        law = self.dist.law
         if not len(self.spikes):
             return self.dist.pdf(x[:, None])[:, 0]
-        # Spikes beside a density are those of a `MixedLaw`.
-        density: Float64Array = law.rest[0] * law.continuous.pdf(x[None, :])[0]
-        return density
+        law = law.clipped if law.is_clipped else law
+        assert law.curve is not None
+        return np.asarray(law.rest[0] * np.exp(law.curve.densities(x[None, :])[1][0]))
 
     def steps(self, x: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return what to join to draw the CDF over x: twice each x where it jumps."""

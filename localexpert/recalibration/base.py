@@ -16,9 +16,8 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Fold
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws import Law
-from localexpert.laws.recalibrated import recalibrate_law
-from localexpert.laws.score_map import ProbitMap
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap, map_levels
 
 Forecast = TypeVar("Forecast", Law, PredictiveDistribution)
 
@@ -33,8 +32,8 @@ class Recalibration(ABC):
 
     #: Whether the rows it is fitted on must be kept from everything else.
     holds_out: ClassVar[bool]
-    map_: ProbitMap
-    oof_map_: ProbitMap
+    map_: LevelMap
+    oof_map_: LevelMap
 
     @abstractmethod
     def fit(
@@ -105,11 +104,11 @@ class Recalibration(ABC):
         return cast(Forecast, _recalibrate(law, self.oof_map_))
 
 
-def _recalibrate(given: Any, scores: ProbitMap) -> Any:
+def _recalibrate(given: Any, scores: LevelMap) -> Any:
     law = _law_of(given)
     if scores.is_identity:
         return given
-    mapped = recalibrate_law(law, scores)
+    mapped = map_levels(law, scores)
     return mapped if given is law else PredictiveDistribution(mapped)
 
 

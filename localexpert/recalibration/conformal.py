@@ -15,9 +15,9 @@ from localexpert._validation import check_integer, check_number, is_auto, make_r
 from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws import Law
-from localexpert.laws.law import draw_shares
-from localexpert.laws.score_map import ProbitMap
+from localexpert.law.law import Law
+from localexpert.law.shares import draw_shares
+from localexpert.law.level_map import LevelMap
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.pit import PitRecalibration, pit_scores
 
@@ -49,7 +49,7 @@ class ConformalRecalibration(Recalibration):
 
     Attributes
     ----------
-    map_, oof_map_ : ProbitMap
+    map_, oof_map_ : LevelMap
         The same: no training row had a part in it.
     bound_ : float
         k / (m + 1), with k the largest gap of ranks that there is.
@@ -258,14 +258,14 @@ def split_calibration_rows(
     return np.flatnonzero(~aside), np.flatnonzero(aside)
 
 
-def _through_ties(knots: Float64Array, levels: Float64Array) -> ProbitMap:
+def _through_ties(knots: Float64Array, levels: Float64Array) -> LevelMap:
     """Return the map through (Phi(knots), levels); ties become one knot."""
     first = np.flatnonzero(np.diff(knots, prepend=-np.inf) > LEAST_GAP)
     counts = np.diff(np.append(first, len(knots)))
     return curve_through(knots[first], np.add.reduceat(levels, first) / counts)
 
 
-def curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
+def curve_through(knots: Float64Array, levels: Float64Array) -> LevelMap:
     """Return the map through (Phi(knots), levels), both of shape (m,) and increasing.
 
     Slopes are weighted harmonic means of the chords (Fritsch & Butland, 1984), so h
@@ -275,7 +275,7 @@ def curve_through(knots: Float64Array, levels: Float64Array) -> ProbitMap:
     # The chords of the pieces that lead over to the tails are 1.
     h = np.concatenate([[1.0], np.diff(knots), [1.0]])
     chords = np.concatenate([[1.0], np.diff(z) / np.diff(knots), [1.0]])
-    return ProbitMap.through(knots, z, harmonic_slopes(h, chords))
+    return LevelMap.through(knots, z, harmonic_slopes(h, chords))
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:

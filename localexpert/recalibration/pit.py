@@ -12,8 +12,8 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_number
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws import Law
-from localexpert.laws.score_map import ProbitMap, scores_of
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.pit_curves import PitCells, fit_curve
 
@@ -32,7 +32,7 @@ class PitRecalibration(Recalibration):
 
     Attributes
     ----------
-    map_, oof_map_ : ProbitMap
+    map_, oof_map_ : LevelMap
         For new rows, and for each training row the one of the other folds.
     strength_ : float
         Inf: the identity.
@@ -125,7 +125,7 @@ class PitRecalibration(Recalibration):
         furthest = furthest_score(float(weight.sum()))
         cells = PitCells.of(ends, furthest, weight, number, len(folds))
         maps = self._learn(cells, known_folds(folds, n))
-        self.oof_map_ = ProbitMap.by_row(maps, number)
+        self.oof_map_ = LevelMap.by_row(maps, number)
         return self
 
     def fit_cells(self, cells: PitCells) -> Self:
@@ -147,7 +147,7 @@ class PitRecalibration(Recalibration):
         self.oof_map_ = self.map_
         return self
 
-    def _learn(self, cells: PitCells, known: list[list[int]]) -> list[ProbitMap]:
+    def _learn(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
         """Choose the strength, fit the map, and return that of each fold."""
         pulls = sorted(self.strengths, reverse=True)
         self.strength_, self.losses_, maps = cells.choose(pulls, known)
@@ -187,9 +187,4 @@ def furthest_score(weight: float) -> float:
 
 def pit_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:
     """Return Phi^-1 of the PIT values, at shares (n, k) or (1, k) of jumps, (n, k)."""
-    at = y[:, None]
-    upto, beyond = law.cdf(at), law.sf(at)
-    if not law.has_jumps:
-        return scores_of(upto, beyond)
-    jump = np.maximum(upto - law.cdf_left(at), 0.0)
-    return scores_of(upto - (1.0 - share) * jump, beyond + (1.0 - share) * jump)
+    return law.scores(y[:, None], share)

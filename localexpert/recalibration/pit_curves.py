@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert.laws.score_map import ProbitMap, log_rate
+from localexpert.law.level_map import LevelMap, log_rate
 
 # Knots of h(z) - z, in normal deviations; it is constant beyond them.
 _KNOTS = np.linspace(-3.0, 3.0, 11)
@@ -117,7 +117,7 @@ class PitCells:
 
     def choose(
         self, strengths: Sequence[float], known: Sequence[Sequence[int]]
-    ) -> tuple[float, dict[float, float], list[ProbitMap]]:
+    ) -> tuple[float, dict[float, float], list[LevelMap]]:
         """Choose a strength by held-out log score, the identity (inf) among them.
 
         Parameters
@@ -134,7 +134,7 @@ class PitCells:
             The greatest within one standard error of the best.
         losses : dict of float to float
             Mean held-out log score by strength.
-        maps : list of ProbitMap
+        maps : list of LevelMap
             With the chosen strength, for each fold its own.
         """
         pulls = [np.inf, *strengths]
@@ -150,9 +150,9 @@ class PitCells:
         losses = {s: -float(mean) for s, mean in zip(pulls, means, strict=True)}
         return chosen, losses, maps[chosen]
 
-    def _gains(self, maps: list[ProbitMap]) -> Float64Array:
+    def _gains(self, maps: list[LevelMap]) -> Float64Array:
         """Return log G' in each fold's cells by its map, (F, C)."""
-        by_fold = ProbitMap.by_row(maps, np.arange(len(maps)))
+        by_fold = LevelMap.by_row(maps, np.arange(len(maps)))
         scores = self.scores
         return log_rate(scores, *by_fold.forward(scores))
 
@@ -216,7 +216,7 @@ def _normal_parts(
     return ndtr(b) - ndtr(a), density[0] - density[1]
 
 
-def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
+def fit_curve(cells: PitCells, strength: float) -> LevelMap:
     """Return the curve of greatest penalised likelihood, by Newton's method.
 
     Parameters
@@ -228,10 +228,10 @@ def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
 
     Returns
     -------
-    ProbitMap
+    LevelMap
     """
     if not (np.isfinite(strength) and cells.weight.any()):
-        return ProbitMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
+        return LevelMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
     used = cells.weight[0] > 0.0
     z = np.concatenate([cells.scores[0, used], _MIDDLES])
     uniform = np.exp(-0.5 * _MIDDLES**2)
@@ -241,7 +241,7 @@ def fit_curve(cells: PitCells, strength: float) -> ProbitMap:
     curve, slopes = _spline()(_KNOTS) @ found, _spline()(_KNOTS, 1) @ found
     rises = np.diff(curve) / np.diff(_KNOTS)
     share = _admitted(rises, slopes)
-    return ProbitMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
+    return LevelMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
 
 
 def _maximise(
@@ -283,7 +283,7 @@ def _maximise(
 
 
 def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
-    """Return the greatest share of a correction, up to 1, that `ProbitMap` admits.
+    """Return the greatest share of a correction, up to 1, that `LevelMap` admits.
 
     The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
     be at most 3 times the chords 1 + rise beside them.

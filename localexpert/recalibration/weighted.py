@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import check_weights
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws import Law
-from localexpert.laws.law import draw_shares
-from localexpert.laws.recalibrated import recalibrate_law
-from localexpert.laws.score_map import ProbitMap
+from localexpert.law.law import Law
+from localexpert.law.shares import draw_shares
+from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.recalibration.base import check_rows
 from localexpert.recalibration.conformal import (
     FURTHEST,
@@ -159,9 +158,9 @@ class WeightedConformal:
         -------
         PredictiveDistribution
         """
-        return PredictiveDistribution(recalibrate_law(law.law, self.map_of(weight)))
+        return PredictiveDistribution(map_levels(law.law, self.map_of(weight)))
 
-    def map_of(self, weight: Float64Array) -> ProbitMap:
+    def map_of(self, weight: Float64Array) -> LevelMap:
         """Return the maps of rows of such weights.
 
         Parameters
@@ -170,14 +169,14 @@ class WeightedConformal:
 
         Returns
         -------
-        ProbitMap
+        LevelMap
             A curve for each row.
         """
         different, number = np.unique(weight, return_inverse=True)
         new = different[:, None]
         levels = (0.5 * (self.before_ + self.ends_ + new)) / (self.total_ + new)
         maps = [curve_through(self.knots_, row) for row in levels]
-        return ProbitMap.by_row(maps, number)
+        return LevelMap.by_row(maps, number)
 
     def bound(self, weight: Float64Array) -> Float64Array:
         """Return how far coverage may be off by the steps between knots, b.

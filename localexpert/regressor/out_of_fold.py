@@ -11,8 +11,8 @@ from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.forecaster import Forecaster
-from localexpert.laws import Law
-from localexpert.laws.recentred import recentre
+from localexpert.law.law import Law
+from localexpert.law.recentre import recentre
 from localexpert.recalibration.base import Recalibration
 from localexpert.stacking.stacker import Stacker
 

@@ -29,9 +29,9 @@ from localexpert.forecasters.competitors import check_roads
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
-from localexpert.laws import Law
-from localexpert.laws.near_values import merge_near_values
-from localexpert.laws.recentred import recentre
+from localexpert.law.law import Law
+from localexpert.law.near_values import merge_near_values
+from localexpert.law.recentre import recentre
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside

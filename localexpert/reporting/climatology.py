@@ -12,9 +12,10 @@ from localexpert.curves.base_cdf import BaseCDF
 from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.support import Support
-from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.join_laws import parts_of
-from localexpert.laws.near_values import merge_near_values
+from localexpert.curves.ordered_spline import Curves
+from localexpert.curves.read_law import law_of_curves
+from localexpert.law.law import Law
+from localexpert.law.near_values import merge_near_values
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Most distinct values that are kept; of more, as many quantiles.
@@ -54,8 +55,8 @@ class Climatology:
         atoms = widths = np.empty(0)
         forecaster: Any = getattr(model, "forecaster_", None)
         if target == "mixed":
-            parts = parts_of(forecaster.oof_law_.take(slice(0, 1)))
-            atoms, widths = parts.values, parts.widths
+            parts = forecaster.oof_law_.take(slice(0, 1))
+            atoms, widths = parts.atoms, parts.widths
         elif report is not None and target == "discrete":
             # Values never met have their part here too, so that log scores compare.
             support = Support.of(values, weights, model.bounds_)
@@ -75,16 +76,18 @@ class Climatology:
         """Return it as the forecast of n rows."""
         share = self.weights / self.weights.sum()
         if self.discrete:
-            law = DiscreteLaw(self.values, np.tile(share, (n, 1)))
+            law = Law.discrete(self.values, np.tile(share, (n, 1)))
             return PredictiveDistribution(law)
         rest = ~np.isin(self.values, self.atoms)
         base = BaseCDF.fit(self.values[rest], self.weights[rest])
         one = np.ones((n, 1))
-        smooth = SplineLaw(np.zeros(n), np.ones(n), np.zeros(1), 0.0 * one, one, base)
+        curves = Curves(np.zeros(1), 0.0 * one, one)
+        smooth = law_of_curves(np.zeros(n), np.ones(n), curves, base)
         if not len(self.atoms):
             return PredictiveDistribution(smooth)
         masses = np.tile(share[~rest], (n, 1))
-        return PredictiveDistribution(MixedLaw(self.atoms, masses, smooth, self.widths))
+        law = Law(smooth.curve, self.atoms, masses, self.widths)
+        return PredictiveDistribution(law)
 
 
 def _count(y: Float64Array, weight: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -26,7 +26,6 @@ from localexpert.distribution.predictors import (
     predict_dist,
 )
 from localexpert.explain.mixing import check_columns, read_table
-from localexpert.laws import DiscreteLaw
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.columns import Column, read_columns
@@ -162,7 +161,7 @@ class Evidence:
         if isinstance(model, LocalExpertRegressor):
             climate = Climatology.of(model, training.y, training.weight)
         else:
-            discrete = isinstance(self.dist.law, DiscreteLaw)
+            discrete = self.dist.law.is_discrete
             climate = Climatology.of_sample(training.y, training.weight, discrete)
         return climate.dist(len(self))
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import check_array, check_targets
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws.discrete import DiscreteLaw
-from localexpert.laws.law import Law
+from localexpert.law.law import Law
 
 # A loss takes values y (m, k) and actions (m, 1) and returns losses (m, k).
 Loss: TypeAlias = Callable[[Float64Array, Float64Array], Float64Array]
@@ -112,7 +111,7 @@ def _expect_loss(
     losses = _evaluate(loss, chunk.y, action, chunk.weights > 0.0)
     total = np.zeros(len(action))
     # Sums over a few values are exact, and a table of losses knows no others.
-    if not isinstance(chunk.law, DiscreteLaw):
+    if not chunk.law.all_jumps:
         found: list[_Break] = []
         for place in places:
             part = _find_break(chunk, loss, action, place, found)

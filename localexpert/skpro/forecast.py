@@ -14,10 +14,7 @@ from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
 )
-from localexpert.laws import DiscreteLaw, MixedLaw
-from localexpert.laws.join_laws import parts_of
-from localexpert.laws.law import Law, log_or_minus_inf, pick_counts
-from localexpert.laws.near_values import nearest_places, reach_of_values
+from localexpert.law.law import Law
 from localexpert.skpro.bases import BaseDistribution
 
 # What each kind of law answers without approximation, by skpro's names.
@@ -154,20 +151,22 @@ class SkproForecast(BaseDistribution):
         return self._asked(self.forecast.ppf, p)
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
-        weight, smooth = _continuous_part(self.forecast)
-        at = smooth.logpdf(np.reshape(x, (-1, 1)))[:, 0]
-        return (log_or_minus_inf(weight) + at).reshape(self._shape)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._pdf(x)))
 
     def _pdf(self, x: ArrayLike) -> Float64Array:
-        weight, smooth = _continuous_part(self.forecast)
-        at = smooth.pdf(np.reshape(x, (-1, 1)))[:, 0]
-        return (weight * at).reshape(self._shape)
+        law, at = _plain(self.forecast), np.reshape(x, (-1, 1))
+        if law.all_jumps or law.curve is None:
+            return np.zeros(self._shape)
+        density = np.exp(law.curve.densities(np.asarray(at, np.float64))[1])
+        return np.asarray((law.rest * density[:, 0]).reshape(self._shape))
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
-        return self._asked(lambda y: _masses_at(self.forecast.law, y), x)
+        return self._asked(self.forecast.pmf, x)
 
     def _log_pmf(self, x: ArrayLike) -> Float64Array:
-        return log_or_minus_inf(self._pmf(x))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._pmf(x)))
 
     def _mean(self) -> Float64Array:
         return self.forecast.mean().reshape(self._shape)
@@ -201,12 +200,12 @@ class SkproForecast(BaseDistribution):
         """
         import pandas as pd
 
-        weight, smooth = _continuous_part(self.forecast)
-        norms = np.zeros(len(weight))
-        if weight.any():
-            y, shares = smooth.nodes()
-            density = np.where(shares > 0.0, smooth.pdf(y), 0.0)
-            norms = weight**a * (shares * density ** (a - 1)).sum(axis=1)
+        law = _plain(self.forecast)
+        norms = np.zeros(len(law))
+        if law.curve is not None and not law.all_jumps:
+            y, _, shares = law.curve.nodes()
+            density = np.exp(law.curve.densities(y)[1])
+            norms = law.rest**a * (shares * density ** (a - 1)).sum(axis=1)
         if not self._shape:
             return float(norms[0])
         return pd.DataFrame(norms[:, None], index=self.index, columns=self.columns)
@@ -215,7 +214,8 @@ class SkproForecast(BaseDistribution):
         self, lower: float, upper: float, max_points: int = 100
     ) -> Float64Array:
         """Return the values that have probabilities, for skpro's plots."""
-        values = parts_of(self.forecast.law).values
+        law = _plain(self.forecast)
+        values = np.unique(law.steps()[0]) if law.all_jumps else law.atoms
         return values[(values >= lower) & (values <= upper)][:max_points]
 
     @classmethod
@@ -231,28 +231,20 @@ class SkproForecast(BaseDistribution):
         -------
         list of dict
         """
-        from localexpert.curves.base_cdf import BaseCDF
-        from localexpert.laws import SplineLaw
-
-        base = BaseCDF.fit(np.sinh(np.linspace(-2.0, 2.5, 200)))
-        one = np.ones((3, 1))
-        frame = np.array([0.0, 1.0, 5.0]), np.arange(1.0, 4.0)
-        smooth = SplineLaw(*frame, np.zeros(1), 0.0 * one, one, base)
-        atoms = np.array([[0.0], [0.3], [0.6]])
+        quantiles = [[-2.0, 0.0, 2.5], [-3.0, 1.0, 6.0], [-1.0, 5.0, 12.0]]
+        smooth = PredictiveDistribution.from_quantiles(quantiles, [0.1, 0.5, 0.9])
+        masses = np.array([[0.0], [0.3], [0.6]])
+        mixed = Law(smooth.law.curve, np.zeros(1), masses, np.full(1, 0.1))
         rows = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.0, 1.0, 0.0]])
-        laws = [
-            smooth,
-            MixedLaw(np.zeros(1), atoms, smooth, np.full(1, 0.1)),
-            DiscreteLaw(np.array([0.0, 1.0, 3.0]), rows),
-        ]
-        forecasts = [PredictiveDistribution(law) for law in laws]
+        few = PredictiveDistribution.from_arrays(atoms=[0.0, 1.0, 3.0], masses=rows)
+        forecasts = [smooth, PredictiveDistribution(mixed), few]
         frames = [{"forecast": each, "index": [1, 2, 5]} for each in forecasts]
         return [*frames, *({"forecast": each[1]} for each in forecasts)]
 
 
 def _measure_type(law: Law) -> str:
     """Return skpro's name for what the law is."""
-    if isinstance(law, DiscreteLaw):
+    if law.all_jumps:
         return "discrete"
     return "mixed" if law.has_jumps else "continuous"
 
@@ -265,16 +257,7 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
     return np.arange(n)[picks]
 
 
-def _continuous_part(forecast: PredictiveDistribution) -> tuple[Float64Array, Law]:
-    """Return the weights (n,) of the continuous part, and its law."""
-    parts = parts_of(forecast.law)
-    return parts.rest, forecast.law if parts.smooth is None else parts.smooth
-
-
-def _masses_at(law: Law, y: Float64Array) -> Float64Array:
-    """Return P(Y = y), y and the answer (n,)."""
-    parts = parts_of(law)
-    values, masses = parts.values, parts.masses
-    place = nearest_places(values, y)
-    known = np.abs(values[place] - y) <= reach_of_values(values, parts.widths)[place]
-    return pick_counts(masses, np.where(known, place + 1, 0)[:, None])[:, 0]
+def _plain(forecast: PredictiveDistribution) -> Law:
+    """Return the law of atoms beside curves, with those at ends that it is clipped to."""
+    law = forecast.law
+    return law.clipped if law.is_clipped else law

@@ -1,0 +1,238 @@
+"""`StoredForecasts`: forecasts as arrays, which people can keep and join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_array,
+    check_increasing,
+    check_number,
+    check_probability_rows,
+    check_same_length,
+    show,
+)
+from localexpert.law.basis import STANDARD, basis_of
+from localexpert.law.curve import Curve, end_slopes
+from localexpert.law.law import Law
+from localexpert.law.steps import cell_widths
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredForecasts:
+    """What a forecast is, in arrays; a base of `PredictiveDistribution`."""
+
+    law: Law
+
+    @property
+    def coefficients(self) -> Float64Array:
+        """Coefficients of the rows' curves, (n, K); K is 0 where there are none.
+
+        A curve is y = sum_k c_k B_k(z), z the normal score of the level within what
+        no atom holds and B_k cubic B-splines on the `knots` of `to_arrays`. Between
+        bounds it is that of log(y - low), -log(high - y), or of the logit.
+        """
+        curve = self.law.curve
+        return np.empty((len(self.law), 0)) if curve is None else curve.coefficients
+
+    @property
+    def atoms(self) -> Float64Array:
+        """Values of positive probability that all rows share, (A,)."""
+        law = self.law
+        return law.clipped.atoms if law.is_clipped else law.atoms
+
+    @property
+    def masses(self) -> Float64Array:
+        """Their probabilities, (n, A)."""
+        law = self.law
+        return law.clipped.masses if law.is_clipped else law.masses
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Return all that the distributions are, for `from_arrays`.
+
+        Returns
+        -------
+        dict of str to ndarray or number
+            `atoms` (A,), `masses` (n, A), `widths` (A,); where there are curves
+            `coefficients` (n, K), `knots` (K + 4,), `slopes` (n, 2) beyond both ends
+            and `bounds` (n, 2); where values are rounded or clipped `step`, `offset`
+            and `ends`; moments (n, 4) where they are known otherwise.
+
+        Examples
+        --------
+        >>> from scipy import stats
+        >>> from localexpert import PredictiveDistribution
+        >>> dist = PredictiveDistribution.from_scipy(stats.norm([0.0, 5.0], 1.0))
+        >>> arrays = dist.to_arrays()
+        >>> arrays["coefficients"].shape
+        (2, 91)
+        >>> PredictiveDistribution.from_arrays(**arrays).median().round(6)
+        array([0., 5.])
+        """
+        law, curve = self.law, self.law.curve
+        out: dict[str, Any] = {"atoms": law.atoms, "masses": law.masses}
+        out["widths"] = law.widths
+        if curve is not None:
+            out |= {
+                "coefficients": curve.coefficients,
+                "knots": curve.basis.knots,
+                "slopes": curve.slopes,
+                "bounds": np.column_stack([curve.low, curve.high]),
+            }
+        if law.has_jumps and curve is not None:
+            out |= {"step": law.step, "offset": law.offset, "ends": np.array(law.ends)}
+            out["end_width"] = law.end_width
+        if law.ordered:
+            out["ordered"] = True
+        if law.known is not None:
+            out["moments"] = law.known
+        return out
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        coefficients: ArrayLike | None = None,
+        atoms: ArrayLike = (),
+        masses: ArrayLike | None = None,
+        widths: ArrayLike | None = None,
+        knots: ArrayLike | None = None,
+        slopes: ArrayLike | None = None,
+        bounds: ArrayLike | None = None,
+        step: float = 0.0,
+        offset: float = 0.0,
+        ends: ArrayLike = (-np.inf, np.inf),
+        end_width: float = 1.0,
+        ordered: bool = False,
+        moments: ArrayLike | None = None,
+    ) -> Self:
+        """Return the distributions of coefficients, or of masses, or of both.
+
+        Parameters
+        ----------
+        coefficients : array-like of shape (n, K), optional
+            Of the curves, not decreasing along a row; None where all probability is in
+            atoms.
+        atoms : array-like of shape (A,)
+            Increasing values of positive probability.
+        masses : array-like of shape (n, A), optional
+            Rows sum to 1 without coefficients, and to 1 at most beside them.
+        widths : array-like of shape (A,), optional
+            Of the atoms' cells, which say what a hit is worth in the log score; by
+            default cells that end half-way between atoms.
+        knots : array-like of shape (K + 4,), optional
+            Of the B-splines; by default the 95 that the library uses.
+        slopes : array-like of shape (n, 2), optional
+            Beyond the outer knots; by default as at them.
+        bounds : array-like of shape (n, 2) or (2,), optional
+            Least and greatest value of a curve, infinite by default.
+        step, offset : float
+            Of a lattice that curves are rounded to; no lattice by default.
+        ends : (float, float)
+            What values are clipped to.
+        end_width : float
+            Of the cells of the ends.
+        ordered : bool
+            Whether rows are to keep their order in what is made of them.
+        moments : array-like of shape (n, 4), optional
+            Mean and second to fourth central moment, where they are known otherwise.
+
+        Returns
+        -------
+        PredictiveDistribution
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+        >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+        >>> dist.mean()
+        array([1.1, 1.9])
+        """
+        values = check_array(atoms, "atoms", (None,))
+        check_increasing(values, "atoms")
+        curve = None
+        if coefficients is not None:
+            curve = _read_curve(coefficients, knots, slopes, bounds)
+        if len(values):
+            given = np.empty((0, len(values))) if masses is None else masses
+            full = curve is None
+            rows = check_probability_rows(given, "masses", len(values), full=full)
+        elif curve is None:
+            msg = "`coefficients` or `masses` must be given, got neither."
+            raise ValueError(msg)
+        else:
+            rows = np.empty((len(curve), 0))
+        if curve is not None:
+            check_same_length(len(rows), "`masses`", len(curve), "coefficients")
+        size = cell_widths(values) if len(values) else values
+        if widths is not None:
+            size = check_array(widths, "widths", (len(values),))
+        if (size <= 0.0).any():
+            msg = f"`widths` must be positive, got {show(size.min())}."
+            raise ValueError(msg)
+        low, high = np.asarray(ends, dtype=np.float64)
+        known = None
+        if moments is not None:
+            known = np.asarray(moments, dtype=np.float64)
+        law = Law(
+            curve,
+            values,
+            rows,
+            size,
+            step=0.0 if step == 0.0 else check_number(step, "step", 0.0, np.inf),
+            offset=float(offset),
+            ends=(float(low), float(high)),
+            end_width=end_width,
+            ordered=ordered,
+            known=known,
+        )
+        return cls(law)
+
+
+def _read_curve(
+    coefficients: ArrayLike,
+    knots: ArrayLike | None,
+    slopes: ArrayLike | None,
+    bounds: ArrayLike | None,
+) -> Curve:
+    """Return curves, and refuse coefficients that fall by row and column."""
+    basis = STANDARD
+    if knots is not None:
+        basis = basis_of(check_array(knots, "knots", (None,)))
+    c = check_array(coefficients, "coefficients", (None, basis.size))
+    falls = np.argwhere(np.diff(c, axis=1) < 0.0)
+    if len(falls):
+        i, k = falls[0]
+        msg = (
+            "`coefficients` must not fall along a row, got "
+            f"{show(c[i, k])} before {show(c[i, k + 1])} in row {i}, column {k}."
+        )
+        raise ValueError(msg)
+    beyond = end_slopes(c, basis)
+    if slopes is not None:
+        beyond = check_array(slopes, "slopes", (len(c), 2))
+    if (beyond <= 0.0).any():
+        i = int(np.argmax((beyond <= 0.0).any(axis=1)))
+        msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
+        raise ValueError(msg)
+    walls = np.array([-np.inf, np.inf]) if bounds is None else np.asarray(bounds, float)
+    if walls.shape not in ((2,), (len(c), 2)):
+        msg = (
+            f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."
+        )
+        raise ValueError(msg)
+    low, high = np.broadcast_to(walls, (len(c), 2)).T
+    if not (low < high).all():
+        i = int(np.argmin(low < high))
+        msg = (
+            "`bounds` must have a low end below the high one, got "
+            f"({low[i]:g}, {high[i]:g}) in row {i}."
+        )
+        raise ValueError(msg)
+    return Curve(basis, c, beyond, low.copy(), high.copy())

@@ -1,0 +1,1 @@
+"""What a forecast is, and what one asks of it."""

@@ -1,0 +1,259 @@
+"""`Curve`: the smooth part of a law, an increasing function of a normal score a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from calibration._kernels._jit import for_kernels
+from calibration.typing import Float64Array
+from localexpert._kernels.law_curve import Rows, curve_densities, curve_values
+from localexpert._kernels.law_integrals import curve_integrals
+from localexpert._kernels.monotone import increase_rows
+from localexpert._kernels.regions import density_levels, level_crossings
+from localexpert.law.basis import REACH, RULE, STANDARD, Basis
+from localexpert.law.search import golden_section
+
+_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+# Peaks of a density that are looked at more closely.
+_PEAKS, _GOLDEN_STEPS = 3, 45
+# Least slope beyond the ends, as a share of the mean slope, and of the size.
+_LEAST_END, _ROUNDING = 1e-3, 2.0**-50
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    r"""y = Q_i(z) for a standard normal z: n smooth distributions.
+
+    u(Q_i(z)) = sum_k c_ik B_k(z), where the coordinate u is y itself, log(y - low)
+    above a finite bound, -log(high - y) below one, and the logit between two. Beyond
+    -8 and 8 it is a line, and towards a bound y is uniform.
+
+    Parameters
+    ----------
+    basis : Basis
+    coefficients : ndarray of shape (n, K)
+        Not decreasing along a row.
+    slopes : ndarray of shape (n, 2)
+        du/dz beyond both ends, positive.
+    low, high : ndarrays of shape (n,)
+        Bounds, infinite where there is none.
+    """
+
+    basis: Basis
+    coefficients: Float64Array
+    slopes: Float64Array
+    low: Float64Array
+    high: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __reduce__(self) -> tuple[type[Curve], tuple[Any, ...]]:
+        arrays = self.coefficients, self.slopes, self.low, self.high
+        return type(self), (self.basis, *arrays)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The arrays as kernels take them."""
+        arrays = self.coefficients, self.slopes, self.low, self.high
+        return Rows(*(for_kernels(array) for array in arrays))
+
+    def take(self, rows: slice | NDArray[Any]) -> Curve:
+        """Return the curves of some rows."""
+        return Curve(
+            self.basis,
+            self.coefficients[rows],
+            self.slopes[rows],
+            self.low[rows],
+            self.high[rows],
+        )
+
+    def values(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return Q(z) and log Q'(z), z (n, k)."""
+        return curve_values(self.basis.shared, self.rows, for_kernels(z))
+
+    def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the z with Q(z) = y and the log density there, y (n, k)."""
+        return curve_densities(self.basis.shared, self.rows, for_kernels(y))
+
+    def scores(self, y: Float64Array) -> Float64Array:
+        """Return the z with Q(z) = y, infinite beyond bounds, y (n, k)."""
+        return self.densities(y)[0]
+
+    def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.
+
+        Shape (4, n, k); and that of F (1 - F), shape (n,).
+        """
+        shared, borders = self.basis.shared, self.basis.borders
+        return curve_integrals(shared, self.rows, borders, RULE, for_kernels(y))
+
+    def nodes(self) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return Q and log Q' at the nodes of the basis, (n, m), and their shares."""
+        z, shares = self.basis.nodes
+        return (*self.values(np.broadcast_to(z, (len(self), len(z)))), shares)
+
+    def coordinates(self, z: Float64Array) -> Float64Array:
+        """Return u at scores (n, k)."""
+        free = np.full(len(self), np.inf)
+        return replace(self, low=-free, high=free).values(z)[0]
+
+    def peak(self) -> tuple[Float64Array, Float64Array]:
+        """Return where the density is greatest, and its logarithm there, (n,) both."""
+
+        def log_density(z: Float64Array) -> Float64Array:
+            return np.asarray(-0.5 * z**2 - _LOG_SQRT_TWO_PI - self.values(z)[1])
+
+        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
+        heights = log_density(np.tile(grid, (len(self), 1)))
+        walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
+        is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
+        # A lower one may be the higher between the nodes.
+        best = np.argsort(-np.where(is_peak, heights, -np.inf), axis=1, kind="stable")
+        best = best[:, :_PEAKS]
+        low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
+        inner = golden_section(lambda z: -log_density(z), low, high, _GOLDEN_STEPS)
+        # The ends, too: a density that is cut off may be greatest where it is cut.
+        trials = np.hstack([inner, low, high])
+        heights = log_density(trials)
+        place = np.argmax(heights, axis=1)[:, None]
+        z = np.take_along_axis(trials, place, axis=1)
+        return self.values(z)[0][:, 0], np.take_along_axis(heights, place, axis=1)[:, 0]
+
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        """Return where the density is above the level that gives each row its coverage.
+
+        From nodes, with lines of log density between them.
+        """
+        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
+        z = np.tile(grid, (len(self), 1))
+        y, log_slopes = self.values(z)
+        log_density = -0.5 * z**2 - _LOG_SQRT_TWO_PI - log_slopes
+        levels = density_levels(log_density, ndtr(z), np.ascontiguousarray(coverage))
+        rows = zip(y, log_density, levels, strict=True)
+        return [level_crossings(*row) for row in rows]
+
+
+def to_coordinates(
+    y: Float64Array, low: Float64Array, high: Float64Array
+) -> Float64Array:
+    """Return the coordinate of y (n, k) between bounds (n, 1)."""
+    bounded = np.isfinite(low), np.isfinite(high)
+    if not (bounded[0].any() or bounded[1].any()):
+        return y
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower = np.where(bounded[0], np.log(np.maximum(y - low, 0.0)), 0.0)
+        upper = np.where(bounded[1], -np.log(np.maximum(high - y, 0.0)), 0.0)
+    return np.where(bounded[0] | bounded[1], lower + upper, y)
+
+
+def from_coordinates(
+    u: Float64Array, low: Float64Array, high: Float64Array
+) -> Float64Array:
+    """Return the y of coordinates (n, k) between bounds (n, 1)."""
+    bounded = np.isfinite(low), np.isfinite(high)
+    if not (bounded[0].any() or bounded[1].any()):
+        return u
+    with np.errstate(over="ignore", invalid="ignore"):
+        one = np.where(bounded[0], low + np.exp(u), high - np.exp(-u))
+        less = np.exp(-np.abs(u))
+        part = (high - low) * (less / (1.0 + less))
+        both = np.where(u < 0.0, low + part, high - part)
+    either = np.where(bounded[0] & bounded[1], both, one)
+    return np.where(bounded[0] | bounded[1], either, u)
+
+
+def read_curve(
+    values: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    *,
+    basis: Basis = STANDARD,
+    plain: bool = False,
+    slopes: Float64Array | None = None,
+) -> Curve:
+    """Return the curves with coordinates (n, K) at the Greville points of a basis.
+
+    Coefficients interpolate: one banded solve for all rows. Where they would fall the
+    row has those nearest to them that increase, or the coordinates themselves, which
+    cannot fall, if the curve is nearer then. `plain` takes these in all rows, which
+    keeps order: of rows that are greater everywhere curves are.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, K)
+        Not decreasing along a row.
+    low, high : ndarrays of shape (n,)
+    basis : Basis
+    plain : bool
+    slopes : ndarray of shape (n, 2), optional
+        Beyond both ends; by default those of the curve there.
+
+    Returns
+    -------
+    Curve
+    """
+    found = values if plain else increase_curves(basis.solve(values), values, basis)
+    if slopes is None:
+        slopes = end_slopes(found, basis)
+    return Curve(basis, found, slopes, low, high)
+
+
+def end_slopes(c: Float64Array, basis: Basis) -> Float64Array:
+    """Return the slopes of curves at both ends, (n, 2), not quite 0 where they are."""
+    g = basis.greville
+    rises = np.column_stack([c[:, 1] - c[:, 0], c[:, -1] - c[:, -2]])
+    slopes = rises / np.array([g[1] - g[0], g[-1] - g[-2]])
+    mean = (c[:, -1:] - c[:, :1]) / (g[-1] - g[0])
+    size = np.maximum(np.abs(c[:, [0, -1]]), 1e-300)
+    return np.asarray(np.maximum(slopes, np.maximum(_LEAST_END * mean, _ROUNDING * size)))
+
+
+def increase_curves(
+    solved: Float64Array, values: Float64Array, basis: Basis
+) -> Float64Array:
+    """Return coefficients that increase in all rows.
+
+    Parameters
+    ----------
+    solved : ndarray of shape (n, K)
+        Coefficients that may fall.
+    values : ndarray of shape (n, K)
+        What the curves are to be at the Greville points.
+    basis : Basis
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+    """
+    falls = np.flatnonzero((np.diff(solved, axis=1) < 0.0).any(axis=1))
+    if len(falls):
+        solved = solved.copy()
+        solved[falls] = _nearer(solved[falls], values[falls], basis)
+    return solved
+
+
+def _nearer(solved: Float64Array, plain: Float64Array, basis: Basis) -> Float64Array:
+    """Return coefficients that increase: those whose curve is nearest to the values.
+
+    Solved ones projected, the plain ones, or these with one step towards the solved
+    ones, which hang on their neighbours alone. What is compared is how far the scores
+    of the values are from the Greville points.
+    """
+    weights, none = basis.greville_weights, np.zeros(basis.size - 1)
+    free = np.full(len(plain), np.inf)
+    trials, missed = [], []
+    for c in (solved, 2.0 * plain - basis.read(plain), plain):
+        c = increase_rows(np.ascontiguousarray(c), weights, none)
+        curve = Curve(basis, c, end_slopes(c, basis), -free, free)
+        away = np.clip(curve.scores(plain), -REACH, REACH) - basis.greville
+        trials.append(c)
+        missed.append((away**2 * weights).sum(axis=1))
+    best = np.argmin(missed, axis=0)
+    return np.asarray(np.stack(trials)[best, np.arange(len(plain))])

@@ -1,0 +1,274 @@
+"""Laws joined: rows one after another, and pools of laws of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration._kernels._jit import for_kernels
+from calibration.typing import Float64Array
+from localexpert._kernels.law_pool import invert_rows, member_sums
+from localexpert._validation import check_choice, check_probability_rows
+from localexpert.law.basis import STANDARD, Basis
+from localexpert.law.curve import Curve, read_curve
+from localexpert.law.cut_curve import rebound
+from localexpert.law.law import Law
+from localexpert.law.level_map import masses_of_scores
+from localexpert.law.near_values import near_runs, nearest_places
+from localexpert.law.steps import scores_of
+from localexpert.law.transform import lattice_as_atoms
+
+PoolKind = Literal["linear", "probit"]
+# Rows that are pooled at a time.
+_ROWS = 2048
+# Scores beyond which none is told apart, in pools of scores.
+_FURTHEST = 37.0
+
+
+def append_laws(laws: Sequence[Law]) -> Law:
+    """Return the rows of all laws, in their order.
+
+    Parameters
+    ----------
+    laws : sequence of laws
+        One or more. Curves on different knots are read on the standard ones; of
+        different lattices the values become atoms.
+
+    Returns
+    -------
+    Law
+    """
+    held = [law for law in laws if len(law)] or list(laws[:1])
+    if len(held) == 1:
+        return held[0]
+    held = _with_one_last_step(held)
+    values = jump_values(held)
+    masses, widths = [], np.zeros(len(values))
+    for law in held:
+        masses.append(_masses_at(law, values))
+        if len(law.atoms):
+            np.maximum.at(widths, nearest_places(values, law.atoms), law.widths)
+    known = None
+    if any(law.known is not None for law in held):
+        known = np.concatenate([law.moments() for law in held])
+    first = next((law for law in held if law.curve is not None), held[0])
+    return replace(
+        first,
+        curve=_append_curves(held),
+        atoms=values,
+        masses=np.concatenate(masses),
+        widths=widths,
+        ordered=all(law.ordered for law in held),
+        known=known,
+    )
+
+
+def _append_curves(laws: Sequence[Law]) -> Curve | None:
+    """Return the curves of all laws; a law without one has any, without probability."""
+    curves = [law.curve for law in laws if law.curve is not None]
+    if not curves:
+        return None
+    basis = _common_basis(curves)
+    parts = []
+    for law in laws:
+        curve = law.curve
+        if curve is None:
+            curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
+        parts.append(rebound(curve, curve.low, curve.high, basis))
+    names = "coefficients", "slopes", "low", "high"
+    return Curve(basis, *(np.concatenate([getattr(c, n) for c in parts]) for n in names))
+
+
+def _common_basis(curves: Sequence[Curve]) -> Basis:
+    """Return the basis that all curves have, or the standard one."""
+    first = curves[0].basis
+    return first if all(curve.basis is first for curve in curves) else STANDARD
+
+
+def _with_one_last_step(laws: list[Law]) -> list[Law]:
+    """Return laws that end in the same rounding or clipping, or all in none."""
+
+    def last_step(law: Law) -> tuple[object, ...]:
+        return law.step, law.offset, law.ends, law.end_width
+
+    smooth = [law for law in laws if law.curve is not None]
+    if len({last_step(law) for law in smooth}) < 2:
+        return laws
+    made = [law.clipped if law.is_clipped else law for law in laws]
+    return [lattice_as_atoms(law) if law.step > 0.0 else law for law in made]
+
+
+def jump_values(laws: Sequence[Law]) -> Float64Array:
+    """Return the values of all laws' atoms, sorted, near ones once, (A,)."""
+    every = np.unique(np.concatenate([np.empty(0), *(law.atoms for law in laws)]))
+    return every[np.flatnonzero(np.diff(near_runs(every), prepend=-1))]
+
+
+def _masses_at(law: Law, values: Float64Array) -> Float64Array:
+    """Return masses (n, A) of values that are a law's atoms, or none of its."""
+    out = np.zeros((len(law), len(values)))
+    if len(law.atoms):
+        # Atoms of a law that are near each other share a place.
+        place = nearest_places(values, law.atoms)
+        for at, mass in zip(place, law.masses.T, strict=True):
+            out[:, at] += mass
+    return out
+
+
+def can_pool_scores(laws: Sequence[Law]) -> bool:
+    """Return whether laws have a probit pool: all in values alone, or all smooth."""
+    return all(law.is_discrete for law in laws) or not any(
+        len(law.atoms) or law.is_clipped for law in laws
+    )
+
+
+def pool_laws(
+    laws: Sequence[Law], weights: ArrayLike, kind: PoolKind, sharpness: float = 1.0
+) -> Law:
+    r"""Return the linear or the probit pool of laws.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    weights : array-like of shape (M,) or (n, M)
+        Not negative, of sum 1.
+    kind : {"linear", "probit"}
+        :math:`\sum_k w_k F_k` or :math:`\Phi(\sum_k w_k \Phi^{-1}(F_k))`; the latter
+        of laws that all are smooth, or all discrete.
+    sharpness : float
+        Factor of a smooth pool's scores: above 1 quantiles are nearer to the median.
+
+    Returns
+    -------
+    Law
+        The law itself where one has all the weight.
+    """
+    check_choice(kind, "kind", ("linear", "probit"))
+    n = len(laws[0])
+    rows = np.asarray(weights, dtype=np.float64)
+    rows = np.broadcast_to(rows, (n, rows.shape[-1]))
+    rows = check_probability_rows(rows, "weights", len(laws))
+    held = [k for k in range(len(laws)) if n == 0 or rows[:, k].any()]
+    laws, rows = [laws[k] for k in held], rows[:, held]
+    if len(laws) == 1:
+        return laws[0]
+    if kind == "probit" and not can_pool_scores(laws):
+        msg = (
+            '`kind` must be "linear" for laws with values of positive probability '
+            'beside a smooth rest, got "probit".'
+        )
+        raise ValueError(msg)
+    _check_lattices(laws)
+    laws = [law.clipped if law.is_clipped else law for law in laws]
+    values = jump_values(laws)
+    if all(law.is_discrete for law in laws):
+        return _pool_discrete(laws, rows, values, kind)
+    masses = np.zeros((n, len(values)))
+    for law, w in zip(laws, rows.T, strict=True):
+        masses += w[:, None] * _masses_at(law, values)
+    widths = np.full(len(values), np.inf)
+    for law in laws:
+        if len(law.atoms):
+            np.minimum.at(widths, nearest_places(values, law.atoms), law.widths)
+    members = [k for k, law in enumerate(laws) if law.curve is not None]
+    parts = np.stack([rows[:, k] * laws[k].rest for k in members], axis=1)
+    total = parts.sum(axis=1, keepdims=True)
+    equal = np.full(parts.shape, 1.0 / len(members))
+    parts = np.where(total > 0.0, parts / np.where(total > 0.0, total, 1.0), equal)
+    curves = [law.curve for law in laws if law.curve is not None]
+    pooled = _pool_curves(curves, parts, kind, sharpness)
+    first = laws[members[0]]
+    parts_of_pool = {"curve": pooled, "atoms": values, "masses": masses}
+    pool = replace(first, **parts_of_pool, widths=widths, ordered=False, known=None)
+    return _with_endless_moments(pool, laws, rows)
+
+
+def _check_lattices(laws: Sequence[Law]) -> None:
+    """Refuse curves that are rounded to different lattices."""
+    steps = {(law.step, law.offset) for law in laws if law.curve is not None}
+    if len(steps) > 1:
+        msg = (
+            "distributions of different lattices have no pool, got steps "
+            f"{', '.join(f'{step:g}' for step, _ in sorted(steps))}."
+        )
+        raise ValueError(msg)
+
+
+def _pool_discrete(
+    laws: Sequence[Law], weights: Float64Array, values: Float64Array, kind: PoolKind
+) -> Law:
+    if kind == "linear":
+        masses = np.zeros((len(weights), len(values)))
+        for w, law in zip(weights.T, laws, strict=True):
+            masses += w[:, None] * _masses_at(law, values)
+        return Law.discrete(values, masses)
+    at = np.broadcast_to(values, (len(weights), len(values)))
+    own = np.zeros(at.shape)
+    for w, law in zip(weights.T, laws, strict=True):
+        own += w[:, None] * np.clip(law.scores(at), -_FURTHEST, _FURTHEST)
+    return Law.discrete(values, masses_of_scores(own))
+
+
+def _pool_curves(
+    curves: Sequence[Curve], weights: Float64Array, kind: PoolKind, sharpness: float
+) -> Curve:
+    """Return the pool of curves, read at the Greville points of a common basis.
+
+    It is known, with its slopes, at values of all members, and cubic between these.
+    """
+    low = np.min([curve.low for curve in curves], axis=0)
+    high = np.max([curve.high for curve in curves], axis=0)
+    basis = _common_basis(curves)
+    curves = [rebound(curve, low, high, basis) for curve in curves]
+    if len(curves) == 1 and sharpness == 1.0:
+        return curves[0]
+    out = np.empty((len(low), basis.size))
+    for start in range(0, len(low), _ROWS):
+        rows = slice(start, start + _ROWS)
+        part = [curve.take(rows) for curve in curves]
+        out[rows] = _pool_rows(part, weights[rows], kind, sharpness, basis)
+    return read_curve(np.maximum.accumulate(out, axis=1), low, high, basis=basis)
+
+
+def _pool_rows(
+    curves: Sequence[Curve],
+    weights: Float64Array,
+    kind: PoolKind,
+    sharpness: float,
+    basis: Basis,
+) -> Float64Array:
+    """Return the pool's coordinates at the Greville points, (n, K)."""
+    at = np.tile(basis.greville, (len(weights), 1))
+    u = np.sort(np.hstack([curve.coordinates(at) for curve in curves]), axis=1)
+    sums = np.zeros((3, *u.shape))
+    for w, curve in zip(weights.T, curves, strict=True):
+        own = curve.rows.coefficients, curve.rows.slopes, for_kernels(w)
+        member_sums(basis.shared, *own, for_kernels(u), kind == "probit", sums)
+    z, rate = sums[0], sums[2]
+    if kind == "linear":
+        z = scores_of(*(np.minimum(side, 1.0) for side in sums[:2]))
+        z = np.clip(z, -_FURTHEST, _FURTHEST)
+        with np.errstate(over="ignore"):
+            rate = rate * np.exp(0.5 * z**2)
+    z = sharpness * np.maximum.accumulate(z, axis=1)
+    return invert_rows(z, u, sharpness * rate, basis.greville)
+
+
+def _with_endless_moments(
+    pool: Law, laws: Sequence[Law], weights: Float64Array
+) -> Law:
+    """Return a pool that knows which of its moments do not exist: a member's has none."""
+    if all(law.known is None for law in laws):
+        return pool
+    rows = np.stack([law.moments() for law in laws])
+    strange = ~np.isfinite(rows) & (weights.T[:, :, None] > 0.0)
+    if not strange.any():
+        return pool
+    with np.errstate(invalid="ignore"):
+        worst = np.where(strange, rows, 0.0).sum(axis=0)
+    return replace(pool, known=np.where(strange.any(axis=0), worst, pool.moments()))

@@ -1,0 +1,655 @@
+"""`Law`: n distributions as atoms beside one increasing curve a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, xlogy
+
+from calibration.typing import Float64Array
+from localexpert._kernels.law_steps import (
+    step_integrals,
+    step_quantiles,
+    step_shortest,
+)
+from localexpert.law.curve import Curve
+from localexpert.law.cut_curve import cut_curve
+from localexpert.law.near_values import count_below, count_upto, reach_of_values
+from localexpert.law.search import golden_section
+from localexpert.law.steps import (
+    cell_edges,
+    cell_widths,
+    densest_runs,
+    densest_values,
+    log_between,
+    scores_of,
+    step_entropy,
+    step_moments,
+)
+
+# Rounding that sums of probabilities may carry where a quantile meets a jump.
+_SLACK = 1e-14
+# A curve of less probability than this is none.
+_ROUNDING = 1e-12
+# How far in steps of a lattice its cells are all told apart, by how much they grow
+# beyond, and by what share of a step a number may miss its place.
+_ALL_CELLS, _GROWTH, _OF_STEP = 1024, 1.01, 1e-6
+# Searches of the shortest interval: starting probabilities, golden sections.
+_N_STARTS, _GOLDEN_STEPS = 65, 32
+_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+_NOWHERE = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Law:
+    r"""n conditional distributions, immutable, asked about all rows at once.
+
+    .. math:: F_i(y) = \sum_{a_j \le y} m_{ij} + (1 - \sum_j m_{ij}) \Phi(Q_i^{-1}(y)),
+
+    masses m of a few values a that all rows share, and a curve Q. What that says may
+    be rounded to a lattice, or clipped, as a last step.
+
+    An argument `y`, `q` or `scores` is a float64 array (n, k): column by column what
+    is asked of each row. The answer has the same shape. Answers about a row as a whole
+    have shape (n,), or a row each. Checks of arguments are the business of
+    `PredictiveDistribution`.
+
+    Parameters
+    ----------
+    curve : Curve or None
+        None where all probability is in values.
+    atoms : ndarray of shape (A,)
+        Strictly increasing.
+    masses : ndarray of shape (n, A)
+        Not negative; rows sum to 1 at most.
+    widths : ndarray of shape (A,)
+        Of the atoms' cells: the density at an atom is mass / width, so that no spike
+        earns an unbounded score. In a row where an atom has no mass it is the curve's.
+    step, offset : float
+        Of the lattice that values are rounded to; step 0 is none.
+    ends : (float, float)
+        What Y is clipped to: what lies beyond is at the ends.
+    end_width : float
+        Of the cells of the ends.
+    ordered : bool
+        Whether curves are read so that rows keep their order.
+    known : ndarray of shape (n, 4), optional
+        Mean and central moments, if they are known: those that do not exist are not
+        finite.
+    """
+
+    curve: Curve | None
+    atoms: Float64Array
+    masses: Float64Array
+    widths: Float64Array
+    step: float = 0.0
+    offset: float = 0.0
+    ends: tuple[float, float] = _NOWHERE
+    end_width: float = 1.0
+    ordered: bool = False
+    known: Float64Array | None = None
+
+    @classmethod
+    def smooth(cls, curve: Curve, **parts: Any) -> Law:
+        """Return the law of curves alone."""
+        none = np.empty(0)
+        return cls(curve, none, np.empty((len(curve), 0)), none, **parts)
+
+    @classmethod
+    def discrete(cls, values: Float64Array, masses: Float64Array) -> Law:
+        """Return the law of probabilities (n, V), rows of sum 1, of values (V,)."""
+        return cls(None, values, masses, cell_widths(values))
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    def __reduce__(self) -> tuple[type[Law], tuple[Any, ...]]:
+        own = self.curve, self.atoms, self.masses, self.widths, self.step, self.offset
+        return type(self), (*own, self.ends, self.end_width, self.ordered, self.known)
+
+    def take(self, rows: slice | NDArray[Any]) -> Law:
+        """Return the law of some rows."""
+        curve = None if self.curve is None else self.curve.take(rows)
+        known = None if self.known is None else self.known[rows]
+        return replace(self, curve=curve, masses=self.masses[rows], known=known)
+
+    def parts(self, size: int = 2048) -> Iterator[tuple[slice, Law]]:
+        """Yield the law a piece at a time, with the rows of each."""
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            yield rows, self.take(rows)
+
+    # What the law is.
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether no curve has a part in it."""
+        return self.curve is None
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether a curve is all there is."""
+        return len(self.atoms) == 0 and not self.has_jumps
+
+    @property
+    def has_jumps(self) -> bool:
+        """Whether values of positive probability are possible."""
+        return len(self.atoms) > 0 or self.step > 0.0 or self.ends != _NOWHERE
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether atoms at the ends are made only when asked for."""
+        return self.step == 0.0 and self.ends != _NOWHERE
+
+    @property
+    def all_jumps(self) -> bool:
+        """Whether all probability is in values: few, or those of a lattice."""
+        return self.curve is None or self.step > 0.0
+
+    @cached_property
+    def rest(self) -> Float64Array:
+        """Probability of the curve, (n,)."""
+        return 1.0 - self._upto[:, -1]
+
+    @cached_property
+    def _upto(self) -> Float64Array:
+        """Masses of no atom, the first, the first two and so on, (n, A + 1)."""
+        upto = np.zeros((len(self), len(self.atoms) + 1))
+        np.minimum(np.cumsum(self.masses, axis=1), 1.0, out=upto[:, 1:])
+        whole = self.curve is None
+        upto[(upto[:, -1] > 1.0 - _ROUNDING) | whole, -1] = 1.0
+        return upto
+
+    @cached_property
+    def _beyond(self) -> Float64Array:
+        """Masses of all atoms, all but the first and so on, (n, A + 1)."""
+        return np.flip(np.cumsum(np.pad(np.flip(self.masses, 1), ((0, 0), (1, 0))), 1), 1)
+
+    @cached_property
+    def _reach(self) -> Float64Array:
+        """How far from an atom a number is still taken for it, (A,)."""
+        return reach_of_values(self.atoms, self.widths)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Least and greatest value that any row can take."""
+        lows, highs = [np.inf], [-np.inf]
+        if len(self.atoms):
+            lows, highs = [float(self.atoms[0])], [float(self.atoms[-1])]
+        if self.curve is not None and len(self):
+            lows.append(float(self.curve.low.min()))
+            highs.append(float(self.curve.high.max()))
+        low, high = min(lows), max(highs)
+        if low > high:
+            low, high = _NOWHERE
+        return max(low, self.ends[0]), min(high, self.ends[1])
+
+    @cached_property
+    def clipped(self) -> Law:
+        """The same law with atoms at the ends beside curves cut off there."""
+        low, high = self.ends
+        assert self.curve is not None
+        inside = (self.atoms > low) & (self.atoms < high)
+        atoms, masses = [self.atoms[inside]], [self.masses[:, inside]]
+        for side, end in enumerate((low, high)):
+            if np.isfinite(end):
+                at = np.full((len(self), 1), end)
+                atoms.append(np.array([end]))
+                masses.append(self._inner_levels(at, left=side == 1)[side])
+        values, rows = np.concatenate(atoms), np.hstack(masses)
+        order = np.argsort(values, kind="stable")
+        widths = np.full(len(values), self.end_width)
+        widths[: int(inside.sum())] = self.widths[inside]
+        total = rows.sum(axis=1, keepdims=True)
+        whole = total >= 1.0 - _ROUNDING
+        rows = np.where(whole, rows / np.where(whole, total, 1.0), rows)
+        # A row without anything between the ends has the curve of any other.
+        held, place = np.flatnonzero(~whole), np.zeros(len(self), dtype=np.intp)
+        place[held] = np.arange(len(held))
+        curve = self.curve
+        if len(held):
+            curve = cut_curve(curve.take(held), low, high)[0].take(place)
+        return Law(curve, values[order], rows[:, order], widths[order])
+
+    # Levels and densities at values.
+
+    def _edges(self, y: Float64Array, side: float) -> Float64Array:
+        """Return the edge of the cell above (side 1) or below (-1) of values."""
+        place = (y - self.offset) / self.step
+        near = np.rint(place)
+        whole = np.floor(place) if side > 0.0 else np.ceil(place)
+        whole = np.where(np.abs(place - near) <= _OF_STEP, near, whole)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.offset + self.step * (whole + 0.5 * side))
+
+    def _inner_levels(
+        self, y: Float64Array, *, left: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return P(Y <= y) and P(Y > y), or with `left` < and >=, before the last step.
+
+        Each is accurate where it is small.
+        """
+        below, above = np.zeros(y.shape), np.zeros(y.shape)
+        if self.curve is not None:
+            z, rest = self.curve.scores(y), self.rest[:, None]
+            below, above = rest * ndtr(z), rest * ndtr(-z)
+        if len(self.atoms):
+            count = (count_below if left else count_upto)(self.atoms, self._reach, y)
+            below = below + np.take_along_axis(self._upto, count, axis=1)
+            above = above + np.take_along_axis(self._beyond, count, axis=1)
+        return np.minimum(below, 1.0), np.minimum(above, 1.0)
+
+    def levels(
+        self, y: Float64Array, *, left: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return P(Y <= y) and P(Y > y), or with `left` P(Y < y) and P(Y >= y)."""
+        at = y
+        if self.step > 0.0:
+            at = self._edges(y, -1.0 if left else 1.0)
+        below, above = self._inner_levels(at, left=left)
+        low, high = self.ends if self.curve is not None else self.support
+        under = (y <= low) if left else (y < low)
+        over = (y > high) if left else (y >= high)
+        below = np.where(under, 0.0, np.where(over, 1.0, below))
+        return below, np.where(under, 1.0, np.where(over, 0.0, above))
+
+    def cdf(self, y: Float64Array) -> Float64Array:
+        """Return P(Y <= y)."""
+        return self.levels(y)[0]
+
+    def cdf_left(self, y: Float64Array) -> Float64Array:
+        """Return P(Y < y)."""
+        return self.levels(y, left=True)[0]
+
+    def sf(self, y: Float64Array) -> Float64Array:
+        """Return P(Y > y), accurate where it is small."""
+        return self.levels(y)[1]
+
+    def scores(self, y: Float64Array, share: Float64Array | float = 1.0) -> Float64Array:
+        """Return Phi^-1(F(y)); where F jumps at shares (n, k) or (1, k) of the jump."""
+        if self.is_smooth and self.curve is not None:
+            z = self.curve.scores(y)
+            return np.broadcast_to(z, np.broadcast_shapes(z.shape, np.shape(share)))
+        below, above = self.levels(y)
+        jump = np.maximum(below - self.levels(y, left=True)[0], 0.0)
+        off = (1.0 - np.asarray(share)) * jump
+        return scores_of(below - off, above + off)
+
+    def logpdf(self, y: Float64Array) -> Float64Array:
+        """Return the log density; of an atom its mass over its cell's width."""
+        if self.is_clipped:
+            return self.clipped.logpdf(y)
+        if self.curve is None:
+            return self._log_cells(y)
+        if self.step > 0.0:
+            return self._log_lattice(y)
+        with np.errstate(divide="ignore"):
+            smooth = np.log(self.rest)[:, None] + self.curve.densities(y)[1]
+        if not len(self.atoms):
+            return smooth
+        place = np.minimum(
+            count_below(self.atoms, self._reach, y), len(self.atoms) - 1
+        )
+        mass = np.take_along_axis(self.masses, place, axis=1)
+        on = (np.abs(self.atoms[place] - y) <= self._reach[place]) & (mass > 0.0)
+        held = np.where(on, mass / self.widths[place], 1.0)
+        return np.where(on, np.log(held), smooth)
+
+    def pdf(self, y: Float64Array) -> Float64Array:
+        """Return the density."""
+        return np.asarray(np.exp(self.logpdf(y)))
+
+    def _log_cells(self, y: Float64Array) -> Float64Array:
+        """Return log(mass / width) of the cell that y is in."""
+        edges, last = cell_edges(self.atoms), len(self.atoms) - 1
+        cell = np.searchsorted(edges, y, "right") - 1
+        cell = np.where(y == edges[-1], last, cell)
+        inside = (cell >= 0) & (cell <= last)
+        cell = np.clip(cell, 0, last)
+        mass = np.take_along_axis(self.masses, cell, axis=1)
+        with np.errstate(divide="ignore"):
+            return np.where(inside, np.log(mass / self.widths[cell]), -np.inf)
+
+    def _log_lattice(self, y: Float64Array) -> Float64Array:
+        """Return log(mass / step) of the lattice's cell that y is in."""
+        assert self.curve is not None
+        low, high = self.ends
+        value = self.offset + self.step * np.rint((y - self.offset) / self.step)
+        lower, upper = value - 0.5 * self.step, value + 0.5 * self.step
+        z0 = np.where(value <= low, -np.inf, self.curve.scores(lower))
+        z1 = np.where(value >= high, np.inf, self.curve.scores(upper))
+        with np.errstate(divide="ignore"):
+            found = np.log(self.rest)[:, None] + log_between(z0, z1)
+            if len(self.atoms):
+                count = [count_upto(self.atoms, self._reach, at) for at in (lower, upper)]
+                parts = (np.take_along_axis(self._upto, at, axis=1) for at in count)
+                before, upto = parts
+                found = np.logaddexp(found, np.log(np.maximum(upto - before, 0.0)))
+        inside = (upper > low) & (lower < high)
+        return np.where(inside, found - np.log(self.step), -np.inf)
+
+    # Quantiles.
+
+    def ppf(self, q: Float64Array) -> Float64Array:
+        """Return the least y with P(Y <= y) >= q."""
+        if self.curve is None:
+            return step_quantiles(self.atoms[None], self._upto[:, 1:].copy(), q)
+        return self.ppf_scores(ndtri(q))
+
+    def ppf_scores(self, scores: Float64Array) -> Float64Array:
+        """Return the least y with P(Y <= y) >= Phi(score), for far tails too."""
+        if self.curve is None:
+            return self.ppf(ndtr(scores))
+        y = self._inner_ppf(scores) if len(self.atoms) else self.curve.values(scores)[0]
+        if self.step > 0.0:
+            with np.errstate(invalid="ignore"):
+                place = np.ceil((y - self.offset) / self.step - 0.5 - _SLACK)
+                y = self.offset + self.step * place
+        return np.clip(y, *self.ends) if self.ends != _NOWHERE else y
+
+    def _inner_ppf(self, scores: Float64Array) -> Float64Array:
+        """Return quantiles of atoms and curve together.
+
+        With k atoms wholly below the quantile it is the next atom, if the level
+        falls into its jump, or else a quantile of the curve.
+        """
+        assert self.curve is not None
+        p, n_atoms = ndtr(scores), len(self.atoms)
+        upto = self._jumps[1]
+        before, rest = upto - self.masses, self.rest[:, None]
+        none = rest == 0.0
+        # Without a curve the least quantile is the first atom with mass.
+        reached = np.where(none, np.maximum(p, 10.0 * _SLACK), p)
+        k = np.zeros(p.shape, dtype=np.intp)
+        for column in upto.T:
+            k += column[:, None] + _SLACK < reached
+        k = np.where(none, np.minimum(k, n_atoms - 1), k)
+        start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
+        in_jump = (k < n_atoms) & (none | (p > start))
+        share = np.where(none, 1.0, rest)
+        held = [np.take_along_axis(part, k, axis=1) for part in (self._upto, self._beyond)]
+        lower = np.clip((p - held[0]) / share, 0.0, 1.0)
+        upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
+        walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
+        smooth = self.curve.values(scores_of(lower, upper))[0]
+        smooth = np.clip(smooth, walls[k], walls[k + 1])
+        return np.where(in_jump, walls[np.minimum(k + 1, n_atoms)], smooth)
+
+    @cached_property
+    def _jumps(self) -> tuple[Float64Array, Float64Array]:
+        """P(Y < a) and P(Y <= a) at the atoms, before the last step, (n, A) both."""
+        upto = self._inner_levels(np.broadcast_to(self.atoms, self.masses.shape))[0]
+        return upto - self.masses, upto
+
+    # Integrals.
+
+    def steps(self) -> tuple[Float64Array, Float64Array]:
+        """Return values, (1, m) or (n, m), and their masses (n, m), of jumps alone.
+
+        Of a lattice far cells are joined: their widths are 1 % of their distance from
+        the median.
+        """
+        if self.curve is None:
+            return self.atoms[None], self.masses
+        if len(self) == 0:
+            return np.empty((0, 1)), np.empty((0, 1))
+        z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
+        ends = np.clip(self.curve.values(z)[0], *self.ends)
+        atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
+        ends[:, 0], ends[:, 2] = (
+            np.minimum(ends[:, 0], atoms[0]),
+            np.maximum(ends[:, 2], atoms[-1]),
+        )
+        place = np.rint((ends - self.offset) / self.step)
+        low, high = (place[:, ::2] - place[:, 1:2]).T
+        grid = _cells_upto(max(float(-low.min()), float(high.max()), 1.0))
+        grid = np.concatenate([-grid[:0:-1], grid])
+        grid = grid[(grid >= low.min()) & (grid <= high.max())]
+        at = self.offset + self.step * (place[:, 1:2] + grid)
+        middles = np.floor(0.5 * (grid[1:] + grid[:-1])) + 0.5
+        edges = self.offset + self.step * (place[:, 1:2] + middles)
+        # The cells of the lattice's own ends have all that is beyond.
+        below, above = self._inner_levels(edges)
+        over = edges > self.ends[1]
+        below, above = np.where(over, 1.0, below), np.where(over, 0.0, above)
+        under = edges < self.ends[0]
+        below, above = np.where(under, 0.0, below), np.where(under, 1.0, above)
+        left = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
+        right = np.pad(above, ((0, 0), (1, 1)), constant_values=(1.0, 0.0))
+        masses = np.where(left[:, 1:] < 0.5, np.diff(left), -np.diff(right))
+        return at, np.maximum(masses, 0.0)
+
+    def _by_parts(self, k: int) -> Iterator[tuple[slice, Law]]:
+        """Yield rows in pieces that fit into memory with the cells of a lattice."""
+        del k
+        return self.parts(512 if self.step > 0.0 else 4096)
+
+    def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return E max(y - Y, 0), E max(Y - y, 0) and CRPS, (3, n, k), and E CRPS.
+
+        The latter (n,) is what the law expects of itself, the integral of F (1 - F).
+        """
+        if self.is_clipped:
+            return self.clipped.integrals(y)
+        out, spread = np.empty((3, *y.shape)), np.empty(len(self))
+        for rows, part in self._by_parts(y.shape[1]):
+            at = np.ascontiguousarray(y[rows])
+            if part.all_jumps:
+                values, masses = part.steps()
+                values, masses = map(np.ascontiguousarray, (values, masses))
+                sums, spread[rows] = step_integrals(values, masses, at)
+            elif part.curve is not None and not len(self.atoms):
+                sums, spread[rows] = part.curve.integrals(at)
+            else:
+                out[:, rows], spread[rows] = part._mixed_integrals(at)
+                continue
+            out[0, rows], out[1, rows] = sums[0], sums[2]
+            out[2, rows] = sums[1] + sums[3]
+        return out, spread
+
+    def _mixed_integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the same of atoms beside a curve, by E|Y - y| - E|Y - Y'| / 2."""
+        assert self.curve is not None
+        k, w = y.shape[1], self.rest[:, None]
+        atoms = np.broadcast_to(self.atoms, self.masses.shape)
+        sums, own = self.curve.integrals(np.hstack([y, atoms]))
+        below, above = sums[0], sums[2]
+        steps, pairs = step_integrals(self.atoms[None], self._whole_masses, y)
+        mass = 1.0 - w
+        under = w * below[:, :k] + mass * steps[0]
+        over = w * above[:, :k] + mass * steps[2]
+        # E|Y - Y'| / 2 has a pair of atoms, a pair of the curve, and one of each.
+        cross = (self.masses * (below + above)[:, k:]).sum(axis=1)
+        rest = self.rest
+        spread = (1.0 - rest) ** 2 * pairs + rest**2 * own + rest * cross
+        crps = np.maximum(under + over - spread[:, None], 0.0)
+        return np.stack([under, over, crps]), spread
+
+    @cached_property
+    def _whole_masses(self) -> Float64Array:
+        """Masses made whole, of a row without any equal ones."""
+        total = self.masses.sum(axis=1, keepdims=True)
+        equal = np.full(self.masses.shape, 1.0 / max(len(self.atoms), 1))
+        return np.where(total > 0.0, self.masses / np.where(total > 0, total, 1), equal)
+
+    def crps(self, y: Float64Array) -> Float64Array:
+        """Return the integral of (F(x) - 1{y <= x})^2 over x."""
+        return np.asarray(self.integrals(y)[0][2])
+
+    def partial_means(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return E max(y - Y, 0) and E max(Y - y, 0)."""
+        below, above, _ = self.integrals(y)[0]
+        return below, above
+
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
+        """Return values and weights (n, m) whose weighted sum of f is E f(Y)."""
+        if self.is_clipped:
+            return self.clipped.nodes()
+        if self.all_jumps:
+            values, masses = self.steps()
+            return np.broadcast_to(values, masses.shape), masses
+        assert self.curve is not None
+        y, _, shares = self.curve.nodes()
+        if not len(self.atoms):
+            return y, np.broadcast_to(shares, y.shape)
+        atoms = np.broadcast_to(self.atoms, self.masses.shape)
+        weights = np.hstack([self.masses, self.rest[:, None] * shares])
+        return np.hstack([atoms, y]), weights
+
+    def moments(self) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, 4)."""
+        if self.known is not None:
+            return self.known.copy()
+        out = np.empty((len(self), 4))
+        for rows, part in self._by_parts(1):
+            y, weights = part.nodes()
+            with np.errstate(over="ignore", invalid="ignore"):
+                # About a middle value, lest digits are lost where that is large.
+                middle = y[:, y.shape[1] // 2, None] if y.shape[1] else np.zeros((0, 1))
+                out[rows] = step_moments(y - middle, weights)
+            out[rows, 0] += middle[:, 0]
+            if part.ordered and part.is_clipped and part.curve is not None:
+                # Sums of clipped values at the same nodes keep order.
+                y, _, shares = part.curve.nodes()
+                out[rows, 0] = (np.clip(y, *part.ends) * shares).sum(axis=1)
+        return out
+
+    def entropy(self) -> Float64Array:
+        """Return -E logpdf(Y), (n,)."""
+        if self.is_clipped:
+            return self.clipped.entropy()
+        if self.curve is None:
+            return step_entropy(self.masses, self.widths)
+        out = np.empty(len(self))
+        for rows, part in self._by_parts(1):
+            assert part.curve is not None
+            if self.step > 0.0:
+                y, masses = part.steps()
+                width = np.maximum(np.diff(y, axis=1, append=y[:, -1:] + self.step), 1e-300)
+                out[rows] = step_entropy(masses, width)
+                continue
+            z, _ = part.curve.basis.nodes
+            _, log_slopes, shares = part.curve.nodes()
+            log_density = -0.5 * z**2 - _LOG_SQRT_TWO_PI - log_slopes
+            smooth = -(shares * log_density).sum(axis=1)
+            own = part.rest * smooth - xlogy(part.rest, part.rest)
+            out[rows] = own + step_entropy(part.masses, self.widths)
+        return out
+
+    def mode(self) -> Float64Array:
+        """Return the y of greatest density, of jumps alone the likeliest value."""
+        if self.is_clipped:
+            return self.clipped.mode()
+        out = np.empty(len(self))
+        for rows, part in self._by_parts(1):
+            if self.all_jumps:
+                values, masses = part.steps()
+                best = np.argmax(masses, axis=1)[:, None]
+                own = np.broadcast_to(values, masses.shape)
+                out[rows] = np.take_along_axis(own, best, axis=1)[:, 0]
+                continue
+            assert part.curve is not None
+            found, log_density = part.curve.peak()
+            if len(self.atoms):
+                density = self.widths[None] ** -1 * part.masses
+                best = np.argmax(density, axis=1)
+                highest = density[np.arange(len(part)), best]
+                with np.errstate(divide="ignore"):
+                    higher = np.log(highest) >= np.log(part.rest) + log_density
+                found = np.where(higher, self.atoms[best], found)
+            out[rows] = found
+        return out
+
+    def shortest_interval(self, coverage: float) -> Float64Array:
+        """Return the shortest interval that holds the coverage, (n, 2)."""
+        if self.is_clipped:
+            return self.clipped.shortest_interval(coverage)
+        if self.all_jumps:
+            out = np.empty((len(self), 2))
+            for rows, part in self._by_parts(1):
+                values, masses = part.steps()
+                upto = np.minimum(np.cumsum(masses, axis=1), 1.0)
+                upto[:, -1] = 1.0
+                out[rows] = step_shortest(np.ascontiguousarray(values), upto, coverage)
+            return out
+        found = self._search_shortest(coverage)
+        return self._beside_atoms(found, coverage) if len(self.atoms) else found
+
+    def _search_shortest(self, coverage: float) -> Float64Array:
+        """Search between the quantiles at p and p + coverage."""
+
+        def width(starts: Float64Array) -> Float64Array:
+            ends = self.ppf(np.hstack([starts, np.minimum(starts + coverage, 1.0)]))
+            return ends[:, starts.shape[1] :] - ends[:, : starts.shape[1]]
+
+        # On a grid that is dense where tails may be long, and then between the
+        # neighbours of the best.
+        room = 1.0 - coverage
+        starts = 0.5 * room * (1.0 - np.cos(np.linspace(0.0, np.pi, _N_STARTS)))
+        best = np.argmin(width(np.tile(starts, (len(self), 1))), axis=1)
+        low = starts[np.maximum(best - 1, 0)]
+        high = starts[np.minimum(best + 1, _N_STARTS - 1)]
+        p = golden_section(width, low[:, None], high[:, None], _GOLDEN_STEPS)
+        return self.ppf(np.hstack([p, np.minimum(p + coverage, 1.0)]))
+
+    def _beside_atoms(self, found: Float64Array, coverage: float) -> Float64Array:
+        """Try intervals that start or end at an atom beside one that was found."""
+        before, upto = self._jumps
+        atoms = np.broadcast_to(self.atoms, upto.shape)
+        lows = [found[:, :1], atoms, self.ppf(np.maximum(upto - coverage, 0.0))]
+        highs = [found[:, 1:], self.ppf(np.minimum(before + coverage, 1.0)), atoms]
+        held = [
+            np.ones((len(self), 1), dtype=bool),
+            before + coverage <= 1.0,
+            upto >= coverage,
+        ]
+        low, high = np.hstack(lows), np.hstack(highs)
+        widths = np.full(low.shape, np.inf)
+        np.subtract(high, low, out=widths, where=np.hstack(held))
+        best = np.argmin(widths, axis=1)[:, None]
+        return np.hstack([np.take_along_axis(end, best, 1) for end in (low, high)])
+
+    def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
+        """Return the highest-density set of each row: intervals (m, 2), increasing."""
+        if self.is_clipped:
+            return self.clipped.densest_regions(coverage)
+        out: list[Float64Array] = []
+        for rows, part in self._by_parts(1):
+            own = coverage[rows]
+            if self.all_jumps:
+                out += densest_runs(*part.steps(), own)
+                continue
+            assert part.curve is not None
+            left = (own - part._upto[:, -1]) / np.where(part.rest > 0.0, part.rest, 1.0)
+            smooth = part.curve.densest_regions(np.clip(left, 0.0, 1.0))
+            if not len(self.atoms):
+                out += smooth
+                continue
+            held = densest_values(part.masses, own)
+            for i, intervals in enumerate(smooth):
+                inner = intervals if left[i] > 0.0 else np.empty((0, 2))
+                out.append(_join_points(inner, self.atoms[held[i]]))
+        return out
+
+
+def _join_points(intervals: Float64Array, points: Float64Array) -> Float64Array:
+    """Return intervals and the points outside of them, in order."""
+    inside = (points >= intervals[:, :1]) & (points <= intervals[:, 1:])
+    outside = points[~inside.any(axis=0)]
+    union = np.vstack([intervals, np.column_stack([outside, outside])])
+    return np.asarray(union[np.argsort(union[:, 0], kind="stable")])
+
+
+def _cells_upto(most: float) -> Float64Array:
+    """Return numbers of cells, each up to some, and then ever fewer, up to `most`."""
+    near = np.arange(min(most, _ALL_CELLS) + 1.0)
+    if most <= _ALL_CELLS:
+        return near
+    n_far = int(np.ceil(np.log(most / _ALL_CELLS) / np.log(_GROWTH)))
+    far = np.rint(_ALL_CELLS * _GROWTH ** np.arange(1.0, n_far + 1.0))
+    return np.concatenate([near, np.unique(far)])

@@ -1,0 +1,229 @@
+"""`LevelMap`: an increasing map of levels, and laws whose CDF F becomes G(F)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from calibration._kernels._jit import for_kernels
+from calibration.typing import Float64Array
+from localexpert._kernels.level_map import map_scores, unmap_scores
+from localexpert.law.curve import Curve, end_slopes, increase_curves
+from localexpert.law.law import Law
+from localexpert.law.steps import scores_of
+
+# A further piece at each end, on which a map leads over to slope 1.
+_END_STEP = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class LevelMap:
+    """G(p) = Phi(h(Phi^-1(p))), h a cubic Hermite curve, straight beyond its knots.
+
+    Where h goes on with slope 1 the tails of a law keep their index, and so the moments
+    that are finite.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (m,)
+        Strictly increasing scores.
+    values : ndarray of shape (m,) or (n, m)
+        Values of h at the knots, strictly increasing: one curve for all rows, or one
+        for each.
+    slopes : ndarray of shape (m,) or (n, m)
+        Slopes h' at the knots: positive, at most 3 times the slopes of the chords
+        beside them (Fritsch & Carlson, 1980).
+    """
+
+    knots: Float64Array
+    values: Float64Array
+    slopes: Float64Array
+
+    @classmethod
+    def through(
+        cls, knots: Float64Array, values: Float64Array, slopes: Float64Array
+    ) -> LevelMap:
+        """Return one that leads over to slope 1 on a further piece at each end."""
+        step = np.array([-_END_STEP, _END_STEP])
+        x, h = knots[[0, -1]] + step, values[[0, -1]] + step
+        return cls(
+            np.concatenate([x[:1], knots, x[1:]]),
+            np.concatenate([h[:1], values, h[1:]]),
+            np.concatenate([[1.0], slopes, [1.0]]),
+        )
+
+    @classmethod
+    def line(cls, shift: Float64Array | float, slope: float = 1.0) -> LevelMap:
+        """Return the map shift + slope z, for a shift (n,) one for each row."""
+        knots = np.array([-1.0, 1.0])
+        values = np.asarray(shift)[..., None] + slope * knots
+        return cls(knots, values, np.full(values.shape, slope))
+
+    @classmethod
+    def by_row(
+        cls, maps: Sequence[LevelMap], number: NDArray[np.integer]
+    ) -> LevelMap:
+        """Return the map that takes for row i the map ``maps[number[i]]``.
+
+        Parameters
+        ----------
+        maps : sequence of LevelMap
+            One curve each, over the same knots.
+        number : ndarray of shape (n,)
+
+        Returns
+        -------
+        LevelMap
+        """
+        values = np.stack([one.values for one in maps])[number]
+        slopes = np.stack([one.slopes for one in maps])[number]
+        return cls(maps[0].knots, values, slopes)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the map changes nothing, in any row."""
+        return bool((self.values == self.knots).all() and (self.slopes == 1.0).all())
+
+    def __call__(self, p: Float64Array) -> Float64Array:
+        """Return G(p) of levels (n, k), of any shape for one curve."""
+        levels = np.asarray(p, dtype=np.float64)
+        rows = len(self.values) if self.values.ndim == 2 else 1
+        scores = scores_of(levels, 1.0 - levels).reshape(rows, -1)
+        return np.asarray(ndtr(self.forward(scores)[0])).reshape(levels.shape)
+
+    def forward(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return h and log h' at scores (n, k)."""
+        return map_scores(*self._curves(), for_kernels(scores))
+
+    def inverse(self, scores: Float64Array) -> Float64Array:
+        """Return the s with h(s) = scores (n, k)."""
+        return unmap_scores(*self._curves(), for_kernels(scores))
+
+    def take(self, rows: slice | NDArray[Any]) -> LevelMap:
+        """Return the map of some rows; one curve for all rows is that of any."""
+        if self.values.ndim == 1:
+            return self
+        return LevelMap(self.knots, self.values[rows], self.slopes[rows])
+
+    def _curves(self) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return knots (m,), values and slopes, (1, m) or (n, m)."""
+        curves = self.knots, np.atleast_2d(self.values), np.atleast_2d(self.slopes)
+        return tuple(for_kernels(part) for part in curves)  # type: ignore[return-value]
+
+
+def log_rate(
+    own: Float64Array, mapped: Float64Array, log_slopes: Float64Array
+) -> Float64Array:
+    """Return log G' of G(p) = Phi(h(Phi^-1(p))), scores mapped by h with slopes h'.
+
+    G' = h' phi(h(s)) / phi(s); the difference of the squares is a product, which
+    keeps its digits.
+    """
+    return np.asarray(log_slopes + 0.5 * (own - mapped) * (own + mapped))
+
+
+def map_levels(law: Law, levels: LevelMap) -> Law:
+    """Return the law with CDF G(F).
+
+    Coefficients change by the difference that G makes, c + B(g)^-1 [u(h^-1(g)) - u(g)],
+    so the identity changes nothing and many maps in a row do not widen a law. Masses
+    become G(F(a)) - G(F(a-)). A rounding or clipping stays the last step.
+
+    Parameters
+    ----------
+    law : Law
+    levels : LevelMap
+        G, one for all rows or one for each.
+
+    Returns
+    -------
+    Law
+        The very same one if nothing changes.
+    """
+    if levels.is_identity or len(law) == 0:
+        return law
+    if law.curve is None:
+        return replace(law, masses=_map_masses(law, levels), known=None)
+    g = np.broadcast_to(law.curve.basis.greville, law.curve.coefficients.shape)
+    masses, at = law.masses, levels.inverse(g)
+    if len(law.atoms):
+        masses, at = _beside_atoms(law, levels, g)
+    found = replace(law, curve=_read_at(law, at), masses=masses, known=None)
+    if law.known is None:
+        return found
+    # Moments that do not exist do not come to be.
+    known = np.where(np.isfinite(law.known), found.moments(), law.known)
+    return replace(found, known=known)
+
+
+def _read_at(law: Law, at: Float64Array) -> Curve:
+    """Return the curve whose values at the g_k are those of the law's at scores."""
+    curve = law.curve
+    assert curve is not None
+    basis, read = curve.basis, curve.coordinates(at)
+    if law.ordered:
+        return replace(curve, coefficients=read)
+    own = curve.coordinates(np.broadcast_to(basis.greville, at.shape))
+    found = curve.coefficients + basis.solve(read - own)
+    found = increase_curves(found, read, basis)
+    return replace(curve, coefficients=found, slopes=end_slopes(found, basis))
+
+
+def _map_masses(law: Law, levels: LevelMap) -> Float64Array:
+    """Return the masses of a discrete law, mapped."""
+    values = np.broadcast_to(law.atoms, law.masses.shape)
+    return masses_of_scores(levels.forward(law.scores(values))[0])
+
+
+def masses_of_scores(scores: Float64Array) -> Float64Array:
+    """Return masses of values with P(Y <= values[j]) = Phi(scores[i, j]), (n, V)."""
+    upto, beyond = ndtr(scores), ndtr(-scores)
+    # Beyond the last value there is nothing.
+    upto[:, -1], beyond[:, -1] = 1.0, 0.0
+    # Differences of the smaller one of both tails keep their digits.
+    rises = np.diff(upto, axis=1, prepend=0.0)
+    falls = -np.diff(beyond, axis=1, prepend=1.0)
+    return np.clip(np.where(upto < beyond, rises, falls), 0.0, 1.0)
+
+
+def _beside_atoms(
+    law: Law, levels: LevelMap, g: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return mapped masses (n, A), and the scores at which the curve is read (n, K).
+
+    Of what is left beside mapped atoms the level Phi(g) is reached in one of the gaps
+    between atoms; there G leads back to the level of the whole, and this to the curve's.
+    """
+    values = np.broadcast_to(law.atoms, law.masses.shape)
+    sides = [
+        levels.forward(scores_of(*law._inner_levels(values, left=left)))[0]
+        for left in (True, False)
+    ]
+    start, end = sides
+    low = np.where(end < 0.0, ndtr(end) - ndtr(start), ndtr(-start) - ndtr(-end))
+    masses = np.clip(low, 0.0, 1.0)
+    upto = np.pad(np.cumsum(masses, axis=1), ((0, 0), (1, 0)))
+    beyond = upto[:, -1:] - upto
+    rest = np.maximum(1.0 - upto[:, -1:], 0.0)
+    # Probability of what is left below each atom, and above it.
+    below = np.maximum(ndtr(start) - upto[:, :-1], 0.0)
+    k = np.zeros(g.shape, dtype=np.intp)
+    goal = rest * ndtr(g)
+    for column in below.T:
+        k += column[:, None] < goal
+    whole = [
+        goal + np.take_along_axis(upto, k, axis=1),
+        rest * ndtr(-g) + np.take_along_axis(beyond, k, axis=1),
+    ]
+    back = levels.inverse(scores_of(*(np.minimum(part, 1.0) for part in whole)))
+    held = [np.take_along_axis(part, k, axis=1) for part in (law._upto, law._beyond)]
+    own = np.where(law.rest > 0.0, law.rest, 1.0)[:, None]
+    lower = np.clip((ndtr(back) - held[0]) / own, 0.0, 1.0)
+    upper = np.clip((ndtr(-back) - held[1]) / own, 0.0, 1.0)
+    at = np.clip(scores_of(lower, upper), -12.0, 12.0)
+    return masses, np.maximum.accumulate(np.where(law.rest[:, None] > 0, at, g), axis=1)

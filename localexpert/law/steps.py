@@ -1,0 +1,93 @@
+"""Answers of rows whose probability is all in values: (1, m) or (n, m) of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri, xlogy
+
+from calibration.typing import Float64Array
+
+# A touch of slack, so that a coverage is not missed by the rounding of a sum.
+_SLACK = 1.0 - 1e-14
+
+
+def cell_edges(values: Float64Array) -> Float64Array:
+    """Return the edges (V + 1,) of cells that are nearer to a value than to others.
+
+    The outermost cells reach as far out as in; a single value has one of width 1.
+    """
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    low, high = values[:-1], values[1:]
+    # An edge belongs to the upper cell, so it is no lower value, whatever is rounded.
+    middles = 0.5 * low + 0.5 * high
+    middles = np.where(middles > low, middles, high)
+    first = 2.0 * values[0] - middles[0]
+    return np.concatenate([[first], middles, [2.0 * values[-1] - middles[-1]]])
+
+
+def cell_widths(values: Float64Array) -> Float64Array:
+    """Return the widths (V,) of the cells of values."""
+    # Of values that are neighbouring floats an edge may coincide with one.
+    return np.maximum(np.diff(cell_edges(values)), np.spacing(np.abs(values)))
+
+
+def step_moments(values: Float64Array, masses: Float64Array) -> Float64Array:
+    """Return mean and second to fourth central moments, (n, 4)."""
+    # Not a product of matrices, whose rounding depends on the other rows.
+    mean = (masses * values).sum(axis=1)
+    away = values - mean[:, None]
+    return np.column_stack([mean, *((masses * away**k).sum(axis=1) for k in (2, 3, 4))])
+
+
+def step_entropy(masses: Float64Array, widths: Float64Array) -> Float64Array:
+    """Return -E log(mass / width), (n,)."""
+    # A density may underflow where log p - log width does not.
+    terms = xlogy(masses, masses) - masses * np.log(widths)
+    return np.asarray(-terms.sum(axis=1))
+
+
+def densest_values(
+    masses: Float64Array, coverage: Float64Array
+) -> NDArray[np.bool_]:
+    """Return which values hold `coverage` (n,) together, the likeliest first."""
+    order = np.argsort(-masses, axis=1, kind="stable")
+    ranked = np.take_along_axis(masses, order, 1)
+    # A value is needed while those before it hold less than the coverage.
+    goal = coverage[:, None] * _SLACK
+    needed = (np.cumsum(ranked, axis=1) - ranked < goal) & (ranked > 0.0)
+    kept = np.zeros(needed.shape, dtype=np.bool_)
+    np.put_along_axis(kept, order, needed, 1)
+    return kept
+
+
+def densest_runs(
+    values: Float64Array, masses: Float64Array, coverage: Float64Array
+) -> list[Float64Array]:
+    """Return runs of the likeliest values, intervals (m, 2) for each row."""
+    kept = densest_values(masses, coverage).astype(np.int8)
+    edges = np.diff(kept, axis=1, prepend=0, append=0)
+    own = np.broadcast_to(values, masses.shape)
+    # A run of kept values starts where the edge is 1, and ends before one of -1.
+    return [
+        np.column_stack([row[edge[:-1] == 1], row[edge[1:] == -1]])
+        for row, edge in zip(own, edges, strict=True)
+    ]
+
+
+def log_between(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return log(Phi(high) - Phi(low)), -inf where low is not below high."""
+    # From the tail that both are in, so nothing cancels however far out they are.
+    turned = low > 0.0
+    a, b = np.where(turned, -high, low), np.where(turned, -low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = log_ndtr(b)
+        out = upper + np.log(-np.expm1(log_ndtr(a) - upper))
+    return np.where(low < high, out, -np.inf)
+
+
+def scores_of(below: Float64Array, above: Float64Array) -> Float64Array:
+    """Return the s with Phi(s) = below and Phi(-s) = above, from the smaller one."""
+    score = ndtri(np.minimum(below, above))
+    return np.where(below < above, score, -score)

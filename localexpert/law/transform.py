@@ -1,0 +1,260 @@
+"""The law of an increasing function of Y."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+from localexpert.law.curve import Curve, read_curve, to_coordinates
+from localexpert.law.law import Law
+from localexpert.law.value_map import ValueMap, call_vectorised
+
+# Scores of the quantiles at which a function is tried. Beyond the outermost it may
+# overflow, or come so near to its limit that no inverse leads back.
+_TRIED = np.array([-4.5, -3.0, -2.0, -1.2, -0.5, 0.0, 0.5, 1.2, 2.0, 3.0, 4.5])
+# How far from x the inverse of func(x) may be: a share of the law's width, and of x.
+_OF_WIDTH, _OF_SIZE = 1e-6, 1e-9
+# Units in the last place by which an affine function may miss a line.
+_ROUNDING = 8.0
+# Beyond this floats are as good as infinite.
+_GREATEST = 1e300
+# Most values of a lattice that are mapped one by one.
+_MOST_VALUES = 10_000
+
+
+def transform_law(law: Law, values: ValueMap) -> Law:
+    """Return the law of func(Y).
+
+    An affine func moves coefficients, and all that is known of moments. Of any other
+    the curve is read anew; the values of a lattice become atoms.
+
+    Parameters
+    ----------
+    law : Law
+    values : ValueMap
+
+    Returns
+    -------
+    Law
+    """
+    if law.step > 0.0:
+        law = lattice_as_atoms(law)
+    curve = law.curve
+    if curve is not None and len(law) and (law.rest > 0.0).any():
+        x = curve.values(np.tile(_TRIED, (len(law), 1)))[0][law.rest > 0.0]
+        z = values.forward(x)
+        _check_values(x, z)
+        _check_inverse(x, z, values)
+        line = _find_line(x, z)
+        if line is not None:
+            return _move(law, values, *line)
+        curve = _map_curve(curve, values, law.ends, plain=law.ordered)
+    atoms, held = _map_values(law.atoms, law.masses, values)
+    widths = law.widths[held]
+    if law.curve is None:
+        return Law.discrete(atoms, law.masses[:, held])
+    if len(atoms):
+        widths = _map_widths(law.atoms[held], widths, values)
+    ends = values.end(law.ends[0]), values.end(law.ends[1])
+    masses = law.masses[:, held]
+    parts = {"curve": curve, "atoms": atoms, "masses": masses, "widths": widths}
+    return replace(law, **parts, ends=ends, known=None)
+
+
+def carry_law(law: Law, values: ValueMap) -> Law:
+    """Return the law of func(Y) for a smooth law where func is known to increase.
+
+    Parameters
+    ----------
+    law : Law
+        Smooth, or clipped.
+    values : ValueMap
+
+    Returns
+    -------
+    Law
+    """
+    assert law.curve is not None
+    curve = _map_curve(law.curve, values, law.ends, plain=law.ordered)
+    ends = values.end(law.ends[0]), values.end(law.ends[1])
+    return replace(law, curve=curve, ends=ends, known=None)
+
+
+def _map_curve(
+    curve: Curve, values: ValueMap, ends: tuple[float, float], *, plain: bool
+) -> Curve:
+    """Return the curve of func(Y), between the limits of func at its bounds."""
+    g = np.broadcast_to(curve.basis.greville, curve.coefficients.shape)
+    # What is clipped may be what func is not defined for.
+    y = values.forward(np.clip(curve.values(g)[0], *ends))
+    low, high = (_limits(values, side) for side in (curve.low, curve.high))
+    low = np.where(np.isfinite(ends[0]), -np.inf, low)
+    high = np.where(np.isfinite(ends[1]), np.inf, high)
+    y = np.clip(y, -_GREATEST, _GREATEST)
+    if np.isnan(y).any():
+        i = int(np.argmax(np.isnan(y).any(axis=1)))
+        msg = (
+            "`func` must be finite wherever the distribution has probability, got nan "
+            f"in row {i}."
+        )
+        raise ValueError(msg)
+    # Of floats next to a limit all that is known is their order.
+    tiny = np.finfo(float).tiny
+    u = to_coordinates(y, low[:, None], high[:, None])
+    u = np.clip(u, np.log(tiny), -np.log(tiny)) if np.isinf(u).any() else u
+    u = np.maximum.accumulate(u, axis=1)
+    return read_curve(u, low, high, basis=curve.basis, plain=plain)
+
+
+def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:
+    """Return the limits of func at bounds (n,)."""
+    different, place = np.unique(ends, return_inverse=True)
+    return np.array([values.end(float(end)) for end in different])[place]
+
+
+def lattice_as_atoms(law: Law) -> Law:
+    """Return a law of a lattice as one of all its values, without a curve."""
+    values, masses = law.steps()
+    every = np.unique(np.rint((values - law.offset) / law.step))
+    if len(every) > _MOST_VALUES:
+        msg = (
+            f"`func` must be affine for a distribution of {len(every)} values, more "
+            f"than {_MOST_VALUES}."
+        )
+        raise ValueError(msg)
+    place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)
+    table = np.zeros((len(law), len(every)))
+    row = np.arange(len(law))[:, None]
+    np.add.at(table, (row, np.searchsorted(every, place)), masses)
+    table /= table.sum(axis=1, keepdims=True)
+    return Law.discrete(law.offset + law.step * every, table)
+
+
+def _move(law: Law, values: ValueMap, shift: float, factor: float) -> Law:
+    """Return the law of shift + factor Y, which func is but for rounding."""
+    curve = law.curve
+    assert curve is not None
+    low, high = (shift + factor * end for end in (curve.low, curve.high))
+    sides = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
+    free = ~(sides[0] | sides[1])
+    # Coordinates of one bound are logarithms, those of two a share.
+    step = np.where(sides[0], np.log(factor), 0.0) - np.where(
+        sides[1], np.log(factor), 0.0
+    )
+    c = np.where(free, shift + factor * curve.coefficients, curve.coefficients + step)
+    slopes = np.where(free, factor, 1.0) * curve.slopes
+    known = None
+    if law.known is not None:
+        known = law.known * factor ** np.arange(1, 5)
+        known[:, 0] += shift
+    return replace(
+        law,
+        curve=Curve(curve.basis, c, slopes, low, high),
+        atoms=values.forward(law.atoms[None])[0] if len(law.atoms) else law.atoms,
+        widths=factor * law.widths,
+        ends=(shift + factor * law.ends[0], shift + factor * law.ends[1]),
+        end_width=factor * law.end_width,
+        known=known,
+    )
+
+
+def _map_values(
+    y: Float64Array, masses: Float64Array, values: ValueMap
+) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Return func of the values (V,) that it knows, and which these are.
+
+    All those must be among them that any row gives probability to.
+    """
+    if not len(y):
+        return y, np.ones(0, dtype=bool)
+    z = call_vectorised(values.func, "func", y)
+    held = (masses > 0.0).any(axis=0) | np.isfinite(z)
+    z, y = z[held], y[held]
+    _check_values(y[None, :], z[None, :])
+    back = call_vectorised(values.inverse, "inverse", z)
+    _refuse_inverse(y, z, back, _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))
+    return z, held
+
+
+def _map_widths(
+    atoms: Float64Array, widths: Float64Array, values: ValueMap
+) -> Float64Array:
+    """Return the widths of cells that func makes of cells around atoms."""
+    sides = (atoms - 0.5 * widths, atoms, atoms + 0.5 * widths)
+    below, at, above = (call_vectorised(values.func, "func", side) for side in sides)
+    gaps = at - below, above - at
+    lower, upper = (np.where(np.isfinite(gap), gap, np.nan) for gap in gaps)
+    # Of a cell that is cut off where func is not defined, twice what is there.
+    width = np.where(np.isnan(lower), 2.0 * upper, lower + upper)
+    width = np.where(np.isnan(upper), 2.0 * lower, width)
+    wrong = ~(width > 0.0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        msg = (
+            "`func` must increase, and be defined, beside values of positive "
+            f"probability, got {below[i]:g} and {above[i]:g} beside {atoms[i]:g}."
+        )
+        raise ValueError(msg)
+    return width
+
+
+def _check_values(x: Float64Array, z: Float64Array) -> None:
+    """Refuse z = func(x), x not decreasing along rows, that does not increase."""
+    wrong = ~np.isfinite(z)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        msg = (
+            "`func` must be finite wherever the distribution has probability, got "
+            f"{z[i, j]:g} at {x[i, j]:g} in row {i}."
+        )
+        raise ValueError(msg)
+    rise, run = np.diff(z, axis=1), np.diff(x, axis=1)
+    # Values a few roundings apart may have the same image.
+    wrong = (rise <= 0.0) & (run > _ROUNDING * np.spacing(np.abs(x[:, 1:])))
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        msg = (
+            "`func` must increase strictly, got "
+            f"{z[i, j]:g} at {x[i, j]:g} and {z[i, j + 1]:g} at {x[i, j + 1]:g}."
+        )
+        raise ValueError(msg)
+
+
+def _check_inverse(x: Float64Array, z: Float64Array, values: ValueMap) -> None:
+    """Refuse an inverse that does not lead back to the quantiles."""
+    back = call_vectorised(values.inverse, "inverse", np.ascontiguousarray(z))
+    allowed = _OF_WIDTH * np.ptp(x, axis=1, keepdims=True) + _OF_SIZE * np.abs(x)
+    _refuse_inverse(x, z, back, allowed)
+
+
+def _refuse_inverse(
+    x: Float64Array, z: Float64Array, back: Float64Array, allowed: Float64Array
+) -> None:
+    wrong = ~(np.abs(back - x) <= allowed)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0])
+        msg = (
+            "`inverse` must undo `func`, got "
+            f"func({x[place]:g}) = {z[place]:g} and inverse({z[place]:g}) = "
+            f"{back[place]:g}."
+        )
+        raise ValueError(msg)
+
+
+def _find_line(x: Float64Array, z: Float64Array) -> tuple[float, float] | None:
+    """Return shift and factor of the line that z is of x up to rounding, if any."""
+    x, z = x.ravel(), z.ravel()
+    first, last = np.argmin(x), np.argmax(x)
+    if not x[last] > x[first]:
+        return None
+    # From quantiles as they are: far ones are more exact in the slope than near ones.
+    factor = (z[last] - z[first]) / (x[last] - x[first])
+    near = np.argmin(np.abs(x))
+    shift = z[near] - factor * x[near]
+    size = np.maximum(np.maximum(np.abs(z), np.abs(factor * x)), abs(shift))
+    if (np.abs(shift + factor * x - z) > _ROUNDING * np.spacing(size)).any():
+        return None
+    return float(shift), float(factor)

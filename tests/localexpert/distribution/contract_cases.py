@@ -1,0 +1,345 @@
+"""What a forecast is to say, by brute force, and forecasts that are to say it.
+
+Only public names are used, so that these hold whatever class is behind a forecast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import ndtr
+
+from localexpert import PredictiveDistribution, concatenate, pool
+
+Floats = NDArray[np.float64]
+
+# Normal scores at which laws of scipy are read off; sums over them are right to 1e-7.
+SCORES: Floats = np.arange(-12_000, 12_001) / 1000.0
+SHARES: Floats = np.exp(-0.5 * SCORES**2) / np.exp(-0.5 * SCORES**2).sum()
+
+from_scipy = PredictiveDistribution.from_scipy
+
+
+@dataclass(frozen=True)
+class Truth:
+    """One row: a mixture of laws of scipy and of values with probability of their own.
+
+    Parameters
+    ----------
+    parts : tuple of (float, frozen law)
+        Weights and continuous laws.
+    values, masses : ndarrays of shape (k,)
+        Increasing values and their probabilities.
+    """
+
+    parts: tuple[tuple[float, Any], ...] = ()
+    values: Floats = field(default_factory=lambda: np.empty(0))
+    masses: Floats = field(default_factory=lambda: np.empty(0))
+
+    def _sum(self, name: str, y: Any) -> Floats:
+        total = np.zeros(np.shape(y))
+        for weight, law in self.parts:
+            total = total + weight * getattr(law, name)(y)
+        return total
+
+    def cdf(self, y: Any) -> Floats:
+        below = np.asarray(y)[..., None] >= self.values
+        return self._sum("cdf", y) + below @ self.masses
+
+    def sf(self, y: Any) -> Floats:
+        above = np.asarray(y)[..., None] < self.values
+        return self._sum("sf", y) + above @ self.masses
+
+    def logpdf(self, y: Any) -> Floats:
+        """Return the log density of the smooth part."""
+        if len(self.parts) == 1:
+            weight, law = self.parts[0]
+            return np.asarray(np.log(weight) + law.logpdf(y))
+        return np.log(self._sum("pdf", y))
+
+    def ppf(self, q: Any) -> Floats:
+        """Return the least y with P(Y <= y) >= q."""
+        levels = np.asarray(q, dtype=np.float64)
+        if len(self.parts) == 1 and len(self.values) == 0:
+            return np.asarray(self.parts[0][1].ppf(levels))
+        if not self.parts:
+            place = np.searchsorted(np.cumsum(self.masses), levels)
+            return self.values[np.minimum(place, len(self.values) - 1)]
+        ends = [law.ppf(levels) for _, law in self.parts]
+        ends += [np.full(levels.shape, value) for value in self.values]
+        low, high = np.min(ends, axis=0), np.max(ends, axis=0)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            enough = self.cdf(middle) >= levels
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        for value, mass in zip(self.values, self.masses, strict=True):
+            upto = float(self.cdf(value))
+            high = np.where((levels > upto - mass) & (levels <= upto), value, high)
+        return np.asarray(high)
+
+    def expect(self, func: Callable[[Floats], Floats]) -> float:
+        """Return E func(Y), a sum over normal scores of each part."""
+        total = float(func(self.values) @ self.masses)
+        for weight, law in self.parts:
+            total += weight * float(func(_read_off(law)) @ SHARES)
+        return total
+
+    def mean(self) -> float:
+        smooth = sum(weight * float(law.mean()) for weight, law in self.parts)
+        return smooth + float(self.values @ self.masses)
+
+    def std(self) -> float:
+        square = float(self.values**2 @ self.masses)
+        for weight, law in self.parts:
+            square += weight * float(law.var() + law.mean() ** 2)
+        return float(np.sqrt(square - self.mean() ** 2))
+
+    def entropy(self) -> float:
+        """Return the expected log score; values count as cells of width 1."""
+        if not self.parts:
+            held = self.masses[self.masses > 0.0]
+            return float(-held @ np.log(held))
+        if len(self.parts) == 1:
+            return float(self.parts[0][1].entropy())
+        return self.expect(lambda y: -self.logpdf(y))
+
+    def losses(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return CRPS, E max(y - Y, 0) and E max(Y - y, 0), by trapezoids under F."""
+        # Values with probability of their own come twice: before and after the jump.
+        smooth = [_read_off(law) for _, law in self.parts]
+        x = np.sort(np.concatenate([*smooth, self.values, self.values, y]))
+        second = np.append(False, np.diff(x) == 0.0)
+        jump = (x[:, None] == self.values) @ self.masses
+        f = self.cdf(x) - np.where(second, 0.0, jump)
+        s = self.sf(x) + np.where(second, 0.0, jump)
+        steps = np.diff(x)
+        place = np.searchsorted(x, y)
+
+        def upto(g: Floats) -> Floats:
+            areas = 0.5 * steps * (g[1:] + g[:-1])
+            return np.asarray(np.append(0.0, np.cumsum(areas))[place])
+
+        def beyond(g: Floats) -> Floats:
+            areas = 0.5 * steps * (g[1:] + g[:-1])
+            return np.asarray(np.append(np.cumsum(areas[::-1])[::-1], 0.0)[place])
+
+        return upto(f**2) + beyond(s**2), upto(f), beyond(s)
+
+    def shortest(self, coverage: float) -> tuple[float, float]:
+        """Return the shortest interval that holds the coverage."""
+        if not self.parts:
+            upto = np.cumsum(self.masses)
+            first = upto - self.masses + coverage
+            last = np.searchsorted(upto, first - 1e-12)
+            fits = np.flatnonzero(last < len(upto))
+            widths = self.values[last[fits]] - self.values[fits]
+            best = fits[np.argmin(widths)]
+            return float(self.values[best]), float(self.values[last[best]])
+        lower = np.linspace(0.0, 1.0 - coverage, 2001)
+        lows, highs = self.ppf(lower), self.ppf(lower + coverage)
+        best = int(np.argmin(highs - lows))
+        return float(lows[best]), float(highs[best])
+
+
+@cache
+def _read_off(law: Any) -> Floats:
+    """Return a law's values at the normal scores, from the nearer end."""
+    half = len(SCORES) // 2
+    low = law.ppf(ndtr(SCORES[:half]))
+    return np.concatenate([low, law.isf(ndtr(-SCORES[half:]))])
+
+
+@dataclass(frozen=True)
+class Bars:
+    """How far answers may be off: `crps` of itself, log scores in nats, others in sd.
+
+    `cdf` is a probability, `sd` is relative, and `quantile` is of all that are values.
+    """
+
+    crps: float = 1e-4
+    log: float = 2e-3
+    mean: float = 1e-4
+    sd: float = 2e-3
+    quantile: float = 2e-3
+    entropy: float = 2e-3
+    partial: float = 1e-4
+    cdf: float = 1e-3
+
+
+USUAL = Bars()
+# Of draws and histograms, which say what they are of only so well.
+LOOSE = Bars(2e-3, 0.12, 2e-3, 1e-2, 2e-2, 1e-2, 2e-3, 1e-2)
+# A narrow law in a wide one: the log score at its worst quantile, not in the mean.
+NARROW = replace(USUAL, quantile=8e-3, cdf=5e-3, log=1e-2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A forecast of three rows, what is true of them, and how near it must be.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the forecast.
+    rows : tuple of Truth
+    bars : Bars
+    end : bool
+        Whether each row has a greatest density at its lower end, or is flat.
+    """
+
+    make: Callable[[], PredictiveDistribution]
+    rows: tuple[Truth, ...]
+    bars: Bars = USUAL
+    end: bool = False
+
+    @property
+    def smooth(self) -> bool:
+        return all(len(row.values) == 0 for row in self.rows)
+
+    @property
+    def discrete(self) -> bool:
+        return not any(row.parts for row in self.rows)
+
+    def of_rows(self, ask: Callable[[Truth], Any]) -> Floats:
+        """Return answers of the rows, which come last."""
+        return np.stack([np.asarray(ask(row), dtype=float) for row in self.rows], -1)
+
+    def std(self) -> Floats:
+        return self.of_rows(Truth.std)
+
+
+LOC: Floats = np.array([-1.0, 0.5, 20.0])
+SCALE: Floats = np.array([0.3, 1.0, 5.0])
+LEVELS: Floats = np.arange(1, 100) / 100
+
+
+def _alone(law: Any) -> Truth:
+    return Truth(parts=((1.0, law),))
+
+
+def _scipy(family: Any, *shape: float, end: bool = False) -> Case:
+    laws = [family(*shape, loc=a, scale=b) for a, b in zip(LOC, SCALE, strict=True)]
+    rows = tuple(_alone(law) for law in laws)
+    return Case(lambda: from_scipy(family(*shape, loc=LOC, scale=SCALE)), rows, end=end)
+
+
+NORMALS = tuple(stats.norm(a, b) for a, b in zip(LOC, SCALE, strict=True))
+NORMAL_ROWS = tuple(_alone(law) for law in NORMALS)
+
+
+def _normal() -> PredictiveDistribution:
+    return from_scipy(stats.norm(LOC, SCALE))
+
+
+def _mixture(shift: float, ratio: float, bars: Bars) -> Case:
+    others = stats.norm(LOC + shift * SCALE, ratio * SCALE)
+    rows = [
+        Truth(((0.5, law), (0.5, stats.norm(a + shift * b, ratio * b))))
+        for law, a, b in zip(NORMALS, LOC, SCALE, strict=True)
+    ]
+    return Case(lambda: pool([_normal(), from_scipy(others)]), tuple(rows), bars)
+
+
+def _quantiles() -> PredictiveDistribution:
+    rows = LOC[:, None] + SCALE[:, None] * stats.norm.ppf(LEVELS)
+    return PredictiveDistribution.from_quantiles(rows, LEVELS)
+
+
+def _many_draws() -> PredictiveDistribution:
+    # The middles of equal shares: draws without noise, in any order.
+    z = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
+    z = np.random.default_rng(0).permutation(z)
+    return PredictiveDistribution.from_samples(LOC[:, None] + SCALE[:, None] * z)
+
+
+# 37 draws: no level of a hundredth is at a step of the CDF.
+DRAWS = np.random.default_rng(0).poisson([[1.0], [4.0], [9.0]], (3, 37)).astype(float)
+
+
+def _few_draws() -> Case:
+    found = [np.unique(row, return_counts=True) for row in DRAWS]
+    rows = tuple(Truth((), values, counts / 37) for values, counts in found)
+
+    def make() -> PredictiveDistribution:
+        return PredictiveDistribution.from_samples(DRAWS, kind="discrete")
+
+    return Case(make, rows, Bars(*[1e-12] * 8))
+
+
+def _poisson() -> Case:
+    values = np.arange(60.0)
+    means = np.array([0.7, 4.0, 9.0])
+    rows = tuple(Truth((), values, stats.poisson(m).pmf(values)) for m in means)
+    return Case(lambda: from_scipy(stats.poisson(means)), rows, Bars(*[1e-9] * 8))
+
+
+def _bins() -> Case:
+    # A tenth of the least deviation wide.
+    edges = np.linspace(-8.0, 8.0, 321)
+    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 1.2])
+    laws = [stats.norm(a, b) for a, b in zip(loc, scale, strict=True)]
+    shares = np.array([np.diff(law.cdf(edges)) for law in laws])
+    shares /= shares.sum(axis=1, keepdims=True)
+    rows = tuple(_alone(law) for law in laws)
+    return Case(lambda: PredictiveDistribution.from_bins(edges, shares), rows, LOOSE)
+
+
+def _rain() -> Case:
+    rows = [Truth(((0.7, law),), np.zeros(1), np.array([0.3])) for law in NORMALS]
+
+    def make() -> PredictiveDistribution:
+        dry = PredictiveDistribution.from_samples(np.zeros((3, 1)), kind="discrete")
+        return pool([dry, _normal()], [0.3, 0.7])
+
+    return Case(make, tuple(rows))
+
+
+def _exp() -> Case:
+    loc, scale = np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.5, 0.6])
+    pairs = zip(loc, scale, strict=True)
+    rows = tuple(_alone(stats.lognorm(b, scale=np.exp(a))) for a, b in pairs)
+    return Case(
+        lambda: from_scipy(stats.norm(loc, scale)).transform(np.exp, np.log), rows
+    )
+
+
+def _parts() -> Case:
+    parts = [stats.norm(-2.0, 0.5), stats.gamma(2.0, 3.0, 2.0), stats.logistic(9.0)]
+    rows = tuple(_alone(law) for law in parts)
+    return Case(lambda: concatenate([from_scipy(law) for law in parts]), rows)
+
+
+CASES: dict[str, Case] = {
+    "norm": _scipy(stats.norm),
+    "logistic": _scipy(stats.logistic),
+    "uniform": _scipy(stats.uniform, end=True),
+    "t5": _scipy(stats.t, 5.0),
+    "t3": _scipy(stats.t, 3.0),
+    "gamma2": _scipy(stats.gamma, 2.0),
+    "expon": _scipy(stats.expon, end=True),
+    "lognorm1": _scipy(stats.lognorm, 1.0),
+    # Up to 40 deviations, which is no end: an infinite parameter is refused.
+    "truncnorm": _scipy(stats.truncnorm, 0.0, 40.0, end=True),
+    "quantiles": Case(_quantiles, NORMAL_ROWS),
+    "many draws": Case(_many_draws, NORMAL_ROWS, LOOSE),
+    "bins": _bins(),
+    "two peaks": _mixture(3.0, 1.0, USUAL),
+    "narrow in wide": _mixture(0.0, 0.1, NARROW),
+    "exp": _exp(),
+    "concatenated": _parts(),
+    "rain": _rain(),
+    "poisson": _poisson(),
+    "few draws": _few_draws(),
+}
+
+
+@cache
+def forecast_of(name: str) -> PredictiveDistribution:
+    """Return the forecast of a case, made once."""
+    return CASES[name].make()

@@ -1,0 +1,281 @@
+"""What every forecast must answer, and how near to the truth: makers by operations.
+
+Nothing here knows what is behind a forecast; `contract_cases` holds the makers, what
+is true of each row, and the bars.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.special import ndtr
+
+from tests.localexpert.distribution.contract_cases import (
+    CASES,
+    LEVELS,
+    Case,
+    Floats,
+    Truth,
+    forecast_of,
+)
+
+SMOOTH = [name for name, case in CASES.items() if case.smooth]
+DISCRETE = [name for name, case in CASES.items() if case.discrete]
+WITH_END = [name for name, case in CASES.items() if case.end]
+# Of a point mass the density depends on a width.
+HAVE_DENSITY = [name for name, case in CASES.items() if not case.discrete]
+# Levels of outcomes to be scored; none is at a step of the CDF of a discrete case.
+SCORES: Floats = np.array([-3.09, -2.0, -1.1, -0.3, 0.05, 0.5, 1.2, 2.1, 3.09])
+OUTCOMES: Floats = ndtr(SCORES)
+
+every = pytest.mark.parametrize("name", CASES)
+smooth = pytest.mark.parametrize("name", SMOOTH)
+discrete = pytest.mark.parametrize("name", DISCRETE)
+
+
+def _outcomes(case: Case) -> Floats:
+    return case.of_rows(lambda row: row.ppf(OUTCOMES))
+
+
+def _within(got: Floats, want: Floats, bar: float, case: Case) -> None:
+    """Check values that are to be so many standard deviations apart at most."""
+    assert got.shape == want.shape
+    assert_allclose(got / case.std(), want / case.std(), rtol=0.0, atol=bar)
+
+
+@every
+def test_crps(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    y = _outcomes(case)
+    want = np.stack([row.losses(y[:, i])[0] for i, row in enumerate(case.rows)], -1)
+    assert_allclose(dist.crps(y), want, rtol=case.bars.crps)
+
+
+@every
+def test_partial_means(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    y = _outcomes(case)
+    losses = [row.losses(y[:, i]) for i, row in enumerate(case.rows)]
+    below, above = dist.partial_means(y)
+    want_below = np.stack([each[1] for each in losses], -1)
+    want_above = np.stack([each[2] for each in losses], -1)
+    _within(below, want_below, case.bars.partial, case)
+    _within(above, want_above, case.bars.partial, case)
+    # Their difference is y less the mean.
+    _within(below - above, y - dist.mean(), 1e-6, case)
+
+
+@pytest.mark.parametrize("name", HAVE_DENSITY)
+def test_log_score(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    levels = np.array([0.001, 0.01, *np.linspace(0.05, 0.95, 19), 0.99, 0.999])
+    y = case.of_rows(lambda row: row.ppf(levels))
+    want = np.stack([row.logpdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
+    held = y != 0.0 if name == "rain" else np.full(y.shape, True)
+    assert_allclose(dist.logpdf(y)[held], want[held], rtol=0.0, atol=case.bars.log)
+    assert_allclose(dist.log_score(y), -dist.logpdf(y), rtol=1e-12)
+    assert_allclose(dist.pdf(y), np.exp(dist.logpdf(y)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", WITH_END)
+def test_density_near_and_at_the_end(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    y = case.of_rows(lambda row: row.ppf([0.001, 0.0]))
+    want = np.stack([row.logpdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
+    assert_allclose(dist.logpdf(y[0]), want[0], rtol=0.0, atol=0.02)
+    # On the inner side: by rounding the end itself may lie outside.
+    inner = y[1] + 1e-6 * case.std()
+    assert_allclose(dist.logpdf(inner), want[1], rtol=0.0, atol=0.1)
+    assert_allclose(dist.cdf(y[1] - 1e-3 * case.std()), 0.0, rtol=0.0, atol=1e-3)
+
+
+@every
+def test_mean(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    _within(dist.mean(), case.of_rows(Truth.mean), case.bars.mean, case)
+
+
+@every
+def test_std(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    assert_allclose(dist.std(), case.std(), rtol=case.bars.sd)
+    assert_allclose(dist.var(), dist.std() ** 2, rtol=1e-12)
+
+
+@every
+def test_quantiles(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    want = case.of_rows(lambda row: row.ppf(LEVELS))
+    _within(dist.quantiles(LEVELS).T, want, case.bars.quantile, case)
+    assert_allclose(dist.ppf(LEVELS[:, None]), dist.quantiles(LEVELS).T, rtol=1e-12)
+    assert_allclose(dist.median(), dist.ppf(0.5), rtol=1e-12)
+    assert (np.diff(dist.quantiles(LEVELS)) >= 0.0).all()
+
+
+@every
+def test_cdf(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    grid = case.of_rows(lambda row: row.ppf([0.02, 0.3, 0.6, 0.98])) + 0.01
+    want = np.stack([row.cdf(grid[:, i]) for i, row in enumerate(case.rows)], -1)
+    assert_allclose(dist.cdf(grid), want, rtol=0.0, atol=case.bars.cdf)
+    assert_allclose(dist.cdf_at(grid[:, 1])[1], dist.cdf(grid)[:, 1], rtol=1e-12)
+
+
+@every
+def test_cdf_and_sf_sum_to_one(name: str) -> None:
+    dist = forecast_of(name)
+    low, high = dist.quantiles([0.001, 0.999]).T
+    y = low + (high - low) * np.linspace(-0.5, 1.5, 101)[:, None]
+    assert_allclose(dist.cdf(y) + dist.sf(y), 1.0, rtol=0.0, atol=1e-12)
+    assert (np.diff(dist.cdf(y), axis=0) >= -1e-15).all()
+    assert dist.cdf(-np.inf).tolist() == [0.0] * 3
+    assert dist.cdf(np.inf).tolist() == [1.0] * 3
+
+
+@smooth
+def test_cdf_undoes_ppf(name: str) -> None:
+    levels = np.array([1e-4, 0.001, *LEVELS, 0.999, 1.0 - 1e-4])[:, None]
+    dist = forecast_of(name)
+    assert_allclose(dist.cdf(dist.ppf(levels)), np.tile(levels, 3), atol=1e-7)
+    assert_allclose(dist.pit(dist.ppf(levels)), np.tile(levels, 3), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SMOOTH])
+def test_ppf_is_the_least_value_of_enough_probability(name: str) -> None:
+    dist = forecast_of(name)
+    levels = np.tile(LEVELS[:, None], 3)
+    found = dist.ppf(levels)
+    assert (dist.cdf(found) >= levels - 1e-9).all()
+    assert (dist.cdf(found - 1e-6) <= levels + 1e-9).all()
+
+
+@every
+def test_pit_is_uniform(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    rng = np.random.default_rng(0)
+    y = case.of_rows(lambda row: row.ppf(rng.uniform(size=2000)))
+    pit = dist.pit(y, random_state=1)
+    assert min(stats.kstest(column, "uniform").pvalue for column in pit.T) > 1e-3
+    middle = dist.cdf(y) - 0.5 * dist.pmf(y)
+    assert_allclose(dist.pit(y), middle, rtol=0.0, atol=1e-9)
+
+
+@every
+def test_draws(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    draws = dist.rvs(4000, random_state=0)
+    assert draws.shape == (4000, 3)
+    np.testing.assert_array_equal(draws, dist.rvs(4000, np.random.default_rng(0)))
+    errors = np.abs(draws.mean(axis=0) - case.of_rows(Truth.mean))
+    assert (errors < 5.0 * case.std() / np.sqrt(4000)).all()
+    y = case.of_rows(lambda row: row.ppf([0.1, 0.5, 0.9]))
+    want = np.stack([row.cdf(y[:, i]) for i, row in enumerate(case.rows)], -1)
+    shares = (draws <= y[:, None]).mean(axis=1)
+    # Beside the noise of draws, as far off as the CDF may be.
+    assert_allclose(shares, want, rtol=0.0, atol=0.03 + case.bars.cdf)
+
+
+@every
+@pytest.mark.parametrize("tail", ["upper", "lower"])
+def test_expected_shortfall(name: str, tail: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    up = tail == "upper"
+    at = case.of_rows(lambda row: row.ppf(0.95 if up else 0.05))
+    losses = [row.losses(at[i : i + 1]) for i, row in enumerate(case.rows)]
+    beyond = np.array([each[2 if up else 1][0] for each in losses]) / 0.05
+    want = at + beyond if up else at - beyond
+    got = dist.expected_shortfall(0.95, "upper" if up else "lower")
+    # To be off by its 1 / 0.05 times is as good as the partial mean behind it.
+    _within(got, want, 20.0 * case.bars.partial, case)
+    risk = dist.value_at_risk(0.95, "upper" if up else "lower")
+    _within(risk, at, case.bars.quantile, case)
+
+
+@every
+def test_interval(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    want = case.of_rows(lambda row: row.ppf([0.1, 0.9]))
+    _within(dist.interval(0.8).T, want, case.bars.quantile, case)
+
+
+@every
+def test_shortest_interval(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    got, want = dist.hdi(0.8).T, case.of_rows(lambda row: row.shortest(0.8))
+    # Where it lies is hardly told by a density that is flat at its ends.
+    _within(got[1] - got[0], want[1] - want[0], 2.0 * case.bars.quantile, case)
+    held = dist.prob_between(*got)
+    assert (held >= 0.8 - 1e-6).all()
+    if case.end and name != "uniform":
+        _within(got, want, 1e-2, case)
+
+
+@smooth
+def test_mode(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    mode = dist.mode()
+    grid = case.of_rows(lambda row: row.ppf(np.linspace(1e-6, 1.0 - 1e-6, 4001)))
+    for i, row in enumerate(case.rows):
+        # Many values have nearly the greatest density; any of them will do.
+        best = row.logpdf(grid[:, i]).max()
+        near = mode[i] + np.array([-1e-2, 0.0, 1e-2]) * row.std()
+        assert row.logpdf(near).max() > best - case.bars.log
+    if case.end and name != "uniform":
+        _within(mode, grid[0], 1e-2, case)
+
+
+@discrete
+def test_mode_of_few_values(name: str) -> None:
+    case, mode = CASES[name], forecast_of(name).mode()
+    for i, row in enumerate(case.rows):
+        own = row.masses[row.values == mode[i]]
+        assert own == pytest.approx(row.masses.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [*SMOOTH, "poisson"])
+def test_entropy(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    want = case.of_rows(Truth.entropy)
+    assert_allclose(dist.entropy(), want, rtol=0.0, atol=case.bars.entropy)
+
+
+@every
+def test_expect(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    mean, sd = case.of_rows(Truth.mean), case.std()
+    _within(dist.expect(lambda y: y), mean, case.bars.mean, case)
+    assert_allclose(dist.expect(np.ones_like), 1.0, rtol=1e-12)
+    # Bounded and smooth, over the width of all rows.
+    wide = float(sd.max())
+    want = case.of_rows(lambda row: row.expect(lambda y: np.tanh(y / wide)))
+    got = dist.expect(lambda y: np.tanh(y / wide))
+    assert_allclose(got, want, rtol=0.0, atol=case.bars.cdf)
+
+
+@every
+def test_prob_between(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    low, high = case.of_rows(lambda row: row.ppf([0.15, 0.7]))
+    rows = enumerate(case.rows)
+    # Of a value at the lower end the whole probability counts.
+    want = [
+        row.cdf(high[i]) - row.cdf(low[i]) + row.masses[row.values == low[i]].sum()
+        for i, row in rows
+    ]
+    assert_allclose(
+        dist.prob_between(low, high), want, rtol=0.0, atol=2.0 * case.bars.cdf
+    )
+    assert dist.prob_between(high + 1.0, low).tolist() == [0.0] * 3
+    assert_allclose(dist.prob_between(-np.inf, np.inf), 1.0, rtol=1e-12)
+
+
+@every
+def test_pmf(name: str) -> None:
+    case, dist = CASES[name], forecast_of(name)
+    for i, row in enumerate(case.rows):
+        at = np.append(row.values, row.ppf(0.61) + 0.25)
+        want = np.append(row.masses, 0.0)
+        bar = min(case.bars.cdf, 1e-9)
+        assert_allclose(dist[i].pmf(at[:, None])[:, 0], want, rtol=0.0, atol=bar)

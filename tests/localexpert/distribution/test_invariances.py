@@ -1,0 +1,343 @@
+"""What may not depend on order, batch, units, or the way a forecast was put together.
+
+Nothing here knows what is behind a forecast; `contract_cases` holds the makers.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from localexpert import (
+    ConformalRecalibration,
+    PitRecalibration,
+    PredictiveDistribution,
+    concatenate,
+    crps_score,
+    interval_coverage,
+    log_score,
+    pool,
+)
+from tests.localexpert.distribution.contract_cases import (
+    CASES,
+    LOC,
+    SCALE,
+    Floats,
+    forecast_of,
+    from_scipy,
+)
+
+every = pytest.mark.parametrize("name", CASES)
+SMOOTH = [name for name, case in CASES.items() if case.smooth]
+LEVELS: Floats = np.array([0.003, 0.05, 0.25, 0.5, 0.76, 0.93, 0.998])
+
+Answers = dict[str, Floats]
+
+
+def _outcomes(dist: PredictiveDistribution) -> Floats:
+    """Return values (7, n) that are met, and for smooth rows all over the place."""
+    return dist.quantiles(LEVELS).T
+
+
+def _answers(dist: PredictiveDistribution, y: Floats) -> Answers:
+    """Return answers of all kinds, rows last."""
+    below, above = dist.partial_means(y)
+    found = {name: getattr(dist, name)(y) for name in POINTWISE}
+    found |= {name: getattr(dist, name)() for name in SUMMARIES}
+    return found | {
+        "quantiles": dist.quantiles(LEVELS).T,
+        "interval": dist.interval(0.8).T,
+        "hdi": dist.hdi(0.8).T,
+        "shortfall": dist.expected_shortfall(0.9),
+        "expect": dist.expect(np.tanh),
+        "below": below,
+        "above": above,
+    }
+
+
+POINTWISE = ("cdf", "sf", "logpdf", "pmf", "crps", "pit", "log_score")
+SUMMARIES = ("mean", "std", "skew", "kurtosis", "median", "mode", "entropy")
+# Answers in units of y, those in its powers, and those that gain a log of the unit.
+VALUES = ("mean", "median", "quantiles", "interval", "hdi", "mode", "shortfall")
+SIZES = ("std", "crps", "below", "above")
+SAME = ("cdf", "sf", "pit", "pmf", "skew", "kurtosis")
+
+
+@cache
+def _known(name: str) -> tuple[Floats, Answers]:
+    """Return outcomes and answers of a case, found once."""
+    dist = forecast_of(name)
+    return _outcomes(dist), _answers(dist, _outcomes(dist))
+
+
+def _assert_same(got: Answers, want: Answers, rtol: float) -> None:
+    for name, values in want.items():
+        # What is next to nothing is so beside the greatest, not beside itself.
+        finite = values[np.isfinite(values)]
+        atol = rtol * float(np.abs(finite).max(initial=0.0))
+        assert_allclose(got[name], values, rtol=rtol, atol=atol, err_msg=name)
+
+
+def _pick(found: Answers, rows: Any) -> Answers:
+    return {name: values[..., rows] for name, values in found.items()}
+
+
+@every
+@pytest.mark.parametrize(
+    "rows",
+    [[2, 0, 1], [1], [0, 0, 2, 1, 1], slice(1, None), [True, False, True], 1, -1],
+    ids=["order", "one", "again", "slice", "mask", "number", "last"],
+)
+def test_rows_do_not_know_of_each_other(name: str, rows: Any) -> None:
+    dist = forecast_of(name)
+    y, known = _known(name)
+    picked = np.atleast_1d(np.arange(3)[rows])
+    some = dist[rows]
+    assert isinstance(some, PredictiveDistribution)
+    assert len(some) == len(picked)
+    _assert_same(_answers(some, y[:, picked]), _pick(known, picked), 1e-12)
+
+
+@every
+def test_no_rows_give_no_answers(name: str) -> None:
+    none = forecast_of(name)[[]]
+    assert len(none) == 0
+    assert none.mean().shape == none.crps(1.0).shape == (0,)
+    assert none.quantiles([0.1, 0.9]).shape == (0, 2)
+
+
+@every
+def test_answers_take_the_shape_of_what_is_asked(name: str) -> None:
+    dist = forecast_of(name)
+    y = _outcomes(dist)
+    for method in (dist.cdf, dist.logpdf, dist.crps):
+        full = method(y)
+        assert full.shape == y.shape
+        assert_allclose(method(y[2]), full[2], rtol=1e-12)
+        assert_allclose(method(y[:, None])[:, 0], full, rtol=1e-12)
+        assert_allclose(method(0.5), method(np.full(3, 0.5)), rtol=1e-12)
+
+
+@every
+def test_what_is_pickled_answers_to_the_bit(name: str) -> None:
+    dist, (y, want) = forecast_of(name), _known(name)
+    again = pickle.loads(pickle.dumps(dist))
+    got = _answers(again, y)
+    for key, values in want.items():
+        assert_array_equal(got[key], values, err_msg=key)
+    assert_array_equal(again.rvs(50, random_state=0), dist.rvs(50, random_state=0))
+
+
+@every
+def test_slices_put_together_are_the_whole(name: str) -> None:
+    dist = forecast_of(name)
+    whole = concatenate([dist[:1], dist[1:2], dist[2:]])
+    assert len(whole) == 3
+    y, known = _known(name)
+    _assert_same(_answers(whole, y), known, 1e-9)
+    twice = concatenate([dist, dist])
+    assert len(twice) == 6
+    assert_allclose(twice.crps(np.tile(y, 2)), np.tile(known["crps"], 2), rtol=1e-9)
+
+
+@every
+def test_shift_and_scale(name: str) -> None:
+    dist = forecast_of(name)
+    moved = dist.transform(lambda y: 3.0 * y + 2.0, lambda z: (z - 2.0) / 3.0)
+    y, old = _known(name)
+    if name not in SMOOTH:
+        # Beside steps, where rounding of the map could change the side.
+        y = y + 0.25
+        old = _answers(dist, y)
+    new = _answers(moved, 3.0 * y + 2.0)
+    sd = dist.std()
+    for key in VALUES:
+        # A flat peak has no place of its own.
+        bar = 5e-2 if key == "mode" else 1e-2 if key == "hdi" else 1e-4
+        if not (key in ("mode", "hdi") and name == "uniform"):
+            error = (new[key] - 2.0) / 3.0 - old[key]
+            assert_allclose(error / sd, 0.0, atol=bar, err_msg=key)
+    for key in SIZES:
+        assert_allclose(new[key] / 3.0 / sd, old[key] / sd, atol=1e-4, err_msg=key)
+    for key in SAME:
+        # Third and fourth moments are told by what is far out, or do not exist.
+        bar = 1e-2 if key in ("skew", "kurtosis") else 1e-6
+        if np.isfinite(old[key]).all():
+            assert_allclose(new[key], old[key], rtol=bar, atol=bar, err_msg=key)
+    if name in SMOOTH:
+        step = np.log(3.0)
+        assert_allclose(new["logpdf"], old["logpdf"] - step, atol=1e-5)
+        assert_allclose(new["entropy"], old["entropy"] + step, atol=1e-3)
+
+
+@every
+def test_a_pool_with_itself_is_itself(name: str) -> None:
+    dist, (y, want) = forecast_of(name), _known(name)
+    equal = pool([dist, dist])
+    assert_allclose(equal.cdf(y), want["cdf"], rtol=0.0, atol=1e-6)
+    got = _answers(pool([dist, dist], [0.2, 0.8]), y)
+    sd = dist.std()
+    for key in ("cdf", "sf", "pmf", "pit"):
+        assert_allclose(got[key], want[key], rtol=0.0, atol=1e-6, err_msg=key)
+    for key in ("mean", "std", "quantiles", "crps", "below", "above"):
+        # The deviations of heavy tails are told by scipy, and of pools by curves.
+        room = 1e-5 if key == "std" else 1e-6
+        assert_allclose(got[key] / sd, want[key] / sd, atol=room, err_msg=key)
+    assert_allclose(got["logpdf"], want["logpdf"], rtol=0.0, atol=1e-6)
+
+
+@every
+def test_a_pool_of_one_is_it(name: str) -> None:
+    dist, (y, known) = forecast_of(name), _known(name)
+    _assert_same(_answers(pool([dist]), y), known, 1e-9)
+    if name != "rain":  # a probit pool is of smooth forecasts, or of discrete ones
+        _assert_same(_answers(pool([dist], kind="probit"), y), known, 1e-9)
+    weightless = pool([dist, dist[::-1]], [1.0, 0.0])
+    assert_allclose(weightless.cdf(y), dist.cdf(y), rtol=0.0, atol=1e-9)
+    assert_allclose(weightless.crps(y), dist.crps(y), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [PitRecalibration, ConformalRecalibration],
+    ids=["pit", "conformal"],
+)
+@every
+def test_a_calibrated_forecast_is_hardly_recalibrated(
+    name: str, make: Callable[..., Any]
+) -> None:
+    dist, case = forecast_of(name), CASES[name]
+    # Outcomes at the middles of equal shares, the same for each row.
+    m = 400
+    levels = np.random.default_rng(0).permutation((np.arange(m) + 0.5) / m)
+    rows = np.arange(m) % 3
+    every_y = dist.quantiles(levels)
+    y = every_y[rows, np.arange(m)]
+    learned = make(random_state=0).fit(dist[rows], y)
+    new = learned.apply(dist)
+    grid = _outcomes(dist)
+    # Discrete outcomes are drawn inside of their jumps, so there is noise.
+    bar = 0.05 if case.smooth else 0.1
+    assert_allclose(new.cdf(grid), dist.cdf(grid), rtol=0.0, atol=bar)
+    assert_allclose(new.mean() / case.std(), dist.mean() / case.std(), atol=2 * bar)
+    assert crps_score(y, new[rows]) == pytest.approx(crps_score(y, dist[rows]), rel=bar)
+    assert interval_coverage(y, new[rows], coverage=0.8) == pytest.approx(0.8, abs=bar)
+
+
+@pytest.mark.parametrize("k", [2, 5, 19, 99])
+@pytest.mark.parametrize("bounds", [None, (0.0, None), (0.0, 1e6)])
+def test_quantiles_come_back(
+    k: int, bounds: tuple[float | None, float | None] | None, rng: np.random.Generator
+) -> None:
+    levels = np.arange(1, k + 1) / (k + 1)
+    rows = np.cumsum(rng.exponential(size=(50, k)) + 0.05, axis=1)
+    dist = PredictiveDistribution.from_quantiles(rows, levels, bounds=bounds)
+    assert_allclose(dist.quantiles(levels), rows, rtol=1e-9)
+    assert_allclose(dist.cdf(rows.T), np.tile(levels[:, None], 50), rtol=1e-9)
+    assert np.isfinite(dist.logpdf(rows.T)).all()
+
+
+@pytest.mark.parametrize("df", [1.0, 1.5, 2.5, 3.0])
+def test_moments_that_do_not_exist_are_not_finite(df: float) -> None:
+    dist = from_scipy(stats.t(df, loc=[0.0, 3.0], scale=2.0))
+    if df <= 1.0:
+        assert not np.isfinite(dist.mean()).any()
+    else:
+        assert_allclose(dist.mean(), [0.0, 3.0], atol=1e-4)
+    if df <= 2.0:
+        assert not np.isfinite(dist.std()).any()
+    else:
+        assert_allclose(dist.std(), 2.0 * np.sqrt(df / (df - 2.0)), rtol=2e-3)
+    if df > 1.0:
+        assert not np.isfinite(dist.kurtosis()).any()
+    # What does exist is as good as ever.
+    frozen = stats.t(df, loc=[0.0, 3.0], scale=2.0)
+    assert_allclose(dist.quantiles(LEVELS).T, frozen.ppf(LEVELS[:, None]), atol=1e-2)
+    assert_allclose(dist.median(), [0.0, 3.0], atol=1e-3)
+
+
+def test_the_cauchy_law_has_no_mean_but_a_crps() -> None:
+    dist = from_scipy(stats.cauchy([0.0, 1.0]))
+    assert not np.isfinite(dist.mean()).any()
+    assert not np.isfinite(dist.std()).any()
+    assert_allclose(dist.cdf([0.0, 1.0]), 0.5, atol=1e-6)
+    # The integral of arctan(1 / x)^2 from 0 on is pi log 2.
+    assert_allclose(dist.crps([0.0, 1.0]), 2.0 * np.log(2.0) / np.pi, rtol=1e-3)
+    assert np.isfinite(dist.logpdf(np.array([[1e6], [-1e6]]))).all()
+
+
+@every
+def test_what_lies_higher_has_the_lower_cdf(name: str) -> None:
+    low = forecast_of(name)
+    for shift in (1e-3, 0.1, 3.0):
+        by = shift * float(low.std().min())
+        high = low.transform(partial(np.add, by), partial(np.add, -by))
+        assert (high.quantiles(LEVELS) > low.quantiles(LEVELS)).all()
+        ends = low.quantiles([0.0005, 0.9995])
+        grid = np.linspace(ends[:, 0], ends[:, 1] + by, 400)
+        assert (low.cdf(grid) >= high.cdf(grid) - 1e-12).all()
+        assert (low.sf(grid) <= high.sf(grid) + 1e-12).all()
+        assert (low.mean() < high.mean()).all()
+
+
+def test_quantiles_in_order_give_cdfs_in_order(rng: np.random.Generator) -> None:
+    levels = np.arange(1, 20) / 20
+    rows = np.cumsum(rng.exponential(size=(30, 19)) + 0.05, axis=1)
+    low = PredictiveDistribution.from_quantiles(rows, levels)
+    high = PredictiveDistribution.from_quantiles(rows + 0.3, levels)
+    grid = np.linspace(rows[:, 0] - 2.0, rows[:, -1] + 2.0, 300)
+    assert (low.cdf(grid) >= high.cdf(grid) - 1e-9).all()
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, -2.0, 0.5, 3.0]])
+def test_a_total_of_normals_is_the_normal(weights: list[float] | None) -> None:
+    loc, scale = np.array([-1.0, 0.0, 2.0, 5.0]), np.array([0.5, 1.0, 2.0, 1.5])
+    w = np.ones(4) if weights is None else np.array(weights)
+    total = from_scipy(stats.norm(loc, scale)).total(weights)
+    assert len(total) == 1
+    want = stats.norm(w @ loc, np.sqrt(w**2 @ scale**2))
+    levels = np.arange(1, 100) / 100
+    y = want.ppf(levels)
+    assert_allclose(total.cdf_at(y)[0], levels, atol=5e-4)
+    assert_allclose(total.quantiles(levels)[0], y, atol=2e-3 * want.std())
+    assert_allclose(total.mean(), want.mean(), atol=1e-4 * want.std())
+    assert_allclose(total.std(), want.std(), rtol=2e-3)
+    assert_allclose(total.logpdf(y[:, None])[:, 0], want.logpdf(y), atol=2e-3)
+
+
+def test_a_total_of_groups_is_that_of_their_rows() -> None:
+    dist = from_scipy(stats.norm([0.0, 1.0, 2.0, 3.0], 1.0))
+    groups = dist.total(groups=["b", "a", "b", "a"])
+    assert_allclose(groups.mean(), [4.0, 2.0], atol=1e-4)
+    assert_allclose(groups.std(), np.sqrt(2.0), rtol=2e-3)
+
+
+def test_a_table_tells_what_methods_tell() -> None:
+    dist = from_scipy(stats.norm(LOC, SCALE))
+    told = dist.to_frame(quantiles=[0.1, 0.9], interval=0.8, exceed=0.5)
+    assert_array_equal(told["mean"], dist.mean())
+    assert_array_equal(told["std"], dist.std())
+    assert_array_equal(told["q0.1"], dist.quantiles([0.1])[:, 0])
+    assert_array_equal(told["low_0.8"], dist.interval(0.8)[:, 0])
+    assert_array_equal(told["p_above_0.5"], dist.sf(0.5))
+
+
+@every
+def test_mean_scores_are_means_of_scores(name: str) -> None:
+    dist = forecast_of(name)
+    y = dist.ppf(0.3)
+    assert crps_score(y, dist) == pytest.approx(float(dist.crps(y).mean()), rel=1e-12)
+    assert log_score(y, dist) == pytest.approx(
+        float(dist.log_score(y).mean()), rel=1e-12
+    )
+    # Each lies inside of the interval from 5 to 95 %, wholly so where smooth.
+    covered = dist.covered(y, 0.9)
+    assert ((covered > 0.0) & (covered <= 1.0)).all()
+    assert interval_coverage(y, dist) == pytest.approx(float(covered.mean()))
