@@ -82,8 +82,7 @@ def violation(model: Any, table: pd.DataFrame, y: np.ndarray, n: int) -> dict[st
     for first in range(0, n, CHUNK):
         parts = [side.iloc[first : first + CHUNK] for side in both]
         low, high = (model.predict_dist(part) for part in parts)
-        at = np.tile(values, (len(low), 1))
-        rise = high.law.cdf(at) - low.law.cdf(at)
+        rise = high.cdf_at(values) - low.cdf_at(values)
         means = low.mean() - high.mean()
         falls = low.quantiles(levels) - high.quantiles(levels)
         worst["cdf"] = max(worst["cdf"], float(rise.max()))

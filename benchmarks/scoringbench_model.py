@@ -31,7 +31,7 @@ from regression import load
 from regression_short import short_tables
 from sklearn.model_selection import KFold
 
-from localexpert import DiscreteLaw, LocalExpertRegressor, PredictiveDistribution
+from localexpert import LocalExpertRegressor, PredictiveDistribution
 
 SEED, N_FOLDS, MOST_ROWS = 42, 5, 3_000
 # An interval reaches to the far edge of the bin that its level falls in, so the bins
@@ -116,12 +116,12 @@ def _read(X: Any) -> Any:
 
 def into_bins(dist: PredictiveDistribution, least_width: float) -> Any:
     """Return bins between quantiles, or of a discrete forecast around its values."""
-    law, n = dist.law, len(dist)
-    if isinstance(law, DiscreteLaw) and len(law.values) > 1:
-        inner = 0.5 * (law.values[1:] + law.values[:-1])
-        outer = 2.0 * law.values[[0, -1]] - inner[[0, -1]]
-        edges = np.tile(np.concatenate([outer[:1], inner, outer[1:]]), (n, 1))
-        p = law.probabilities
+    values, is_discrete = dist.atoms, dist.coefficients.shape[1] == 0
+    if is_discrete and len(values) > 1:
+        inner = 0.5 * (values[1:] + values[:-1])
+        outer = 2.0 * values[[0, -1]] - inner[[0, -1]]
+        edges = np.tile(np.concatenate([outer[:1], inner, outer[1:]]), (len(dist), 1))
+        p = dist.masses
     else:
         edges = np.sort(dist.quantiles(LEVELS), axis=1)
         # Bins of an atom have a little width, else their density would be unbounded.

@@ -31,7 +31,6 @@ from calibration import (
     PlattCalibrator,
 )
 from localexpert import (
-    BaseCDF,
     LocalExpertRegressor,
     ProbitSpline,
     place_thresholds,
@@ -41,6 +40,7 @@ from localexpert import (
     plot_pit,
     plot_threshold_reliability,
 )
+from localexpert.curves.base_cdf import BaseCDF
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], Array]

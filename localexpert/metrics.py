@@ -55,9 +55,10 @@ def crps_score(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, crps_score
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> crps_score([1.0, 2.0], PredictiveDistribution(law))
+    >>> from localexpert import PredictiveDistribution, crps_score
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> round(crps_score([1.0, 2.0], dist), 3)
     0.065
     """
     y, weight = _check(y_true, dist, sample_weight)
@@ -87,9 +88,10 @@ def log_score(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, log_score
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> round(log_score([1.0, 2.0], PredictiveDistribution(law)), 4)
+    >>> from localexpert import PredictiveDistribution, log_score
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> round(log_score([1.0, 2.0], dist), 4)
     0.367
     """
     y, weight = _check(y_true, dist, sample_weight)
@@ -121,9 +123,10 @@ def pinball_loss(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, pinball_loss
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> round(pinball_loss([1.0, 0.0], PredictiveDistribution(law), level=0.9), 3)
+    >>> from localexpert import PredictiveDistribution, pinball_loss
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> round(pinball_loss([1.0, 0.0], dist, level=0.9), 3)
     0.15
     """
     y, weight = _check(y_true, dist, sample_weight)
@@ -158,9 +161,10 @@ def interval_score(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, interval_score
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> interval_score([1.0, 2.0], PredictiveDistribution(law), coverage=0.5)
+    >>> from localexpert import PredictiveDistribution, interval_score
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> interval_score([1.0, 2.0], dist, coverage=0.5)
     0.0
     """
     y, weight = _check(y_true, dist, sample_weight)
@@ -199,9 +203,10 @@ def interval_coverage(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, interval_coverage
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> covered = interval_coverage([1.0, 0.0], PredictiveDistribution(law))
+    >>> from localexpert import PredictiveDistribution, interval_coverage
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> covered = interval_coverage([1.0, 0.0], dist)
     >>> round(covered, 3)  # 1.0 and (.1 - .05) / .1
     0.75
     """
@@ -238,9 +243,10 @@ def pit_test(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, pit_test
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> round(pit_test([1.0, 2.0], PredictiveDistribution(law))[0], 2)
+    >>> from localexpert import PredictiveDistribution, pit_test
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> round(pit_test([1.0, 2.0], dist)[0], 2)
     0.37
     """
     y, _ = _check(y_true, dist, None)
@@ -283,9 +289,9 @@ def threshold_weighted_crps(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
-    >>> from localexpert import threshold_weighted_crps
-    >>> dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.4, 0.6]]))
+    >>> from localexpert import PredictiveDistribution, threshold_weighted_crps
+    >>> rows = [[0.4, 0.6]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> loss = threshold_weighted_crps([1.0], dist, weight=lambda z: z > 0.5)
     >>> round(loss, 3)
     0.08

@@ -76,13 +76,13 @@ ARROWS: dict[str, str] = {
     "localexpert._validation": f"calibration._kernels {_CHECKS}",
     # What a user gives, and what a forecast is.
     "localexpert.data": f"sklearn joblib threadpoolctl calibration {_GROUND}",
-    "localexpert.curves": f"scipy {_GROUND} localexpert.data",
-    "localexpert.laws": f"scipy calibration {_GROUND} localexpert.curves",
-    "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.laws",
+    "localexpert.law": f"scipy calibration {_GROUND}",
+    "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
+    "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.law",
     "localexpert.metrics": (
         "scipy sklearn calibration._validation localexpert.distribution"
     ),
-    "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.laws",
+    "localexpert.risk": f"pandas {_GROUND} localexpert.distribution localexpert.law",
     # How one is learned: stages that know nothing of each other...
     "localexpert.progress": "sklearn tqdm calibration._kernels",
     "localexpert.coordinate": (
@@ -96,12 +96,12 @@ ARROWS: dict[str, str] = {
     # ... roads that join them, and what is learned from what roads say.
     "localexpert.forecasters": (
         f"scipy sklearn calibration {_GROUND} localexpert.coordinate "
-        "localexpert.curves localexpert.data localexpert.experts localexpert.laws "
+        "localexpert.curves localexpert.data localexpert.experts localexpert.law "
         "localexpert.progress localexpert.recalibration"
     ),
     "localexpert.recalibration": (
-        f"scipy sklearn lightgbm calibration {_GROUND} localexpert.curves "
-        "localexpert.data localexpert.distribution localexpert.laws"
+        f"scipy sklearn lightgbm calibration {_GROUND} localexpert.data "
+        "localexpert.distribution localexpert.law"
     ),
     "localexpert.stacking": (
         f"pandas scipy sklearn {_GROUND} localexpert.coordinate localexpert.data "
@@ -110,13 +110,13 @@ ARROWS: dict[str, str] = {
     "localexpert.storage": "calibration.storage",
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.forecasters localexpert.laws "
+        "localexpert.experts localexpert.forecasters localexpert.law "
         "localexpert.progress localexpert.recalibration localexpert.stacking "
         "localexpert.storage"
     ),
     "localexpert.ensemble": (
         f"sklearn {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.forecasters localexpert.laws localexpert.recalibration "
+        "localexpert.forecasters localexpert.law localexpert.recalibration "
         "localexpert.regressor"
     ),
     # Around a fitted regressor: why, what it looks like, one page, the shell.
@@ -143,14 +143,14 @@ ARROWS: dict[str, str] = {
     ),
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (
-        f"pandas sklearn skpro {_GROUND} localexpert.curves localexpert.distribution "
-        "localexpert.laws localexpert.regressor"
+        f"pandas sklearn skpro {_GROUND} localexpert.distribution localexpert.law "
+        "localexpert.regressor"
     ),
     "localexpert.reporting": (
         f"matplotlib scipy lightgbm calibration calibration.storage {_GROUND} "
         "localexpert.curves localexpert.data localexpert.distribution "
         "localexpert.experts localexpert.explain localexpert.forecasters "
-        "localexpert.laws localexpert.metrics localexpert.plots "
+        "localexpert.law localexpert.metrics localexpert.plots "
         "localexpert.regressor localexpert.risk"
     ),
     "localexpert.cli": (
@@ -404,7 +404,7 @@ _BETA = "calibration.logistic.beta"
         ),
         ("calibration.new_idea", "", "has no row"),
         ("localexpert.new_idea.file", "", "add it to ARROWS"),
-        ("localexpert.laws.law", "from calibration.maps import f", "not in row"),
+        ("localexpert.law.law", "from calibration.maps import f", "not in row"),
     ],
 )
 def test_the_checker_catches(module: str, source: str, complaint: str) -> None:

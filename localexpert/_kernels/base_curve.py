@@ -91,21 +91,18 @@ def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
 
 
 @inner
-def point_at(curve: BaseCurve, t: float) -> tuple[float, float]:
-    """Return r(t), the inverse of t(r), and its derivative."""
+def point_at(curve: BaseCurve, t: float) -> float:
+    """Return r(t), the inverse of t(r)."""
     last = len(curve.levels) - 1
     if curve.levels[0] <= t <= curve.levels[last]:
-        r = curve_inverse(curve.points, curve.levels, curve.slopes, t)
-        return r, 1.0 / level_at(curve, r)[1]
+        return curve_inverse(curve.points, curve.levels, curve.slopes, t)
     if abs(t) == math.inf:
-        return t, math.inf
+        return t
     side = 0 if t < 0.0 else 1
-    scale, shape = curve.scales[side], curve.shapes[side]
     # Rounding at the end point itself must not lead back inside.
     h = curve.log_shares[side] - log_normal_cdf(-abs(t))
-    x = hazard_inverse(max(h, 0.0), scale, shape)
-    slope = normal_hazard(abs(t)) / hazard(x, scale, shape)
-    return (curve.points[0] - x if side == 0 else curve.points[last] + x), slope
+    x = hazard_inverse(max(h, 0.0), curve.scales[side], curve.shapes[side])
+    return curve.points[0] - x if side == 0 else curve.points[last] + x
 
 
 def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -147,7 +144,7 @@ def _fill_points(
     for i in range(len(values)):
         for j in range(len(z)):
             t = curve_inverse(knots, values[i], slopes[i], z[j])
-            out[i, j] = point_at(curve, t)[0]
+            out[i, j] = point_at(curve, t)
 
 
 @njit
@@ -155,5 +152,6 @@ def _follow(
     curve: BaseCurve, x: Float64Array, inverse: bool, out: Float64Array
 ) -> None:
     for i in range(len(x)):
-        y, slope = point_at(curve, x[i]) if inverse else level_at(curve, x[i])
-        out[0, i], out[1, i] = y, slope
+        r = point_at(curve, x[i]) if inverse else x[i]
+        t, slope = level_at(curve, r)
+        out[0, i], out[1, i] = (r, 1.0 / slope) if inverse else (t, slope)

@@ -115,8 +115,8 @@ def coordinate_at(
     return u, max(slope, _LEAST_SLOPE * max(abs(u), _TINY))
 
 
-@fused
-def _share_at(a1: float, a2: float, a3: float, goal: float) -> float:
+@inner
+def share_at(a1: float, a2: float, a3: float, goal: float) -> float:
     """Return the share at which an increasing piece has risen by `goal`.
 
     Newton steps kept inside a shrinking bracket, bisection where they leave it.
@@ -135,12 +135,13 @@ def _share_at(a1: float, a2: float, a3: float, goal: float) -> float:
         else:
             low = s
         trial = s - miss / slope if slope > 0.0 else -1.0
+        # The error after a step of Newton's is of the order of its square.
+        enough = 1e-9
         if not low <= trial <= high:
-            trial = 0.5 * (low + high)
+            trial, enough = 0.5 * (low + high), 2.0**-52
         step = abs(trial - s)
         s = trial
-        # The rounding of the share itself.
-        if step <= 2.0**-52:
+        if step <= enough:
             break
     return s
 
@@ -172,7 +173,7 @@ def score_of(
             high = middle
     a0, a1, a2, a3 = piece_of(shared, c, low)
     width = shared.breaks[low + 1] - shared.breaks[low]
-    return shared.breaks[low] + width * _share_at(a1, a2, a3, u - a0)
+    return shared.breaks[low] + width * share_at(a1, a2, a3, u - a0)
 
 
 @fused
@@ -191,26 +192,40 @@ def _toward_bound(
 
 
 @inner
-def density_at(
-    shared: Pieces, rows: Rows, i: int, y: float
-) -> tuple[float, float]:
-    """Return z with Q(z) = y, and the log density there."""
-    c, slopes = rows.coefficients[i], rows.slopes[i]
+def score_at(shared: Pieces, rows: Rows, i: int, y: float) -> float:
+    """Return z with Q(z) = y, infinite at and beyond a bound."""
+    c = rows.coefficients[i]
     low, high = rows.low[i], rows.high[i]
-    if y < low or abs(y) == math.inf:
-        return (-math.inf if y < 0.0 or y < low else math.inf), -math.inf
-    if y > high:
-        return math.inf, -math.inf
+    if not low < y < high:
+        return -math.inf if y <= low else math.inf
     u = to_coordinate(y, low, high)
     last, end = len(shared.breaks) - 1, len(c) - 1
     if u < c[0] and low > -math.inf:
-        return _toward_bound(y, from_coordinate(c[0], low, high), low, shared.breaks[0])
+        edge = from_coordinate(c[0], low, high)
+        return _toward_bound(y, edge, low, shared.breaks[0])[0]
     if u > c[end] and high < math.inf:
-        outer = shared.breaks[last]
-        return _toward_bound(y, from_coordinate(c[end], low, high), high, outer)
-    z = score_of(shared, c, slopes, u)
-    slope = coordinate_at(shared, c, slopes, z)[1]
-    return z, log_normal_pdf(z) - math.log(slope) - log_rate(u, low, high)
+        edge = from_coordinate(c[end], low, high)
+        return _toward_bound(y, edge, high, shared.breaks[last])[0]
+    return score_of(shared, c, rows.slopes[i], u)
+
+
+@inner
+def log_density_at(
+    shared: Pieces, rows: Rows, i: int, y: float, z: float
+) -> float:
+    """Return the log density at y = Q(z); at a bound it is that beside it."""
+    c = rows.coefficients[i]
+    low, high = rows.low[i], rows.high[i]
+    if not low <= y <= high or abs(y) == math.inf:
+        return -math.inf
+    first, last = shared.breaks[0], shared.breaks[len(shared.breaks) - 1]
+    if z < first and low > -math.inf:
+        return _toward_bound(y, from_coordinate(c[0], low, high), low, first)[1]
+    if z > last and high < math.inf:
+        edge = from_coordinate(c[len(c) - 1], low, high)
+        return _toward_bound(y, edge, high, last)[1]
+    u, slope = coordinate_at(shared, c, rows.slopes[i], z)
+    return log_normal_pdf(z) - math.log(slope) - log_rate(u, low, high)
 
 
 @inner
@@ -263,8 +278,25 @@ def curve_densities(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the z with Q(z) = y and the log density there, y (n, k)."""
     out = np.empty((2, *y.shape))
+    _fill_scores(shared, rows, y, out[0])
     _fill_densities(shared, rows, y, out[0], out[1])
     return out[0], out[1]
+
+
+def curve_scores(shared: Pieces, rows: Rows, y: Float64Array) -> Float64Array:
+    """Return the z with Q(z) = y, y (n, k)."""
+    out = np.empty(y.shape)
+    _fill_scores(shared, rows, y, out)
+    return out
+
+
+@njit
+def _fill_scores(
+    shared: Pieces, rows: Rows, y: Float64Array, out: Float64Array
+) -> None:
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            out[i, j] = score_at(shared, rows, i, y[i, j])
 
 
 @njit
@@ -272,10 +304,9 @@ def _fill_densities(
     shared: Pieces,
     rows: Rows,
     y: Float64Array,
+    z: Float64Array,
     out: Float64Array,
-    log_densities: Float64Array,
 ) -> None:
     for i in range(y.shape[0]):
         for j in range(y.shape[1]):
-            found = density_at(shared, rows, i, y[i, j])
-            out[i, j], log_densities[i, j] = found
+            out[i, j] = log_density_at(shared, rows, i, y[i, j], z[i, j])

@@ -7,7 +7,7 @@ import numpy as np
 from calibration._kernels._jit import njit
 from calibration.typing import Float64Array
 from localexpert._kernels.hermite import find_segment
-from localexpert._kernels.law_curve import Pieces, coordinate_at, score_of
+from localexpert._kernels.law_curve import Pieces, piece_of, share_at
 from localexpert._kernels.normal import normal_cdf
 
 # Scores beyond which a member says no more, in pools of scores.
@@ -24,7 +24,7 @@ def member_sums(
     probit: bool,
     sums: Float64Array,
 ) -> None:
-    """Add a member's part to sums (3, n, k) at coordinates u (n, k).
+    """Add a member's part to sums (3, n, k) at coordinates u (n, k), rising in rows.
 
     Of a pool of scores the first is the sum of scores and the last that of slopes
     dz/du, of one of levels sums of Phi(z), Phi(-z) and of exp(-z^2 / 2) dz/du.
@@ -33,15 +33,35 @@ def member_sums(
         w = weights[i]
         if w == 0.0:
             continue
+        # Places increase with u: a piece is not looked for again from the start.
+        p, last = 0, len(shared.breaks) - 2
+        a0, a1, a2, a3 = piece_of(shared, c[i], 0)
         for j in range(u.shape[1]):
-            z = score_of(shared, c[i], slopes[i], u[i, j])
-            rate = 1.0 / coordinate_at(shared, c[i], slopes[i], z)[1]
+            at = u[i, j]
+            while p < last and at > a0 + a1 + a2 + a3:
+                p += 1
+                a0, a1, a2, a3 = piece_of(shared, c[i], p)
+            width = shared.breaks[p + 1] - shared.breaks[p]
+            if at < a0:
+                z, rate = shared.breaks[0] + (at - a0) / slopes[i, 0], slopes[i, 0]
+            elif at > a0 + a1 + a2 + a3:
+                beyond = at - (a0 + a1 + a2 + a3)
+                z, rate = shared.breaks[last + 1] + beyond / slopes[i, 1], slopes[i, 1]
+            else:
+                s = share_at(a1, a2, a3, at - a0)
+                z = shared.breaks[p] + width * s
+                rate = (a1 + s * (2.0 * a2 + 3.0 * s * a3)) / width
+            rate = 1.0 / max(rate, 2.0**-52 * max(abs(at), 1e-300))
             if probit:
                 sums[0, i, j] += w * min(max(z, -_FURTHEST), _FURTHEST)
                 sums[2, i, j] += w * rate
             else:
-                sums[0, i, j] += w * normal_cdf(z)
-                sums[1, i, j] += w * normal_cdf(-z)
+                below = normal_cdf(-abs(z))
+                above = 1.0 - below
+                if z > 0.0:
+                    below, above = above, below
+                sums[0, i, j] += w * below
+                sums[1, i, j] += w * above
                 sums[2, i, j] += w * rate * math.exp(-0.5 * z * z)
 
 

@@ -15,13 +15,13 @@ from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, levels_at, points_at
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert._validation import check_array, check_increasing, check_number
-from localexpert.curves.chords import (
+from localexpert.curves.marginal import distinct_values, fit_tail, smooth_quantiles
+from localexpert.data.ordinary import ordinary_range
+from localexpert.law.chords import (
     STEEPEST_GIVEN,
     chords_beside,
     steepest_slopes,
 )
-from localexpert.curves.marginal import distinct_values, fit_tail, smooth_quantiles
-from localexpert.data.ordinary import ordinary_range
 
 # Levels of the curve between the tails, equally spaced in probit.
 _N_LEVELS = 41

@@ -33,10 +33,10 @@ def mass_below_zero(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.distribution.below_zero import mass_below_zero
-    >>> law = DiscreteLaw([-1.0, 0.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    >>> dist = PredictiveDistribution(law)
+    >>> rows = [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[-1, 0, 2], masses=rows)
     >>> round(mass_below_zero(dist, [0.0, 2.0]), 3)
     0.15
     >>> mass_below_zero(dist, [-1.0, 2.0]) is None

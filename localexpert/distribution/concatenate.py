@@ -26,12 +26,12 @@ def concatenate(dists: Sequence[PredictiveDistribution]) -> PredictiveDistributi
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution, concatenate
-    >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
-    >>> sure = PredictiveDistribution(DiscreteLaw([2.0], [[1.0]]))
+    >>> from localexpert import PredictiveDistribution, concatenate
+    >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=[[0.5, 0.5]])
+    >>> sure = PredictiveDistribution.from_arrays(atoms=[2], masses=[[1.0]])
     >>> both = concatenate([coin, sure])
     >>> both, both.mean()
-    (PredictiveDistribution(n=2, law=DiscreteLaw), array([0.5, 2. ]))
+    (PredictiveDistribution(n=2, 3 values), array([0.5, 2. ]))
     """
     if not isinstance(dists, list | tuple):
         msg = (

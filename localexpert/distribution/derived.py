@@ -53,17 +53,21 @@ class DerivedForecasts:
         Returns
         -------
         PredictiveDistribution
-            Values of positive probability are mapped, and probabilities kept.
-            Quantiles and CDF are exact. Moments, CRPS and the like are integrals,
-            right to about 1e-6 for a smooth func; moments that do not exist, as
-            those of exp(Y) where Y has tails heavier than normal ones, are infinite,
-            or nan if undefined. It can be pickled if the functions can.
+            Values of positive probability are mapped, and probabilities kept. An
+            affine func is exact. Of any other one curves are read anew, at 91 normal
+            scores: there quantiles are exact. Between these, quantiles, moments and
+            the CRPS are right to about 1e-5 of the spread for a smooth func, and log
+            scores to 1e-4. Neither function is kept, so the result can always be
+            pickled. Moments that do not exist, as those of exp(Y) where Y has tails
+            heavier than normal ones, come out huge, infinite or nan, for curves are
+            lines beyond 8 deviations: quantiles are as good as before.
 
         Examples
         --------
         >>> import numpy as np
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> logs = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> logs = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> logs.transform(np.exp, np.log).mean().round(3)
         array([1.859])
         """
@@ -124,8 +128,9 @@ class DerivedForecasts:
 
         Examples
         --------
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> coins = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]] * 3))
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]] * 3
+        >>> coins = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> coins.total().pmf([[0], [1], [2], [3]]).ravel()
         array([0.125, 0.375, 0.375, 0.125])
         >>> coins.total(groups=["a", "b", "a"]).mean()

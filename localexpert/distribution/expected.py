@@ -35,8 +35,9 @@ class ExpectedMean:
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
-    >>> coins = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]] * 9))
+    >>> from localexpert import PredictiveDistribution
+    >>> rows = [[0.5, 0.5]] * 9
+    >>> coins = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> coins.expected_mean("abs_error").n_rows
     9
     """
@@ -59,7 +60,7 @@ class ExpectedLosses:
         Returns
         -------
         ndarray of shape (n,)
-            Right to about 1e-6 of itself; infinite where the mean is.
+            Right to about 1e-6 of itself; infinite where the mean is not finite.
 
         Notes
         -----
@@ -77,8 +78,9 @@ class ExpectedLosses:
 
         Examples
         --------
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> coin.expected_crps()
         array([0.25])
         """
@@ -90,12 +92,14 @@ class ExpectedLosses:
         Returns
         -------
         ndarray of shape (n,)
-            E abs(Y - median), right to about 1e-6 of itself; infinite where the mean is.
+            E abs(Y - median), right to about 1e-6 of itself; infinite where the mean is
+            not finite.
 
         Examples
         --------
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> coin.expected_abs_error()
         array([0.5])
         """
@@ -125,9 +129,10 @@ class ExpectedLosses:
 
         Examples
         --------
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> law = DiscreteLaw([0.0, 1.0], [[0.9, 0.1]] * 400)
-        >>> told = PredictiveDistribution(law).expected_mean()
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.9, 0.1]] * 400
+        >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+        >>> told = dist.expected_mean()
         >>> round(told.mean, 3), round(told.low, 3), round(told.high, 3)
         (0.09, 0.066, 0.114)
         """

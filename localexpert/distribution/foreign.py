@@ -50,16 +50,20 @@ class ForeignForecasts:
 
         Notes
         -----
-        The quantiles come back exactly. On normal scores z of the levels the quantile
-        curve is a natural cubic spline where that increases, and an increasing curve
-        near it elsewhere. Beyond the outermost levels it is straight, a normal tail,
-        with the slope that it has there; if the two outermost quantiles are all but
-        equal, with a quarter of its mean slope. Towards a bound the tail is log-normal
-        instead. With two levels and no bounds it is a normal law.
+        The quantiles come back exactly. On normal scores z of the levels the curve is a
+        natural cubic spline in y. Above a finite bound it is one in log(y - low),
+        below one in -log(high - y), and between two in the sum of both. Its slopes at
+        the levels lie between 0.3 (0.5 at the outermost) and 1.5 times the lesser slope
+        of the chords beside, so that it increases everywhere. Beyond the outermost
+        levels it is straight, with the slope that it has there; if the two outermost
+        quantiles are all but equal, with a quarter of its mean slope. So tails are
+        normal, and log-normal towards a bound. With two levels and no bounds it is a
+        normal law.
 
-        Quantiles that are equal are drawn apart by 1e-6 of the row's range: a steep
-        part, not a value with probability of its own. An outcome that hits it has a
-        great density, so of forecasts with many ties compare the CRPS, not log scores.
+        Quantiles that are equal are drawn apart by about 1e-6 of the range of those
+        around them: a steep part, not a value with probability of its own. An outcome
+        that hits it has a great density, so of forecasts with many ties compare the
+        CRPS, not log scores.
 
         Examples
         --------
@@ -104,8 +108,7 @@ class ForeignForecasts:
         "discrete" is the empirical law: its CRPS is that of the ensemble. It takes
         memory for n times the number of distinct values in all rows. The smooth law is
         the sorted draws at their normal scores, as straight lines, smoothed by a
-        Gaussian window of width 0.7 m^(-1/5), as in `BaseCDF.fit`; its tails are those
-        of `from_quantiles`.
+        Gaussian window of width 0.7 m^(-1/5); its tails are those of `from_quantiles`.
 
         Examples
         --------
@@ -160,10 +163,13 @@ class ForeignForecasts:
         Returns
         -------
         PredictiveDistribution
-            With scipy's quantiles at 91 levels, the curves between right to about 1e-5
-            of their spread, and scipy's moments: those that do not exist are infinite
-            or nan. A discrete law has its values but for 1e-12 of the probability in
-            each tail, 10 000 values at most in all rows together.
+            A continuous law has scipy's quantiles at 91 levels, or at 161 if some of
+            its moments do not exist, and scipy's moments: those that do not exist are
+            infinite or nan. Between the levels quantiles are right to about 1e-5 of
+            the spread, and log densities to 1e-4; next to a kink of the density, as in
+            the middle of a Laplace law, to 1e-2. A discrete law has its values but for
+            1e-12 of the probability in each tail, 10 000 values at most in all rows
+            together.
 
         Examples
         --------

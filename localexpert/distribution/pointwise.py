@@ -160,8 +160,9 @@ class PointwiseAnswers:
         --------
         Of a fair coin the interval of 90 % is [0, 1], which holds everything:
 
-        >>> from localexpert import DiscreteLaw, PredictiveDistribution
-        >>> coin = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
         >>> coin.interval(0.9), coin.covered(1.0, 0.9)
         (array([[0., 1.]]), array([0.9]))
         """

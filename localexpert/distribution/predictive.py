@@ -61,22 +61,31 @@ class PredictiveDistribution(
     Parameters
     ----------
     law : Law
-        What the distributions are: smooth, discrete or both.
+        What the distributions are. It is internal: `from_arrays`, `from_quantiles`,
+        `from_samples`, `from_bins` and `from_scipy` make forecasts.
 
     Notes
     -----
+    A row is masses of values that all rows share, the `atoms`, and a curve for what is
+    left: y as an increasing function of the normal score of the level, by the
+    `coefficients` of cubic B-splines. `to_arrays` returns all of it.
+
+    Models, `from_scipy`, `pool`, `transform` and recalibrations read a curve at 91
+    normal scores between -8 and 8, closest in the middle. Of usual distributions
+    quantiles, means and the CRPS are then right to about 1e-5 of the spread, and log
+    scores to 1e-4. Next to deep gaps between peaks they are less so, as `pool` says.
+
     Where values have probability of their own, the density there is that
-    probability over the width of the value's cell; see the laws.
+    probability over the width of the value's cell, which by default ends half-way to
+    the next value.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
+    >>> from localexpert import PredictiveDistribution
     >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
-    >>> forecast = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0], rows))
+    >>> forecast = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> forecast
-    PredictiveDistribution(n=2, law=DiscreteLaw)
+    PredictiveDistribution(n=2, 3 values)
     >>> forecast.mean(), forecast.cdf(1.0)
     (array([1.1, 1.9]), array([0.7, 0.1]))
     >>> forecast.quantiles([0.1, 0.9])

@@ -56,7 +56,7 @@ def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
     ... )
     >>> model = make_pipeline(StandardScaler(), quick)
     >>> predict_dist(model.fit(X, X[:, 0] + rng.normal(size=60)), X[:3])
-    PredictiveDistribution(n=3, law=SplineLaw)
+    PredictiveDistribution(n=3, smooth)
     """
     check_predicts(model)
     dist = _ask(model, X)

@@ -51,6 +51,15 @@ def pool(
     -------
     PredictiveDistribution
 
+    Notes
+    -----
+    A pool of discrete distributions is exact. Curves are read anew, at 91 normal
+    scores of the pool; where peaks overlap, CDFs and the CRPS are right to about 1e-5.
+    Next to a deep gap between peaks they are less so: of the normal laws N(0, 1) and
+    N(4, 0.5^2) in equal parts the CDF is right to 1e-3 and the CRPS to 2e-4 of the
+    spread, of N(0, 1) and N(20, 0.2^2) both to 1e-2. Log scores of outcomes within
+    such a gap are not to be relied on.
+
     References
     ----------
     Gneiting & Ranjan (2013), Combining predictive distributions.

@@ -101,13 +101,13 @@ def permutation_importance(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.explain import permutation_importance
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = 0.1 + 0.8 * X[:, 0]
-    ...         law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
-    ...         return PredictiveDistribution(law)
+    ...         p = np.column_stack([1 - p, p])
+    ...         return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=p)
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> told = permutation_importance(Coin(), X, X[:, 0], levels=[0.5], random_state=0)
     >>> bool(told.crps[0] > 0.1), float(told.crps[1])

@@ -100,13 +100,13 @@ def explain_forecast(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.explain import explain_forecast
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = np.asarray(X) @ [0.1, 0.3]
-    ...         law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
-    ...         return PredictiveDistribution(law)
+    ...         p = np.column_stack([1 - p, p])
+    ...         return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=p)
     >>> rows, background = [[1.0, 2.0]], [[0.0, 0.0], [1.0, 1.0]]
     >>> print(explain_forecast(Coin(), rows, background, of="exceedance", at=0.5))
     P(y > 0.5) of row 0: 0.7 = 0.2 (base) + contributions

@@ -22,7 +22,8 @@ from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import place_thresholds
 from localexpert.forecasters.forecaster import RoadForecaster
-from localexpert.law.bounds import cut
+from localexpert.forecasters.mixed import atom_widths
+from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.progress import current_progress
 
@@ -35,6 +36,8 @@ WEIGHT_OF_CRPS = 10.0
 _PRICE_OF_KNOTS = 2.0
 # Thresholds that are nearer in probits of the marginal are one.
 _LEAST_GAP = 1e-4
+# A bound is believed where forecasts expected so many rows beyond it.
+_EXPECTED_BEYOND = 5.0
 
 # Centre, scale, and what the experts say, (n,), (n,) and (n, N).
 Placed: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
@@ -57,6 +60,9 @@ class ContinuousForecaster(RoadForecaster):
     builders : sequence of CurveBuilder
         The one with the least loss out of fold is taken: log score and CRPS together.
     bounds : (float, float)
+        What is beyond is cut off, or where order is to be kept put at them.
+    suspected : (float, float)
+        Ends that are bounds if forecasts without them expected targets beyond.
     max_shape : float
         Of the tails of the marginal, see `BaseCDF.fit`.
     ordered : bool
@@ -70,6 +76,7 @@ class ContinuousForecaster(RoadForecaster):
     experts: CalibratedExperts
     builders: Sequence[CurveBuilder]
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    suspected: tuple[float, float] = (-np.inf, np.inf)
     max_shape: float = 0.2
     ordered: bool = False
     random_state: int = 0
@@ -102,7 +109,10 @@ class ContinuousForecaster(RoadForecaster):
         self.frame.keep(part.judged)
         with current_progress().stage("spline"):
             tame = sample.tame().y[self.judged_]
-            self._choose_builder(tame, sample.weight[self.judged_])
+            weight = sample.weight[self.judged_]
+            self.width_ = float(atom_widths(np.zeros(1), tame, weight)[0])
+            self._believe_bounds(weight)
+            self._choose_builder(tame, weight)
         return self
 
     def _locate(self, sample: Sample) -> tuple[Rows, Sample]:
@@ -196,7 +206,37 @@ class ContinuousForecaster(RoadForecaster):
 
     def _law(self, center: Float64Array, scale: Float64Array, curves: Curves) -> Law:
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
+        if self.ordered:
+            return clip(law, *self.bounds, self.width_)
         return cut(law, *self.bounds)
+
+    def _believe_bounds(self, weight: Float64Array) -> None:
+        """Take a suspected end as a bound if many targets were expected beyond it.
+
+        None came. Had forecasts without the bound been right, so many as 5 would have
+        stayed away by chance in 1 of 150 cases.
+        """
+        rows = self._some_rows(weight)
+        placed = self.frame.oof_center_[rows], self.frame.oof_scale_[rows]
+        given, self.bounds = self.bounds, (-np.inf, np.inf)
+        curves = self._curves(self.tasks_.calibrated[rows], self.builders[0])
+        law = self._law(*placed, curves)
+        share = weight[rows] * (weight.sum() / weight[rows].sum())
+        found = []
+        for side, (end, own) in enumerate(zip(self.suspected, given, strict=True)):
+            expected = 0.0
+            if np.isfinite(end):
+                beyond = law.levels(np.full((len(law), 1), end), left=side == 0)[side]
+                expected = float(share @ beyond[:, 0])
+            believed = expected >= _EXPECTED_BEYOND
+            tighter = max(own, end) if side == 0 else min(own, end)
+            found.append(tighter if believed else own)
+        self.bounds = found[0], found[1]
+
+    def _some_rows(self, weight: Float64Array) -> Rows:
+        """Return some of the judged rows that have weight."""
+        rng = np.random.default_rng(self.random_state)
+        return rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
 
     def _choose_builder(self, y: Float64Array, weight: Float64Array) -> None:
         """Take the builder with the least loss out of fold on a sample of rows.
@@ -209,8 +249,7 @@ class ContinuousForecaster(RoadForecaster):
         self.builder_ = self.builders[0]
         if len(self.builders) == 1:
             return
-        rng = np.random.default_rng(self.random_state)
-        rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
+        rows = self._some_rows(weight)
         first, last = self.base_.t(self.thresholds_[[0, -1]])
         for builder in current_progress().track(self.builders, len(self.builders)):
             curves = self._curves(self.tasks_.calibrated[rows], builder)

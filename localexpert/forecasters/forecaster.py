@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
@@ -164,6 +166,10 @@ class RoadForecaster(Forecaster):
         """
         del y
         return self.law_of(self.oof_placed(places))
+
+    def law_of_first(self) -> Law:
+        """Return the law of the first judged row, which says where laws end."""
+        return self.law_of(self.oof_placed(np.arange(1)))
 
     def keep(self, places: Rows) -> None:
         """Keep what is known out of fold of some of the judged rows only."""

@@ -11,7 +11,6 @@ from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import find_atoms, is_discrete
-from localexpert.forecasters.clipped import ClippedForecaster
 from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
@@ -20,9 +19,12 @@ from localexpert.forecasters.near_atoms import NearAtomsForecaster
 from localexpert.forecasters.pooled import PooledForecaster
 from localexpert.forecasters.roads import DiscreteRoad, Road
 from localexpert.forecasters.settings import Settings
+from localexpert.forecasters.tails import TailedForecaster
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
+# Up to so many values are all that a target takes, with a few beside them.
+_FEW_VALUES = 50
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
@@ -63,10 +65,13 @@ class Plan:
         placed = settings.places_thresholds
         atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
         smooth = held[~np.isin(held, atoms)]
+        settings = settings.with_atoms(atoms)
         few = len(atoms) > 0 and len(np.unique(smooth)) < _LEAST_REST
         if few or (placed and is_discrete(held, sample_weight=weight)):
-            roads = discrete_roads(settings, held)
-            return cls("discrete", _compete(roads, settings, n))
+            road = _compete(discrete_roads(settings, held), settings, n)
+            if len(np.unique(held)) > _FEW_VALUES:
+                road = TailedForecaster(road, settings.bounds)
+            return cls("discrete", road)
         _check_told_apart(held, weight)
         if settings.monotone is not None:
             atoms, smooth = atoms[:0], held
@@ -93,19 +98,10 @@ class Plan:
 
 def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
     """Return the unfitted road, or the pool of several."""
-    made = {name: _make(road, settings, n) for name, road in roads.items()}
+    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
     if len(made) == 1:
         return next(iter(made.values()))
     return PooledForecaster(made, settings.seed, exact=settings.monotone is not None)
-
-
-def _make(road: Road, settings: Settings, n: int) -> RoadForecaster:
-    """Return an unfitted road; to keep an order bounds move mass, and cut none off."""
-    bounded = bool(np.isfinite(settings.bounds).any())
-    if settings.monotone is None or road.discrete or not bounded:
-        return road.forecaster(settings, n)
-    boundless = replace(settings, bounds=(-np.inf, np.inf))
-    return ClippedForecaster(road.forecaster(boundless, n), settings.bounds)
 
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:

@@ -21,7 +21,7 @@ from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.order import check_order_of_road
-from localexpert.forecasters.settings import Settings
+from localexpert.forecasters.settings import UNBOUNDED, Settings
 from localexpert.forecasters.transformed import TransformedForecaster
 from localexpert.law.value_map import ValueMap, call_vectorised
 
@@ -253,7 +253,7 @@ class CellRoad(Road):
     def forecaster(self, settings: Settings, n: int) -> CellForecaster:
         """Return the unfitted stages for `n` rows."""
         # The cells of the outermost values reach as far as there is mass.
-        smooth = replace(settings, bounds=(-np.inf, np.inf))
+        smooth = replace(settings, bounds=UNBOUNDED, suspected=UNBOUNDED)
         return CellForecaster(self._road().forecaster(smooth, n), settings.bounds)
 
     def _road(self) -> Road:
@@ -331,8 +331,11 @@ class Transformed(Road):
         """Return the unfitted stages for `n` rows."""
         values = self._values()
         there = ValueMap(self.func, self.inverse)
-        low, high = (there.end(end) for end in settings.bounds)
-        own = replace(settings, bounds=(low, high), max_shape=_LIGHT)
+        ends = [
+            tuple(there.end(end) for end in pair)
+            for pair in (settings.bounds, settings.suspected)
+        ]
+        own = replace(settings, bounds=ends[0], suspected=ends[1], max_shape=_LIGHT)
         return TransformedForecaster(self._road().forecaster(own, n), values)
 
     def _values(self) -> ValueMap:
@@ -367,6 +370,7 @@ def _make_smooth(
         experts=CalibratedExperts(own.members(n), own.make_calibration()),
         builders=builders,
         bounds=own.bounds,
+        suspected=own.suspected,
         max_shape=own.max_shape,
         ordered=own.monotone is not None,
         random_state=own.seed,

@@ -40,6 +40,7 @@ from localexpert.forecasters.order import (
 FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
 Bounds: TypeAlias = tuple[float, float]
 
+UNBOUNDED: Bounds = (-np.inf, np.inf)
 _FRAMES = ("auto", "standardize", "center")
 _STRATEGIES = ("auto", "shared", "joint", "independent")
 # What a road is left to choose.
@@ -71,6 +72,8 @@ class Settings:
     smoothing : "auto", float, "pchip" or "smoothing_spline"
     bounds : (float, float)
         Infinite where there is none.
+    suspected : (float, float)
+        Ends that are bounds if forecasts without them say so.
     out_of_bag : bool
         Whether a stage may predict a row by trees that did not draw it. Not where
         rows depend on each other within folds of the user's.
@@ -101,6 +104,7 @@ class Settings:
     roads: Any = "auto"
     single: bool = False
     max_shape: float = 0.2
+    suspected: Bounds = UNBOUNDED
     monotone: Directions | None = None
 
     @classmethod
@@ -124,6 +128,7 @@ class Settings:
             calibrator=model.calibrator,
             smoothing=_check_smoothing(model.smoothing),
             bounds=_check_bounds(model.bounds, y),
+            suspected=_suspect(y) if model.bounds == "auto" else UNBOUNDED,
             out_of_bag=out_of_bag,
             n_jobs=model.n_jobs,
             seed=seed,
@@ -141,6 +146,15 @@ class Settings:
         check_order_of_frame(self.frame)
         strategy = order_strategy(self.strategy, self.monotone)
         return replace(self, frame=None, strategy=strategy)
+
+    def with_atoms(self, atoms: Float64Array) -> Settings:
+        """Return the settings of a target with atoms: one at an end is a bound."""
+        low, high = self.suspected
+        held = tuple(
+            end if end in atoms else given
+            for end, given in zip((low, high), self.bounds, strict=True)
+        )
+        return replace(self, bounds=(held[0], held[1]))
 
     def with_road(self, **parts: Any) -> Settings:
         """Return the settings with what a road names, checked."""
@@ -286,7 +300,7 @@ def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
         return -np.inf, np.inf
     if isinstance(bounds, str):
         check_choice(bounds, "bounds", ("auto",))
-        return (0.0 if y.min() >= 0.0 else -np.inf), np.inf
+        return UNBOUNDED
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):
@@ -296,6 +310,14 @@ def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
         )
         raise ValueError(msg)
     return low, high
+
+
+def _suspect(y: Float64Array) -> Bounds:
+    """Return the ends, 0 and 1, that no target passed."""
+    low, high = float(y.min()), float(y.max())
+    share = low >= 0.0 and high <= 1.0
+    upper = 1.0 if share else 0.0 if high <= 0.0 else np.inf
+    return (0.0 if low >= 0.0 else -np.inf), upper
 
 
 def _check_smoothing(smoothing: Any) -> float | str:

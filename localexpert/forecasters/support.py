@@ -142,8 +142,8 @@ def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
         ]
     low, high = bounds
     low, high = (
-        max(low, 0.0 if met[0] >= 0.0 else low),
-        min(high, 0.0 if met[-1] <= 0.0 else high),
+        max(low, 0.0 if met[0] == 0.0 else low),
+        min(high, 0.0 if met[-1] == 0.0 else high),
     )
     reach = min(round(float(np.ptp(met)) / step), _MOST_BEYOND)
     away = step * np.arange(1.0, reach + 1.0)

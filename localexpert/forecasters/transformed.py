@@ -58,7 +58,7 @@ class TransformedForecaster(ForecasterAround):
         """Return a law carried back."""
         # What a model forecasts of z beyond where func increases is no y at all.
         if law.ordered:
-            law = clip(law, *self.domain_, 1.0)
+            law = clip(law, *self.domain_, law.end_width)
         else:
             law = cut(law, *self.domain_)
         return carry_law(law, self.values)

@@ -228,7 +228,8 @@ class _LargeFit:
     def _fit(self, sample: RowSample, scan: Scan) -> LocalExpertRegressor:
         """Fit the model on the sample, with what the whole table says of bounds."""
         own = clone(self.model).set_params(recalibrate=None, verbose=0)
-        if own.bounds == "auto" and scan.low < 0.0 <= sample.y.min():
+        passed = scan.low < 0.0 <= sample.y.min() or sample.y.max() <= 1.0 < scan.high
+        if own.bounds == "auto" and passed:
             own.set_params(bounds=None)
         return _fit(own, sample, self.roles)
 

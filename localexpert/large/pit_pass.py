@@ -12,7 +12,6 @@ from calibration.sources.part import Part
 from calibration.typing import Float64Array
 from localexpert.large.row_hash import deal, shares_of
 from localexpert.large.unseen_rows import UnseenRows
-from localexpert.recalibration.pit import pit_scores
 from localexpert.recalibration.pit_curves import PitCells
 
 _FOLDS = 5
@@ -73,7 +72,7 @@ class PitPass:
         for block in self.unseen.blocks(part, frame, half=1):
             law = self.unseen.model._law(block.table)
             share = shares_of(block.hashes, "place in a jump")[:, None]
-            scores = pit_scores(law, block.y, share)[:, 0]
+            scores = law.scores(block.y[:, None], share)[:, 0]
             fold = deal(block.hashes, "fold of a PIT value", _FOLDS)
             told.append(self._count(scores, block.weight, fold))
         return self.join(told)

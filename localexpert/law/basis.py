@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import Pieces
+from localexpert._kernels.law_integrals import Panels
 
 #: How far in scores curves go, beyond which they are lines: 6e-16 of probability.
 REACH = 8.0
@@ -21,9 +22,8 @@ _N_PIECES, _SINH = 88, 4.0
 # Widest panel of an integral.
 _WIDEST = 0.8
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
-#: Gauss-Legendre nodes and weights from 0 to 1.
-RULE = for_kernels(np.stack([0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS]))
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+# Gauss-Legendre nodes and weights from 0 to 1.
+_RULE = for_kernels(np.stack([0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS]))
 
 
 class Basis:
@@ -96,22 +96,36 @@ class Basis:
         return out
 
     @cached_property
-    def borders(self) -> Float64Array:
-        """Borders of the panels of integrals: the breaks, and more in wide pieces."""
+    def panels(self) -> Panels:
+        """Panels of integrals: the pieces, wide ones in parts."""
         breaks = self.shared.breaks
-        parts = np.ceil(np.diff(breaks) / _WIDEST).astype(np.intp)
+        parts = np.ceil(np.diff(breaks) / _WIDEST).astype(np.int64)
         pieces = zip(breaks[:-1], breaks[1:], parts, strict=True)
         inner = [np.linspace(low, high, n + 1)[:-1] for low, high, n in pieces]
-        return for_kernels(np.append(np.concatenate(inner), breaks[-1]))
+        borders = np.append(np.concatenate(inner), breaks[-1])
+        piece = np.repeat(np.arange(len(parts)), parts)
+        width = np.diff(borders)[:, None]
+        z = borders[:-1, None] + width * _RULE[0]
+        span = np.diff(breaks)[piece, None]
+        share = width * _RULE[1] * np.exp(-0.5 * z**2)
+        found = Panels(
+            borders,
+            piece.astype(np.int64),
+            (z - breaks[piece, None]) / span,
+            width / span * _RULE[1],
+            ndtr(z),
+            ndtr(-z),
+            share / share.sum(),
+            _RULE,
+        )
+        return Panels(*(for_kernels(part) for part in found))
 
     @cached_property
     def nodes(self) -> tuple[Float64Array, Float64Array]:
-        """Scores (m,) of nodes on all panels, and their probabilities, of sum 1."""
-        breaks = self.borders
-        width = np.diff(breaks)[:, None]
-        z = (breaks[:-1, None] + width * RULE[0]).ravel()
-        shares = (width * RULE[1]).ravel() * np.exp(-0.5 * z**2 - _LOG_SQRT_TWO_PI)
-        return z, np.asarray(shares / shares.sum())
+        """Scores (m,) of the nodes on all panels, and their probabilities."""
+        borders = self.panels.borders
+        z = borders[:-1, None] + np.diff(borders)[:, None] * _RULE[0]
+        return z.ravel(), self.panels.share.ravel()
 
     @cached_property
     def greville_weights(self) -> Float64Array:

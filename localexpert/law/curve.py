@@ -12,11 +12,20 @@ from scipy.special import ndtr
 
 from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.law_curve import Rows, curve_densities, curve_values
-from localexpert._kernels.law_integrals import curve_integrals
+from localexpert._kernels.law_curve import (
+    Rows,
+    curve_densities,
+    curve_scores,
+    curve_values,
+)
+from localexpert._kernels.law_integrals import (
+    curve_integrals,
+    curve_moments,
+    curve_nodes,
+)
 from localexpert._kernels.monotone import increase_rows
 from localexpert._kernels.regions import density_levels, level_crossings
-from localexpert.law.basis import REACH, RULE, STANDARD, Basis
+from localexpert.law.basis import REACH, STANDARD, Basis
 from localexpert.law.search import golden_section
 
 _LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
@@ -84,25 +93,33 @@ class Curve:
 
     def scores(self, y: Float64Array) -> Float64Array:
         """Return the z with Q(z) = y, infinite beyond bounds, y (n, k)."""
-        return self.densities(y)[0]
+        return curve_scores(self.basis.shared, self.rows, for_kernels(y))
 
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.
 
         Shape (4, n, k); and that of F (1 - F), shape (n,).
         """
-        shared, borders = self.basis.shared, self.basis.borders
-        return curve_integrals(shared, self.rows, borders, RULE, for_kernels(y))
+        tables = self.basis.shared, self.rows, self.basis.panels
+        return curve_integrals(*tables, for_kernels(y))
 
-    def nodes(self) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return Q and log Q' at the nodes of the basis, (n, m), and their shares."""
-        z, shares = self.basis.nodes
-        return (*self.values(np.broadcast_to(z, (len(self), len(z)))), shares)
+    def moments(self) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, 4)."""
+        return curve_moments(self.basis.shared, self.rows, self.basis.panels)
+
+    def nodes(self) -> tuple[Float64Array, Float64Array]:
+        """Return Q at the nodes of the basis, (n, m), and their shares (m,)."""
+        tables = self.basis.shared, self.rows, self.basis.panels
+        return curve_nodes(*tables), self.basis.nodes[1]
 
     def coordinates(self, z: Float64Array) -> Float64Array:
         """Return u at scores (n, k)."""
+        return self.free().values(z)[0]
+
+    def free(self) -> Curve:
+        """Return the curves of the coordinates themselves, without bounds."""
         free = np.full(len(self), np.inf)
-        return replace(self, low=-free, high=free).values(z)[0]
+        return replace(self, low=-free, high=free)
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from calibration.typing import Float64Array
-from localexpert.curves.chords import chords_beside
 from localexpert.law.basis import REACH, basis_of
+from localexpert.law.chords import chords_beside
 from localexpert.law.curve import Curve, to_coordinates
 
 # Slopes of a curve through points, as multiples of the lesser chord beside: between

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
@@ -23,8 +24,8 @@ from localexpert.law.steps import scores_of
 from localexpert.law.transform import lattice_as_atoms
 
 PoolKind = Literal["linear", "probit"]
-# Rows that are pooled at a time.
-_ROWS = 2048
+# Rows that are pooled at a time, and members that are many.
+_ROWS, _MANY = 2048, 3
 # Scores beyond which none is told apart, in pools of scores.
 _FURTHEST = 37.0
 
@@ -243,20 +244,48 @@ def _pool_rows(
     basis: Basis,
 ) -> Float64Array:
     """Return the pool's coordinates at the Greville points, (n, K)."""
-    at = np.tile(basis.greville, (len(weights), 1))
-    u = np.sort(np.hstack([curve.coordinates(at) for curve in curves]), axis=1)
-    sums = np.zeros((3, *u.shape))
-    for w, curve in zip(weights.T, curves, strict=True):
-        own = curve.rows.coefficients, curve.rows.slopes, for_kernels(w)
-        member_sums(basis.shared, *own, for_kernels(u), kind == "probit", sums)
-    z, rate = sums[0], sums[2]
+    # Of many members every other value of each is enough.
+    some = basis.greville
+    if len(curves) > _MANY:
+        some = np.unique(np.append(some[::2], some[-1]))
+    g = np.tile(some, (len(weights), 1))
+    read = [curve.free().values(g) for curve in curves]
+    sums = np.zeros((len(curves), 3, *g.shape))
+    for k, (w, curve) in enumerate(zip(weights.T, curves, strict=True)):
+        own = basis.shared, curve.rows.coefficients, curve.rows.slopes, for_kernels(w)
+        for j, (u, log_slopes) in enumerate(read):
+            # What a member says of its own values is known.
+            if j == k:
+                _add_known(sums[j], w[:, None], g, np.exp(-log_slopes), kind)
+            else:
+                member_sums(*own, for_kernels(u), kind == "probit", sums[j])
+    u = np.hstack([values for values, _ in read])
+    order = np.argsort(u, axis=1, kind="stable")
+    every = [np.hstack(list(sums[:, k])) for k in range(3)]
+    u, below, above, rate = (
+        np.take_along_axis(part, order, axis=1) for part in (u, *every)
+    )
+    z = below
     if kind == "linear":
-        z = scores_of(*(np.minimum(side, 1.0) for side in sums[:2]))
+        z = scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))
         z = np.clip(z, -_FURTHEST, _FURTHEST)
         with np.errstate(over="ignore"):
             rate = rate * np.exp(0.5 * z**2)
     z = sharpness * np.maximum.accumulate(z, axis=1)
     return invert_rows(z, u, sharpness * rate, basis.greville)
+
+
+def _add_known(
+    sums: Float64Array, w: Float64Array, z: Float64Array, rate: Float64Array, kind: str
+) -> None:
+    """Add what a member says of values whose scores z and rates dz/du are known."""
+    if kind == "probit":
+        sums[0] += w * z
+        sums[2] += w * rate
+        return
+    sums[0] += w * ndtr(z)
+    sums[1] += w * ndtr(-z)
+    sums[2] += w * rate * np.exp(-0.5 * z**2)
 
 
 def _with_endless_moments(

@@ -58,7 +58,7 @@ def transform_law(law: Law, values: ValueMap) -> Law:
         return Law.discrete(atoms, law.masses[:, held])
     if len(atoms):
         widths = _map_widths(law.atoms[held], widths, values)
-    ends = values.end(law.ends[0]), values.end(law.ends[1])
+    ends = _map_ends(law.ends, values)
     masses = law.masses[:, held]
     parts = {"curve": curve, "atoms": atoms, "masses": masses, "widths": widths}
     return replace(law, **parts, ends=ends, known=None)
@@ -79,8 +79,15 @@ def carry_law(law: Law, values: ValueMap) -> Law:
     """
     assert law.curve is not None
     curve = _map_curve(law.curve, values, law.ends, plain=law.ordered)
-    ends = values.end(law.ends[0]), values.end(law.ends[1])
-    return replace(law, curve=curve, ends=ends, known=None)
+    ends = _map_ends(law.ends, values)
+    width = law.end_width
+    for end, side in zip(law.ends, (1.0, -1.0), strict=True):
+        if np.isfinite(end):
+            # Of a cell at an end half lies inside.
+            cell = np.array([[end, end + 0.5 * side * width]])
+            width = 2.0 * float(np.abs(np.diff(values.forward(cell)))[0, 0])
+            break
+    return replace(law, curve=curve, ends=ends, end_width=width, known=None)
 
 
 def _map_curve(
@@ -107,6 +114,12 @@ def _map_curve(
     u = np.clip(u, np.log(tiny), -np.log(tiny)) if np.isinf(u).any() else u
     u = np.maximum.accumulate(u, axis=1)
     return read_curve(u, low, high, basis=curve.basis, plain=plain)
+
+
+def _map_ends(ends: tuple[float, float], values: ValueMap) -> tuple[float, float]:
+    """Return func of the ends that there are."""
+    low, high = (values.end(end) if np.isfinite(end) else end for end in ends)
+    return low, high
 
 
 def _limits(values: ValueMap, ends: Float64Array) -> Float64Array:

@@ -93,10 +93,10 @@ def plot_pit(
     --------
     >>> import numpy as np
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.calibration import plot_pit
-    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
-    >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), PredictiveDistribution(law))
+    >>> rows = np.tile([0.3, 0.7], (40, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), dist)
     >>> ax.get_xlabel()
     'PIT value'
     """
@@ -175,11 +175,11 @@ def plot_quantile_reliability(
     --------
     >>> import numpy as np
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.calibration import plot_quantile_reliability
-    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
+    >>> rows = np.tile([0.3, 0.7], (40, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
-    >>> plot_quantile_reliability(y, PredictiveDistribution(law)).get_xlabel()
+    >>> plot_quantile_reliability(y, dist).get_xlabel()
     'Level of the quantile'
     """
     check_ax(ax)

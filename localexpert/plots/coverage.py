@@ -97,11 +97,11 @@ def plot_coverage(
     --------
     >>> import numpy as np
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.coverage import plot_coverage
-    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (4, 1)))
+    >>> rows = np.tile([0.5, 0.5], (4, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = [0.0, 1.0, 0.0, 1.0]
-    >>> ax = plot_coverage(y, PredictiveDistribution(law), ["a", "a", "a", "b"])
+    >>> ax = plot_coverage(y, dist, ["a", "a", "a", "b"])
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a (3)', 'b (1)']
     """

@@ -110,11 +110,11 @@ def plot_fan(
     --------
     >>> import numpy as np
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.fan import plot_fan
-    >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> days = np.arange("2024-01-01", "2024-01-04", dtype="datetime64[D]")
-    >>> ax = plot_fan(PredictiveDistribution(law), days, coverages=[0.5, 0.9])
+    >>> ax = plot_fan(dist, days, coverages=[0.5, 0.9])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['median', '50%', '90%']
     """

@@ -100,9 +100,9 @@ def plot_forecast(
     Examples
     --------
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.forecast import plot_forecast
-    >>> dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]]))
+    >>> rows = [[0.2, 0.5, 0.3]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> density, cdf = plot_forecast(dist, y=1.0)
     >>> density.get_ylabel(), cdf.get_ylabel()
     ('Probability', '$P(Y \\leq y)$')

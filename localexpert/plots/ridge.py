@@ -97,10 +97,10 @@ def plot_forecasts(
     Examples
     --------
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.ridge import plot_forecasts
-    >>> law = DiscreteLaw([0.0, 1.0], [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
-    >>> ax = plot_forecasts(PredictiveDistribution(law), [0, 2], labels=["a", "b"])
+    >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> ax = plot_forecasts(dist, [0, 2], labels=["a", "b"])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['a', 'b']
     """

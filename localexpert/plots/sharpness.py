@@ -98,11 +98,11 @@ def plot_sharpness(
     --------
     >>> import numpy as np
     >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.laws.discrete import DiscreteLaw
     >>> from localexpert.plots.sharpness import plot_sharpness
-    >>> law = DiscreteLaw([0.0, 1.0], np.tile([0.3, 0.7], (40, 1)))
+    >>> rows = np.tile([0.3, 0.7], (40, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
-    >>> plot_sharpness(y, PredictiveDistribution(law)).get_ylabel()
+    >>> plot_sharpness(y, dist).get_ylabel()
     'Absolute error of the median'
     """
     check_ax(ax)

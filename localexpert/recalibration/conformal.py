@@ -12,23 +12,25 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number, is_auto, make_rng
-from localexpert.curves.chords import harmonic_slopes
 from localexpert.data.folds import Fold, Rows, check_groups
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.law.chords import harmonic_slopes
 from localexpert.law.law import Law
-from localexpert.law.shares import draw_shares
 from localexpert.law.level_map import LevelMap
+from localexpert.law.shares import draw_shares
 from localexpert.recalibration.base import Recalibration, check_rows
-from localexpert.recalibration.pit import PitRecalibration, pit_scores
+from localexpert.recalibration.held_out import (
+    LEAST_GAP,
+    held_out_scores,
+    reading_error,
+    ties_of,
+)
+from localexpert.recalibration.pit import PitRecalibration
 
 # Fewest rows that a map is drawn through, and fewest in either part of a split.
 _LEAST_ROWS, _LEAST_PART = 20, 50
 #: Rows beyond either outer knot.
 LEAST_OUTSIDE = 2.0
-#: Beyond so many deviations a score is taken to be there.
-FURTHEST = 5.0
-#: Knots nearer than this are one.
-LEAST_GAP = 1e-6
 
 
 class ConformalRecalibration(Recalibration):
@@ -52,7 +54,9 @@ class ConformalRecalibration(Recalibration):
     map_, oof_map_ : LevelMap
         The same: no training row had a part in it.
     bound_ : float
-        k / (m + 1), with k the largest gap of ranks that there is.
+        k / (m + 1), with k the largest gap of ranks that there is, and the number of
+        rows beyond one that share a PIT value; and what is lost when curves are read
+        anew.
 
     Notes
     -----
@@ -76,7 +80,10 @@ class ConformalRecalibration(Recalibration):
     .. math:: P(Y < Q(a)) - k / (m + 1) \le a \le P(Y \le Q(a)) + k / (m + 1).
 
     Weights other than 0 and 1, and dependence within groups, void exchangeability.
-    PIT values beyond 5 normal deviations count as if they were there.
+    Where PIT values are equal, as those of outcomes that forecasts hold impossible, all
+    of their ranks lie in one step of the map: `bound_` counts them. So it does the
+    greatest difference between G(F(y)) and the CDF of the corrected forecast at y, over
+    the calibration rows: new curves are read at some levels, and not exact between.
 
     References
     ----------
@@ -87,14 +94,15 @@ class ConformalRecalibration(Recalibration):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert import DiscreteLaw
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.recalibration.conformal import ConformalRecalibration
     >>> y = np.random.default_rng(0).choice(3, size=399, p=[0.1, 0.2, 0.7])
-    >>> law = DiscreteLaw([0, 1, 2], np.tile([0.3, 0.4, 0.3], (399, 1)))
-    >>> recalibration = ConformalRecalibration(random_state=0).fit(law, y)
-    >>> recalibration.bound_
+    >>> rows = np.tile([0.3, 0.4, 0.3], (399, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> recalibration = ConformalRecalibration(random_state=0).fit(dist, y)
+    >>> round(recalibration.bound_, 6)
     0.05
-    >>> bool(recalibration.apply(law).probabilities[0, 2] > 0.6)
+    >>> bool(recalibration.apply(dist).masses[0, 2] > 0.6)
     True
     """
 
@@ -147,14 +155,17 @@ class ConformalRecalibration(Recalibration):
         n_pieces = int(np.ceil(total / self._gap(total)))
         ranks = _with_outer(np.round(np.arange(1, n_pieces) * total / n_pieces), total)
         share = draw_shares(self.random_state, (len(target), 1))
-        scores = np.clip(pit_scores(law, target, share)[:, 0], -FURTHEST, FURTHEST)
+        scores = held_out_scores(law, target, share)
         order = np.argsort(scores, kind="stable")
         upto = np.cumsum(weight[order])
         place = np.searchsorted(upto, ranks - 1e-9 * total)
         knots = scores[order][np.minimum(place, len(order) - 1)]
         self.map_ = self.oof_map_ = _through_ties(knots, ranks / total)
         gaps = np.diff(np.concatenate([[0.0], ranks, [total]]))
-        self.bound_ = float(gaps.max() / total)
+        held = np.flatnonzero(weight > 0.0)
+        most = float(gaps.max()) + ties_of(scores[held])
+        read = reading_error(law.take(held), target[held], share[held], self.map_)
+        self.bound_ = min(most / total + read, 1.0)
         return self
 
     def choices(self) -> dict[str, Any]:

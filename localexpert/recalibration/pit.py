@@ -63,18 +63,18 @@ class PitRecalibration(Recalibration):
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert import DiscreteLaw
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.recalibration.pit import PitRecalibration
     >>> y = np.random.default_rng(0).choice(3, size=500, p=[0.1, 0.2, 0.7])
-    >>> law = DiscreteLaw([0, 1, 2], np.tile([0.3, 0.4, 0.3], (500, 1)))
-    >>> better = PitRecalibration(random_state=0).fit(law, y).apply(law)
-    >>> bool(better.probabilities[0, 2] > 0.6)
+    >>> rows = np.tile([0.3, 0.4, 0.3], (500, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> better = PitRecalibration(random_state=0).fit(dist, y).apply(dist)
+    >>> bool(better.masses[0, 2] > 0.6)
     True
 
     Forecasts of any library, here too narrow ones, are corrected by their past:
 
     >>> from scipy import stats
-    >>> from localexpert import PredictiveDistribution
     >>> past = PredictiveDistribution.from_scipy(stats.norm(0.0, 1.0), 500)
     >>> came = np.random.default_rng(0).normal(0.0, 2.0, 500)
     >>> wider = PitRecalibration(random_state=0).fit(past, came)
@@ -121,7 +121,7 @@ class PitRecalibration(Recalibration):
         if folds is None:
             folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
-        ends = pit_scores(law, target, np.array([[0.0, 1.0]]))
+        ends = law.scores(target[:, None], np.array([[0.0, 1.0]]))
         furthest = furthest_score(float(weight.sum()))
         cells = PitCells.of(ends, furthest, weight, number, len(folds))
         maps = self._learn(cells, known_folds(folds, n))
@@ -184,7 +184,3 @@ def furthest_score(weight: float) -> float:
     """
     return -float(ndtri(0.5 / (weight + 1.0)))
 
-
-def pit_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:
-    """Return Phi^-1 of the PIT values, at shares (n, k) or (1, k) of jumps, (n, k)."""
-    return law.scores(y[:, None], share)

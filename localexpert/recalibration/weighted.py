@@ -14,13 +14,14 @@ from localexpert.law.law import Law
 from localexpert.law.shares import draw_shares
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.recalibration.base import check_rows
-from localexpert.recalibration.conformal import (
-    FURTHEST,
+from localexpert.recalibration.conformal import LEAST_OUTSIDE, curve_through
+from localexpert.recalibration.held_out import (
     LEAST_GAP,
-    LEAST_OUTSIDE,
-    curve_through,
+    held_out_scores,
+    reading_error,
+    ties_of,
 )
-from localexpert.recalibration.pit import PitRecalibration, pit_scores
+from localexpert.recalibration.pit import PitRecalibration
 from localexpert.recalibration.shift import effective_rows
 
 # Fewest rows of equal weight that a map may rest on.
@@ -49,6 +50,9 @@ class WeightedConformal:
     ----------
     effective_rows_ : float
         :math:`(\sum w)^2 / \sum w^2`, 50 at least.
+    error_ : float
+        What `bound` adds for equal PIT values, and for curves that are read anew, as
+        `ConformalRecalibration.bound_` does.
 
     Notes
     -----
@@ -97,6 +101,7 @@ class WeightedConformal:
     before_: Float64Array
     ends_: Float64Array
     total_: float
+    error_: float
 
     def __init__(self, *, random_state: int | None = None):
         self.random_state = random_state
@@ -122,7 +127,7 @@ class WeightedConformal:
         weights = check_weights(weight, len(target))
         self.effective_rows_ = _check_effective(weights)
         share = draw_shares(self.random_state, (len(target), 1))
-        scores = np.clip(pit_scores(rows, target, share)[:, 0], -FURTHEST, FURTHEST)
+        scores = held_out_scores(rows, target, share)
         held = np.flatnonzero(weights > 0.0)
         order = held[np.argsort(scores[held], kind="stable")]
         own = weights[order]
@@ -140,6 +145,11 @@ class WeightedConformal:
         self.knots_, self.before_, self.ends_ = _merge_ties(
             scores[order][place], (upto - own)[place], upto[place]
         )
+        maps = self.map_of(np.array([usual]))
+        flat = LevelMap(maps.knots, maps.values[0], maps.slopes[0])
+        self.error_ = reading_error(rows.take(held), target[held], share[held], flat)
+        # Rows that share a PIT value lie in one step.
+        self.error_ += ties_of(scores[held]) * float(own.max()) / self.total_
         return self
 
     def apply(
@@ -199,7 +209,8 @@ class WeightedConformal:
         outer[[0, -1]] = True
         edge = np.where(outer, np.maximum(edge, new), edge)
         mass = between + 0.5 * (edge + new)
-        return np.asarray(mass.max(axis=1) / (self.total_ + weight))
+        found = mass.max(axis=1) / (self.total_ + weight) + self.error_
+        return np.asarray(np.minimum(found, 1.0))
 
 
 def learn_weighted(

@@ -99,7 +99,7 @@ class DistributionAdapter(DistributionRegressor):
     >>> y = 3 * X[:, 0] + rng.normal(size=200)
     >>> model = DistributionAdapter(BayesianRidge(), normal, random_state=0).fit(X, y)
     >>> model.predict_dist(X[:3])
-    PredictiveDistribution(n=3, law=ScipyLaw)
+    PredictiveDistribution(n=3, smooth)
     >>> round(crps_score(y, model.oof_distribution_), 2)
     0.55
     """

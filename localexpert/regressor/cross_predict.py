@@ -86,7 +86,7 @@ def cross_val_predict_dist(
     >>> model = make_pipeline(StandardScaler(), quick)
     >>> y = X[:, 0] + rng.normal(size=60)
     >>> cross_val_predict_dist(model, X, y, cv=2)
-    PredictiveDistribution(n=60, law=AppendedLaw)
+    PredictiveDistribution(n=60, smooth)
     """
     check_predicts(model)
     check_n_jobs(n_jobs)

@@ -254,6 +254,8 @@ class LocalExpertRegressor(
             sample = own.deal(self.cv, parts, settings.seed)
             judged = self._fit_forecaster(settings, sample)
             self._note_rows(rows, judged)
+            if self.bounds == "auto":
+                self.bounds_ = self.forecaster_.law_of_first().support
             sample = sample.take_judged(judged)
             if stacker is not None:
                 self._fit_stacker(stacker, settings, sample)

@@ -138,13 +138,13 @@ def report(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.reporting import report
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = 0.1 + 0.8 * X[:, 0]
-    ...         law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
-    ...         return PredictiveDistribution(law)
+    ...         p = np.column_stack([1 - p, p])
+    ...         return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=p)
     >>> X = np.array([[0.0], [1.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = report(Coin(), X, X[:, 0], Path(folder) / "coin.html")

@@ -32,10 +32,11 @@ class NewsvendorDecision:
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import newsvendor
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]])
-    >>> newsvendor(PredictiveDistribution(demand), underage=3.0, overage=1.0).fractile
+    >>> rows = [[0.2, 0.5, 0.3]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> newsvendor(demand, underage=3.0, overage=1.0).fractile
     array([0.75])
     """
 
@@ -61,11 +62,11 @@ class BestAction:
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import best_action
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3]])
-    >>> forecast = PredictiveDistribution(demand)
-    >>> best = best_action(forecast, lambda y, a: (y - a) ** 2, [0.0, 1.0, 2.0])
+    >>> rows = [[0.2, 0.5, 0.3]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> best = best_action(demand, lambda y, a: (y - a) ** 2, [0.0, 1.0, 2.0])
     >>> best.action, best.chosen
     (array([1.]), array([1]))
     """
@@ -109,10 +110,11 @@ def newsvendor(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import newsvendor
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> order = newsvendor(PredictiveDistribution(demand), underage=1.0, overage=1.0)
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> order = newsvendor(demand, underage=1.0, overage=1.0)
     >>> order.action, order.expected_cost
     (array([1., 2.]), array([0.5, 0.1]))
     """
@@ -156,14 +158,15 @@ def best_action(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import best_action
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> import numpy as np
     >>> def loss(y, action):  # a unit costs 1, a sale earns 3, a customer lost 1
     ...     sold = np.minimum(y, action)
     ...     return action - 3.0 * sold + (y - sold)
-    >>> best = best_action(PredictiveDistribution(demand), loss, [0.0, 1.0, 2.0])
+    >>> best = best_action(demand, loss, [0.0, 1.0, 2.0])
     >>> best.action, best.expected_loss
     (array([2., 2.]), array([-1.3, -3.7]))
     """

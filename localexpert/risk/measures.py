@@ -33,10 +33,11 @@ def exceedance(dist: PredictiveDistribution, threshold: ArrayLike) -> Float64Arr
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import exceedance
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> exceedance(PredictiveDistribution(demand), 1.0)
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> exceedance(demand, 1.0)
     array([0.3, 0.9])
     """
     check_distribution(dist)
@@ -61,10 +62,11 @@ def probability_between(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import probability_between
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> probability_between(PredictiveDistribution(demand), 0.0, [1.0, 0.5])
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> probability_between(demand, 0.0, [1.0, 0.5])
     array([0.7, 0. ])
     """
     check_distribution(dist)
@@ -105,10 +107,11 @@ def value_at_risk(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import value_at_risk
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> value_at_risk(PredictiveDistribution(demand), 0.6)
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> value_at_risk(demand, 0.6)
     array([1., 2.])
     """
     return check_distribution(dist).value_at_risk(level, tail)
@@ -150,10 +153,11 @@ def expected_shortfall(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import expected_shortfall
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> expected_shortfall(PredictiveDistribution(demand), [0.6, 0.5]).round(2)
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> expected_shortfall(demand, [0.6, 0.5]).round(2)
     array([1.75, 2.  ])
     """
     return check_distribution(dist).expected_shortfall(level, tail)
@@ -197,11 +201,11 @@ def expected_loss(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import expected_loss
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> forecast = PredictiveDistribution(demand)
-    >>> expected_loss(forecast, lambda y, action: abs(y - action), [1.0, 2.0])
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> expected_loss(demand, lambda y, action: abs(y - action), [1.0, 2.0])
     array([0.5, 0.1])
     """
     check_distribution(dist)

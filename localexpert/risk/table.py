@@ -58,11 +58,11 @@ def risk_table(
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.risk import risk_table
-    >>> demand = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
-    >>> forecast = PredictiveDistribution(demand)
-    >>> table = risk_table(forecast, thresholds=1, index=["Monday", "Tuesday"])
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> demand = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
+    >>> table = risk_table(demand, thresholds=1, index=["Monday", "Tuesday"])
     >>> print(table[["mean", "90% low", "90% high", "P(Y > 1)"]])
              mean  90% low  90% high  P(Y > 1)
     Monday    1.1      0.0       2.0       0.3

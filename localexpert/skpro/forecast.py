@@ -62,11 +62,12 @@ class SkproForecast(BaseDistribution):
 
     Examples
     --------
-    >>> from localexpert import DiscreteLaw, PredictiveDistribution
+    >>> from localexpert import PredictiveDistribution
     >>> from localexpert.skpro import SkproForecast
-    >>> law = DiscreteLaw([0.0, 1.0, 2.0], [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]])
+    >>> rows = [[0.2, 0.5, 0.3], [0.0, 0.1, 0.9]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> shown = SkproForecast(
-    ...     PredictiveDistribution(law), index=["a", "b"], columns=["y"]
+    ...     dist, index=["a", "b"], columns=["y"]
     ... )  # doctest: +SKIP
     >>> shown.pmf(1.0)  # doctest: +SKIP
          y
@@ -203,7 +204,7 @@ class SkproForecast(BaseDistribution):
         law = _plain(self.forecast)
         norms = np.zeros(len(law))
         if law.curve is not None and not law.all_jumps:
-            y, _, shares = law.curve.nodes()
+            y, shares = law.curve.nodes()
             density = np.exp(law.curve.densities(y)[1])
             norms = law.rest**a * (shares * density ** (a - 1)).sum(axis=1)
         if not self._shape:

@@ -5,7 +5,7 @@ from functools import partial, singledispatch
 import numpy as np
 
 from localexpert.curves.base_cdf import BaseCDF
-from localexpert.curves.chords import chords_beside, harmonic_slopes
+from localexpert.law.chords import chords_beside, harmonic_slopes
 from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
 from localexpert.laws.join_laws import pool_laws
 from localexpert.laws.pooled_law import PooledLaw

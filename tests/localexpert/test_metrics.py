@@ -23,13 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from localexpert import (
-    BaseCDF,
-    DiscreteLaw,
     DistributionScorer,
     LocalExpertRegressor,
-    MixedLaw,
-    PredictiveDistribution,
-    SplineLaw,
     crps_score,
     crps_scorer,
     interval_coverage,
@@ -38,18 +33,16 @@ from localexpert import (
     log_scorer,
     pinball_loss,
     pit_test,
+    pool,
     threshold_weighted_crps,
 )
-from localexpert.laws.pooled_law import PooledLaw
+from tests.forecasts import beside, normal, of_values
 
 
 @pytest.fixture
 def forecasts(rng):
-    """Shifted and scaled marginals, and targets that follow them."""
-    base = BaseCDF.fit(rng.normal(size=4000))
-    center, scale = rng.normal(size=400), rng.uniform(0.5, 2.0, 400)
-    one = np.ones((400, 1))
-    dist = PredictiveDistribution(SplineLaw(center, scale, [0.0], 0 * one, one, base))
+    """Normal forecasts, and targets that follow them."""
+    dist = normal(rng.normal(size=400), rng.uniform(0.5, 2.0, 400))
     return dist, dist.ppf(rng.uniform(size=400)), rng.integers(0, 3, 400).astype(float)
 
 
@@ -89,7 +82,7 @@ def test_interval_score_and_coverage_by_hand(forecasts):
 
 def test_true_forecasts_of_few_values_cover_what_they_say(rng):
     p = rng.dirichlet(np.ones(4), size=3000)
-    dist = PredictiveDistribution(DiscreteLaw([0.0, 1.0, 2.0, 3.0], p))
+    dist = of_values([0.0, 1.0, 2.0, 3.0], p)
     y, weight = dist.rvs(random_state=rng)[0], rng.integers(0, 3, 3000).astype(float)
     low, high = dist.interval(0.8).T
     assert ((low <= y) & (y <= high)).mean() > 0.9
@@ -108,18 +101,15 @@ def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
 
 def true_forecast(kind, rng, n=40):
     """Forecasts of the named kind."""
-    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
-    one = np.ones((n, 1))
-    smooth = SplineLaw(rng.normal(size=n), np.ones(n), [0.0], 0 * one, one, base)
+    smooth = normal(rng.normal(size=n))
     p = rng.uniform(0.2, 0.8, (n, 1))
-    laws = {
+    return {
         "smooth": smooth,
-        "coin": DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5)),
-        "sure": DiscreteLaw([0.0], one),
-        "counts": DiscreteLaw(np.arange(6.0), rng.dirichlet(np.ones(6), n)),
-        "mixed": MixedLaw([0.0, 1.0], np.hstack([0.5 * p, 0.3 * p]), smooth, [1, 1]),
-    }
-    return PredictiveDistribution(laws[kind])
+        "coin": of_values([0.0, 1.0], np.full((n, 2), 0.5)),
+        "sure": of_values([0.0], np.ones((n, 1))),
+        "counts": of_values(np.arange(6.0), rng.dirichlet(np.ones(6), n)),
+        "mixed": beside(smooth, [0.0, 1.0], np.hstack([0.5 * p, 0.3 * p]), [1, 1]),
+    }[kind]
 
 
 @pytest.mark.parametrize("kind", ["smooth", "coin", "sure", "counts", "mixed"])
@@ -155,37 +145,20 @@ def test_threshold_weights_pick_a_region(forecasts):
     assert sum(parts) == pytest.approx(whole)
 
 
-def test_threshold_weights_of_many_pooled_rows(rng, monkeypatch):
-    n = 2500
-    base = BaseCDF.fit(norm.ppf((np.arange(2000) + 0.5) / 2000))
-    one, center = np.ones((n, 1)), rng.normal(size=n)
-    pair = [
-        SplineLaw(shift * center, np.ones(n), [0.0], 0 * one, one, base)
-        for shift in (-1.0, 1.0)
-    ]
-    dist = PredictiveDistribution(PooledLaw(pair, [0.5, 0.5]))
+def test_threshold_weights_of_many_pooled_rows(rng):
+    center = rng.normal(size=2500)
+    dist = pool([normal(-center), normal(center)])
     y = dist.rvs(1, rng)[0]
-    most, real = [], PooledLaw._sum
-    monkeypatch.setattr(
-        PooledLaw, "_sum", lambda law, each: most.append(len(law)) or real(law, each)
-    )
     whole = threshold_weighted_crps(y, dist, weight=np.ones_like)
-    # Rows in memory at a time, and steps of the search for the ends of the grid.
-    assert sum(one == 2048 for one in most) < 20
-    assert len(most) < 100
     assert whole == pytest.approx(crps_score(y, dist), rel=1e-3)
     with pytest.raises(ValueError, match="`n_points` must be at least 1, got 0"):
         threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=0)
 
 
 def test_a_normal_forecast_scores_as_the_closed_form(rng):
-    base = BaseCDF.fit(norm.ppf((np.arange(20_000) + 0.5) / 20_000))
-    one = np.ones((50, 1))
-    law = SplineLaw(np.zeros(50), np.ones(50), [0.0], 0 * one, one, base)
     y = rng.normal(size=50)
     closed = y * (2 * norm.cdf(y) - 1) + 2 * norm.pdf(y) - 1 / np.sqrt(np.pi)
-    got = crps_score(y, PredictiveDistribution(law))
-    assert got == pytest.approx(closed.mean(), rel=2e-3)
+    assert crps_score(y, normal(np.zeros(50))) == pytest.approx(closed.mean(), rel=1e-4)
 
 
 def test_scorers_are_greater_for_better_models(forecasts):
@@ -234,7 +207,7 @@ class Ten(RegressorMixin, BaseEstimator):
         rows = np.full((len(X), 10), 0.5 / 9.0)
         rows[np.arange(len(X)), place] = 0.5
         values = self.width * np.arange(10.0)
-        return PredictiveDistribution(DiscreteLaw(values, rows))
+        return of_values(values, rows)
 
 
 @pytest.fixture

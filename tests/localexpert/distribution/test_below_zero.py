@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from localexpert import DiscreteLaw, LocalExpertRegressor, PredictiveDistribution
+from localexpert import LocalExpertRegressor
 from localexpert.distribution.below_zero import mass_below_zero
+from tests.forecasts import of_values
 
-_LAW = DiscreteLaw([-1.0, 0.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-_DIST = PredictiveDistribution(_LAW)
+_DIST = of_values([-1.0, 0.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
 
 
 def test_zero_itself_is_not_below() -> None:
     assert mass_below_zero(_DIST, [0.0, 2.0]) == pytest.approx(0.15)
-    at_zero = PredictiveDistribution(DiscreteLaw([0.0, 1.0], [[0.5, 0.5]]))
+    at_zero = of_values([0.0, 1.0], [[0.5, 0.5]])
     assert mass_below_zero(at_zero, [0.0]) == 0.0
 
 

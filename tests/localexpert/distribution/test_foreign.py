@@ -7,10 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from calibration import CalibrationWarning
-from localexpert import PredictiveDistribution, crps_score, log_score, pit_test
-from localexpert.laws import DiscreteLaw
-from localexpert.laws.quantile_law import QuantileLaw
-from localexpert.laws.scipy_law import ScipyLaw
+from localexpert import PredictiveDistribution, crps_score, log_score
 
 LEVELS = np.arange(1, 10) / 10
 from_quantiles = PredictiveDistribution.from_quantiles
@@ -19,22 +16,18 @@ from_bins = PredictiveDistribution.from_bins
 from_scipy = PredictiveDistribution.from_scipy
 
 
-class TestQuantiles:
-    @pytest.mark.parametrize("k", [2, 3, 9, 99])
-    @pytest.mark.parametrize("bounds", [None, (0.0, None), (0.0, 1e6)])
-    def test_come_back_exactly(self, rng, k, bounds):
-        levels = np.arange(1, k + 1) / (k + 1)
-        rows = np.cumsum(rng.exponential(size=(200, k)) ** 3 + 1e-3, axis=1)
-        dist = from_quantiles(rows, levels, bounds=bounds)
-        assert_allclose(dist.quantiles(levels), rows, rtol=1e-9)
-        assert_allclose(dist.cdf(rows.T), np.tile(levels[:, None], 200), rtol=1e-9)
-        assert (dist.pdf(rows.T) > 0.0).all()
+def crps_of_draws(draws, y):
+    near = np.abs(draws - y[:, None]).mean(axis=1)
+    apart = np.abs(draws[:, :, None] - draws[:, None]).mean(axis=(1, 2))
+    return near - 0.5 * apart
 
+
+class TestQuantiles:
     def test_of_a_normal_law_give_the_normal_law(self, rng):
         frozen = stats.norm(rng.normal(size=50), rng.uniform(0.5, 2.0, 50))
         y = frozen.rvs(random_state=rng)
         dist = from_quantiles(frozen.ppf(LEVELS[:, None]).T, LEVELS)
-        assert_allclose(dist.crps(y), from_scipy(frozen).crps(y), atol=1e-7)
+        assert_allclose(dist.crps(y), from_scipy(frozen).crps(y), rtol=1e-5)
         assert_allclose(dist.log_score(y), -frozen.logpdf(y), rtol=1e-9)
 
     @pytest.mark.parametrize(
@@ -55,8 +48,7 @@ class TestQuantiles:
         ):
             dist = from_quantiles(rows, [0.2, 0.5, 0.8])
         assert_allclose(dist.quantiles([0.2, 0.5, 0.8])[1], [4.0, 5.0, 6.0], rtol=1e-9)
-
-    def test_that_cross_by_rounding_are_not_worth_a_warning(self):
+        # By rounding alone is not worth a warning.
         rows = np.array([[0.1 + 0.2, 0.3, 0.4]])
         dist = from_quantiles(rows, [0.2, 0.5, 0.8])
         assert_allclose(dist.quantiles([0.2, 0.5, 0.8]), rows, rtol=1e-6)
@@ -64,17 +56,14 @@ class TestQuantiles:
     @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
     @pytest.mark.parametrize("shift", [0.0, 1.0, -1e6])
     def test_that_tie_are_steep_parts(self, scale, shift):
-        rows = scale * (
-            np.array([[0.0, 0.0, 0.0, 1.0, 3.0], [2.0] * 5, [0.0] * 5]) + shift
-        )
+        rows = np.array([[0.0, 0.0, 0.0, 1.0, 3.0], [2.0] * 5, [0.0] * 5])
+        rows = scale * (rows + shift)
         levels = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
         dist = from_quantiles(rows, levels)
-        size = np.abs(rows).max(axis=1, keepdims=True) + np.ptp(
-            rows, axis=1, keepdims=True
-        )
-        assert (
-            np.abs(dist.quantiles(levels) - rows) <= 1e-5 * size + 1e-6 * (size == 0)
-        ).all()
+        ranges = np.ptp(rows, axis=1, keepdims=True)
+        size = np.abs(rows).max(axis=1, keepdims=True) + ranges
+        missed = np.abs(dist.quantiles(levels) - rows)
+        assert (missed <= 1e-5 * size + 1e-6 * (size == 0)).all()
         assert np.isfinite(dist.logpdf(rows[:, 0])).all()
         assert np.isfinite(dist.crps(rows[:, 0])).all()
         assert dist.cdf(rows[0, 4] * np.ones(3))[0] == pytest.approx(0.9, abs=1e-5)
@@ -90,28 +79,20 @@ class TestQuantiles:
         assert_array_equal(dist.cdf(0.0), [0.0, 0.0])
         assert (dist.rvs(1000, random_state=0) >= 0.0).all()
         assert_allclose(dist.quantiles([0.1, 0.5, 0.9]), rows, atol=1e-5)
-        free = from_quantiles(rows[:1], [0.1, 0.5, 0.9])
-        assert free.cdf(0.0)[0] > 1e-5
-
-    def test_beyond_bounds_are_put_there(self):
         with pytest.warns(
-            CalibrationWarning, match="`values` lie beyond `bounds` in 1 of 1 rows"
+            CalibrationWarning, match="`values` lie beyond `bounds` in"
         ):
             dist = from_quantiles([[-1.0, 1.0, 4.0]], [0.1, 0.5, 0.9], bounds=(0, 10))
         assert_allclose(dist.quantiles([0.1, 0.5, 0.9]), [[0.0, 1.0, 4.0]], atol=1e-5)
 
-    def test_containers_and_types(self):
+    def test_containers_and_types(self, frozen):
         rows = [[1, 2, 4], [0, 5, 6]]
         want = from_quantiles(rows, [0.1, 0.5, 0.9]).quantiles([0.3])
         for given in (np.float32(rows), pd.DataFrame(rows), np.asfortranarray(rows)):
             got = from_quantiles(given, pd.Series([0.1, 0.5, 0.9]))
             assert_allclose(got.quantiles([0.3]), want, rtol=1e-6)
         assert len(from_quantiles(np.empty((0, 3)), [0.1, 0.5, 0.9])) == 0
-        one = from_quantiles([[1.0, 2.0]], [0.25, 0.75])
-        assert one.mean()[0] == pytest.approx(1.5)
-        assert isinstance(one.law, QuantileLaw)
-
-    def test_what_is_given_is_not_written_to(self, frozen):
+        assert from_quantiles([[1.0, 2.0]], [0.25, 0.75]).mean() == pytest.approx(1.5)
         from_quantiles(frozen([[1.0, 1.0, 2.0]]), frozen([0.1, 0.5, 0.9]))
 
     @pytest.mark.parametrize(
@@ -121,67 +102,40 @@ class TestQuantiles:
             ([[1.0]], 0.5, "`levels` must be two or more"),
             ([[1.0, 2.0]], [0.5, 1.0], r"`levels` must lie in \(0, 1\), got 1"),
             ([[1.0, 2.0]], [0.5, 0.5], "`levels` must increase strictly"),
-            ([[1.0, 2.0]], [10.0, 90.0], r"`levels` must lie in \(0, 1\), got 10"),
-            (
-                [[1.0, 2.0, 3.0]],
-                [0.1, 0.9],
-                "a column for each of the 2 levels, got shape",
-            ),
+            ([[1.0, 2.0, 3.0]], [0.1, 0.9], "column for each of the 2 levels, got sh"),
             ([1.0, 2.0], [0.1, 0.9], r"`values` must have two dimensions, .* \(2,\)"),
             ([[1.0, 2.0], [np.nan, 2.0]], [0.1, 0.9], "got nan in row 1, column 0"),
-            ([[1.0, np.inf]], [0.1, 0.9], "`values` must be finite, got inf in row 0"),
+            ([["a", "b"]], [0.1, 0.9], "`values` must be numeric"),
         ],
     )
     def test_what_is_refused(self, values, levels, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((TypeError, ValueError), match=message):
             from_quantiles(values, levels)
-
-    def test_bounds_that_are_refused(self):
         with pytest.raises(ValueError, match=r"`bounds` must be .* low < high"):
             from_quantiles([[1.0, 2.0]], [0.1, 0.9], bounds=(3.0, 1.0))
-        with pytest.raises(TypeError, match="`values` must be numeric"):
-            from_quantiles([["a", "b"]], [0.1, 0.9])
 
 
 class TestSamples:
-    def test_discrete_ones_are_the_ensemble(self, rng):
-        draws = rng.poisson(rng.uniform(0.5, 6.0, (40, 1)), (40, 60))
-        y = rng.poisson(3.0, 40)
-        dist = from_samples(draws)
-        assert isinstance(dist.law, DiscreteLaw)
-        near = np.abs(draws - y[:, None]).mean(axis=1)
-        apart = np.abs(draws[:, :, None] - draws[:, None]).mean(axis=(1, 2))
-        assert_allclose(dist.crps(y), near - 0.5 * apart, atol=1e-12)
-        assert_allclose(dist.pmf(2.0), (draws == 2).mean(axis=1), atol=1e-12)
-
     def test_any_draws_can_be_taken_as_they_are(self, rng):
+        counts, y = rng.poisson(rng.uniform(0.5, 6.0, (40, 1)), (40, 60)), np.arange(40)
+        assert_allclose(from_samples(counts).crps(y), crps_of_draws(counts, y))
         draws, y = rng.normal(size=(30, 25)), rng.normal(size=30)
-        near = np.abs(draws - y[:, None]).mean(axis=1)
-        apart = np.abs(draws[:, :, None] - draws[:, None]).mean(axis=(1, 2))
         dist = from_samples(draws, kind="discrete")
-        assert_allclose(dist.crps(y), near - 0.5 * apart, atol=1e-12)
+        assert_allclose(dist.crps(y), crps_of_draws(draws, y), atol=1e-12)
         smooth = from_samples(draws)
+        assert smooth.law.is_smooth
         assert_allclose(smooth.crps(y).mean(), dist.crps(y).mean(), rtol=0.05)
 
     @pytest.mark.parametrize(("m", "lost"), [(50, 0.2), (400, 0.03), (4000, 0.01)])
     def test_smooth_ones_near_the_law_that_draws_are_of(self, m, lost, rng):
         frozen = stats.gamma(3.0, loc=-1.0)
-        draws, y = (
-            frozen.rvs((600, m), random_state=rng),
-            frozen.rvs(600, random_state=rng),
-        )
+        draws = frozen.rvs((600, m), random_state=rng)
+        y = frozen.rvs(600, random_state=rng)
         dist, true = from_samples(draws), from_scipy(frozen, 600)
-        assert isinstance(dist.law, QuantileLaw)
         assert log_score(y, dist) - log_score(y, true) < lost
-        assert crps_score(y, dist) == pytest.approx(
-            crps_score(y, true), rel=0.02 + 1 / m
-        )
+        best = crps_score(y, true)
+        assert crps_score(y, dist) == pytest.approx(best, rel=0.02 + 1 / m)
         assert_allclose(dist.std().mean(), frozen.std(), rtol=0.03)
-
-    def test_straight_draws_are_a_normal_law(self):
-        z = stats.norm.ppf((np.arange(200) + 0.5) / 200)
-        dist = from_samples([2.0 + 3.0 * z])
-        assert_allclose([dist.mean()[0], dist.std()[0]], [2.0, 3.0], rtol=1e-6)
 
     def test_unit_and_order_do_not_matter(self, rng):
         draws = rng.gamma(2.0, size=(5, 80))
@@ -195,36 +149,25 @@ class TestSamples:
         assert dist.mean()[3] == pytest.approx(7.0)
         assert from_samples(np.full((2, 5), 7.0)).pmf(7.0).tolist() == [1.0, 1.0]
 
-    def test_draws_of_ours_go_round(self, rng):
-        dist = from_scipy(stats.norm(rng.normal(size=4), 1.0))
-        again = from_samples(dist.rvs(4000, random_state=0).T)
-        assert_allclose(again.quantiles(LEVELS), dist.quantiles(LEVELS), atol=0.1)
-
     @pytest.mark.parametrize(
         ("samples", "parameters", "message"),
         [
             ([1.0, 2.0], {}, r"`samples` must have two dimensions, the draws of each"),
             ([[]], {}, r"`samples` must hold draws, got shape \(1, 0\)"),
-            (
-                [[1.0, np.nan]],
-                {},
-                "`samples` must be finite, got nan in row 0, column 1",
-            ),
+            ([[1.0, np.nan]], {}, "must be finite, got nan in row 0, column 1"),
             ([[1.0, 2.0]], {"kind": "smooth"}, "at least 10 draws .* got 2"),
             ([[1.0, 2.0]], {"kind": "kde"}, "`kind` must be one of 'auto', 'smooth'"),
             ([[1.0, 2.0]], {"bounds": 3.0}, "`bounds` must be a pair"),
+            (
+                np.arange(32_000.0).reshape(3200, 10),
+                {"kind": "discrete"},
+                '`kind` must not be "discrete" for 32000 val',
+            ),
         ],
     )
     def test_what_is_refused(self, samples, parameters, message):
         with pytest.raises(ValueError, match=message):
             from_samples(samples, **parameters)
-
-    def test_too_many_values_are_refused(self, rng):
-        draws = rng.normal(size=(3200, 10))
-        with pytest.raises(
-            ValueError, match='`kind` must not be "discrete" for 32000 val'
-        ):
-            from_samples(draws, kind="discrete")
 
 
 class TestBins:
@@ -238,7 +181,7 @@ class TestBins:
         assert_allclose(dist.cdf_at(inner), want, atol=0.012)
         middles = 0.5 * (edges[1:] + edges[:-1])
         assert_allclose(dist.mean(), shares @ middles, atol=0.02 * np.ptp(edges))
-        assert dist.law.support == (edges[0], edges[-1])
+        assert_array_equal(dist.cdf_at(edges[[0, -1]]), [[0.0, 1.0]] * 50)
 
     def test_empty_bins_and_one_bin(self):
         dist = from_bins([0.0, 1.0, 2.0, 3.0], [[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])
@@ -252,11 +195,7 @@ class TestBins:
             ([0.0], [[1.0]], "`edges` must be two or more, got 1"),
             ([0.0, 0.0], [[1.0]], "`edges` must increase strictly"),
             ([0.0, np.inf], [[1.0]], "`edges` must be finite, got inf"),
-            (
-                [0.0, 1.0],
-                [[0.5]],
-                "`probabilities` must sum to 1 in every row",
-            ),
+            ([0.0, 1.0], [[0.5]], "`probabilities` must sum to 1 in every row"),
             ([0.0, 1.0], [[0.5, 0.5]], "`probabilities` must have shape"),
             ([0.0, 1.0, 2.0], [[0.5, np.nan]], "got nan in row 0, column 1"),
         ],
@@ -264,6 +203,12 @@ class TestBins:
     def test_what_is_refused(self, edges, shares, message):
         with pytest.raises(ValueError, match=message):
             from_bins(edges, shares)
+
+
+def _frozen_by_hand(loc, scale):
+    frozen = stats.norm()
+    frozen.kwds = {"loc": np.array(loc), "scale": np.array(scale)}
+    return frozen
 
 
 class TestScipy:
@@ -276,27 +221,18 @@ class TestScipy:
             stats.norm(loc, scale=pd.Series(scale)),
             stats.norm(loc[:, None], scale[:, None]),
         ):
-            assert_array_equal(from_scipy(frozen).ppf(0.3), want)
+            assert_allclose(from_scipy(frozen).ppf(0.3), want, rtol=1e-9)
         alone = from_scipy(stats.norm(2.0), 5)
-        assert_array_equal(alone.mean(), np.full(5, 2.0))
+        assert_allclose(alone.mean(), np.full(5, 2.0), rtol=1e-12)
         assert len(from_scipy(stats.norm())) == 1
         assert len(from_scipy(stats.norm(loc), 6)) == 6
         assert len(from_scipy(stats.norm(loc[:0]))) == 0
-
-    def test_shapes_come_first(self):
-        dist = from_scipy(stats.beta(2.0, [3.0, 4.0], scale=10.0))
-        assert isinstance(dist.law, ScipyLaw)
-        assert_allclose(dist.mean(), [4.0, 10.0 / 3.0])
-
-    def test_true_ones_are_calibrated(self, rng):
-        frozen = stats.gumbel_r(rng.normal(size=500), rng.uniform(0.5, 2.0, 500))
-        y = frozen.rvs(random_state=rng)
-        assert pit_test(y, from_scipy(frozen))[1] > 0.05
+        shaped = from_scipy(stats.beta(2.0, [3.0, 4.0], scale=10.0))
+        assert_allclose(shaped.mean(), [4.0, 10.0 / 3.0])
 
     @pytest.mark.parametrize(
         "frozen",
         [
-            stats.poisson([0.1, 3.0, 40.0]),
             stats.nbinom(3, [0.2, 0.5, 0.9]),
             stats.binom([5, 10, 20], 0.3, loc=-2),
             stats.bernoulli([0.0, 0.5, 1.0]),
@@ -304,34 +240,32 @@ class TestScipy:
     )
     def test_counts_have_their_probabilities(self, frozen):
         dist = from_scipy(frozen)
-        assert isinstance(dist.law, DiscreteLaw)
+        assert dist.law.is_discrete
         assert_allclose(dist.mean(), frozen.mean(), rtol=1e-9, atol=1e-9)
         assert_allclose(dist.var(), frozen.var(), rtol=1e-6, atol=1e-9)
         for count in range(-2, 12):
             assert_allclose(dist.pmf(count), frozen.pmf(count), atol=1e-11)
 
-    def test_what_is_refused(self):
-        with pytest.raises(TypeError, match=r"stats.norm\(loc, scale\), got norm_gen"):
-            from_scipy(stats.norm)
-        with pytest.raises(
-            ValueError, match="`norm` has a law, got loc=0, scale=-1 in row 1"
-        ):
-            from_scipy(stats.norm(0.0, [1.0, -1.0]))
-        with pytest.raises(ValueError, match="`poisson` has a law, got -1, 0 in row 0"):
-            from_scipy(stats.poisson([-1.0, 2.0]))
-        with pytest.raises(ValueError, match="parameters of one length, got shapes"):
-            from_scipy(_frozen_by_hand([1.0, 2.0], [1.0, 2.0, 3.0]))
-        with pytest.raises(ValueError, match=r"parameters of shape \(n,\), got shape"):
-            from_scipy(stats.norm(np.zeros((2, 3))))
-        with pytest.raises(
-            ValueError, match="be the length of the parameters, 2, got 3"
-        ):
-            from_scipy(stats.norm([0.0, 1.0]), 3)
-        with pytest.raises(ValueError, match="`frozen` must take at most 10000 values"):
-            from_scipy(stats.poisson([1.0, 1e9]))
-
-
-def _frozen_by_hand(loc, scale):
-    frozen = stats.norm()
-    frozen.kwds = {"loc": np.array(loc), "scale": np.array(scale)}
-    return frozen
+    @pytest.mark.parametrize(
+        ("frozen", "n", "message"),
+        [
+            (stats.norm, None, r"stats.norm\(loc, scale\), got norm_gen"),
+            (
+                stats.norm(0.0, [1, -1]),
+                None,
+                "`norm` has a law, got loc=0, scale=-1",
+            ),
+            (
+                stats.poisson([-1.0, 2.0]),
+                None,
+                "`poisson` has a law, got -1, 0 in",
+            ),
+            (_frozen_by_hand([1, 2], [1, 2, 3]), None, "of one length, got shapes"),
+            (stats.norm(np.zeros((2, 3))), None, r"of shape \(n,\), got shape"),
+            (stats.norm([0.0, 1.0]), 3, "be the length of the parameters, 2, got 3"),
+            (stats.poisson([1.0, 1e9]), None, "must take at most 10000 values"),
+        ],
+    )
+    def test_what_is_refused(self, frozen, n, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            from_scipy(frozen, n)

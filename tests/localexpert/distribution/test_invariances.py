@@ -188,7 +188,7 @@ def test_a_pool_with_itself_is_itself(name: str) -> None:
         assert_allclose(got[key], want[key], rtol=0.0, atol=1e-6, err_msg=key)
     for key in ("mean", "std", "quantiles", "crps", "below", "above"):
         # The deviations of heavy tails are told by scipy, and of pools by curves.
-        room = 1e-5 if key == "std" else 1e-6
+        room = 1e-4 if key == "std" else 1e-6
         assert_allclose(got[key] / sd, want[key] / sd, atol=room, err_msg=key)
     assert_allclose(got["logpdf"], want["logpdf"], rtol=0.0, atol=1e-6)
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import lognorm, norm
+from scipy.stats import lognorm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -15,14 +15,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from localexpert import (
-    BaseCDF,
-    DiscreteLaw,
-    PredictiveDistribution,
-    SplineLaw,
-    crps_scorer,
-    predict_dist,
-)
+from localexpert import crps_scorer, predict_dist
+from tests.forecasts import normal, of_values
 
 
 class Normal(RegressorMixin, BaseEstimator):
@@ -43,14 +37,8 @@ class Normal(RegressorMixin, BaseEstimator):
     def predict_dist(self, X):
         center = np.asarray(X, dtype=float)[:, 0]
         if self.discrete:
-            return PredictiveDistribution(
-                DiscreteLaw([0.0, 1.0, 2.0], np.full((len(X), 3), 1.0 / 3.0))
-            )
-        one = np.ones((len(X), 1))
-        base = BaseCDF.fit(norm.ppf((np.arange(20_000) + 0.5) / 20_000))
-        scale = np.full(len(X), self.scale)
-        law = SplineLaw(center, scale, [0.0], 0.0 * one, one, base)
-        return PredictiveDistribution(law)
+            return of_values([0.0, 1.0, 2.0], np.full((len(X), 3), 1.0 / 3.0))
+        return normal(center, self.scale)
 
 
 @pytest.fixture
@@ -92,8 +80,8 @@ def test_values_of_a_discrete_law_are_mapped(rows):
     model = TransformedTargetRegressor(
         Normal(discrete=True), func=np.log1p, inverse_func=np.expm1
     ).fit(*rows)
-    law = predict_dist(model, rows[0]).law
-    np.testing.assert_allclose(law.values, np.expm1([0.0, 1.0, 2.0]))
+    dist = predict_dist(model, rows[0])
+    np.testing.assert_allclose(dist.atoms, np.expm1([0.0, 1.0, 2.0]))
 
 
 def test_nested_either_way(rows):

@@ -11,15 +11,14 @@ from sklearn.preprocessing import OneHotEncoder
 
 import localexpert
 from localexpert import (
-    DiscreteLaw,
     DistributionEnsemble,
     JointForest,
     LocalExpertRegressor,
-    PredictiveDistribution,
     cross_val_predict_dist,
 )
 from localexpert.data.folds import make_folds
 from localexpert.ensemble.members import fit_member, seeded_clones
+from tests.forecasts import of_values
 
 FOREST = JointForest(n_estimators=10, random_state=0)
 QUICK = {"strategy": FOREST, "frame": None, "n_thresholds": 3, "cv": 2}
@@ -39,7 +38,7 @@ class Recall(RegressorMixin, BaseEstimator):
     def predict_dist(self, X):
         values = np.unique(self.y_)
         rows = np.full((len(X), len(values)), 1.0 / len(values))
-        return PredictiveDistribution(DiscreteLaw(values, rows))
+        return of_values(values, rows)
 
 
 @pytest.fixture
@@ -76,8 +75,8 @@ def test_forecasts_of_members_are_out_of_fold(towns):
     np.testing.assert_array_equal(said.rows, np.arange(60))
     folds = make_folds(60, "auto", y, random_state=3)
     by_hand = cross_val_predict_dist(Recall(), X, y, cv=folds)
-    np.testing.assert_array_equal(said.law.probabilities, by_hand.law.probabilities)
-    held = said.law.probabilities[np.arange(60), np.searchsorted(said.law.values, y)]
+    np.testing.assert_array_equal(said.law.masses, by_hand.masses)
+    held = said.law.masses[np.arange(60), np.searchsorted(said.law.atoms, y)]
     assert (held == 0.0).all()
 
 

@@ -7,13 +7,12 @@ from scipy.stats import norm
 
 from calibration import brier_score, log_loss
 from localexpert import (
-    DiscreteLaw,
-    PredictiveDistribution,
     crps_score,
     pinball_loss,
 )
 from localexpert.explain import permutation_importance
 from localexpert.explain.permutation import _draw_donors
+from tests.forecasts import of_values
 
 GRID = np.linspace(-8.0, 8.0, 161)
 LEVELS = [0.05, 0.5, 0.95]
@@ -31,7 +30,7 @@ class MeanAndSpread:
         z = (GRID - X[:, :1]) / (0.3 + 1.5 * X[:, 1:2])
         weight = np.exp(-0.5 * z**2)
         rows = weight / weight.sum(axis=1, keepdims=True)
-        return PredictiveDistribution(DiscreteLaw(GRID, rows))
+        return of_values(GRID, rows)
 
 
 def design(rng, n=600):
@@ -195,9 +194,7 @@ def test_frames_keep_their_types(rng):
         def predict_dist(self, X):
             types.append(list(X.dtypes))
             p = norm.cdf(X["a"].to_numpy() + (X["town"] == "bee"))
-            return PredictiveDistribution(
-                DiscreteLaw([0.0, 1.0], np.stack([1.0 - p, p], axis=1))
-            )
+            return of_values([0.0, 1.0], np.stack([1.0 - p, p], axis=1))
 
     X = pd.DataFrame({"a": rng.normal(size=40), "n": np.arange(40)})
     X["town"] = pd.Categorical(rng.choice(["ant", "bee"], 40))

@@ -6,8 +6,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from localexpert import DiscreteLaw, PredictiveDistribution
 from localexpert.explain import explain_forecast
+from tests.forecasts import of_values
 
 GRID = np.linspace(-12.0, 12.0, 241)
 
@@ -17,7 +17,7 @@ def normal_like(center, scale):
     z = (GRID - np.asarray(center)[:, None]) / np.asarray(scale)[:, None]
     weight = np.exp(-0.5 * z**2)
     rows = weight / weight.sum(axis=1, keepdims=True)
-    return PredictiveDistribution(DiscreteLaw(GRID, rows))
+    return of_values(GRID, rows)
 
 
 class Crossed:

@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 
 from localexpert import (
-    DiscreteLaw,
     LocalExpertRegressor,
-    PredictiveDistribution,
     SharedBoosting,
 )
 from localexpert.explain import explain_forecast, permutation_importance
+from tests.forecasts import of_values
 
 WORTH = {"ant": 1.0, "bee": 2.0, "cat": -1.0}
 
@@ -21,7 +20,7 @@ WORTH = {"ant": 1.0, "bee": 2.0, "cat": -1.0}
 def coins(p):
     """Laws on 0 and 1, whose means are p."""
     p = np.asarray(p, dtype=np.float64)
-    return PredictiveDistribution(DiscreteLaw([0.0, 1.0], np.stack([1.0 - p, p], 1)))
+    return of_values([0.0, 1.0], np.stack([1.0 - p, p], 1))
 
 
 class Flat:

@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from localexpert import JointForest, LocalExpertRegressor, load
 from localexpert.forecasters.near_atoms import NearAtomsForecaster
-from localexpert.laws.quantile_law import QuantileLaw
+from tests.forecasts import normal
 
 
 class Told:
@@ -21,8 +21,7 @@ class Told:
 
 
 def collected(atoms, borders, shares, mean=0.3, sd=1.5):
-    law = QuantileLaw.through([-1.0, 1.0], [[mean - sd, mean + sd]])
-    road = NearAtomsForecaster(Told(law), np.array(atoms))
+    road = NearAtomsForecaster(Told(normal([mean], sd).law), np.array(atoms))
     road.borders_, road.shares_ = np.array(borders), np.array(shares)
     road.widths_ = np.full(len(atoms), 0.1)
     return road.law_of(np.array([0]))

@@ -25,7 +25,6 @@ from localexpert import (
     load,
 )
 from localexpert.experts import IndependentExperts, SharedBoosting
-from localexpert.laws import DiscreteLaw
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
 
@@ -151,7 +150,7 @@ def test_the_attack_finds_what_is_not_in_order():
 def test_discrete_targets(roads, recalibrate):
     y = np.minimum(draw()[1].round(), 10.0)
     model = fit(y, roads=roads, recalibrate=recalibrate)
-    assert isinstance(model.forecaster_.oof_law_, DiscreteLaw)
+    assert model.forecaster_.oof_law_.is_discrete
     assert violation(model, y) <= ROUNDING
 
 

@@ -110,8 +110,8 @@ def test_a_count_may_exceed_all_that_were_met(rng):
 
 def test_a_coin_has_two_sides(rng):
     X = rng.uniform(size=(60, 2))
-    law = fast().fit(X, rng.integers(0, 2, 60)).predict_dist(X).law
-    assert law.values.tolist() == [0.0, 1.0]
+    dist = fast().fit(X, rng.integers(0, 2, 60)).predict_dist(X)
+    assert dist.atoms.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,11 @@ def test_values_that_differ_by_rounding_are_one(rng, values):
     y = rng.choice(values, 300)
     model = fast(stacker="auto").fit(X, y)
     assert model.report_.target == "discrete"
-    law = model.predict_dist(X[:5]).law
-    np.testing.assert_allclose(law.values, np.unique(np.round(values, 9)))
     dist = model.predict_dist(X[:5])
+    np.testing.assert_allclose(dist.atoms, np.unique(np.round(values, 9)))
     np.testing.assert_allclose(dist.cdf(0.3), dist.cdf(THIRD))
-    shares = [np.mean(np.isclose(y, v)) for v in law.values]
-    np.testing.assert_allclose(law.probabilities.mean(axis=0), shares, atol=0.15)
+    shares = [np.mean(np.isclose(y, v)) for v in dist.atoms]
+    np.testing.assert_allclose(dist.masses.mean(axis=0), shares, atol=0.15)
 
 
 def test_an_atom_is_one_in_spite_of_rounding(rng):
@@ -140,7 +139,7 @@ def test_an_atom_is_one_in_spite_of_rounding(rng):
     y[:100], y[100:160] = 0.3, THIRD
     model = fast().fit(X, y)
     assert model.forecaster_.atoms.tolist() == [0.3]
-    assert model.predict_dist(X).law.masses.mean() == pytest.approx(0.4, abs=0.05)
+    assert model.predict_dist(X).masses.mean() == pytest.approx(0.4, abs=0.05)
 
 
 def test_floats_next_to_each_other_are_parted_where_they_are_all_there_is(rng):
@@ -148,7 +147,7 @@ def test_floats_next_to_each_other_are_parted_where_they_are_all_there_is(rng):
     values = 1.0 + np.arange(40) * np.spacing(1.0)
     model = fast().fit(X, rng.choice(values, 300))
     np.testing.assert_array_equal(model.forecaster_.values_, values)
-    probabilities = model.predict_dist(X[:5]).law.probabilities
+    probabilities = model.predict_dist(X[:5]).masses
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 

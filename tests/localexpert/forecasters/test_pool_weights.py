@@ -5,14 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
-from localexpert.curves.base_cdf import BaseCDF
 from localexpert.forecasters.pool_weights import (
     PoolScores,
     crps_matrices,
     linear_weights,
 )
-from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.join_laws import pool_laws
+from localexpert.law.join import pool_laws
+from tests.forecasts import beside, normal, of_values
 
 N = 80
 
@@ -22,34 +21,33 @@ def y(rng):
     return rng.normal(size=N)
 
 
-def normal_like(center, scale):
-    base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
-    one = np.ones((N, 1))
-    return SplineLaw(center, scale, [0.0], 0.0 * one, one, base)
-
-
 @pytest.fixture
-def smooth(rng, y):
+def dists(rng, y):
     """Forecasts that know something of y, with errors and widths of their own."""
     return [
-        normal_like(0.6 * y + rng.normal(0.0, 0.5, N), np.full(N, scale))
+        normal(0.6 * y + rng.normal(0.0, 0.5, N), scale)
         for scale in (0.4, 0.8, 1.2, 0.6)
     ]
 
 
 @pytest.fixture
-def mixed(rng, smooth):
+def smooth(dists):
+    return [dist.law for dist in dists]
+
+
+@pytest.fixture
+def mixed(rng, dists):
     masses = [0.4 * rng.dirichlet(np.ones(2), N) for _ in range(3)]
     return [
-        MixedLaw([-0.5, 0.5], m, law, [0.1, 0.1])
-        for m, law in zip(masses, smooth, strict=False)
+        beside(dist, [-0.5, 0.5], m, [0.1, 0.1]).law
+        for m, dist in zip(masses, dists, strict=False)
     ]
 
 
 @pytest.fixture
 def discrete(rng):
     values = np.array([-1.0, 0.0, 0.5, 3.0])
-    return [DiscreteLaw(values, rng.dirichlet(np.ones(4), N)) for _ in range(3)]
+    return [of_values(values, rng.dirichlet(np.ones(4), N)).law for _ in range(3)]
 
 
 def on_simplex(loss, m):

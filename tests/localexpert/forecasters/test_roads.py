@@ -19,7 +19,7 @@ from localexpert import (
     explain_boosting,
     load,
 )
-from localexpert.laws.value_map import ExpLess, LogOf
+from localexpert.law.value_map import ExpLess, LogOf
 
 FOREST = JointForest(30, random_state=0)
 QUICK = FrameRoad(strategy=FOREST, n_thresholds=9)
@@ -95,8 +95,8 @@ class TestWhichCompete:
         X, mean = draw(rng)
         model = make([QUICK, GRID]).fit(X, np.round(mean))
         assert list(tried(model)) == ["frame", "grid"]
-        law = model.predict_dist(X).law
-        np.testing.assert_array_equal(law.values, np.round(law.values))
+        values = model.predict_dist(X).atoms
+        np.testing.assert_array_equal(values, np.round(values))
 
 
 class TestForecasts:
@@ -105,11 +105,11 @@ class TestForecasts:
         X, mean = draw(rng)
         y = np.clip(np.round(3.0 * mean), 2.0, 9.0)
         y[y.argmax()] = 12.0
-        law = make(CellRoad(QUICK)).fit(X, y).oof_distribution_.law
-        unmet = ~np.isin(law.values, y)
+        dist = make(CellRoad(QUICK)).fit(X, y).oof_distribution_
+        unmet = ~np.isin(dist.atoms, y)
         assert unmet.sum() > 5
-        assert law.probabilities[:, law.values > 13.0].sum(axis=1).max() < 0.01
-        assert law.probabilities.min() > 0.0
+        assert dist.masses[:, dist.atoms > 13.0].sum(axis=1).max() < 0.01
+        assert dist.masses.min() > 0.0
 
     def test_cells_beat_questions_where_y_is_nearly_known(self, rng):
         X = rng.uniform(size=(600, 2))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom, poisson
 
-from localexpert import DiscreteLaw
 from localexpert.forecasters.support import Support
+from tests.forecasts import of_values
 
 
 def support(values, weight, *bounds):
@@ -95,7 +95,7 @@ def test_new_counts_cost_little(rng, law, n):
             law.rvs(size=n, random_state=rng), return_counts=True
         )
         found = support(values, weight)
-        given = DiscreteLaw(found.values, [(weight / n) @ found.shares]).pdf(y.T)[0]
+        given = of_values(found.values, [(weight / n) @ found.shares]).pdf(y)[:, 0]
         loss.append(-chance @ np.log(np.maximum(given, 1e-9)) - law.entropy())
         impossible.append(chance[given == 0.0].sum())
         closed.append(1.0 - law.cdf(values.max()))

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from calibration import plot_monitor
-from localexpert import DiscreteLaw, ForecastMonitor, PredictiveDistribution, load
+from localexpert import ForecastMonitor, PredictiveDistribution, load
+from tests.forecasts import of_values
 
 CHANGES = {
     "shift": lambda mean, noise: mean + 0.4 + noise,
@@ -57,8 +58,7 @@ def test_an_offset_is_told_in_deviations_and_in_units(rng):
 
 
 def test_jumps_are_drawn_within_by_a_seed(rng):
-    law = DiscreteLaw([0.0, 1.0], np.tile([0.7, 0.3], (2000, 1)))
-    dist = PredictiveDistribution(law)
+    dist = of_values([0.0, 1.0], np.tile([0.7, 0.3], (2000, 1)))
     y = (rng.uniform(size=2000) < 0.3).astype(float)
     one, same = (ForecastMonitor(thresholds=[0.0]).fit(dist, y) for _ in range(2))
     other = ForecastMonitor(thresholds=[0.0], random_state=1).fit(dist, y)
@@ -69,9 +69,9 @@ def test_jumps_are_drawn_within_by_a_seed(rng):
 
 
 def test_outcomes_outside_of_the_support_are_counted_and_speak():
-    law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (60, 1)))
+    dist = of_values([0.0, 1.0], np.tile([0.5, 0.5], (60, 1)))
     y = np.repeat([0.0, 1.0, 7.0, -3.0], 15)
-    monitor = ForecastMonitor(thresholds=[0.0]).fit(PredictiveDistribution(law), y)
+    monitor = ForecastMonitor(thresholds=[0.0]).fit(dist, y)
     assert monitor.history_["outside"].tolist() == [30.0]
     assert np.isfinite(monitor.log_e_)
 

@@ -4,13 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from localexpert import (
-    BaseCDF,
-    DiscreteLaw,
-    MixedLaw,
-    PredictiveDistribution,
-    SplineLaw,
-)
+from tests.forecasts import beside, normal, of_values
 
 N = 60
 
@@ -27,25 +21,10 @@ def ax():
     return plt.subplots()[1]
 
 
-@pytest.fixture(scope="session")
-def bell():
-    """Return a function that makes nearly normal laws of centres and scales (n,)."""
-    base = BaseCDF.fit(np.random.default_rng(0).normal(size=2000))
-
-    def make(center, scale):
-        n = len(center)
-        knots = np.array([0.0])
-        return SplineLaw(center, scale, knots, np.zeros((n, 1)), np.ones((n, 1)), base)
-
-    return make
-
-
 @pytest.fixture
-def smooth(bell):
+def smooth():
     """60 forecasts of growing centre and spread."""
-    return PredictiveDistribution(
-        bell(np.linspace(0.0, 5.0, N), np.linspace(0.5, 2.0, N))
-    )
+    return normal(np.linspace(0.0, 5.0, N), np.linspace(0.5, 2.0, N))
 
 
 @pytest.fixture
@@ -53,25 +32,20 @@ def discrete():
     """60 forecasts of the values 0, 1, 3."""
     p = np.linspace(0.1, 0.6, N)
     rows = np.column_stack([p, 0.2 * np.ones(N), 0.8 - p])
-    return PredictiveDistribution(DiscreteLaw([0.0, 1.0, 3.0], rows))
+    return of_values([0.0, 1.0, 3.0], rows)
 
 
 @pytest.fixture
-def mixed(bell):
+def mixed():
     """60 forecasts with zeros beside a density."""
-    law = bell(np.linspace(2.0, 5.0, N), np.full(N, 0.7))
     zeros = np.linspace(0.1, 0.6, N)[:, None]
-    return PredictiveDistribution(MixedLaw([0.0], zeros, law, [0.01]))
+    return beside(normal(np.linspace(2.0, 5.0, N), 0.7), [0.0], zeros, [0.01])
 
 
 @pytest.fixture
-def many(bell):
+def many():
     """Return a function that makes n forecasts."""
-
-    def make(n):
-        return PredictiveDistribution(bell(np.linspace(0.0, 5.0, n), np.ones(n)))
-
-    return make
+    return lambda n: normal(np.linspace(0.0, 5.0, n))
 
 
 @pytest.fixture

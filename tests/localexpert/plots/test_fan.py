@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 
-from localexpert import PredictiveDistribution
 from localexpert.plots import plot_fan
+from tests.forecasts import normal
 
 DAYS = np.datetime64("2024-01-01") + np.arange(60)
 
@@ -102,8 +102,8 @@ def test_what_is_a_curve_is_not_joined(many, labelled, rng):
     assert len(labelled(ax, "median").get_xdata()) == 12
 
 
-def test_constant_forecasts_are_a_curve(bell, labelled, rng):
-    dist = PredictiveDistribution(bell(np.zeros(50), np.ones(50)))
+def test_constant_forecasts_are_a_curve(labelled, rng):
+    dist = normal(np.zeros(50))
     drawn = labelled(plot_fan(dist, rng.gamma(2.0, size=50)), "median").get_xdata()
     assert len(drawn) == 50
 

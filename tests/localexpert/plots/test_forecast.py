@@ -4,8 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from localexpert import DiscreteLaw, PredictiveDistribution, SplineLaw
+from localexpert import pool
 from localexpert.plots import plot_forecast
+from tests.forecasts import normal, of_values
 
 
 def curve(ax):
@@ -59,14 +60,8 @@ class TestSmooth:
         assert legend(density)[-1] == "experts"
         assert cdf.get_legend() is None
 
-    def test_every_part_of_the_region_is_shaded(self, bell):
-        # The CDF is flat in the middle of probit space: a density of two humps.
-        knots = np.array([-1.0, -0.5, 0.5, 1.0])
-        levels = np.array([[-1.2, -0.1, 0.1, 1.2]])
-        slopes = np.array([[2.2, 0.2, 0.2, 2.2]])
-        base = bell([0.0], [1.0]).base
-        law = SplineLaw([0.0], [1.0], knots, levels, slopes, base)
-        dist = PredictiveDistribution(law)
+    def test_every_part_of_the_region_is_shaded(self):
+        dist = pool([normal([0.0]), normal([8.0])])
         ax = plot_forecast(dist, what="density", coverage=0.5)
         regions = dist.hdi_regions(0.5)[0]
         assert len(regions) == 2
@@ -94,7 +89,7 @@ class TestValues:
         density, cdf = plot_forecast(discrete, 30, coverage=0.7)
         assert density.get_ylabel() == "Probability"
         heads = labelled(density, "70% most probable")
-        p = discrete.law.probabilities[30]
+        p = discrete.masses[30]
         np.testing.assert_allclose(heads.get_xydata(), [[0.0, p[0]], [3.0, p[2]]])
         tops = [stem[1] for stem in density.collections[0].get_segments()]
         np.testing.assert_allclose(tops, np.column_stack([[0.0, 1.0, 3.0], p]))
@@ -108,16 +103,16 @@ class TestValues:
         (side,) = [other for other in ax.figure.axes if other is not ax]
         assert side.get_ylabel() == "Probability of a value"
         (stem,) = side.collections[0].get_segments()
-        mass = mixed.law.masses[30, 0]
+        mass = mixed.masses[30, 0]
         np.testing.assert_allclose(stem, [[0.0, 0.0], [0.0, mass]])
         x, height = curve(ax)
         assert height.max() < 1.0
         np.testing.assert_allclose(
-            height, (1 - mass) * mixed[30].law.continuous.pdf(x[None, :])[0]
+            height[x != 0.0], mixed.pdf(x[x != 0.0, None])[:, 30]
         )
 
     def test_one_value(self):
-        axes = plot_forecast(PredictiveDistribution(DiscreteLaw([2.0], [[1.0]])))
+        axes = plot_forecast(of_values([2.0], [[1.0]]))
         axes[0].figure.canvas.draw()
         np.testing.assert_array_equal(
             axes[0].collections[0].get_segments()[0][1], [2, 1]

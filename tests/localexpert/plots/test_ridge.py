@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from localexpert import MixedLaw, PredictiveDistribution
 from localexpert.plots import plot_forecasts
+from tests.forecasts import beside, normal
 
 
 def curves(ax):
@@ -34,7 +34,7 @@ class TestOverlay:
         ax = plot_forecasts(discrete, [0, 30, 59])
         tops = [np.array(c.get_segments())[:, 1] for c in ax.collections]
         for stems, row in zip(tops, (0, 30, 59), strict=True):
-            np.testing.assert_allclose(stems[:, 1], discrete.law.probabilities[row])
+            np.testing.assert_allclose(stems[:, 1], discrete.masses[row])
         places = np.array([stems[:, 0] for stems in tops])
         assert (np.diff(places, axis=0) > 0.0).all()
         np.testing.assert_allclose(places[1], [0.0, 1.0, 3.0], atol=1e-12)
@@ -51,7 +51,7 @@ class TestOverlay:
         ax.figure.canvas.draw()
         assert side.get_ylabel() == "Probability of a value (stem)"
         np.testing.assert_allclose(side.get_ylim(), np.array(ax.get_ylim()) / peak)
-        assert not plot_forecasts(mixed.__class__(mixed.law.continuous)).child_axes
+        assert not plot_forecasts(normal(np.zeros(5))).child_axes
 
 
 class TestRidge:
@@ -84,19 +84,19 @@ class TestRidge:
         ratio = np.array(heights) / heights[0]
         np.testing.assert_allclose(ratio, np.array(law) / law[0], rtol=0.01)
 
-    def test_rows_of_very_unlike_heights_have_their_own_scales(self, bell):
-        dist = PredictiveDistribution(bell(np.zeros(2), np.array([0.1, 1.0])))
+    def test_rows_of_very_unlike_heights_have_their_own_scales(self):
+        dist = normal(np.zeros(2), [0.1, 1.0])
         ax = plot_forecasts(dist, layout="ridge")
         assert ax.get_ylabel() == "Density, each row on a scale of its own"
         tops = [line.get_ydata().max() for line in curves(ax)]
         np.testing.assert_allclose(tops, [2.6, 1.6])
-        near = PredictiveDistribution(bell(np.zeros(2), np.array([0.25, 1.0])))
+        near = normal(np.zeros(2), [0.25, 1.0])
         ax = plot_forecasts(near, layout="ridge")
         assert ax.get_ylabel() == "Density, all rows on one scale"
 
-    def test_rows_with_and_without_a_density(self, bell):
-        law = MixedLaw([0.0], [[0.5], [1.0]], bell(np.full(2, 3.0), np.ones(2)), [0.01])
-        ax = plot_forecasts(PredictiveDistribution(law), layout="ridge")
+    def test_rows_with_and_without_a_density(self):
+        dist = beside(normal([3.0, 3.0]), [0.0], [[0.5], [1.0]], [0.01])
+        ax = plot_forecasts(dist, layout="ridge")
         assert ax.get_ylabel() == "Density, all rows on one scale"
 
     def test_outcomes(self, smooth, labelled):
@@ -110,7 +110,7 @@ class TestRidge:
         assert ax.get_ylabel() == "Probability, each row on a scale of its own"
         for j, stems in enumerate(ax.collections):
             heights = np.array(stems.get_segments())[:, 1, 1] - (7 - j)
-            p = discrete.law.probabilities[j]
+            p = discrete.masses[j]
             np.testing.assert_allclose(heights, 0.8 * p / p.max())
         ax = plot_forecasts(mixed, [59, 0], layout="ridge")
         stems = [c for c in ax.collections if hasattr(c, "get_segments")]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from localexpert import BaseCDF, DiscreteLaw, PredictiveDistribution, SplineLaw
+from localexpert import PredictiveDistribution
 from localexpert.plots.shape import ForecastShape
+from tests.forecasts import beside, normal, of_values
 
 
 def test_spikes_are_the_jumps_of_the_law(smooth, discrete, mixed):
@@ -21,16 +22,15 @@ def test_spikes_are_the_jumps_of_the_law(smooth, discrete, mixed):
 
 
 def test_a_value_without_probability_is_no_spike():
-    law = DiscreteLaw([0.0, 1.0, 2.0], [[0.5, 0.0, 0.5]])
-    shape = ForecastShape.of(PredictiveDistribution(law), 0)
+    shape = ForecastShape.of(of_values([0.0, 1.0, 2.0], [[0.5, 0.0, 0.5]]), 0)
     np.testing.assert_array_equal(shape.spikes, [0.0, 2.0])
 
 
-def test_the_density_leaves_out_the_spikes(mixed):
-    shape = ForecastShape.of(mixed, 20)
-    beside = mixed[20].law.continuous.pdf(np.array([[0.0]])).item()
+def test_the_density_leaves_out_the_spikes():
+    smooth = normal([1.0], 0.7)
+    shape = ForecastShape.of(beside(smooth, [0.0], [[0.3]], [0.01]), 0)
     at_zero = shape.density(np.array([0.0]))[0]
-    assert at_zero == pytest.approx((1 - shape.masses[0]) * beside, rel=1e-9)
+    assert at_zero == pytest.approx(0.7 * smooth.pdf(0.0)[0], rel=1e-9)
     x = shape.grid(-3.0, 9.0)
     area = trapezoid(shape.density(x), x)
     assert area == pytest.approx(1.0 - shape.masses[0], abs=1e-3)
@@ -46,7 +46,7 @@ def test_the_window_holds_99_percent_and_what_it_must(smooth):
 
 
 def test_the_window_of_one_value():
-    one = PredictiveDistribution(DiscreteLaw([7.0], [[1.0]]))
+    one = of_values([7.0], [[1.0]])
     shape = ForecastShape.of(one, 0)
     low, high = shape.window()
     assert low < 7.0 < high
@@ -54,10 +54,7 @@ def test_the_window_of_one_value():
 
 
 def test_long_tails_are_cut(rng):
-    base = BaseCDF.fit(rng.standard_t(2, size=4000) ** 3)
-    one = np.ones((1, 1))
-    law = SplineLaw([0.0], [1.0], [0.0], 0.0 * one, one, base)
-    dist = PredictiveDistribution(law)
+    dist = PredictiveDistribution.from_samples([rng.standard_t(2, size=4000) ** 3])
     low, high = ForecastShape.of(dist, 0).window()
     q = dist.quantiles([0.005, 0.1, 0.9, 0.995])[0]
     assert q[3] - q[0] > 7.0 * (q[2] - q[1])

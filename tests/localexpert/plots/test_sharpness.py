@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert import PredictiveDistribution
 from localexpert.plots import plot_sharpness
+from tests.forecasts import normal
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def test_an_outlier_does_not_press_the_others_down(many, labelled):
     assert ax.get_ylim()[0] <= 0.0
 
 
-def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(bell, legend):
+def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(legend):
     width = np.r_[np.ones(400), 1e6]
-    dist = PredictiveDistribution(bell(np.zeros(401), width))
+    dist = normal(np.zeros(401), width)
     ax = plot_sharpness(np.zeros(401), dist)
     assert bars(ax)[0][:, 0].max() <= ax.get_xlim()[1]
     assert any(text.startswith("1 of 401 outside") for text in legend(ax))

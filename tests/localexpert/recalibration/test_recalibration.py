@@ -7,10 +7,8 @@ from scipy.interpolate import BSpline
 from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
-from localexpert.curves.base_cdf import BaseCDF
 from localexpert.data.folds import make_folds
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.laws import DiscreteLaw, SplineLaw
 from localexpert.metrics import crps_score, interval_coverage
 from localexpert.recalibration.conformal import (
     ConformalRecalibration,
@@ -19,19 +17,17 @@ from localexpert.recalibration.conformal import (
 )
 from localexpert.recalibration.pit import PitRecalibration
 from localexpert.recalibration.pit_curves import PitCells, fit_curve
-
-BASE = BaseCDF.fit(np.random.default_rng(1).normal(size=2000))
+from tests.forecasts import normal, of_values
 
 
 def same_law(n):
-    """The same forecast for every row."""
-    one = np.ones((n, 1))
-    return SplineLaw(np.zeros(n), np.ones(n), [0.0], 0.0 * one, one, BASE)
+    """The standard normal law for every row, so that scores are outcomes."""
+    return normal(np.zeros(n)).law
 
 
-def outcomes(scores):
-    """The y at which the forecast's normal scores are these."""
-    return BASE.inverse(scores)
+def coins(p):
+    """Laws of 0 and 1."""
+    return of_values([0.0, 1.0], np.column_stack([1.0 - p, p])).law
 
 
 def test_the_curve_maximises_the_penalised_likelihood(rng):
@@ -68,17 +64,6 @@ def test_the_curve_maximises_the_penalised_likelihood(rng):
     assert np.abs(best.x).max() > 0.2
 
 
-def test_recalibrated_densities_have_a_continuous_derivative(rng):
-    y = outcomes(0.7 * rng.normal(size=3000) + 0.2)
-    law = PitRecalibration(random_state=0).fit(same_law(3000), y).apply(same_law(1))
-    joins = BASE.inverse(np.linspace(-2.4, 2.4, 9))[None, :]
-    sides = [
-        (law.logpdf(joins + 2.0 * step) - law.logpdf(joins + step)) / step
-        for step in (-1e-5, 1e-5)
-    ]
-    np.testing.assert_allclose(*sides, atol=5e-3)
-
-
 @pytest.mark.parametrize(
     "bend",
     [lambda z: 0.8 * z, lambda z: 1.3 * z, lambda z: z + 0.2, lambda z: np.sinh(z) / 2],
@@ -86,7 +71,7 @@ def test_recalibrated_densities_have_a_continuous_derivative(rng):
 )
 def test_a_known_map_is_found(rng, bend):
     n = 20_000
-    y = outcomes(bend(rng.normal(size=n)))
+    y = bend(rng.normal(size=n))
     fitted = PitRecalibration(random_state=0).fit(same_law(n), y)
     levels = np.linspace(0.01, 0.99, 99)
     truth = np.mean(bend(rng.normal(size=100_000)) <= ndtri(levels)[:, None], axis=1)
@@ -100,7 +85,7 @@ def test_a_known_map_is_found(rng, bend):
 def test_nothing_is_changed_for_noise(n):
     unchanged, changes, test = [], [], np.random.default_rng(99).normal(size=20_000)
     for seed in range(20):
-        y = outcomes(np.random.default_rng(seed).normal(size=n))
+        y = np.random.default_rng(seed).normal(size=n)
         fitted = PitRecalibration(random_state=seed).fit(same_law(n), y)
         mapped, log_slopes = fitted.map_.forward(test[:, None])
         gain = log_slopes[:, 0] + 0.5 * (test**2 - mapped[:, 0] ** 2)
@@ -116,8 +101,7 @@ def true_jumps(kind, n, rng):
     """Forecasts of the named kind that are right, and outcomes of them."""
     p = {"one": 1.0, "coin": 0.5, "rare": 0.1, "varied": rng.beta(1, 1, n)}[kind]
     p = np.broadcast_to(p, n)
-    law = DiscreteLaw([0.0, 1.0], np.column_stack([1.0 - p, p]))
-    return law, (rng.uniform(size=n) < p).astype(float)
+    return coins(p), (rng.uniform(size=n) < p).astype(float)
 
 
 @pytest.mark.parametrize("kind", ["one", "coin", "rare", "varied"])
@@ -155,7 +139,7 @@ def test_two_rows_are_enough_to_do_nothing():
 
 def test_losses_are_those_of_the_laws(rng):
     n = 500
-    law, y = same_law(n), outcomes(0.7 * rng.normal(size=n))
+    law, y = same_law(n), 0.7 * rng.normal(size=n)
     folds = make_folds(n, 5, random_state=3)
     fitted = PitRecalibration((100.0,)).fit(law, y, folds=folds)
     assert fitted.strength_ == 100.0
@@ -174,7 +158,7 @@ def test_out_of_fold_maps_have_not_seen_their_rows(rng):
     other = scores.copy()
     other[test] = 0.6 * rng.normal(size=len(test)) + 0.1
     maps = [
-        PitRecalibration((30.0,)).fit(same_law(n), outcomes(z), folds=folds)
+        PitRecalibration((30.0,)).fit(same_law(n), z, folds=folds)
         for z in (scores, other)
     ]
     assert [one.strength_ for one in maps] == [30.0, 30.0]
@@ -187,7 +171,7 @@ def test_out_of_fold_maps_have_not_seen_their_rows(rng):
 def test_weights_are_repetitions(rng):
     n = 120
     weight = rng.integers(0, 4, n)
-    y = outcomes(0.6 * rng.normal(size=n))
+    y = 0.6 * rng.normal(size=n)
     rows = np.repeat(np.arange(n), weight)
     number = rng.integers(0, 3, n)
 
@@ -213,7 +197,7 @@ def test_at_jumps_the_held_out_score_is_a_bound(rng):
     n = 1000
     y = rng.choice(4, size=n, p=[0.05, 0.1, 0.25, 0.6]).astype(float)
     rows = rng.dirichlet(4.0 * np.ones(4), size=n)
-    law = DiscreteLaw(np.arange(4.0), rows)
+    law = of_values(np.arange(4.0), rows).law
     fitted = PitRecalibration(random_state=0).fit(law, y)
     new = fitted.apply_oof(law)
     gain = (new.logpdf(y[:, None]) - law.logpdf(y[:, None])).mean()
@@ -231,7 +215,7 @@ def test_conformal_quantiles_cover_as_promised(m, gap):
     law, n_draws = same_law(m), 1500
     covered = np.empty((n_draws, len(LEVELS)))
     for draw in range(n_draws):
-        y = outcomes(ndtri(TRUE_PIT.rvs(size=m, random_state=rng)))
+        y = ndtri(TRUE_PIT.rvs(size=m, random_state=rng))
         fitted = ConformalRecalibration(gap).fit(law, y)
         # P(Y <= Q(a)) given the calibration rows, exactly.
         quantile = ndtr(fitted.map_.inverse(ndtri(LEVELS)[None, :]))[0]
@@ -248,7 +232,7 @@ def test_conformal_quantiles_cover_as_promised(m, gap):
 @pytest.mark.parametrize(("m", "gap"), [(20, 1), (64, 7), (999, "auto"), (57, 29)])
 def test_the_map_passes_through_order_statistics(rng, m, gap):
     scores = rng.normal(size=m)
-    fitted = ConformalRecalibration(gap).fit(same_law(m), outcomes(scores))
+    fitted = ConformalRecalibration(gap).fit(same_law(m), scores)
     inner = slice(1, -1)  # the first and last knot lead over to the tails
     levels = ndtr(fitted.map_.values[inner]) * (m + 1)
     ranks = np.round(levels).astype(int)
@@ -267,7 +251,7 @@ def test_at_knots_coverage_is_exact():
     level = None
     covered = np.empty(n_draws)
     for draw in range(n_draws):
-        y = outcomes(ndtri(TRUE_PIT.rvs(size=m, random_state=rng)))
+        y = ndtri(TRUE_PIT.rvs(size=m, random_state=rng))
         fitted = ConformalRecalibration(10).fit(law, y)
         level = ndtr(fitted.map_.values[4])
         covered[draw] = TRUE_PIT.cdf(ndtr(fitted.map_.knots[4]))
@@ -278,7 +262,7 @@ def test_at_knots_coverage_is_exact():
 def test_jumps_cover_from_both_sides():
     rng, m, n_draws = np.random.default_rng(5), 60, 600
     values, truth = np.arange(4.0), np.array([0.5, 0.1, 0.1, 0.3])
-    law = DiscreteLaw(values, np.tile([0.2, 0.3, 0.3, 0.2], (m, 1)))
+    law = of_values(values, np.tile([0.2, 0.3, 0.3, 0.2], (m, 1))).law
     q = np.linspace(0.05, 0.95, 19)
     upto, below = np.empty((n_draws, 19)), np.empty((n_draws, 19))
     for draw in range(n_draws):
@@ -306,7 +290,7 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
 def test_draws_are_not_those_of_the_outcomes():
     n = 999
     y = (np.random.default_rng(4).uniform(size=n) > 0.5).astype(float)
-    law = DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5))
+    law = coins(np.full(n, 0.5))
     levels = np.linspace(0.05, 0.95, 19)
     fitted = ConformalRecalibration(random_state=4).fit(law, y)
     np.testing.assert_allclose(fitted.map_(levels), levels, atol=0.06)
@@ -314,7 +298,7 @@ def test_draws_are_not_those_of_the_outcomes():
 
 def test_seeds_repeat():
     n = 100
-    law = DiscreteLaw([0.0, 1.0], np.full((n, 2), 0.5))
+    law = coins(np.full(n, 0.5))
     y = np.repeat([0.0, 1.0], [30, 70])
     for make in (PitRecalibration, ConformalRecalibration):
         first, second = (make(random_state=4).fit(law, y).map_ for _ in range(2))

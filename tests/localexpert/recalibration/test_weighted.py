@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtr
 
 from localexpert import PredictiveDistribution, WeightedConformal, interval_coverage
-from localexpert.laws import DiscreteLaw
 from localexpert.recalibration.conformal import ConformalRecalibration
+from tests.forecasts import of_values
 
 
 def normal(mean, sd=1.0):
@@ -17,7 +18,7 @@ def normal(mean, sd=1.0):
 def through(fitted, scores, weight):
     """G at the normal scores of new rows of such a weight."""
     maps = fitted.map_of(np.full(1, weight))
-    return maps.levels(np.asarray(scores, dtype=float)[None, :])[0][0]
+    return ndtr(maps.forward(np.asarray(scores, dtype=float)[None, :])[0])[0]
 
 
 def test_knots_are_at_the_sums_of_weights(rng):
@@ -88,8 +89,7 @@ def test_rows_without_weight_are_left_out(rng):
 
 def test_ties_are_one_knot_and_jumps_are_drawn_in(rng):
     y = rng.choice(3, size=600, p=[0.1, 0.2, 0.7])
-    law = DiscreteLaw([0, 1, 2], np.tile([0.3, 0.4, 0.3], (600, 1)))
-    said = PredictiveDistribution(law)
+    said = of_values([0, 1, 2], np.tile([0.3, 0.4, 0.3], (600, 1)))
     fitted = WeightedConformal(random_state=0).fit(said, y, np.ones(600))
     got = fitted.apply(said[:2], np.array([1.0, 1.0])).cdf_at([0.0, 1.0])
     np.testing.assert_allclose(got, [[0.1, 0.3]] * 2, atol=0.06)

@@ -31,8 +31,6 @@ from localexpert import (
     plot_pit,
     report,
 )
-from localexpert.laws.append_laws import AppendedLaw
-from localexpert.laws.quantile_law import QuantileLaw
 
 LEVELS = np.arange(1, 10) / 10
 QUICK = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
@@ -139,7 +137,6 @@ def test_quantiles_of_one_call(data):
 
     model = DistributionAdapter(LinearRegression(), forecast, levels=[0.1, 0.5, 0.9])
     dist = model.fit(X, y).predict_dist(X_new)
-    assert isinstance(dist.law, QuantileLaw)
     assert_allclose(dist.median(), LinearRegression().fit(X, y).predict(X_new))
 
 
@@ -149,8 +146,11 @@ def test_recalibration_out_of_fold_widens_what_is_too_narrow(data):
     off, p_value = pit_test(y_new, raw.predict_dist(X_new))
     assert p_value < 1e-6
     for kind in ("pit", "conformal"):
-        model = clone(raw).set_params(recalibrate=kind).fit(X, y)
-        dist = model.predict_dist(X_new)
+        model = clone(raw).set_params(recalibrate=kind)
+        with warnings.catch_warnings():
+            # Some rows are more than five of such deviations out.
+            warnings.simplefilter("ignore", CalibrationWarning)
+            dist = model.fit(X, y).predict_dist(X_new)
         assert 0.7 < dist.std().mean() < 1.3
         assert pit_test(y_new, dist)[0] < 0.8 * off
         before = crps_score(y_new, raw.predict_dist(X_new))
@@ -180,7 +180,6 @@ def test_an_estimator_of_ours_is_taken_by_its_own_method(data, tmp_path):
     X, y, X_new, _ = data
     inner = LocalExpertRegressor(**QUICK, random_state=0)
     model = DistributionAdapter(inner, cv=2, random_state=0).fit(X[:120], y[:120])
-    assert isinstance(model.oof_distribution_.law, AppendedLaw)
     want = clone(inner).fit(X[:120], y[:120]).predict_dist(X_new)
     assert_array_equal(model.predict_dist(X_new).ppf(0.3), want.ppf(0.3))
     model.save(tmp_path / "model.zip")

@@ -18,16 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
-    BaseCDF,
-    DiscreteLaw,
     LocalExpertRegressor,
-    MixedLaw,
-    PredictiveDistribution,
-    SplineLaw,
     cross_val_predict_dist,
     crps_scorer,
     predict_dist,
 )
+from tests.forecasts import beside, normal, of_values
 
 QUICK = {"strategy": "joint", "frame": None, "n_thresholds": 3, "cv": 2}
 
@@ -50,17 +46,14 @@ class Kinds(RegressorMixin, BaseEstimator):
 
     def predict_dist(self, X):
         n, center = len(X), self.mean_ + np.asarray(X, dtype=float)[:, 0]
-        base = BaseCDF.fit(np.random.default_rng(0).normal(size=500))
-        one = np.ones((n, 1))
-        law = SplineLaw(center, 0.5 + one[:, 0], [0.0], 0.0 * one, one, base)
-        if self.kind_ == "m":
-            law = MixedLaw(
-                np.sort([9.0, self.mean_]), np.full((n, 2), 0.2), law, [1.0, 1.0]
-            )
         if self.kind_ == "d":
             values = np.sort(self.mean_ + np.arange(3.0))
-            law = DiscreteLaw(values, np.tile([0.2, 0.3, 0.5], (n, 1)))
-        return PredictiveDistribution(law)
+            return of_values(values, np.tile([0.2, 0.3, 0.5], (n, 1)))
+        dist = normal(center, 1.5)
+        if self.kind_ == "m":
+            atoms = np.sort([9.0, self.mean_])
+            return beside(dist, atoms, np.full((n, 2), 0.2), [1.0, 1.0])
+        return dist
 
 
 @pytest.fixture
@@ -76,7 +69,7 @@ def check_rows(dist, model, X, y, folds, **given):
     for train, test in folds:
         part = {name: values[train] for name, values in given.items()}
         own = predict_dist(clone(model).fit(X[train], y[train], **part), X[test])
-        kinds.add(type(own.law))
+        kinds.add((own.law.is_smooth, own.law.is_discrete))
         got = dist[test]
         np.testing.assert_allclose(got.cdf_at(at), own.cdf_at(at), atol=1e-12)
         np.testing.assert_allclose(got.crps(y[test]), own.crps(y[test]), rtol=1e-6)

@@ -10,11 +10,9 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
-from localexpert import PredictiveDistribution, SplineLaw
-from localexpert.curves.base_cdf import BaseCDF
 from localexpert.reporting import report
+from tests.forecasts import normal
 
 BROWSER = next(
     (
@@ -125,14 +123,8 @@ class Wide:
         self.scale = scale
 
     def predict_dist(self, X):
-        n, levels = len(X), (np.arange(500) + 0.5) / 500
-        base = BaseCDF.fit(norm.ppf(levels), np.ones(500))
-        at = self.scale * (3.0 + np.linspace(-1.0, 1.0, n))
-        one = np.ones((n, 1))
-        width = np.linspace(0.3, 0.9, n) * self.scale
-        return PredictiveDistribution(
-            SplineLaw(at, width, np.zeros(1), 0.0 * one, one, base)
-        )
+        at = self.scale * (3.0 + np.linspace(-1.0, 1.0, len(X)))
+        return normal(at, np.linspace(0.3, 0.9, len(X)) * self.scale)
 
 
 def write(path, scale, n=90, **options):

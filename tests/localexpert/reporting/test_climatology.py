@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from localexpert.laws.mixed import MixedLaw
-from localexpert.laws.quantile_law import QuantileLaw
 from localexpert.metrics import crps_score, log_score
 from localexpert.reporting.climatology import Climatology
+from tests.forecasts import beside, normal
 
 
 def model_of(target, **forecaster):
@@ -49,15 +48,14 @@ def test_a_discrete_target_may_take_new_values():
     sample = np.repeat([0.0, 1.0, 2.0, 4.0], [60, 30, 8, 1])
     model = model_of("discrete", bounds=(-np.inf, 6.0))
     dist = Climatology.of(model, sample, None).dist(3)
-    np.testing.assert_array_equal(dist.law.values, np.arange(7.0))
+    np.testing.assert_array_equal(dist.atoms, np.arange(7.0))
     assert np.isfinite(dist.log_score([3.0, 5.0, 6.0])).all()
 
 
 @pytest.mark.parametrize("n", [600, 9000])
 def test_mixed(rng, n):
     sample = np.where(rng.uniform(size=n) < 0.4, 0.0, rng.gamma(3.0, size=n))
-    smooth = QuantileLaw.through([-1.0, 1.0], [[0.0, 5.0]])
-    law = MixedLaw([0.0], [[0.4]], smooth, [0.1])
+    law = beside(normal([2.5], 2.5), [0.0], [[0.4]], [0.1]).law
     model = model_of("mixed", oof_law_=law)
     climate = Climatology.of(model, sample, None)
     dist = climate.dist(100)

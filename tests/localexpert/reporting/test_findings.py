@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, poisson
 
-from localexpert import DiscreteLaw, PredictiveDistribution
+from localexpert import PredictiveDistribution
 from localexpert.data.table_summary import ColumnSummary
 from localexpert.reporting.columns import Column
 from localexpert.reporting.drift import (
@@ -28,6 +28,7 @@ from localexpert.reporting.groups import Grouping
 from localexpert.reporting.judgement import Judgement
 from localexpert.reporting.limits import find_limits
 from localexpert.reporting.training import Training
+from tests.forecasts import of_values
 
 
 class TestCoverage:
@@ -102,8 +103,7 @@ def test_p_values_have_few_digits():
 
 class Coin:
     def predict_dist(self, X):
-        law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
-        return PredictiveDistribution(law)
+        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
 
 def gather(model, X, y, **options):
@@ -207,7 +207,7 @@ class TestDrift:
     def test_draws_the_samples_apart(self):
         # One and the same outcome everywhere: a PIT value is its draw.
         y = np.zeros(300)
-        oof = PredictiveDistribution(DiscreteLaw([0.0], np.ones((300, 1))))
+        oof = of_values([0.0], np.ones((300, 1)))
         evidence = gather(Coin(), np.zeros((300, 1)), y)
         training = Training(y, np.ones(300), oof)
         found = find_drift(replace(evidence, dist=oof, training=training))

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
-from localexpert import DiscreteLaw, PredictiveDistribution, SplineLaw
-from localexpert.curves.base_cdf import BaseCDF
 from localexpert.reporting import calibration
 from localexpert.reporting.calibration import write_calibration
 from localexpert.reporting.evidence import gather_evidence
@@ -19,6 +16,7 @@ from localexpert.reporting.limits import find_limits
 from localexpert.reporting.markup import element
 from localexpert.reporting.subject import read_subject
 from localexpert.reporting.summary import write_summary
+from tests.forecasts import normal, of_values
 
 NAMES = ("title", "target_name", "unit", "source", "date", "row_names")
 
@@ -31,11 +29,7 @@ class Normal:
     spread: float = 1.0
 
     def predict_dist(self, X):
-        n, levels = len(X), (np.arange(4000) + 0.5) / 4000
-        base = BaseCDF.fit(self.bias + self.spread * norm.ppf(levels), np.ones(4000))
-        one = np.ones((n, 1))
-        law = SplineLaw(np.zeros(n), np.ones(n), np.zeros(1), 0 * one, one, base)
-        return PredictiveDistribution(law)
+        return normal(np.full(len(X), self.bias), self.spread)
 
 
 @dataclass
@@ -45,8 +39,7 @@ class Count:
     p: tuple
 
     def predict_dist(self, X):
-        law = DiscreteLaw([0.0, 1.0, 2.0], np.tile(self.p, (len(X), 1)))
-        return PredictiveDistribution(law)
+        return of_values([0.0, 1.0, 2.0], np.tile(self.p, (len(X), 1)))
 
 
 def smooth(rng, n):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from localexpert import DiscreteLaw, PredictiveDistribution
 from localexpert.reporting import page, report, writing
+from tests.forecasts import of_values
 
 
 class Coin:
@@ -17,8 +17,7 @@ class Coin:
 
     def predict_dist(self, X):
         self.asked += 1
-        law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
-        return PredictiveDistribution(law)
+        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
 
 X = np.tile([[0.0], [1.0]], (10, 1))

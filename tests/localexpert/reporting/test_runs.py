@@ -7,13 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import (
-    DiscreteLaw,
-    PredictiveDistribution,
-    crps_score,
-)
+from localexpert import crps_score
 from localexpert.data.table import TableReader
 from localexpert.reporting import pictures, report
+from tests.forecasts import of_values
 
 SCORES = "Means over the rows; less is better"
 DASH = "\u2013"
@@ -38,8 +35,7 @@ def test_the_same_seed_gives_the_same_page(houses, page, tmp_path):
 def test_tables_are_read_once(houses, tmp_path, monkeypatch):
     class Always:
         def predict_dist(self, X):
-            law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
-            return PredictiveDistribution(law)
+            return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
     read, encode = [], TableReader.encode
     monkeypatch.setattr(
@@ -95,8 +91,7 @@ def test_a_model_of_the_users_without_training_rows(read_page, tmp_path):
     class Coin:
         def predict_dist(self, X):
             p = 0.2 + 0.6 * X[:, 0]
-            law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
-            return PredictiveDistribution(law)
+            return of_values([0.0, 1.0], np.column_stack([1 - p, p]))
 
     X = np.tile([[0.0, 5.0], [1.0, 5.0]], (30, 1))
     path = tmp_path / "r.html"
@@ -128,8 +123,7 @@ def test_many_features_are_measured_on_fewer_rows(read_page, rng, tmp_path):
     class First:
         def predict_dist(self, X):
             p = np.clip(X[:, 0], 0.1, 0.9)
-            law = DiscreteLaw([0.0, 1.0], np.column_stack([1 - p, p]))
-            return PredictiveDistribution(law)
+            return of_values([0.0, 1.0], np.column_stack([1 - p, p]))
 
     X = rng.uniform(size=(200, 250))
     path = tmp_path / "r.html"
@@ -177,8 +171,7 @@ def test_importance_can_be_left_out(houses, read_page, tmp_path):
 def test_without_pandas_the_risk_table_is_left_out(read_page, tmp_path, monkeypatch):
     class Always:
         def predict_dist(self, X):
-            law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
-            return PredictiveDistribution(law)
+            return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
     path = tmp_path / "r.html"
     monkeypatch.setitem(sys.modules, "pandas", None)

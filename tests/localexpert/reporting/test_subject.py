@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import DiscreteLaw, PredictiveDistribution
 from localexpert.reporting import pictures, report
+from tests.forecasts import of_values
 
 DAY = datetime.date(2026, 11, 3)
 
 
 class Coin:
     def predict_dist(self, X):
-        law = DiscreteLaw([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
-        return PredictiveDistribution(law)
+        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
 
 
 X = np.tile([[0.0], [1.0]], (10, 1))

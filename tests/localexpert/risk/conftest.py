@@ -5,81 +5,76 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from localexpert import (
-    BaseCDF,
-    DiscreteLaw,
-    MixedLaw,
-    PredictiveDistribution,
-    ProbitMap,
-    RecalibratedLaw,
-    SplineLaw,
-)
+from localexpert import PitRecalibration, PredictiveDistribution, pool
+from tests.forecasts import beside, normal, of_values
 
 N = 5
-INF = np.inf
 CENTER, SCALE = np.arange(N) - 1.0, np.linspace(0.5, 3.0, N)
 
 
-def make_normal(bounds=(-INF, INF)):
-    """Rows whose CDF is the normal one between -9 and 9 deviations."""
-    levels = np.linspace(-1.4, 1.4, 5)
-    base = BaseCDF(levels, levels, np.ones(5), (-0.2, -0.2))
-    tail = np.linspace(1.4, 9.0, 300)
-    knots = np.concatenate([-tail[::-1], np.linspace(-1.2, 1.2, 7), tail])
-    values = base.inverse(knots)
-    slopes = np.tile(1.0 / base.derivative(values), (N, 1))
-    return SplineLaw(
-        CENTER, SCALE, knots, np.tile(values, (N, 1)), slopes, base, bounds
-    )
+def make_normal():
+    """Normal rows."""
+    return normal(CENTER, SCALE)
+
+
+def make_bounded():
+    """Rows that end at -2."""
+    levels = np.arange(1, 100) / 100
+    rows = stats.truncnorm((-2.0 - CENTER) / SCALE, 40.0, CENTER, SCALE)
+    quantiles = rows.ppf(levels[:, None]).T
+    return PredictiveDistribution.from_quantiles(quantiles, levels, bounds=(-2.0, None))
 
 
 def make_wavy():
     """Rows with steep and flat stretches, two peaks among them."""
-    base = BaseCDF.fit(np.random.default_rng(7).gumbel(size=1000))
-    knots = np.array([-1.5, -0.5, 0.0, 0.4, 1.5])
-    steps = np.array([1.0, 0.1, 1.3, 0.6]) * np.linspace(0.5, 1.5, N)[:, None]
-    values = np.cumsum(np.hstack([np.full((N, 1), -1.2), steps]), axis=1)
-    chords = np.diff(values, axis=1) / np.diff(knots)
-    slopes = np.minimum(np.c_[chords[:, :1], chords], np.c_[chords, chords[:, -1:]])
-    return SplineLaw(CENTER, SCALE, knots, values, slopes, base)
+    return pool([normal(CENTER, SCALE), normal(CENTER + 3.0 * SCALE, 0.5 * SCALE)])
+
+
+def make_recalibrated():
+    """Normal rows after a map that was learned."""
+    past = normal(np.zeros(400))
+    y = np.random.default_rng(3).gumbel(0.3, 1.0, size=400)
+    return PitRecalibration(random_state=0).fit(past, y).apply(make_normal())
 
 
 def make_discrete():
+    """Few values."""
     probabilities = np.random.default_rng(1).dirichlet(np.ones(4), size=N)
-    return DiscreteLaw([0.0, 1.0, 2.0, 5.0], probabilities)
+    return of_values([0.0, 1.0, 2.0, 5.0], probabilities)
+
+
+def make_mixed():
+    """Normal rows beside two values."""
+    masses = np.c_[np.linspace(0, 0.3, N), np.linspace(0.1, 0.6, N)]
+    return beside(make_normal(), [-1.0, 0.0], masses, [0.1, 0.1])
 
 
 LAWS = {
     "normal": make_normal,
-    "bounded": lambda: make_normal(bounds=(-2.0, INF)),
+    "bounded": make_bounded,
     "wavy": make_wavy,
-    "recalibrated": lambda: RecalibratedLaw(
-        make_normal(), ProbitMap([-1.0, 1.0], [-1.3, 1.0], [1.0, 1.3])
-    ),
+    "recalibrated": make_recalibrated,
     "discrete": make_discrete,
-    "mixed": lambda: MixedLaw(
-        [-1.0, 0.0], np.c_[np.linspace(0, 0.3, N), np.linspace(0.1, 0.6, N)],
-        make_normal(), [0.1, 0.1],
-    ),
-}  # fmt: skip
+    "mixed": make_mixed,
+}
 
 
 @pytest.fixture(params=LAWS)
 def forecast(request):
     """A forecast of each kind in turn."""
-    return PredictiveDistribution(LAWS[request.param]())
+    return LAWS[request.param]()
 
 
 @pytest.fixture
 def make():
     """A function that makes the forecast of a named kind."""
-    return lambda name: PredictiveDistribution(LAWS[name]())
+    return lambda name: LAWS[name]()
 
 
-@pytest.fixture
-def normal():
+@pytest.fixture(name="normal")
+def normal_and_truth():
     """A normal forecast, and the same of scipy."""
-    return PredictiveDistribution(make_normal()), stats.norm(CENTER, SCALE)
+    return make_normal(), stats.norm(CENTER, SCALE)
 
 
 @pytest.fixture

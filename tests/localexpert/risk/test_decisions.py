@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from localexpert import DiscreteLaw, PredictiveDistribution
 from localexpert.risk import best_action, expected_loss, newsvendor
+from tests.forecasts import of_values
 
 UNDER, OVER = np.array([1.0, 4.0, 0.5, 2.0, 9.0]), np.array([3.0, 1.0, 0.5, 7.0, 1.0])
 
@@ -98,8 +98,8 @@ def test_shared_actions_are_those_of_every_row(forecast):
 
 
 def test_the_first_of_equals_is_chosen():
-    law = DiscreteLaw([0.0, 1.0], [[0.5, 0.5]])
-    best = best_action(PredictiveDistribution(law), lambda y, a: abs(y - a), [1.0, 0.0])
+    coin = of_values([0.0, 1.0], [[0.5, 0.5]])
+    best = best_action(coin, lambda y, a: abs(y - a), [1.0, 0.0])
     assert best.chosen == [0]
     assert best.action == [1.0]
 

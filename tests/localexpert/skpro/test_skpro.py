@@ -17,9 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
-    DiscreteLaw,
     LocalExpertRegressor,
-    MixedLaw,
     crps_score,
     log_score,
     pinball_loss,
@@ -128,8 +126,8 @@ class TestExactness:
     def test_masses(self, forecasts):
         forecast = forecasts["discrete"]
         shown = show(forecast)
-        for value, column in zip(forecast.law.values, range(3), strict=True):
-            masses = forecast.law.probabilities[:, column]
+        for value, column in zip(forecast.atoms, range(3), strict=True):
+            masses = forecast.masses[:, column]
             assert_array_equal(shown.pmf(value)["y"], masses)
             assert_allclose(np.exp(shown.log_pmf(value)["y"]), masses)
         assert (shown.pmf(0.5) == 0.0).all(axis=None)
@@ -157,10 +155,10 @@ class TestExactness:
         assert_allclose(shown.energy()["energy"], among, rtol=5e-3, atol=1e-12)
 
     def test_self_energy_of_a_discrete_law_is_its_double_sum(self, forecasts):
-        law = forecasts["discrete"].law
-        gaps = np.abs(law.values[:, None] - law.values)
-        expected = [p @ gaps @ p for p in law.probabilities]
-        energy = show(forecasts["discrete"]).energy()["energy"]
+        dist = forecasts["discrete"]
+        gaps = np.abs(dist.atoms[:, None] - dist.atoms)
+        expected = [p @ gaps @ p for p in dist.masses]
+        energy = show(dist).energy()["energy"]
         assert_allclose(energy, expected, rtol=1e-12, atol=1e-15)
 
     @pytest.mark.parametrize("kind", ["continuous", "mixed"])
@@ -233,8 +231,8 @@ class TestFrame:
         # From numpy's global state, as of all of skpro: bounds of seven deviations.
         pit = [forecast.pit(draws.loc[i, "y"]) for i in range(400)]
         assert_allclose(np.mean(pit, axis=0), 0.5, atol=0.1)
-        if isinstance(forecast.law, DiscreteLaw):
-            assert set(draws["y"]) <= set(forecast.law.values)
+        if forecast.law.is_discrete:
+            assert set(draws["y"]) <= set(forecast.atoms)
 
     @every_kind
     def test_pickles(self, forecast):
@@ -298,7 +296,7 @@ class TestRegressor:
         model = LocalExpertProba(estimator).fit(X[:150], y[:150])
         shown, truth = model.predict_proba(X[150:]), y[150:].to_frame()
         dist = shown.forecast
-        assert isinstance(dist.law, DiscreteLaw)
+        assert dist.law.is_discrete
         assert CRPS()(truth, shown) == pytest.approx(crps_score(y[150:], dist))
         # The values are a step of 1 apart, so that masses are densities.
         masses = -shown.log_pmf(truth).to_numpy().mean()
@@ -338,7 +336,7 @@ class TestRegressor:
         model = LocalExpertProba(estimator).fit(X, y)
         assert not hasattr(estimator, "mean_")  # a clone was fitted
         assert_allclose(model.predict(X)["price"], y["price"].mean())
-        assert isinstance(model.predict_proba(X[:2]).forecast.law, MixedLaw)
+        assert model.predict_proba(X[:2]).forecast.atoms.tolist() == [0.0]
 
     def test_default_estimator_and_parameters(self):
         assert LocalExpertProba().estimator is None

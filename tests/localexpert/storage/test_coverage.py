@@ -14,6 +14,7 @@ from calibration.storage.registry import Registry, name_of
 from calibration.storage.stand_ins import StandIn
 from calibration.storage.upgrades import complete_state
 from localexpert.storage import load, save
+from tests.forecasts import of_values
 
 REGISTRY = Registry(("calibration", "localexpert"))
 CLASSES = [cls for cls in REGISTRY.classes.values() if cls is not StandIn]
@@ -88,7 +89,7 @@ def test_parameters_and_fields_of_later_versions_get_their_defaults():
 def test_shared_arrays_are_written_once_and_stay_shared(rng, tmp_path):
     scores = rng.uniform(size=20_000)
     summary = calibration.ScoreSummary.from_scores(scores, scores < 0.5)
-    law = localexpert.DiscreteLaw([0.0, 1.0], np.tile([0.25, 0.75], (1000, 1)))
+    law = of_values([0.0, 1.0], np.tile([0.25, 0.75], (1000, 1)))
     stage = localexpert.ExpertCalibration()
     stage.a = stage.b = summary
     stage.c, stage.d = [law, law], scores

@@ -43,8 +43,8 @@ def test_regressors(version, expected):
     model = load(HOME / f"regressor_v{version}.zip")
     want = expected["regressor"]
     quantiles = model.predict_quantiles(want["X"], [0.1, 0.5, 0.9])
-    # Other processors round in other places.
-    np.testing.assert_allclose(quantiles, want["quantiles"], rtol=1e-9)
+    # Laws read their curves at 91 scores; they once followed each piece of them.
+    np.testing.assert_allclose(quantiles, want["quantiles"], rtol=0.0, atol=1e-3)
     assert model.oof_probabilities_.shape == (60, 3)
     assert model.report_.target == "continuous"
 

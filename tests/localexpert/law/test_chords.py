@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from localexpert.curves.chords import (
+from localexpert.law.chords import (
     STEEPEST_GIVEN,
     chords_beside,
     harmonic_slopes,

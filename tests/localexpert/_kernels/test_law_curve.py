@@ -1,0 +1,141 @@
+"""Curves of laws against B-splines of scipy, with bounds, flat parts and far ends."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+from scipy.special import expit, log_ndtr, ndtr
+from scipy.stats import norm
+
+from localexpert._kernels.law_curve import (
+    Rows,
+    curve_densities,
+    curve_scores,
+    curve_values,
+)
+from localexpert.law.basis import STANDARD, Basis, basis_of
+
+Floats = NDArray[np.float64]
+
+FEW = [-8.0] * 4 + [-1.0, -1.0, 0.0, 0.5, 2.0, 2.0] + [8.0] * 4
+BASES = {"standard": STANDARD, "few": basis_of(np.array(FEW))}
+BOUNDS = np.array([[-np.inf, np.inf], [2.0, np.inf], [-np.inf, 3.0], [-1.0, 4.0]])
+every_basis = pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
+
+
+def draw_rows(
+    rng: np.random.Generator, basis: Basis, *, flat: float = 0.0, n: int = 4
+) -> Rows:
+    """Return rows with bounds of each kind, and shares of coefficients that are equal."""
+    rises = rng.exponential(size=(n, basis.size))
+    rises *= rng.uniform(size=rises.shape) >= flat
+    c = np.cumsum(rises, axis=1)
+    c = rng.normal(size=(n, 1)) + 5.0 * (2.0 * c / c[:, -1:] - 1.0)
+    low, high = BOUNDS[np.arange(n) % 4].T.copy()
+    return Rows(c, rng.uniform(0.1, 1.0, (n, 2)), low, high)
+
+
+def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
+    """Return y and dy/dz at scores (k,) between the ends, (n, k) both, by scipy."""
+    spline = BSpline(basis.knots, rows.coefficients, 3, axis=1)
+    u, rate = spline(z), spline(z, 1)
+    low, high = rows.low[:, None], rows.high[:, None]
+    with np.errstate(invalid="ignore"):
+        above = low + np.exp(u), rate * np.exp(u)
+        below = high - np.exp(-u), rate * np.exp(-u)
+        share, width = expit(u), high - low
+        both = low + width * share, rate * width * share * (1.0 - share)
+    kind = [np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)]
+    y, slope = (
+        np.select(kind, [both[i], above[i], below[i]], (u, rate)[i]) for i in range(2)
+    )
+    return y, slope
+
+
+@every_basis
+@pytest.mark.parametrize("n", [1, 4])
+def test_values_and_slopes_are_those_of_scipy(
+    basis: Basis, n: int, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis, n=n)
+    z = np.sort(np.concatenate([rng.uniform(-8.0, 8.0, 200), basis.shared.breaks]))
+    y, log_slopes = curve_values(basis.shared, rows, np.tile(z, (n, 1)))
+    want, slopes = follow(basis, rows, z)
+    assert_allclose(y, want, rtol=1e-12, atol=1e-12)
+    assert_allclose(log_slopes, np.log(slopes), rtol=0.0, atol=1e-8)
+
+
+@every_basis
+def test_scores_and_densities_undo_values(
+    basis: Basis, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis)
+    z = np.sort(rng.normal(0.0, 3.0, (4, 300)), axis=1)
+    y, log_slopes = curve_values(basis.shared, rows, z)
+    back, log_density = curve_densities(basis.shared, rows, y)
+    assert_array_equal(curve_scores(basis.shared, rows, y), back)
+    # How far a float is from a bound tells the score to so many digits only.
+    room = 1e-9 + 4.0 * np.spacing(np.abs(y) + 4.0) * np.exp(-log_slopes)
+    assert (np.abs(back - z) <= room).all()
+    near = np.abs(z) < 5.0
+    want = norm.logpdf(z) - log_slopes
+    assert_allclose(log_density[near], want[near], rtol=0.0, atol=1e-5)
+
+
+@every_basis
+def test_beyond_the_breaks_there_are_lines_and_uniform_laws(
+    basis: Basis, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis)
+    z = np.tile([-20.0, -9.0, 9.0, 20.0], (4, 1))
+    y = curve_values(basis.shared, rows, z)[0]
+    c, slopes = rows.coefficients, rows.slopes
+    lower = c[:, :1] + slopes[:, :1] * (z[:, :2] + 8.0)
+    upper = c[:, -1:] + slopes[:, 1:] * (z[:, 2:] - 8.0)
+    assert_allclose(y[0], np.append(lower[0], upper[0]), rtol=1e-13)
+    assert_allclose(y[1, 2:], 2.0 + np.exp(upper[1]), rtol=1e-12)
+    assert_allclose(y[2, :2], 3.0 - np.exp(-lower[2]), rtol=1e-12)
+    ends = follow(basis, rows, np.array([-8.0, 8.0]))[0]
+    share = np.exp(log_ndtr(z[0, :2]) - log_ndtr(-8.0))
+    assert_allclose(y[1, :2] - 2.0, (ends[1, 0] - 2.0) * share, rtol=1e-12, atol=1e-15)
+    assert_allclose(3.0 - y[2, 2:], (3.0 - ends[2, 1]) * share[::-1], atol=1e-15)
+    half = np.stack([0.5 * (ends[1, 0] + 2.0), 0.5 * (ends[3, 0] - 1.0)])
+    found, log_density = curve_densities(basis.shared, rows, np.tile(half, (4, 1)))
+    assert_allclose(log_ndtr(found[[1, 3], [0, 1]]), log_ndtr(-8.0) - np.log(2.0))
+    gaps = np.log([ends[1, 0] - 2.0, ends[3, 0] + 1.0])
+    assert_allclose(log_density[[1, 3], [0, 1]], log_ndtr(-8.0) - gaps)
+
+
+@every_basis
+def test_at_bounds_and_beyond(basis: Basis, rng: np.random.Generator) -> None:
+    rows = draw_rows(rng, basis)
+    at = np.where(np.isfinite(BOUNDS), BOUNDS, [-np.inf, np.inf])
+    y = np.column_stack([at[:, 0] - 1.0, at, at[:, 1] + 1.0])
+    z, log_density = curve_densities(basis.shared, rows, y)
+    assert_array_equal(z, np.tile([-np.inf, -np.inf, np.inf, np.inf], (4, 1)))
+    assert (log_density[:, [0, 3]] == -np.inf).all()
+    # At a bound the density is neither 0 nor infinite, at infinity it is 0.
+    assert_array_equal(np.isfinite(log_density[:, 1:3]), np.isfinite(BOUNDS))
+
+
+@every_basis
+def test_flat_parts_have_a_finite_density_and_the_least_score(
+    basis: Basis, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis, flat=0.7)
+    rows.coefficients[0] = 1.5  # one value alone
+    z = np.tile(np.linspace(-7.5, 7.5, 301), (4, 1))
+    y, log_slopes = curve_values(basis.shared, rows, z)
+    assert np.isfinite(log_slopes).all()
+    assert (np.diff(y) >= 0.0).all()
+    back, log_density = curve_densities(basis.shared, rows, y)
+    assert np.isfinite(log_density).all()
+    assert (back <= z + 1e-6).all()
+    assert_allclose(curve_values(basis.shared, rows, back)[0], y, rtol=1e-12)
+    assert (y[0] == 1.5).all()
+    # A jump from 0 to 1: below the value next to nothing, above it nearly all.
+    around = np.tile([1.5 - 1e-3, 1.5 + 1e-3], (4, 1))
+    levels = ndtr(curve_scores(basis.shared, rows, around))[0]
+    assert levels[0] < 1e-15
+    assert levels[1] > 1.0 - 1e-15

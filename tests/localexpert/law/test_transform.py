@@ -1,0 +1,84 @@
+"""Laws of functions of Y: what is moved exactly, cells of atoms, ends of functions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+
+from localexpert.law.transform import lattice_as_atoms, transform_law
+from localexpert.law.value_map import ExpLess, LogOf, ValueMap
+from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, every, places_of
+
+
+def _undo(z: np.ndarray) -> np.ndarray:
+    low, high = z - 1.0, z.copy()
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        less = middle + expit(middle) < z
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return 0.5 * (low + high)
+
+
+CURVED = ValueMap(lambda y: y + expit(y), _undo)
+
+
+@every
+def test_lines_move_laws_exactly(name: str) -> None:
+    law = KINDS[name]
+    moved = transform_law(
+        law, ValueMap(lambda y: 3.0 * y - 2.0, lambda z: (z + 2.0) / 3)
+    )
+    y = places_of(law)
+    assert_allclose(moved.cdf(3.0 * y - 2.0), law.cdf(y), rtol=0.0, atol=1e-9)
+    assert_allclose(moved.crps(3.0 * y - 2.0), 3.0 * law.crps(y), rtol=1e-6)
+    if name not in LATTICES:
+        gain = np.where(law.logpdf(y) > -np.inf, law.logpdf(y) - np.log(3.0), -np.inf)
+        near = law.cdf(y) < 1.0 - 1e-9
+        assert_allclose(moved.logpdf(3.0 * y - 2.0)[near], gain[near], atol=1e-6)
+
+
+@every
+def test_levels_stay_with_values(name: str) -> None:
+    law = KINDS[name]
+    found, y = transform_law(law, CURVED), places_of(law)
+    assert_allclose(found.cdf(CURVED.func(y)), law.cdf(y), rtol=0.0, atol=1e-3)
+    assert_allclose(found.cdf_left(CURVED.func(y)), law.cdf_left(y), rtol=0, atol=1e-3)
+    assert_allclose(found.ppf(LEVELS), CURVED.func(law.ppf(LEVELS)), atol=2e-3)
+
+
+def test_cells_of_atoms_are_mapped() -> None:
+    law = KINDS["mixed"]
+    found = transform_law(law, CURVED)
+    sides = CURVED.func(np.array([[-0.05, 0.05], [0.95, 1.05]]))
+    assert_allclose(found.widths, np.diff(sides)[:, 0])
+    with pytest.raises(ValueError, match="`func` must be finite wherever the distribu"):
+        transform_law(law, ValueMap(np.log, np.exp))
+
+
+@pytest.mark.parametrize("name", LATTICES)
+def test_a_lattice_becomes_its_values(name: str) -> None:
+    law, y = KINDS[name], places_of(KINDS[name])
+    found = lattice_as_atoms(law)
+    assert found.is_discrete
+    assert_allclose(found.cdf(y), law.cdf(y), rtol=0.0, atol=1e-12)
+
+
+def test_where_functions_are_defined() -> None:
+    assert ValueMap(np.square, np.sqrt).domain(1.0, 4.0) == (0.0, np.inf)
+    low, high = ValueMap(np.arcsin, np.sin).domain(-0.5, 0.5)
+    assert (low, high) == pytest.approx((-1.0, 1.0))
+    assert ValueMap(np.cbrt, lambda z: z**3).domain(-1.0, 1.0) == (-np.inf, np.inf)
+    assert ValueMap(np.log, np.exp).end(0.0) == -np.inf
+    assert ValueMap(np.exp, np.log).end(-np.inf) == 0.0
+    infinite = np.array([[-np.inf, 1.0, np.inf]])
+    assert_array_equal(
+        ValueMap(np.exp, np.log).forward(infinite)[0, [0, 2]], [-np.inf, np.inf]
+    )
+
+
+def test_logarithms_that_go_on_straight() -> None:
+    log, exp = LogOf(0.5, 9.0), ExpLess(0.5, 9.0)
+    y = np.array([0.0, 1.0, 8.999, 9.0, 9.001, 1e6])
+    assert_allclose(exp(log(y)), y, rtol=1e-12, atol=1e-15)
+    assert_allclose(log(y[:4]), np.log(y[:4] + 0.5))
+    assert_allclose(np.diff(log(y[3:])) / np.diff(y[3:]), 1.0 / 9.5)
