@@ -177,14 +177,26 @@ def score_of(
 
 
 @fused
+def gap_to_bound(u: float, low: float, high: float, lower: bool) -> float:
+    """Return how far the value of a coordinate is from its lower or upper bound.
+
+    Not a difference of values, which floats may not tell apart.
+    """
+    if low == -math.inf or high == math.inf:
+        return math.exp(u if lower else -u)
+    small = math.exp(-abs(u))
+    part = small / (1.0 + small)
+    return (high - low) * (part if (u < 0.0) == lower else 1.0 - part)
+
+
+@fused
 def _toward_bound(
-    y: float, end: float, bound: float, outer: float
+    y: float, gap: float, bound: float, outer: float
 ) -> tuple[float, float]:
-    """Return score and log density of a y between a bound and the value at an end.
+    """Return score and log density of a y nearer to a bound than an end, by its gap.
 
     There y is uniform: its density is neither 0 nor infinite at the bound.
     """
-    gap = abs(end - bound)
     share = abs(y - bound) / gap
     log_share = log_normal_cdf(-abs(outer))
     z = upper_point(log_share + safe_log(share))
@@ -201,11 +213,11 @@ def score_at(shared: Pieces, rows: Rows, i: int, y: float) -> float:
     u = to_coordinate(y, low, high)
     last, end = len(shared.breaks) - 1, len(c) - 1
     if u < c[0] and low > -math.inf:
-        edge = from_coordinate(c[0], low, high)
-        return _toward_bound(y, edge, low, shared.breaks[0])[0]
+        gap = gap_to_bound(c[0], low, high, True)
+        return _toward_bound(y, gap, low, shared.breaks[0])[0]
     if u > c[end] and high < math.inf:
-        edge = from_coordinate(c[end], low, high)
-        return _toward_bound(y, edge, high, shared.breaks[last])[0]
+        gap = gap_to_bound(c[end], low, high, False)
+        return _toward_bound(y, gap, high, shared.breaks[last])[0]
     return score_of(shared, c, rows.slopes[i], u)
 
 
@@ -220,10 +232,11 @@ def log_density_at(
         return -math.inf
     first, last = shared.breaks[0], shared.breaks[len(shared.breaks) - 1]
     if z < first and low > -math.inf:
-        return _toward_bound(y, from_coordinate(c[0], low, high), low, first)[1]
+        gap = gap_to_bound(c[0], low, high, True)
+        return _toward_bound(y, gap, low, first)[1]
     if z > last and high < math.inf:
-        edge = from_coordinate(c[len(c) - 1], low, high)
-        return _toward_bound(y, edge, high, last)[1]
+        gap = gap_to_bound(c[len(c) - 1], low, high, False)
+        return _toward_bound(y, gap, high, last)[1]
     u, slope = coordinate_at(shared, c, rows.slopes[i], z)
     return log_normal_pdf(z) - math.log(slope) - log_rate(u, low, high)
 
@@ -244,7 +257,7 @@ def value_at(shared: Pieces, rows: Rows, i: int, z: float) -> tuple[float, float
         return y, log_slope
     bound = low if z < at else high
     log_gap = log_normal_cdf(-abs(z)) - log_normal_cdf(-abs(at))
-    gap = abs(y - bound)
+    gap = gap_to_bound(u, low, high, z < at)
     away = gap * math.exp(log_gap)
     log_slope = safe_log(gap) + log_normal_pdf(z) - log_normal_cdf(-abs(at))
     return (bound + away if z < at else bound - away), log_slope

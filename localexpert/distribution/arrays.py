@@ -37,8 +37,9 @@ class StoredForecasts:
         no atom holds and B_k cubic B-splines on the `knots` of `to_arrays`. Between
         bounds it is that of log(y - low), -log(high - y), or of the logit.
         """
-        curve = self.law.curve
-        return np.empty((len(self.law), 0)) if curve is None else curve.coefficients
+        law = self.law
+        curve = law.clipped.curve if law.is_clipped else law.curve
+        return np.empty((len(law), 0)) if curve is None else curve.coefficients
 
     @property
     def atoms(self) -> Float64Array:
@@ -154,13 +155,18 @@ class StoredForecasts:
         >>> dist.mean()
         array([1.1, 1.9])
         """
-        values = check_array(atoms, "atoms", (None,))
-        check_increasing(values, "atoms")
+        values = np.empty(0)
+        if np.size(atoms):
+            values = check_array(atoms, "atoms", (None,))
+            check_increasing(values, "atoms")
         curve = None
         if coefficients is not None:
             curve = _read_curve(coefficients, knots, slopes, bounds)
         if len(values):
-            given = np.empty((0, len(values))) if masses is None else masses
+            if masses is None:
+                msg = "`masses` must be given for `atoms`, got None."
+                raise ValueError(msg)
+            given = masses
             full = curve is None
             rows = check_probability_rows(given, "masses", len(values), full=full)
         elif curve is None:
@@ -176,23 +182,54 @@ class StoredForecasts:
         if (size <= 0.0).any():
             msg = f"`widths` must be positive, got {show(size.min())}."
             raise ValueError(msg)
-        low, high = np.asarray(ends, dtype=np.float64)
+        last = _check_ends(ends)
         known = None
         if moments is not None:
             known = np.asarray(moments, dtype=np.float64)
+            if known.shape != (len(rows), 4):
+                msg = (
+                    f"`moments` must have shape ({len(rows)}, 4), got shape "
+                    f"{known.shape}."
+                )
+                raise ValueError(msg)
         law = Law(
             curve,
             values,
             rows,
             size,
             step=0.0 if step == 0.0 else check_number(step, "step", 0.0, np.inf),
-            offset=float(offset),
-            ends=(float(low), float(high)),
-            end_width=end_width,
+            offset=check_number(offset, "offset", -np.inf, np.inf),
+            ends=last,
+            end_width=check_number(end_width, "end_width", 0.0, np.inf, open_low=True),
             ordered=ordered,
             known=known,
         )
         return cls(law)
+
+
+def _check_ends(ends: ArrayLike) -> tuple[float, float]:
+    """Return the two ends that values are clipped to, infinite where there is none."""
+    found = np.asarray(ends, dtype=np.float64)
+    if found.shape != (2,) or not found[0] < found[1]:
+        msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
+        raise ValueError(msg)
+    return float(found[0]), float(found[1])
+
+
+def _check_knots(knots: ArrayLike) -> Float64Array:
+    """Return clamped knots."""
+    found = check_array(knots, "knots", (None,))
+    first, last = found[:4], found[-4:]
+    clamped = len(found) >= 8 and (first == first[0]).all() and (last == last[0]).all()
+    inner = np.diff(found[3:-3]) if clamped else np.zeros(1)
+    # No more than two are equal inside.
+    if not clamped or (inner < 0.0).any() or (inner[:-1] + inner[1:] <= 0.0).any():
+        msg = (
+            "`knots` must not decrease, be four times the same at both ends and twice "
+            f"at most inside, got {found!r:.60}."
+        )
+        raise ValueError(msg)
+    return found
 
 
 def _read_curve(
@@ -204,7 +241,7 @@ def _read_curve(
     """Return curves, and refuse coefficients that fall by row and column."""
     basis = STANDARD
     if knots is not None:
-        basis = basis_of(check_array(knots, "knots", (None,)))
+        basis = basis_of(_check_knots(knots))
     c = check_array(coefficients, "coefficients", (None, basis.size))
     falls = np.argwhere(np.diff(c, axis=1) < 0.0)
     if len(falls):

@@ -164,7 +164,7 @@ class PredictiveDistribution(
         -------
         ndarray of shape (n,)
         """
-        return np.where(self.var() > 0.0, self._standardized(4) - 3.0, 0.0)
+        return np.where(self.var() == 0.0, 0.0, self._standardized(4) - 3.0)
 
     def median(self) -> Float64Array:
         """Return the medians.

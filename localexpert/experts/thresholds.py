@@ -33,6 +33,9 @@ _BUFFER = np.array([0.01, 0.99])
 _MARGIN = 0.05
 # A value repeated by accident of rounding is no atom: least weight that makes one.
 _LEAST_ATOM_WEIGHT = 5.0
+# A lighter one repeats at least so often, so many times as often as the usual one of
+# its neighbours on either side; more such values than that are a habit of rounding.
+_LEAST_REPEATS, _TIMES_USUAL, _NEIGHBOURS, _MOST_REPEATS = 10.0, 10.0, 25, 5
 # Up to so many values need few rows each to make a target discrete.
 _FEW_VALUES = 50
 # Steps between values may differ by so much of a step, which is more than rounding to
@@ -190,7 +193,12 @@ def lattice_step(values: Float64Array) -> float | None:
 def find_atoms(
     y: ArrayLike, share: float = 0.02, sample_weight: ArrayLike | None = None
 ) -> Float64Array:
-    """Return the values that hold a notable share of the weight.
+    """Return the values that hold a notable share of the weight, or repeat too often.
+
+    A smooth target does not repeat one value ten times as often as those around it: a
+    tenth of the share at 0 is an atom where other values are met once. Of more than 5
+    such values below the share, as where prices are rounded, those at the ends count
+    alone.
 
     Parameters
     ----------
@@ -203,7 +211,8 @@ def find_atoms(
     Returns
     -------
     ndarray of shape (n_atoms,)
-        Increasing; values met less than 5 times are left out.
+        Increasing; values met less than 5 times are left out, and below the share
+        those met less than 10 times.
 
     Examples
     --------
@@ -214,7 +223,20 @@ def find_atoms(
     share = check_number(share, "share", 0.0, 1.0, open_low=True)
     values = _summarise(y, sample_weight, "y")
     least = max(share * float(values.weight.sum()), _LEAST_ATOM_WEIGHT)
-    return values.distinct[values.weight >= least * _SLACK]
+    heavy = values.weight >= least * _SLACK
+    return values.distinct[heavy | _find_repeats(values, heavy)]
+
+
+def _find_repeats(values: _Values, heavy: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which values, besides the heavy ones, a smooth law would not repeat so."""
+    weight = values.weight
+    found = (weight >= _LEAST_REPEATS) & ~heavy
+    for k in np.flatnonzero(found):
+        around = weight[max(k - _NEIGHBOURS, 0) : k + _NEIGHBOURS + 1]
+        found[k] = weight[k] > _TIMES_USUAL * np.median(around)
+    if found.sum() > _MOST_REPEATS:
+        found[1:-1] = False
+    return found
 
 
 def cuts_between(values: Float64Array) -> Float64Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
+from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
@@ -17,6 +19,10 @@ from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.transform import carry_law
 from localexpert.law.value_map import ValueMap
+
+
+# Rows whose means are looked at, and how many ranges of y beyond it is far.
+_ROWS_LOOKED_AT, _FAR = 500, 3.0
 
 
 @dataclass
@@ -48,7 +54,23 @@ class TransformedForecaster(ForecasterAround):
 
     def finish(self, sample: Sample) -> Self:
         """Finish the road to z."""
-        return super().finish(self._forward(sample))
+        super().finish(self._forward(sample))
+        self._warn_of_far(sample.y[sample.weight > 0.0])
+        return self
+
+    def _warn_of_far(self, y: Float64Array) -> None:
+        """Say so where forecasts of some rows have means far from all targets."""
+        law = self.law_of(self.oof_placed(np.arange(len(self.judged_))[:_ROWS_LOOKED_AT]))
+        means, room = law.moments()[:, 0], _FAR * np.ptp(y)
+        far = ~((means > y.min() - room) & (means < y.max() + room))
+        if far.any():
+            msg = (
+                f"`roads` has a road to {self.values.inverse!r} of y whose forecasts "
+                f"have means far from all targets in {far.mean():.0%} of the rows, "
+                f"such as {means[far][0]:.3g}: what is nearly impossible there is huge "
+                "in y. Take a function that bends less."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=2)
 
     def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return the laws of the road to z, carried back."""

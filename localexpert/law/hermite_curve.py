@@ -18,6 +18,10 @@ _LEAST_END = 0.5
 # As shares of the mean slope: below which a chord at an end is nearly flat, and the
 # least slope of a tail beyond one that is.
 _FLAT, _LEAST_TAIL = 0.3, 0.25
+# Widest gaps between breaks, in the middle and beyond it, and where that ends.
+_NEAR, _FAR, _CENTRE = 0.2, 0.6, 3.5
+# How far beyond the outermost scores a curve has the slope of its tails.
+_LEAD = 0.1
 
 
 def curve_through(
@@ -68,18 +72,47 @@ def curve_through(
     tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * flat * mean)
     tails = np.maximum(tails, 2.0**-40 * np.abs(u[:, [0, -1]]).clip(1e-280))
     first, last = min(-REACH, x[0] - 1.0), max(REACH, x[-1] + 1.0)
-    outer = u[:, [0, -1]] + tails * np.array([first - x[0], last - x[-1]])
-    breaks = np.concatenate([[first], x, [last]])
-    heights = np.column_stack([outer[:, 0], u, outer[:, 1]])
-    rates = np.column_stack([tails[:, 0], slopes, tails[:, 1]])
+    ends = x[[0, -1]] + np.array([-_LEAD, _LEAD])
+    rise = 0.5 * (slopes[:, [0, -1]] + tails) * np.array([-_LEAD, _LEAD])
+    near = u[:, [0, -1]] + rise
+    outer = near + tails * (np.array([first, last]) - ends)
+    breaks = np.concatenate([[first, ends[0]], x, [ends[1], last]])
+    columns = outer[:, 0], near[:, 0], u, near[:, 1], outer[:, 1]
+    heights = np.column_stack(columns)
+    rates = np.column_stack([tails[:, [0, 0]], slopes, tails[:, [1, 1]]])
+    breaks, heights, rates = _fill_gaps(breaks, heights, rates)
     thirds = np.diff(breaks) / 3.0
     # The coefficients on double knots are the control points of the pieces.
     inner = np.empty((len(u), 2 * len(thirds)))
     inner[:, ::2] = heights[:, :-1] + rates[:, :-1] * thirds
     inner[:, 1::2] = heights[:, 1:] - rates[:, 1:] * thirds
     c = np.column_stack([heights[:, 0], inner, heights[:, -1]])
-    knots = np.concatenate([[first] * 4, np.repeat(x, 2), [last] * 4])
+    knots = np.concatenate([[first] * 4, np.repeat(breaks[1:-1], 2), [last] * 4])
     c = np.maximum.accumulate(c, axis=1)
     return Curve(basis_of(knots), c, tails, low, high)
 
 
+def _fill_gaps(
+    breaks: Float64Array, heights: Float64Array, rates: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Return the same curves on more breaks: they are read at these when mapped.
+
+    The parts of a cubic are cubics, and where its coefficients increase so do theirs.
+    """
+    widest = np.where(np.abs(breaks[1:] + breaks[:-1]) < 2.0 * _CENTRE, _NEAR, _FAR)
+    parts = np.ceil(np.diff(breaks) / widest).astype(np.intp)
+    piece = np.repeat(np.arange(len(parts)), parts)
+    start = np.concatenate([[0], np.cumsum(parts)[:-1]])
+    s = (np.arange(len(piece)) - start[piece]) / parts[piece]
+    width = np.diff(breaks)[piece]
+    h0, h1 = heights[:, piece], heights[:, piece + 1]
+    a, b = rates[:, piece] * width, rates[:, piece + 1] * width
+    rise = h1 - h0
+    c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise
+    inner = h0 + s * (a + s * (c2 + s * c3))
+    slopes = (a + s * (2.0 * c2 + 3.0 * s * c3)) / width
+    return (
+        np.append(breaks[piece] + s * width, breaks[-1]),
+        np.column_stack([inner, heights[:, -1]]),
+        np.column_stack([slopes, rates[:, -1]]),
+    )

@@ -28,6 +28,8 @@ PoolKind = Literal["linear", "probit"]
 _ROWS, _MANY = 2048, 3
 # Scores beyond which none is told apart, in pools of scores.
 _FURTHEST = 37.0
+# By what share of a step a value may miss a lattice.
+_OF_STEP = 1e-6
 
 
 def append_laws(laws: Sequence[Law]) -> Law:
@@ -97,10 +99,23 @@ def _with_one_last_step(laws: list[Law]) -> list[Law]:
         return law.step, law.offset, law.ends, law.end_width
 
     smooth = [law for law in laws if law.curve is not None]
-    if len({last_step(law) for law in smooth}) < 2:
+    one = len({last_step(law) for law in smooth}) < 2
+    if one and all(_keeps_values(law, smooth[:1]) for law in laws):
         return laws
     made = [law.clipped if law.is_clipped else law for law in laws]
     return [lattice_as_atoms(law) if law.step > 0.0 else law for law in made]
+
+
+def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
+    """Return whether the last step of other laws would leave a law's values alone."""
+    if law.curve is not None or not others:
+        return True
+    at, (low, high) = law.atoms, others[0].ends
+    if others[0].step > 0.0:
+        place = (at - others[0].offset) / others[0].step
+        if (np.abs(place - np.rint(place)) > _OF_STEP).any():
+            return False
+    return bool(((at >= low) & (at <= high)).all())
 
 
 def jump_values(laws: Sequence[Law]) -> Float64Array:
@@ -166,6 +181,9 @@ def pool_laws(
         raise ValueError(msg)
     _check_lattices(laws)
     laws = [law.clipped if law.is_clipped else law for law in laws]
+    lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
+    if not all(_keeps_values(law, lattices[:1]) for law in laws):
+        laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
     values = jump_values(laws)
     if all(law.is_discrete for law in laws):
         return _pool_discrete(laws, rows, values, kind)

@@ -223,8 +223,8 @@ class Law:
         place = (y - self.offset) / self.step
         near = np.rint(place)
         whole = np.floor(place) if side > 0.0 else np.ceil(place)
-        whole = np.where(np.abs(place - near) <= _OF_STEP, near, whole)
         with np.errstate(invalid="ignore"):
+            whole = np.where(np.abs(place - near) <= _OF_STEP, near, whole)
             return np.asarray(self.offset + self.step * (whole + 0.5 * side))
 
     def _inner_levels(
@@ -450,6 +450,11 @@ class Law:
                 continue
             out[0, rows], out[1, rows] = sums[0], sums[2]
             out[2, rows] = sums[1] + sums[3]
+        if self.known is not None:
+            # Where there is no mean there is none on one side of a value, or on both.
+            mean = self.known[:, 0]
+            out[0, (mean == -np.inf) | np.isnan(mean)] = np.inf
+            out[1, (mean == np.inf) | np.isnan(mean)] = np.inf
         return out, spread
 
     def _mixed_integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.law.basis import REACH
 from localexpert.law.curve import Curve, read_curve, to_coordinates
 from localexpert.law.law import Law
 from localexpert.law.value_map import ValueMap, call_vectorised
@@ -21,6 +22,8 @@ _OF_WIDTH, _OF_SIZE = 1e-6, 1e-9
 _ROUNDING = 8.0
 # Beyond this floats are as good as infinite.
 _GREATEST = 1e300
+# Probability beyond the reach of curves, and the share of a moment that is notable.
+_BEYOND, _NOTABLE = 6e-16, 0.1
 # Most values of a lattice that are mapped one by one.
 _MOST_VALUES = 10_000
 
@@ -61,7 +64,7 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     ends = _map_ends(law.ends, values)
     masses = law.masses[:, held]
     parts = {"curve": curve, "atoms": atoms, "masses": masses, "widths": widths}
-    return replace(law, **parts, ends=ends, known=None)
+    return _with_endless_moments(replace(law, **parts, ends=ends, known=None))
 
 
 def carry_law(law: Law, values: ValueMap) -> Law:
@@ -90,13 +93,46 @@ def carry_law(law: Law, values: ValueMap) -> Law:
     return replace(law, curve=curve, ends=ends, end_width=width, known=None)
 
 
+def _with_endless_moments(law: Law) -> Law:
+    """Return a law that knows which of its moments are infinite.
+
+    Those to which what lies 8 deviations out adds a notable share: what is beyond would
+    add more, and curves do not tell it.
+    """
+    if law.curve is None or law.has_jumps:
+        return law
+    ends = np.tile([-REACH, 0.0, REACH], (len(law), 1))
+    y = law.curve.values(ends)[0]
+    moments = law.moments()
+    endless = np.zeros((len(law), 2, 5), dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = [np.abs(moments[:, 0] - y[:, 1]), *moments[:, 1:].T]
+        for side, end in enumerate((0, 2)):
+            away = np.abs(y[:, end] - y[:, 1])
+            for k in range(1, 5):
+                size = np.maximum(np.abs(spread[k - 1]), spread[1] ** (0.5 * k))
+                endless[:, side, k] = ~(away**k * _BEYOND <= _NOTABLE * size)
+    if not endless.any():
+        return law
+    low, high = endless[:, 0, 1], endless[:, 1, 1]
+    mean = np.where(low & high, np.nan, np.where(low, -np.inf, np.inf))
+    either = endless.any(axis=1)
+    known = moments.copy()
+    known[:, 0] = np.where(either[:, 1], mean, known[:, 0])
+    for k in (2, 3, 4):
+        # About an infinite mean nothing is defined, but that the spread is infinite.
+        lost = np.where(either[:, 1] | (k == 3), np.nan, np.inf)
+        lost = np.where((k == 2) & ~(low & high), np.inf, lost)
+        known[:, k - 1] = np.where(either[:, k], lost, known[:, k - 1])
+    return replace(law, known=known)
+
+
 def _map_curve(
     curve: Curve, values: ValueMap, ends: tuple[float, float], *, plain: bool
 ) -> Curve:
     """Return the curve of func(Y), between the limits of func at its bounds."""
     g = np.broadcast_to(curve.basis.greville, curve.coefficients.shape)
-    # What is clipped may be what func is not defined for.
-    y = values.forward(np.clip(curve.values(g)[0], *ends))
+    y = _map_inside(curve.values(g)[0], ends, values)
     low, high = (_limits(values, side) for side in (curve.low, curve.high))
     low = np.where(np.isfinite(ends[0]), -np.inf, low)
     high = np.where(np.isfinite(ends[1]), np.inf, high)
@@ -114,6 +150,25 @@ def _map_curve(
     u = np.clip(u, np.log(tiny), -np.log(tiny)) if np.isinf(u).any() else u
     u = np.maximum.accumulate(u, axis=1)
     return read_curve(u, low, high, basis=curve.basis, plain=plain)
+
+
+def _map_inside(
+    y: Float64Array, ends: tuple[float, float], values: ValueMap
+) -> Float64Array:
+    """Return func of values between ends, and beyond one what mirrors it there.
+
+    What is clipped may be what func is not defined for; a flat part instead would
+    bend a curve that is read at some scores, before the end too.
+    """
+    out = values.forward(np.clip(y, *ends))
+    for end, beyond in zip(ends, (y < ends[0], y > ends[1]), strict=True):
+        if not beyond.any():
+            continue
+        at = values.end(end)
+        with np.errstate(invalid="ignore"):
+            mirrored = at - (values.forward(np.clip(2.0 * end - y, *ends)) - at)
+        out = np.where(beyond, mirrored, out)
+    return out
 
 
 def _map_ends(ends: tuple[float, float], values: ValueMap) -> tuple[float, float]:
@@ -134,8 +189,8 @@ def lattice_as_atoms(law: Law) -> Law:
     every = np.unique(np.rint((values - law.offset) / law.step))
     if len(every) > _MOST_VALUES:
         msg = (
-            f"`func` must be affine for a distribution of {len(every)} values, more "
-            f"than {_MOST_VALUES}."
+            f"a distribution of steps of {law.step:g} must have at most {_MOST_VALUES} "
+            f"values to become one of single values, got {len(every)}."
         )
         raise ValueError(msg)
     place = np.rint((np.broadcast_to(values, masses.shape) - law.offset) / law.step)

@@ -164,7 +164,7 @@ class ConformalRecalibration(Recalibration):
         gaps = np.diff(np.concatenate([[0.0], ranks, [total]]))
         held = np.flatnonzero(weight > 0.0)
         most = float(gaps.max()) + ties_of(scores[held])
-        read = reading_error(law.take(held), target[held], share[held], self.map_)
+        read = reading_error(law.take(held), target[held], self.map_)
         self.bound_ = min(most / total + read, 1.0)
         return self
 

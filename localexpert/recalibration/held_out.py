@@ -18,12 +18,11 @@ LEAST_GAP = 1e-6
 _FURTHEST = 38.0
 # A row so many deviations out is one in two millions, and a share of such rows says
 # that forecasts are too narrow by far.
-_FAR, _MANY = 5.0, 0.01
+_FAR, _MANY, _FEWEST = 5.0, 0.01, 10
+_GREATEST = 1e6
 
 
-def held_out_scores(
-    law: Law, y: Float64Array, share: Float64Array, *, warn: bool = True
-) -> Float64Array:
+def held_out_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Array:
     """Return Phi^-1 of the PIT values (n,), finite ones, at shares (n, 1) of jumps.
 
     Parameters
@@ -32,8 +31,11 @@ def held_out_scores(
         Of n rows.
     y : ndarray of shape (n,)
     share : ndarray of shape (n, 1)
-    warn : bool
-        Whether to say so where many rows lie far out.
+
+    Warns
+    -----
+    CalibrationWarning
+        Where many rows lie far out.
 
     Returns
     -------
@@ -42,10 +44,10 @@ def held_out_scores(
     scores = law.scores(y[:, None], share)[:, 0]
     known = scores[np.isfinite(scores)]
     most = max(_FURTHEST, 1.0 + float(np.abs(known).max(initial=0.0)))
-    far = float(np.mean(np.abs(scores) > _FAR))
-    if warn and far > _MANY:
+    far = int((np.abs(scores) > _FAR).sum())
+    if far >= _FEWEST and far > _MANY * len(scores):
         msg = (
-            f"{far:.0%} of the calibration rows lie more than {_FAR:g} deviations out: "
+            f"{far / len(scores):.0%} of the calibration rows lie more than {_FAR:g} deviations out: "
             "the forecasts are too narrow by far. What is beyond the outermost rows "
             "after the correction is a guess."
         )
@@ -59,9 +61,7 @@ def ties_of(scores: Float64Array) -> int:
     return int(np.diff(np.append(runs, len(scores))).max()) - 1
 
 
-def reading_error(
-    law: Law, y: Float64Array, share: Float64Array, levels: LevelMap
-) -> float:
+def reading_error(law: Law, y: Float64Array, levels: LevelMap) -> float:
     """Return by how much a level of a corrected law misses what the map makes of it.
 
     Curves are read anew at some scores, so it is not 0; the greatest over the rows.
@@ -71,14 +71,15 @@ def reading_error(
     law : Law
         Of n rows, not corrected.
     y : ndarray of shape (n,)
-    share : ndarray of shape (n, 1)
     levels : LevelMap
 
     Returns
     -------
     float
     """
-    before = held_out_scores(law, y, share, warn=False)[:, None]
-    after = map_levels(law, levels).scores(y[:, None], share)
+    # Where F jumps, at both ends of the jump.
+    ends = np.array([[0.0, 1.0]])
+    before = np.clip(law.scores(y[:, None], ends), -_GREATEST, _GREATEST)
+    after = map_levels(law, levels).scores(y[:, None], ends)
     missed = np.abs(ndtr(levels.forward(before)[0]) - ndtr(after))
     return float(missed.max())

@@ -147,7 +147,7 @@ class WeightedConformal:
         )
         maps = self.map_of(np.array([usual]))
         flat = LevelMap(maps.knots, maps.values[0], maps.slopes[0])
-        self.error_ = reading_error(rows.take(held), target[held], share[held], flat)
+        self.error_ = reading_error(rows.take(held), target[held], flat)
         # Rows that share a PIT value lie in one step.
         self.error_ += ties_of(scores[held]) * float(own.max()) / self.total_
         return self

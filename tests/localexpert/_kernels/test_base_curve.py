@@ -37,13 +37,6 @@ def test_tails_of_positive_shape_are_generalised_pareto(shape):
         assert hazard(x, 1.7, shape) == pytest.approx(rate, rel=1e-6)
 
 
-def test_tails_of_negative_shape_are_the_same_to_second_order():
-    x, shape = 1e-3, -0.3
-    expected = -genpareto(shape).logsf(x)
-    assert cumulative_hazard(x, 1.0, shape) == pytest.approx(expected, abs=1e-10)
-    assert cumulative_hazard(1e3, 1.0, shape) == 1e3 + 0.15 * 1e6
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_hazard_is_the_slope_and_its_inverse_inverts(shape):
     for x in np.geomspace(1e-8, 1e6, 60):

@@ -13,8 +13,7 @@ from localexpert._kernels.level_map import map_scores, unmap_scores
 def test_maps_and_their_inverse(n: int, m: int, rng: np.random.Generator) -> None:
     knots = np.cumsum(rng.uniform(0.1, 1.0, m)) - 2.0
     values = np.cumsum(rng.exponential(size=(n, m)), axis=1) - 3.0
-    slopes = PchipInterpolator(knots, values, axis=1).derivative()(knots)
-    slopes[:, [0, -1]] = np.maximum(slopes[:, [0, -1]], 0.2)
+    slopes = PchipInterpolator(knots, values, axis=1).derivative()(knots) + 1e-3
     z = np.tile(np.append(np.linspace(-9.0, 9.0, 400), knots), (5, 1))
     got, log_slopes = map_scores(knots, values, slopes, z)
     spline = CubicHermiteSpline(knots, np.broadcast_to(values, (5, m)),

@@ -29,9 +29,3 @@ def test_least_rises_are_kept_at_least_cost(rng):
             tol=1e-12,
         )
         np.testing.assert_allclose(out, best.x, atol=1e-5)
-
-
-def test_rows_that_increase_are_left_alone():
-    rows = np.array([[0.0, 1.0, 1.0], [1.0, 2.0, 5.0]])
-    got = increase_rows(rows, np.ones(3), np.zeros(2))
-    np.testing.assert_array_equal(got, rows)

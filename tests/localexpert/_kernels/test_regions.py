@@ -37,11 +37,3 @@ def test_edges_of_the_scan_and_densities_of_zero():
     )
     assert level_crossings(y, log_density, 1.0).shape == (0, 2)
     np.testing.assert_array_equal(level_crossings(y, 0.0 * y, -1.0), [[0.0, 4.0]])
-
-
-def test_a_row_of_its_own_coverage():
-    y = np.linspace(-8.0, 8.0, 501)
-    rows = np.tile(norm.logpdf(y), (2, 1)), np.tile(norm.cdf(y), (2, 1))
-    levels = density_levels(*rows, np.array([0.5, 0.95]))
-    expected = norm.logpdf(norm.ppf([0.75, 0.975]))
-    np.testing.assert_allclose(levels, expected, atol=5e-3)

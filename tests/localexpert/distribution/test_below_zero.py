@@ -42,5 +42,5 @@ def test_smooth_forecasts_agree_with_their_cdf_and_bounds_cure(
     mass = mass_below_zero(free.oof_distribution_, y)
     assert mass == pytest.approx(float(free.oof_distribution_.cdf(0.0).mean()))
     assert 0.0 < mass < 0.5
-    bounded = LocalExpertRegressor(**quick, random_state=0)  # "auto"
+    bounded = LocalExpertRegressor(**quick, random_state=0, bounds=(0.0, None))
     assert mass_below_zero(bounded.fit(X, y).oof_distribution_, y) == 0.0

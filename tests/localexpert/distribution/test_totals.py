@@ -174,7 +174,7 @@ def test_correlated_rows_of_other_shapes(normal):
     mean = np.exp(m + s * s / 2.0)
     cross = np.exp(0.5 * np.outer(s, s)) - 1.0
     np.fill_diagonal(cross, np.exp(s * s) - 1.0)
-    assert_allclose(total.var(), mean @ cross @ mean, rtol=1e-6)
+    assert_allclose(total.var(), mean @ cross @ mean, rtol=1e-4)
     coins = make_coins(2, 0.5).total(correlation=0.5, random_state=0)
     # Two normals of correlation .5 are of one sign with probability 2 / 3.
     assert_allclose(coins.pmf(1.0), [1.0 / 3.0], atol=0.01)

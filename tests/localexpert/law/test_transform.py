@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from localexpert.law.transform import lattice_as_atoms, transform_law
-from localexpert.law.value_map import ExpLess, LogOf, ValueMap
+from localexpert.law.transform import transform_law
+from localexpert.law.value_map import ValueMap
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, every, places_of
 
 
@@ -33,7 +33,7 @@ def test_lines_move_laws_exactly(name: str) -> None:
     assert_allclose(moved.crps(3.0 * y - 2.0), 3.0 * law.crps(y), rtol=1e-6)
     if name not in LATTICES:
         gain = np.where(law.logpdf(y) > -np.inf, law.logpdf(y) - np.log(3.0), -np.inf)
-        near = law.cdf(y) < 1.0 - 1e-9
+        near = np.abs(law.cdf(y) - 0.5) < 0.4999
         assert_allclose(moved.logpdf(3.0 * y - 2.0)[near], gain[near], atol=1e-6)
 
 
@@ -55,14 +55,6 @@ def test_cells_of_atoms_are_mapped() -> None:
         transform_law(law, ValueMap(np.log, np.exp))
 
 
-@pytest.mark.parametrize("name", LATTICES)
-def test_a_lattice_becomes_its_values(name: str) -> None:
-    law, y = KINDS[name], places_of(KINDS[name])
-    found = lattice_as_atoms(law)
-    assert found.is_discrete
-    assert_allclose(found.cdf(y), law.cdf(y), rtol=0.0, atol=1e-12)
-
-
 def test_where_functions_are_defined() -> None:
     assert ValueMap(np.square, np.sqrt).domain(1.0, 4.0) == (0.0, np.inf)
     low, high = ValueMap(np.arcsin, np.sin).domain(-0.5, 0.5)
@@ -74,11 +66,3 @@ def test_where_functions_are_defined() -> None:
     assert_array_equal(
         ValueMap(np.exp, np.log).forward(infinite)[0, [0, 2]], [-np.inf, np.inf]
     )
-
-
-def test_logarithms_that_go_on_straight() -> None:
-    log, exp = LogOf(0.5, 9.0), ExpLess(0.5, 9.0)
-    y = np.array([0.0, 1.0, 8.999, 9.0, 9.001, 1e6])
-    assert_allclose(exp(log(y)), y, rtol=1e-12, atol=1e-15)
-    assert_allclose(log(y[:4]), np.log(y[:4] + 0.5))
-    assert_allclose(np.diff(log(y[3:])) / np.diff(y[3:]), 1.0 / 9.5)

@@ -20,6 +20,9 @@ from localexpert.recalibration.pit_curves import PitCells, fit_curve
 from tests.forecasts import normal, of_values
 
 
+too_narrow = pytest.mark.filterwarnings("ignore:.* are too narrow by far:Warning")
+
+
 def same_law(n):
     """The standard normal law for every row, so that scores are outcomes."""
     return normal(np.zeros(n)).law
@@ -209,6 +212,7 @@ TRUE_PIT = stats.beta(2.0, 0.7)
 LEVELS = np.linspace(0.01, 0.99, 99)
 
 
+@too_narrow
 @pytest.mark.parametrize(("m", "gap"), [(20, "auto"), (57, 4), (99, "auto"), (61, 10)])
 def test_conformal_quantiles_cover_as_promised(m, gap):
     rng = np.random.default_rng(7)
@@ -224,7 +228,8 @@ def test_conformal_quantiles_cover_as_promised(m, gap):
     noise = 4.0 * covered.std(axis=0) / np.sqrt(n_draws)
     assert (miss <= fitted.bound_ + noise).all()
     k = int(np.ceil(np.sqrt(m + 1))) if gap == "auto" else gap
-    assert fitted.bound_ <= k / (m + 1) + 1e-12
+    # What is lost where curves are read anew is counted, too.
+    assert fitted.bound_ <= k / (m + 1) + 5e-3
     # As it is the forecast breaks the bound.
     assert np.abs(TRUE_PIT.cdf(LEVELS) - LEVELS).max() > 1.3 * fitted.bound_
 
@@ -241,10 +246,11 @@ def test_the_map_passes_through_order_statistics(rng, m, gap):
         fitted.map_.knots[inner], np.sort(scores)[ranks - 1], atol=1e-9
     )
     gaps = np.diff(np.concatenate([[0], ranks, [m + 1]]))
-    assert gaps.max() == round(fitted.bound_ * (m + 1))
+    assert 0.0 <= fitted.bound_ - gaps.max() / (m + 1) < 5e-3
     assert gaps.max() <= (gap if gap != "auto" else np.ceil(np.sqrt(m + 1)))
 
 
+@too_narrow
 def test_at_knots_coverage_is_exact():
     rng, m, n_draws = np.random.default_rng(3), 49, 3000
     law = same_law(m)
@@ -276,6 +282,7 @@ def test_jumps_cover_from_both_sides():
     assert (below.mean(axis=0) <= q + fitted.bound_ + noise).all()
 
 
+@too_narrow
 def test_ties_and_wild_forecasts_still_give_a_map(rng):
     n = 100
     for y in (np.zeros(n), np.repeat([1.0, 2.0], n // 2), np.full(n, 1e12)):
