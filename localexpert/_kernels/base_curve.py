@@ -102,7 +102,7 @@ def point_at(curve: BaseCurve, t: float) -> float:
     # Rounding at the end point itself must not lead back inside.
     h = curve.log_shares[side] - log_normal_cdf(-abs(t))
     x = hazard_inverse(max(h, 0.0), curve.scales[side], curve.shapes[side])
-    return curve.points[0] - x if side == 0 else curve.points[last] + x
+    return float(curve.points[0] - x if side == 0 else curve.points[last] + x)
 
 
 def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -1,8 +1,8 @@
-"""Increasing curves of a normal score z: a cubic on each piece, a line beyond the ends.
+"""Increasing curves of a normal score z: cubics on pieces, lines beyond the ends.
 
-A row has coefficients of B-splines in a coordinate u of y, which is y itself, log(y - a)
-above a bound a, -log(b - y) below a bound b, and the logit between two of them. A piece
-of number p is a polynomial in the share s of its width, whose coefficients are those
+A row has coefficients of B-splines in a coordinate u of y: y itself, log(y - a) above
+a bound a, -log(b - y) below a bound b, and the logit between two of them. A piece of
+number p is a polynomial in the share s of its width, whose coefficients are those
 of the row from number first[p] on, times the matrix pieces[p].
 """
 
@@ -147,15 +147,13 @@ def share_at(a1: float, a2: float, a3: float, goal: float) -> float:
 
 
 @inner
-def score_of(
-    shared: Pieces, c: Float64Array, slopes: Float64Array, u: float
-) -> float:
+def score_of(shared: Pieces, c: Float64Array, slopes: Float64Array, u: float) -> float:
     """Return the z with u(z) = u."""
     last, end = len(shared.breaks) - 1, len(c) - 1
     if u <= c[0]:
-        return shared.breaks[0] + (u - c[0]) / slopes[0]
+        return float(shared.breaks[0] + (u - c[0]) / slopes[0])
     if u >= c[end]:
-        return shared.breaks[last] + (u - c[end]) / slopes[1]
+        return float(shared.breaks[last] + (u - c[end]) / slopes[1])
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) >> 1
@@ -173,7 +171,7 @@ def score_of(
             high = middle
     a0, a1, a2, a3 = piece_of(shared, c, low)
     width = shared.breaks[low + 1] - shared.breaks[low]
-    return shared.breaks[low] + width * share_at(a1, a2, a3, u - a0)
+    return float(shared.breaks[low] + width * share_at(a1, a2, a3, u - a0))
 
 
 @fused
@@ -222,9 +220,7 @@ def score_at(shared: Pieces, rows: Rows, i: int, y: float) -> float:
 
 
 @inner
-def log_density_at(
-    shared: Pieces, rows: Rows, i: int, y: float, z: float
-) -> float:
+def log_density_at(shared: Pieces, rows: Rows, i: int, y: float, z: float) -> float:
     """Return the log density at y = Q(z); at a bound it is that beside it."""
     c = rows.coefficients[i]
     low, high = rows.low[i], rows.high[i]

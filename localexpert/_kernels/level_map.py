@@ -24,7 +24,7 @@ def unmap_scores(
     """Return the s with h(s) = z."""
     out = np.empty((2, *z.shape))
     _fill_maps(knots, values, slopes, z, True, out)
-    return out[0]
+    return np.asarray(out[0])
 
 
 @njit

@@ -40,15 +40,16 @@ def law_of_curves(
     Law
         Without bounds.
     """
-    arrays = (for_kernels(part) for part in curves)
-    r = curve_points(base.curve, *arrays, for_kernels(STANDARD.greville))
-    values = center[:, None] + scale[:, None] * r
+    knots, values, slopes = (for_kernels(part) for part in curves)
+    z = for_kernels(STANDARD.greville)
+    r = curve_points(base.curve, knots, values, slopes, z)
+    y = center[:, None] + scale[:, None] * r
     free = np.full(len(center), np.inf)
-    slopes = None
+    ends = None
     if ordered:
         # One for all rows: lines of different slopes cross.
         rates = points_at(base.curve, np.array([-REACH, REACH]))[1]
-        slopes = scale[:, None] * rates
-    values = np.maximum.accumulate(values, axis=1)
-    curve = read_curve(values, -free, free, plain=ordered, slopes=slopes)
+        ends = scale[:, None] * rates
+    y = np.maximum.accumulate(y, axis=1)
+    curve = read_curve(y, -free, free, plain=ordered, slopes=ends)
     return Law.smooth(curve, ordered=ordered)

@@ -36,8 +36,8 @@ from localexpert.ensemble.members import (
 )
 from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.forecasters.pool_weights import crps_matrices
-from localexpert.law.law import Law
 from localexpert.law.join import PoolKind, can_pool_scores
+from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor

@@ -24,8 +24,8 @@ from localexpert.distribution.predictive import (
     check_outcomes,
 )
 from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.law.law import Law
 from localexpert.law.join import PoolKind, pool_laws
+from localexpert.law.law import Law
 
 
 def pool(

@@ -99,6 +99,24 @@ class Forecaster(ABC):
         return self.tasks_.weight
 
 
+def first_law(forecaster: Any) -> Law:
+    """Return the law of the first judged row, which says where laws end.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+        Fitted.
+
+    Returns
+    -------
+    Law
+    """
+    if isinstance(forecaster, RoadForecaster):
+        return forecaster.law_of(forecaster.oof_placed(np.arange(1)))
+    law: Law = forecaster.oof_law_
+    return law.take(slice(0, 1))
+
+
 class RoadForecaster(Forecaster):
     """The stages of one road, or of several that are pooled.
 
@@ -166,10 +184,6 @@ class RoadForecaster(Forecaster):
         """
         del y
         return self.law_of(self.oof_placed(places))
-
-    def law_of_first(self) -> Law:
-        """Return the law of the first judged row, which says where laws end."""
-        return self.law_of(self.oof_placed(np.arange(1)))
 
     def keep(self, places: Rows) -> None:
         """Keep what is known out of fold of some of the judged rows only."""

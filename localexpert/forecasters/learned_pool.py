@@ -15,8 +15,8 @@ from localexpert.forecasters.pool_weights import (
     draw_rows,
     linear_weights,
 )
-from localexpert.law.law import Law
 from localexpert.law.join import PoolKind, pool_laws
+from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 
 # Pulls towards equal weights to choose from; inf is equal weights.

@@ -54,7 +54,9 @@ def learn_sharpness(
     """
     share = weight / weight.sum()
     at = y[:, None]
-    under, upto = np.clip(law.scores(at, np.array([[0.0, 1.0]])).T, -_FURTHEST, _FURTHEST)
+    under, upto = np.clip(
+        law.scores(at, np.array([[0.0, 1.0]])).T, -_FURTHEST, _FURTHEST
+    )
     jumps = np.isin(y, law.atoms) | law.all_jumps
     is_last = y >= law.support[1]
     smooth, apart = share[~jumps].sum(), share[jumps]

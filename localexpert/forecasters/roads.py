@@ -331,11 +331,10 @@ class Transformed(Road):
         """Return the unfitted stages for `n` rows."""
         values = self._values()
         there = ValueMap(self.func, self.inverse)
-        ends = [
-            tuple(there.end(end) for end in pair)
-            for pair in (settings.bounds, settings.suspected)
-        ]
-        own = replace(settings, bounds=ends[0], suspected=ends[1], max_shape=_LIGHT)
+        low, high = (there.end(end) for end in settings.bounds)
+        own = replace(settings, bounds=(low, high), max_shape=_LIGHT)
+        low, high = (there.end(end) for end in settings.suspected)
+        own = replace(own, suspected=(low, high))
         return TransformedForecaster(self._road().forecaster(own, n), values)
 
     def _values(self) -> ValueMap:

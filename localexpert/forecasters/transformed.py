@@ -20,7 +20,6 @@ from localexpert.law.law import Law
 from localexpert.law.transform import carry_law
 from localexpert.law.value_map import ValueMap
 
-
 # Rows whose means are looked at, and how many ranges of y beyond it is far.
 _ROWS_LOOKED_AT, _FAR = 500, 3.0
 
@@ -60,7 +59,9 @@ class TransformedForecaster(ForecasterAround):
 
     def _warn_of_far(self, y: Float64Array) -> None:
         """Say so where forecasts of some rows have means far from all targets."""
-        law = self.law_of(self.oof_placed(np.arange(len(self.judged_))[:_ROWS_LOOKED_AT]))
+        law = self.law_of(
+            self.oof_placed(np.arange(len(self.judged_))[:_ROWS_LOOKED_AT])
+        )
         means, room = law.moments()[:, 0], _FAR * np.ptp(y)
         far = ~((means > y.min() - room) & (means < y.max() + room))
         if far.any():

@@ -108,17 +108,10 @@ class Basis:
         z = borders[:-1, None] + width * _RULE[0]
         span = np.diff(breaks)[piece, None]
         share = width * _RULE[1] * np.exp(-0.5 * z**2)
-        found = Panels(
-            borders,
-            piece.astype(np.int64),
-            (z - breaks[piece, None]) / span,
-            width / span * _RULE[1],
-            ndtr(z),
-            ndtr(-z),
-            share / share.sum(),
-            _RULE,
-        )
-        return Panels(*(for_kernels(part) for part in found))
+        tables = (z - breaks[piece, None]) / span, width / span * _RULE[1]
+        levels = ndtr(z), ndtr(-z), share / share.sum(), _RULE
+        rest = (for_kernels(part) for part in (*tables, *levels))
+        return Panels(for_kernels(borders), piece.astype(np.int64), *rest)
 
     @cached_property
     def nodes(self) -> tuple[Float64Array, Float64Array]:

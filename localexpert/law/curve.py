@@ -134,7 +134,10 @@ class Curve:
         # A lower one may be the higher between the nodes.
         best = np.argsort(-np.where(is_peak, heights, -np.inf), axis=1, kind="stable")
         best = best[:, :_PEAKS]
-        low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
+        low, high = (
+            grid[np.maximum(best - 1, 0)],
+            grid[np.minimum(best + 1, len(grid) - 1)],
+        )
         inner = golden_section(lambda z: -log_density(z), low, high, _GOLDEN_STEPS)
         # The ends, too: a density that is cut off may be greatest where it is cut.
         trials = np.hstack([inner, low, high])
@@ -229,7 +232,9 @@ def end_slopes(c: Float64Array, basis: Basis) -> Float64Array:
     slopes = rises / np.array([g[1] - g[0], g[-1] - g[-2]])
     mean = (c[:, -1:] - c[:, :1]) / (g[-1] - g[0])
     size = np.maximum(np.abs(c[:, [0, -1]]), 1e-300)
-    return np.asarray(np.maximum(slopes, np.maximum(_LEAST_END * mean, _ROUNDING * size)))
+    return np.asarray(
+        np.maximum(slopes, np.maximum(_LEAST_END * mean, _ROUNDING * size))
+    )
 
 
 def increase_curves(
@@ -266,8 +271,8 @@ def _nearer(solved: Float64Array, plain: Float64Array, basis: Basis) -> Float64A
     weights, none = basis.greville_weights, np.zeros(basis.size - 1)
     free = np.full(len(plain), np.inf)
     trials, missed = [], []
-    for c in (solved, 2.0 * plain - basis.read(plain), plain):
-        c = increase_rows(np.ascontiguousarray(c), weights, none)
+    for trial in (solved, 2.0 * plain - basis.read(plain), plain):
+        c = increase_rows(np.ascontiguousarray(trial), weights, none)
         curve = Curve(basis, c, end_slopes(c, basis), -free, free)
         away = np.clip(curve.scores(plain), -REACH, REACH) - basis.greville
         trials.append(c)

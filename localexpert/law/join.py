@@ -83,7 +83,9 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
             curve = curves[0].take(np.zeros(len(law), dtype=np.intp))
         parts.append(rebound(curve, curve.low, curve.high, basis))
     names = "coefficients", "slopes", "low", "high"
-    return Curve(basis, *(np.concatenate([getattr(c, n) for c in parts]) for n in names))
+    return Curve(
+        basis, *(np.concatenate([getattr(c, n) for c in parts]) for n in names)
+    )
 
 
 def _common_basis(curves: Sequence[Curve]) -> Basis:
@@ -202,8 +204,15 @@ def pool_laws(
     curves = [law.curve for law in laws if law.curve is not None]
     pooled = _pool_curves(curves, parts, kind, sharpness)
     first = laws[members[0]]
-    parts_of_pool = {"curve": pooled, "atoms": values, "masses": masses}
-    pool = replace(first, **parts_of_pool, widths=widths, ordered=False, known=None)
+    pool = replace(
+        first,
+        curve=pooled,
+        atoms=values,
+        masses=masses,
+        widths=widths,
+        ordered=False,
+        known=None,
+    )
     return _with_endless_moments(pool, laws, rows)
 
 
@@ -306,10 +315,8 @@ def _add_known(
     sums[2] += w * rate * np.exp(-0.5 * z**2)
 
 
-def _with_endless_moments(
-    pool: Law, laws: Sequence[Law], weights: Float64Array
-) -> Law:
-    """Return a pool that knows which of its moments do not exist: a member's has none."""
+def _with_endless_moments(pool: Law, laws: Sequence[Law], weights: Float64Array) -> Law:
+    """Return a pool that knows which moments it lacks: those that a member lacks."""
     if all(law.known is None for law in laws):
         return pool
     rows = np.stack([law.moments() for law in laws])

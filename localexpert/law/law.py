@@ -168,7 +168,9 @@ class Law:
     @cached_property
     def _beyond(self) -> Float64Array:
         """Masses of all atoms, all but the first and so on, (n, A + 1)."""
-        return np.flip(np.cumsum(np.pad(np.flip(self.masses, 1), ((0, 0), (1, 0))), 1), 1)
+        return np.flip(
+            np.cumsum(np.pad(np.flip(self.masses, 1), ((0, 0), (1, 0))), 1), 1
+        )
 
     @cached_property
     def _reach(self) -> Float64Array:
@@ -270,7 +272,9 @@ class Law:
         """Return P(Y > y), accurate where it is small."""
         return self.levels(y)[1]
 
-    def scores(self, y: Float64Array, share: Float64Array | float = 1.0) -> Float64Array:
+    def scores(
+        self, y: Float64Array, share: Float64Array | float = 1.0
+    ) -> Float64Array:
         """Return Phi^-1(F(y)); where F jumps at shares (n, k) or (1, k) of the jump."""
         if self.is_smooth and self.curve is not None:
             z = self.curve.scores(y)
@@ -292,9 +296,7 @@ class Law:
             smooth = np.log(self.rest)[:, None] + self.curve.densities(y)[1]
         if not len(self.atoms):
             return smooth
-        place = np.minimum(
-            count_below(self.atoms, self._reach, y), len(self.atoms) - 1
-        )
+        place = np.minimum(count_below(self.atoms, self._reach, y), len(self.atoms) - 1)
         mass = np.take_along_axis(self.masses, place, axis=1)
         on = (np.abs(self.atoms[place] - y) <= self._reach[place]) & (mass > 0.0)
         held = np.where(on, mass / self.widths[place], 1.0)
@@ -326,7 +328,9 @@ class Law:
         with np.errstate(divide="ignore"):
             found = np.log(self.rest)[:, None] + log_between(z0, z1)
             if len(self.atoms):
-                count = [count_upto(self.atoms, self._reach, at) for at in (lower, upper)]
+                count = [
+                    count_upto(self.atoms, self._reach, at) for at in (lower, upper)
+                ]
                 parts = (np.take_along_axis(self._upto, at, axis=1) for at in count)
                 before, upto = parts
                 found = np.logaddexp(found, np.log(np.maximum(upto - before, 0.0)))
@@ -372,7 +376,9 @@ class Law:
         start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
         in_jump = (k < n_atoms) & (none | (p > start))
         share = np.where(none, 1.0, rest)
-        held = [np.take_along_axis(part, k, axis=1) for part in (self._upto, self._beyond)]
+        held = [
+            np.take_along_axis(part, k, axis=1) for part in (self._upto, self._beyond)
+        ]
         lower = np.clip((p - held[0]) / share, 0.0, 1.0)
         upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
         walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
@@ -537,7 +543,9 @@ class Law:
             assert part.curve is not None
             if self.step > 0.0:
                 y, masses = part.steps()
-                width = np.maximum(np.diff(y, axis=1, append=y[:, -1:] + self.step), 1e-300)
+                width = np.maximum(
+                    np.diff(y, axis=1, append=y[:, -1:] + self.step), 1e-300
+                )
                 out[rows] = step_entropy(masses, width)
                 continue
             z, shares = part.curve.basis.nodes

@@ -65,9 +65,7 @@ class LevelMap:
         return cls(knots, values, np.full(values.shape, slope))
 
     @classmethod
-    def by_row(
-        cls, maps: Sequence[LevelMap], number: NDArray[np.integer]
-    ) -> LevelMap:
+    def by_row(cls, maps: Sequence[LevelMap], number: NDArray[np.integer]) -> LevelMap:
         """Return the map that takes for row i the map ``maps[number[i]]``.
 
         Parameters
@@ -197,7 +195,7 @@ def _beside_atoms(
     """Return mapped masses (n, A), and the scores at which the curve is read (n, K).
 
     Of what is left beside mapped atoms the level Phi(g) is reached in one of the gaps
-    between atoms; there G leads back to the level of the whole, and this to the curve's.
+    between atoms; there G leads back to the level of the whole, which has the curve's.
     """
     values = np.broadcast_to(law.atoms, law.masses.shape)
     sides = [

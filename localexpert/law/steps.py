@@ -48,9 +48,7 @@ def step_entropy(masses: Float64Array, widths: Float64Array) -> Float64Array:
     return np.asarray(-terms.sum(axis=1))
 
 
-def densest_values(
-    masses: Float64Array, coverage: Float64Array
-) -> NDArray[np.bool_]:
+def densest_values(masses: Float64Array, coverage: Float64Array) -> NDArray[np.bool_]:
     """Return which values hold `coverage` (n,) together, the likeliest first."""
     order = np.argsort(-masses, axis=1, kind="stable")
     ranked = np.take_along_axis(masses, order, 1)

@@ -188,9 +188,7 @@ def _spreads(law: Law, w: Float64Array, known: Float64Array) -> tuple[float, flo
     return (sd if 0.0 < sd <= 10.0 * most else most), float(sides.min())
 
 
-def _add_discrete(
-    law: Law, w: Float64Array, known: Float64Array
-) -> _Total | None:
+def _add_discrete(law: Law, w: Float64Array, known: Float64Array) -> _Total | None:
     """Return the exact law of a sum of values; None if it takes too many."""
     first = law.atoms[0]
     step = lattice_step(np.unique((w[:, None] * (law.atoms - first)).ravel()))
@@ -290,9 +288,7 @@ def _curves(totals: list[_Total]) -> Law:
     return _with_moments(curve_through(KNOTS, _apart(quantiles), free), known)
 
 
-def _with_moments(
-    curve: Curve, known: Float64Array, *, own_shape: bool = False
-) -> Law:
+def _with_moments(curve: Curve, known: Float64Array, *, own_shape: bool = False) -> Law:
     """Return the law of curves, moved and stretched to known moments (n, 4).
 
     With `own_shape` the third and the fourth moment are those of the curve.

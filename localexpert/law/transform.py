@@ -63,8 +63,16 @@ def transform_law(law: Law, values: ValueMap) -> Law:
         widths = _map_widths(law.atoms[held], widths, values)
     ends = _map_ends(law.ends, values)
     masses = law.masses[:, held]
-    parts = {"curve": curve, "atoms": atoms, "masses": masses, "widths": widths}
-    return _with_endless_moments(replace(law, **parts, ends=ends, known=None))
+    found = replace(
+        law,
+        curve=curve,
+        atoms=atoms,
+        masses=masses,
+        widths=widths,
+        ends=ends,
+        known=None,
+    )
+    return _with_endless_moments(found)
 
 
 def carry_law(law: Law, values: ValueMap) -> Law:
@@ -111,12 +119,13 @@ def _with_endless_moments(law: Law) -> Law:
             away = np.abs(y[:, end] - y[:, 1])
             for k in range(1, 5):
                 size = np.maximum(np.abs(spread[k - 1]), spread[1] ** (0.5 * k))
-                endless[:, side, k] = ~(away**k * _BEYOND <= _NOTABLE * size)
+                held: NDArray[np.bool_] = away**k * _BEYOND <= _NOTABLE * size
+                endless[:, side, k] = ~held
     if not endless.any():
         return law
     low, high = endless[:, 0, 1], endless[:, 1, 1]
     mean = np.where(low & high, np.nan, np.where(low, -np.inf, np.inf))
-    either = endless.any(axis=1)
+    either = np.asarray(endless.any(axis=1))
     known = moments.copy()
     known[:, 0] = np.where(either[:, 1], mean, known[:, 0])
     for k in (2, 3, 4):

@@ -20,8 +20,8 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns, has_columns
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.law.law import Law
 from localexpert.law.join import append_laws
+from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.weighted import WeightedConformal, learn_weighted

@@ -47,9 +47,9 @@ def held_out_scores(law: Law, y: Float64Array, share: Float64Array) -> Float64Ar
     far = int((np.abs(scores) > _FAR).sum())
     if far >= _FEWEST and far > _MANY * len(scores):
         msg = (
-            f"{far / len(scores):.0%} of the calibration rows lie more than {_FAR:g} deviations out: "
-            "the forecasts are too narrow by far. What is beyond the outermost rows "
-            "after the correction is a guess."
+            f"{far / len(scores):.0%} of the calibration rows lie more than {_FAR:g} "
+            "deviations out: the forecasts are too narrow by far. What is beyond the "
+            "outermost rows after the correction is a guess."
         )
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
     return np.asarray(np.clip(scores, -most, most))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibration.typing import Float64Array
 from localexpert._validation import check_number
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -183,4 +182,3 @@ def furthest_score(weight: float) -> float:
     float
     """
     return -float(ndtri(0.5 / (weight + 1.0)))
-

@@ -11,8 +11,8 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_weights
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.law.shares import draw_shares
 from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.shares import draw_shares
 from localexpert.recalibration.base import check_rows
 from localexpert.recalibration.conformal import LEAST_OUTSIDE, curve_through
 from localexpert.recalibration.held_out import (

@@ -30,8 +30,8 @@ from localexpert.data.table import take_rows
 from localexpert.data.weights import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import innermost, predict_dist
-from localexpert.law.law import Law
 from localexpert.law.join import append_laws
+from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor

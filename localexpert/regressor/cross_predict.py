@@ -26,8 +26,8 @@ from localexpert.data.table import take_rows
 from localexpert.data.weights import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.law.law import Law
 from localexpert.law.join import append_laws
+from localexpert.law.law import Law
 from localexpert.progress import run_jobs
 from localexpert.regressor.base import check_has_rows
 

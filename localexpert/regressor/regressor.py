@@ -255,7 +255,7 @@ class LocalExpertRegressor(
             judged = self._fit_forecaster(settings, sample)
             self._note_rows(rows, judged)
             if self.bounds == "auto":
-                self.bounds_ = self.forecaster_.law_of_first().support
+                self.bounds_ = first_law(self.forecaster_).support
             sample = sample.take_judged(judged)
             if stacker is not None:
                 self._fit_stacker(stacker, settings, sample)

@@ -9,11 +9,11 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.ordered_spline import Curves
+from localexpert.curves.read_law import law_of_curves
 from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.support import Support
-from localexpert.curves.ordered_spline import Curves
-from localexpert.curves.read_law import law_of_curves
 from localexpert.law.law import Law
 from localexpert.law.near_values import merge_near_values
 from localexpert.regressor.regressor import LocalExpertRegressor

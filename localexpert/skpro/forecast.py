@@ -259,6 +259,6 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
 
 
 def _plain(forecast: PredictiveDistribution) -> Law:
-    """Return the law of atoms beside curves, with those at ends that it is clipped to."""
+    """Return the law as atoms beside curves, those at its ends among them."""
     law = forecast.law
     return law.clipped if law.is_clipped else law

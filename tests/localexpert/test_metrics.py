@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import make_column_transformer
@@ -24,7 +23,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from localexpert import (
     DistributionScorer,
-    LocalExpertRegressor,
     crps_score,
     crps_scorer,
     interval_coverage,
@@ -33,7 +31,6 @@ from localexpert import (
     log_scorer,
     pinball_loss,
     pit_test,
-    pool,
     threshold_weighted_crps,
 )
 from tests.forecasts import beside, normal, of_values
@@ -65,11 +62,6 @@ def test_weights_are_repetitions(forecasts, score):
     assert weighted == pytest.approx(score(y[rows], dist[rows]))
 
 
-def test_log_score_is_minus_the_log_density(forecasts):
-    dist, y, _ = forecasts
-    assert log_score(y, dist) == pytest.approx(-np.log(dist.pdf(y)).mean())
-
-
 def test_interval_score_and_coverage_by_hand(forecasts):
     dist, y, _ = forecasts
     low, high = dist.ppf(0.1), dist.ppf(0.9)
@@ -78,19 +70,6 @@ def test_interval_score_and_coverage_by_hand(forecasts):
     assert got == pytest.approx((high - low + penalty).mean())
     inside = ((low <= y) & (y <= high)).mean()
     assert interval_coverage(y, dist, coverage=0.8) == pytest.approx(inside)
-
-
-def test_true_forecasts_of_few_values_cover_what_they_say(rng):
-    p = rng.dirichlet(np.ones(4), size=3000)
-    dist = of_values([0.0, 1.0, 2.0, 3.0], p)
-    y, weight = dist.rvs(random_state=rng)[0], rng.integers(0, 3, 3000).astype(float)
-    low, high = dist.interval(0.8).T
-    assert ((low <= y) & (y <= high)).mean() > 0.9
-    assert interval_coverage(y, dist, coverage=0.8) == pytest.approx(0.8, abs=0.02)
-    rows = np.repeat(np.arange(3000), weight.astype(int))
-    assert interval_coverage(
-        y, dist, coverage=0.8, sample_weight=weight
-    ) == pytest.approx(interval_coverage(y[rows], dist[rows], coverage=0.8))
 
 
 def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
@@ -143,22 +122,8 @@ def test_threshold_weights_pick_a_region(forecasts):
         for weight in (lambda z: z > 1.0, lambda z: z <= 1.0)
     ]
     assert sum(parts) == pytest.approx(whole)
-
-
-def test_threshold_weights_of_many_pooled_rows(rng):
-    center = rng.normal(size=2500)
-    dist = pool([normal(-center), normal(center)])
-    y = dist.rvs(1, rng)[0]
-    whole = threshold_weighted_crps(y, dist, weight=np.ones_like)
-    assert whole == pytest.approx(crps_score(y, dist), rel=1e-3)
     with pytest.raises(ValueError, match="`n_points` must be at least 1, got 0"):
         threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=0)
-
-
-def test_a_normal_forecast_scores_as_the_closed_form(rng):
-    y = rng.normal(size=50)
-    closed = y * (2 * norm.cdf(y) - 1) + 2 * norm.pdf(y) - 1 / np.sqrt(np.pi)
-    assert crps_score(y, normal(np.zeros(50))) == pytest.approx(closed.mean(), rel=1e-4)
 
 
 def test_scorers_are_greater_for_better_models(forecasts):
@@ -232,39 +197,6 @@ def test_scorers_look_inside_pipelines(numbered):
             dist = Ten().predict_dist(own.transform(X.iloc[test]))
             by_hand.append(-loss(y.iloc[test], dist))
         np.testing.assert_array_equal(got, by_hand)
-
-
-def test_a_local_expert_behind_an_encoder_is_scored(numbered):
-    X, y = numbered
-    quick = LocalExpertRegressor(
-        center=LinearRegression(),
-        strategy="joint",
-        frame=None,
-        n_thresholds=3,
-        cv=2,
-        random_state=0,
-    )
-    encoder = make_column_transformer(
-        (OneHotEncoder(), ["town"]), remainder="passthrough"
-    )
-    told = cross_validate(
-        make_pipeline(encoder, quick),
-        X,
-        y,
-        scoring={"crps": crps_scorer, "log": log_scorer},
-        cv=2,
-        return_estimator=True,
-    )
-    for (_, test), model, crps, log in zip(
-        KFold(2).split(X),
-        told["estimator"],
-        told["test_crps"],
-        told["test_log"],
-        strict=True,
-    ):
-        dist = model[-1].predict_dist(model[:-1].transform(X.iloc[test]))
-        assert crps == -crps_score(y.iloc[test], dist)
-        assert log == -log_score(y.iloc[test], dist)
 
 
 @pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])

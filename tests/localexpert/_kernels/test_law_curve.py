@@ -41,7 +41,7 @@ def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
     spline = BSpline(basis.knots, rows.coefficients, 3, axis=1)
     u, rate = spline(z), spline(z, 1)
     low, high = rows.low[:, None], rows.high[:, None]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         above = low + np.exp(u), rate * np.exp(u)
         below = high - np.exp(-u), rate * np.exp(-u)
         share, width = expit(u), high - low
@@ -55,32 +55,20 @@ def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
 
 @every_basis
 @pytest.mark.parametrize("n", [1, 4])
-def test_values_and_slopes_are_those_of_scipy(
-    basis: Basis, n: int, rng: np.random.Generator
-) -> None:
+def test_values_and_back(basis: Basis, n: int, rng: np.random.Generator) -> None:
     rows = draw_rows(rng, basis, n=n)
-    z = np.sort(np.concatenate([rng.uniform(-8.0, 8.0, 200), basis.shared.breaks]))
+    z = np.sort(np.append(rng.uniform(-8.0, 8.0, 300), basis.shared.breaks))
     y, log_slopes = curve_values(basis.shared, rows, np.tile(z, (n, 1)))
     want, slopes = follow(basis, rows, z)
     assert_allclose(y, want, rtol=1e-12, atol=1e-12)
     assert_allclose(log_slopes, np.log(slopes), rtol=0.0, atol=1e-8)
-
-
-@every_basis
-def test_scores_and_densities_undo_values(
-    basis: Basis, rng: np.random.Generator
-) -> None:
-    rows = draw_rows(rng, basis)
-    z = np.sort(rng.uniform(-8.0, 8.0, (4, 300)), axis=1)
-    y, log_slopes = curve_values(basis.shared, rows, z)
     back, log_density = curve_densities(basis.shared, rows, y)
     assert_array_equal(curve_scores(basis.shared, rows, y), back)
     # How far a float is from a bound tells the score to so many digits only.
     room = 1e-9 + 4.0 * np.spacing(np.abs(y) + 4.0) * np.exp(-log_slopes)
     assert (np.abs(back - z) <= room).all()
-    near = np.abs(z) < 5.0
-    want = norm.logpdf(z) - log_slopes
-    assert_allclose(log_density[near], want[near], rtol=0.0, atol=1e-5)
+    near, own = np.abs(z) < 5.0, norm.logpdf(z) - log_slopes
+    assert_allclose(log_density[:, near], own[:, near], rtol=0.0, atol=1e-5)
 
 
 @every_basis

@@ -5,8 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from localexpert._kernels.law_integrals import curve_integrals
-from localexpert.law.basis import RULE, Basis
+from localexpert._kernels.law_integrals import (
+    curve_integrals,
+    curve_moments,
+    curve_nodes,
+)
+from localexpert.law.basis import Basis
 from tests.localexpert._kernels.test_law_curve import BASES, draw_rows, follow
 
 GRID = np.linspace(-8.0, 8.0, 400_001)
@@ -23,7 +27,7 @@ def test_integrals_are_sums_over_a_fine_grid(
     inner = values[:, ::80_000]
     ends = values[:, [0, -1]] + [-1.5, 2.5]
     y = np.hstack([inner, 0.5 * (inner[:, 1:] + inner[:, :-1]), ends])
-    out, spread = curve_integrals(basis.shared, rows, basis.borders, RULE, y)
+    out, spread = curve_integrals(basis.shared, rows, basis.panels, y)
     below, above = ndtr(GRID), ndtr(-GRID)
     powers = below, below**2, above, above**2
     for i, own in enumerate(values):
@@ -38,3 +42,22 @@ def test_integrals_are_sums_over_a_fine_grid(
         both = below * above
         want = (0.5 * dy * (both[1:] + both[:-1])).sum()
         assert spread[i] == pytest.approx(want, rel=1e-5)
+
+
+@pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
+def test_moments_are_those_of_values_at_nodes(
+    basis: Basis, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis)
+    # Far from 0, too, where digits are lost.
+    rows.coefficients[0] += 1e8
+    z, shares = basis.nodes
+    y = curve_nodes(basis.shared, rows, basis.panels)
+    assert_allclose(y, follow(basis, rows, z)[0], rtol=1e-12, atol=1e-12)
+    moments = curve_moments(basis.shared, rows, basis.panels)
+    mean = y @ shares
+    want = [mean, *((y - mean[:, None]) ** k @ shares for k in (2, 3, 4))]
+    assert_allclose(moments, np.column_stack(want), rtol=1e-6)
+    values = follow(basis, rows, GRID)[0]
+    density = np.exp(-0.5 * GRID**2)
+    assert_allclose(moments[:, 0], values @ density / density.sum(), rtol=1e-4)

@@ -5,27 +5,13 @@ import pytest
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 from scipy.stats import norm
 
-from localexpert._kernels.normal import (
-    log_normal_cdf,
-    log_normal_pdf,
-    normal_cdf,
-    normal_hazard,
-    safe_log,
-    upper_point,
-)
+from localexpert._kernels import normal
 from tests.open_kernels import open_kernels
 
-(
-    log_normal_pdf,
-    normal_cdf,
-    safe_log,
-    upper_point,
-) = open_kernels(
-    log_normal_pdf,
-    normal_cdf,
-    safe_log,
-    upper_point,
+log_normal_pdf, normal_cdf, safe_log, upper_point = open_kernels(
+    normal.log_normal_pdf, normal.normal_cdf, normal.safe_log, normal.upper_point
 )
+log_normal_cdf, normal_hazard = normal.log_normal_cdf, normal.normal_hazard
 
 POINTS = np.concatenate([np.linspace(-60, 60, 241), [-1e6, -1e3, -36.0, 36.0, 1e3]])
 

@@ -18,17 +18,6 @@ def test_level_of_a_normal_density():
         np.testing.assert_allclose(region, [[-end, end]], atol=2e-3)
 
 
-def test_two_peaks_give_two_intervals_of_equal_density():
-    y = np.linspace(-12.0, 12.0, 4001)
-    density = 0.5 * norm.pdf(y, -4.0) + 0.5 * norm.pdf(y, 4.0)
-    cdf = 0.5 * norm.cdf(y, -4.0) + 0.5 * norm.cdf(y, 4.0)
-    (level,) = density_levels(np.log(density)[None], cdf[None], np.array([0.9]))
-    region = level_crossings(y, np.log(density), level)
-    end = norm.ppf(0.95)
-    expected = [[-4.0 - end, -4.0 + end], [4.0 - end, 4.0 + end]]
-    np.testing.assert_allclose(region, expected, atol=5e-3)
-
-
 def test_edges_of_the_scan_and_densities_of_zero():
     y = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     log_density = np.array([0.0, 0.0, -np.inf, -np.inf, 0.5])

@@ -1,9 +1,7 @@
 """The mass of forecasts below zero, of targets that never were."""
 
-import numpy as np
 import pytest
 
-from localexpert import LocalExpertRegressor
 from localexpert.distribution.below_zero import mass_below_zero
 from tests.forecasts import of_values
 
@@ -30,17 +28,3 @@ def test_weights_are_repetitions() -> None:
 def test_a_forecast_of_each_row_is_needed() -> None:
     with pytest.raises(ValueError, match=r"`y` must be as long as dist, got 3 and 2"):
         mass_below_zero(_DIST, [0.0, 1.0, 2.0])
-
-
-def test_smooth_forecasts_agree_with_their_cdf_and_bounds_cure(
-    rng: np.random.Generator,
-) -> None:
-    X = rng.uniform(size=(150, 2))
-    y = np.exp(2.0 * X[:, 0] + 0.8 * rng.normal(size=150))
-    quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
-    free = LocalExpertRegressor(**quick, random_state=0, bounds=None).fit(X, y)
-    mass = mass_below_zero(free.oof_distribution_, y)
-    assert mass == pytest.approx(float(free.oof_distribution_.cdf(0.0).mean()))
-    assert 0.0 < mass < 0.5
-    bounded = LocalExpertRegressor(**quick, random_state=0, bounds=(0.0, None))
-    assert mass_below_zero(bounded.fit(X, y).oof_distribution_, y) == 0.0

@@ -1,7 +1,6 @@
 """Distributions of functions, joined ones, and data frames of what they say."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -49,16 +48,6 @@ def test_transformed(normal):
 def test_transform_refuses_what_it_cannot_keep(normal, func, inverse, message):
     with pytest.raises((TypeError, ValueError), match=message):
         normal.transform(func, inverse)
-
-
-def test_frames_hold_what_was_asked_for(normal):
-    frame = normal.to_frame(
-        quantiles=[0.05, 0.5], interval=0.9, exceed=[1, 2.5], index=list("abcde")
-    )
-    assert isinstance(frame, pd.DataFrame)
-    names = "mean std q0.05 q0.5 low_0.9 high_0.9 p_above_1 p_above_2.5"
-    assert list(frame.columns) == names.split()
-    assert list(frame.index) == list("abcde")
 
 
 def test_frames_where_nothing_or_many_intervals_are_asked_for(normal):

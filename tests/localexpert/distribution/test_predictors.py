@@ -1,17 +1,15 @@
 """`predict_dist` on wrappers of scikit-learn, against the model inside by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
     LocalExpertRegressor,
@@ -109,16 +107,6 @@ def test_wrappers_in_any_order(rows, depth):
     assert find_forecaster(FrozenEstimator(model)) is best[-1]
 
 
-def test_a_randomised_search(rows):
-    X, y = rows
-    search = RandomizedSearchCV(
-        Stairs(), {"step": [1.0, 3.0]}, n_iter=2, scoring=crps_scorer, cv=2
-    ).fit(X, y)
-    assert search.best_params_ == {"step": 1.0}
-    assert same(predict_dist(search, X), Stairs().predict_dist(X))
-    assert open_same(search) is search.best_estimator_
-
-
 def test_what_forecasts_the_same(rows):
     X, y = rows
     inner = Stairs().fit(X, y)
@@ -128,19 +116,6 @@ def test_what_forecasts_the_same(rows):
     assert open_same(inner) is inner
     plain = LinearRegression()
     assert open_same(plain) is plain
-
-
-def test_a_regressor_behind_an_encoder(rng):
-    X = pd.DataFrame({"town": rng.choice(["a", "b"], 90), "size": rng.uniform(size=90)})
-    y = X["size"] + (X["town"] == "a") + 0.1 * rng.normal(size=90)
-    encoder = make_column_transformer(
-        (OneHotEncoder(), ["town"]), remainder="passthrough"
-    )
-    model = make_pipeline(encoder, LocalExpertRegressor(**QUICK, random_state=0))
-    model.fit(X, y)
-    by_hand = model[-1].predict_dist(model[:-1].transform(X))
-    np.testing.assert_array_equal(predict_dist(model, X).mean(), by_hand.mean())
-    np.testing.assert_array_equal(predict_dist(model, X).mean(), model.predict(X))
 
 
 class Mute(BaseEstimator):

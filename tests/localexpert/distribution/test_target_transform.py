@@ -7,15 +7,13 @@ import pytest
 from scipy.stats import lognorm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     PowerTransformer,
     StandardScaler,
 )
 
-from localexpert import crps_scorer, predict_dist
+from localexpert import predict_dist
 from tests.forecasts import normal, of_values
 
 
@@ -70,37 +68,12 @@ def test_a_transformer_is_undone(rows):
     np.testing.assert_allclose(dist.mean(), model.predict(X))
 
 
-def test_without_a_function_nothing_changes(rows):
-    model = TransformedTargetRegressor(Normal()).fit(*rows)
-    dist, inner = predict_dist(model, rows[0]), Normal().predict_dist(rows[0])
-    np.testing.assert_array_equal(dist.mean(), inner.mean())
-
-
 def test_values_of_a_discrete_law_are_mapped(rows):
     model = TransformedTargetRegressor(
         Normal(discrete=True), func=np.log1p, inverse_func=np.expm1
     ).fit(*rows)
     dist = predict_dist(model, rows[0])
     np.testing.assert_allclose(dist.atoms, np.expm1([0.0, 1.0, 2.0]))
-
-
-def test_nested_either_way(rows):
-    X, y = rows
-    logs = {"func": np.log, "inverse_func": np.exp}
-    inside = make_pipeline(
-        FunctionTransformer(), TransformedTargetRegressor(Normal(), **logs)
-    )
-    around = TransformedTargetRegressor(
-        make_pipeline(FunctionTransformer(), Normal()), **logs
-    )
-    widths = {"regressor__normal__scale": [0.5, 1e-3]}
-    search = GridSearchCV(around, widths, scoring=crps_scorer, cv=2)
-    assert np.isfinite(cross_val_score(inside, X, y, scoring=crps_scorer, cv=2)).all()
-    assert search.fit(X, y).best_params_ == {"regressor__normal__scale": 0.5}
-    for model in (inside.fit(X, y), search):
-        dist = predict_dist(model, X)
-        assert dist.law.support[0] == 0.0
-        np.testing.assert_allclose(np.log(dist.median()), X[:, 0], atol=2e-3)
 
 
 def negative(y):

@@ -41,17 +41,6 @@ def test_far_tails_of_sums_of_normals(normal):
     assert_allclose(total.cdf(low), 1e-6, rtol=0.01)
 
 
-def test_sums_of_skewed_rows(normal):
-    prices = normal[0][:3].transform(np.exp, np.log)
-    total = prices.total()
-    y = prices.rvs(200_000, random_state=1).sum(axis=1)
-    assert_allclose(total.var(), prices.var().sum(), rtol=1e-12)
-    third = (prices.skew() * prices.var() ** 1.5).sum()
-    assert_allclose(total.skew() * total.var() ** 1.5, third, rtol=1e-9)
-    at = np.quantile(y, [0.01, 0.1, 0.5, 0.9, 0.99])
-    assert_allclose(total.cdf_at(at)[0], [0.01, 0.1, 0.5, 0.9, 0.99], atol=4e-3)
-
-
 def test_sums_of_coins_are_binomial():
     total = make_coins(40).total()
     k = np.arange(41)
@@ -165,42 +154,6 @@ def test_correlated_normals(normal, rho):
     matrix = np.full((5, 5), rho) + (1.0 - rho) * np.eye(5)
     same = dist.total(WEIGHTS, correlation=matrix, random_state=0)
     assert_allclose(same.var(), (WEIGHTS * s) @ matrix @ (WEIGHTS * s), rtol=1e-6)
-
-
-def test_correlated_rows_of_other_shapes(normal):
-    prices = normal[0][:3].transform(np.exp, np.log)
-    total = prices.total(correlation=0.5, random_state=1)
-    m, s = normal[1].mean()[:3], normal[1].std()[:3]
-    mean = np.exp(m + s * s / 2.0)
-    cross = np.exp(0.5 * np.outer(s, s)) - 1.0
-    np.fill_diagonal(cross, np.exp(s * s) - 1.0)
-    assert_allclose(total.var(), mean @ cross @ mean, rtol=1e-4)
-    coins = make_coins(2, 0.5).total(correlation=0.5, random_state=0)
-    # Two normals of correlation .5 are of one sign with probability 2 / 3.
-    assert_allclose(coins.pmf(1.0), [1.0 / 3.0], atol=0.01)
-
-
-def test_correlated_rain_keeps_the_chance_of_none(rng):
-    rain = make_rain()
-    total = rain.total(correlation=0.5, random_state=0)
-    shared = rng.standard_normal((200_000, 1))
-    z = np.sqrt(0.5) * (shared + rng.standard_normal((200_000, 5)))
-    y = rain.law.ppf_scores(np.ascontiguousarray(z.T)).sum(axis=0)
-    assert_allclose(total.mean(), rain.mean().sum(), rtol=1e-9)
-    assert_allclose(total.std(), y.std(), rtol=0.02)
-    assert_allclose(total.pmf(0.0), (y == 0.0).mean(), atol=0.01)
-    at = np.quantile(y, [0.5, 0.9, 0.99])
-    assert_allclose(total.cdf_at(at)[0], [(y <= a).mean() for a in at], atol=0.01)
-
-
-def test_draws_of_a_seed_are_the_same(normal):
-    dist, _ = normal
-    first = dist.total(correlation=0.3, random_state=5)
-    assert_array_equal(
-        first.ppf(0.9), dist.total(correlation=0.3, random_state=5).ppf(0.9)
-    )
-    third = dist.total(correlation=0.3, random_state=6)
-    assert first.ppf(0.9) != third.ppf(0.9)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,6 @@ def test_the_lesser_chord_is_taken():
     assert_array_equal(chords_beside(KNOTS, values[0]), want[0])
 
 
-def test_one_knot_has_no_chord():
-    assert_array_equal(chords_beside(np.zeros(1), np.zeros((2, 1))), [[np.inf]] * 2)
-
-
 @pytest.mark.parametrize("most", ["ours", "given"])
 def test_curves_as_steep_as_they_may_be_increase(rng, most):
     for _ in range(50):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from numpy.typing import ArrayLike
 
 from localexpert.law.near_values import merge_near_values, near_runs
-from tests.forecasts import beside, normal, of_values
 
 THIRD = 0.1 + 0.2  # one float above .3
 
@@ -38,17 +37,3 @@ def test_sums_are_the_numbers_they_stand_for() -> None:
 )
 def test_only_rounding_is_near(values: ArrayLike, n_runs: int) -> None:
     assert len(np.unique(near_runs(np.asarray(values)))) == n_runs
-
-
-def test_laws_know_their_values_in_spite_of_rounding() -> None:
-    dist = of_values([0.1, THIRD, 0.5], [[0.2, 0.5, 0.3]])
-    for y in (0.3, THIRD, np.nextafter(THIRD, 1.0)):
-        assert_allclose(
-            [dist.cdf(y)[0], dist.sf(y)[0], dist.pmf(y)[0]], [0.7, 0.3, 0.5]
-        )
-    assert dist.cdf(0.3 - 1e-9)[0] == pytest.approx(0.2)
-    apart = of_values([0.3, THIRD, 0.7], [[0.2, 0.5, 0.3]])
-    assert_allclose(apart.cdf_at([0.3, THIRD, 0.7]), [[0.2, 0.7, 1.0]])
-    mixed = beside(normal([0.0]), [THIRD], [[0.4]], [0.01])
-    assert_allclose(mixed.pdf([[0.3], [THIRD]])[:, 0], 40.0)
-    assert mixed.pdf(0.3 - 1e-6)[0] < 1.0

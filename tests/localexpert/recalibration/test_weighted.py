@@ -121,13 +121,3 @@ def test_coverage_on_exponential_tilting():
         known.append(interval_coverage(came, moved))
     assert abs(np.mean(known) - 0.9) < 0.01
     assert np.mean(unweighted) < 0.85
-
-
-def test_density_and_quantiles_belong_together(rng):
-    said = normal(np.zeros(200))
-    fitted = WeightedConformal().fit(said, 1.5 * rng.normal(size=200), np.ones(200))
-    moved = fitted.apply(said[:2], np.array([0.5, 20.0]))
-    levels = np.array([0.03, 0.3, 0.8])
-    np.testing.assert_allclose(
-        moved.cdf_at(moved.quantiles(levels)[1])[1], levels, atol=1e-9
-    )

@@ -1,0 +1,63 @@
+"""Forecasts as arrays: there and back, and what is no forecast."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from localexpert import PredictiveDistribution
+from tests.localexpert.distribution.contract_cases import CASES, forecast_of
+from tests.localexpert.law.kinds import KINDS
+
+from_arrays = PredictiveDistribution.from_arrays
+CURVES = forecast_of("norm").coefficients
+FALLS = np.array(CURVES)
+FALLS[1, 40] = FALLS[1, 39] - 0.5
+
+
+@pytest.mark.parametrize("name", [*CASES, *KINDS])
+def test_all_kinds_come_back_to_the_bit(name: str) -> None:
+    dist = PredictiveDistribution(KINDS[name]) if name in KINDS else forecast_of(name)
+    again = from_arrays(**dist.to_arrays())
+    y = dist.quantiles([0.01, 0.3, 0.9]).T
+    for method in ("cdf", "logpdf", "crps", "pmf"):
+        assert_array_equal(getattr(again, method)(y), getattr(dist, method)(y))
+    for method in ("mean", "std", "kurtosis", "entropy"):
+        assert_array_equal(getattr(again, method)(), getattr(dist, method)())
+    assert len(dist.masses) == len(dist.coefficients) == 3
+    assert dist.masses.shape[1] == len(dist.atoms)
+    assert repr(again) == repr(dist)
+
+
+def test_curves_need_coefficients_alone() -> None:
+    dist = from_arrays(coefficients=CURVES)
+    assert_array_equal(dist.median(), forecast_of("norm").median())
+    wide = from_arrays(coefficients=CURVES, bounds=(0.0, np.inf))
+    np.testing.assert_allclose(wide.median(), np.exp(dist.median()))
+    both = from_arrays(coefficients=CURVES, atoms=[0.0], masses=[[0.5]] * 3)
+    assert_array_equal(both.pmf(0.0), [0.5] * 3)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"coefficients": FALLS}, "must not fall along a row, .* in row 1, column 39"),
+        ({"coefficients": CURVES[:, 1:]}, "`coefficients` must have shape"),
+        ({"coefficients": CURVES, "bounds": (1.0, 0.0)}, "low end below the high one"),
+        (
+            {"coefficients": CURVES, "bounds": [0.0]},
+            r"must have shape \(2,\) or \(3, 2",
+        ),
+        ({"coefficients": CURVES, "slopes": [[1, 0]] * 3}, "must be positive, got 0"),
+        ({"coefficients": CURVES, "atoms": [0], "masses": [[0.5]]}, "as long as"),
+        ({"atoms": [0, 1], "masses": [[0.5, 0.4]]}, "`masses` must sum to 1 in every"),
+        ({"atoms": [1, 0], "masses": [[0.5, 0.5]]}, "`atoms` must increase strictly"),
+        (
+            {"atoms": [0], "masses": [[1.0]], "widths": [0.0]},
+            "`widths` must be positive",
+        ),
+        ({}, "`coefficients` or `masses` must be given, got neither"),
+    ],
+)
+def test_what_is_refused(arrays: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_arrays(**arrays)  # type: ignore[arg-type]
