@@ -27,6 +27,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.competitors import check_roads
 from localexpert.forecasters.fit_report import FitReport
+from localexpert.forecasters.forecaster import first_law
 from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.law.law import Law
