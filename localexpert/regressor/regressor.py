@@ -86,7 +86,9 @@ class LocalExpertRegressor(
         fold; "auto" those that suit the target. Where `expert`, `frame`, `strategy`,
         `thresholds` or `n_thresholds` are given they describe one road.
     bounds : "auto", (float, float) or None
-        Least and greatest possible y; "auto" is (0, inf) where no y is negative.
+        Least and greatest possible y. "auto" takes 0, and 1 of shares, for a bound
+        where no y lies beyond it and forecasts without it expected at least 5 that did,
+        or where many y are equal to it; else nothing is cut off. None cuts nothing.
     monotone : dict, optional
         Columns, by name or of an array by position, with which y may only rise (+1) or
         fall (-1): no CDF of a row crosses that of a row which differs there alone.

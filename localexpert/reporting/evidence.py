@@ -180,7 +180,11 @@ class Evidence:
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
         """Count the outcomes of some rows that their intervals cover."""
         covered = self.covered[rows]
-        return CoverageTest(len(covered), float(covered.sum()), self.coverage)
+        low, high = self.interval[rows].T
+        outcomes = self.y[rows]
+        between = int(((low <= outcomes) & (outcomes <= high)).sum())
+        hits = float(covered.sum())
+        return CoverageTest(len(covered), hits, self.coverage, between)
 
 
 # A section of the page tells of categories that are new.

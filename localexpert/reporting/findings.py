@@ -57,11 +57,14 @@ class CoverageTest:
         covered in part.
     coverage : float
         Nominal.
+    between : int, optional
+        How many lay between the ends of their intervals, or on them.
     """
 
     n: int
     hits: float
     coverage: float
+    between: int | None = None
 
     @property
     def share(self) -> float:
@@ -96,8 +99,15 @@ class CoverageTest:
             )
         inside = show_percent(self.share)
         told = f"{inside} of {self.n:,} outcomes fell inside the {nominal} intervals"
-        if self.hits != round(self.hits):
-            told += " (values that repeat count by the share that lies inside)"
+        if self.between is not None and self.between != self.hits:
+            # Of values that repeat an interval takes more than its share.
+            between = show_percent(self.between / self.n)
+            told = (
+                f"{between} of {self.n:,} outcomes lay between the ends of the "
+                f"{nominal} intervals or on them; counted by the share of a repeated "
+                f"value that lies inside, as right forecasts hold {nominal}, it was "
+                f"{inside}"
+            )
         chance = f"binomial test, {show_p(self.p_value)}"
         end = {
             "right": f"which chance alone may explain ({chance})",

@@ -1,20 +1,20 @@
 """Laws of all kinds, drawn at random, and integrals over them by brute force."""
 
-from functools import partial, singledispatch
+from functools import partial
 
 import numpy as np
 
 from localexpert.curves.base_cdf import BaseCDF
+from localexpert.curves.ordered_spline import Curves
+from localexpert.curves.read_law import law_of_curves
+from localexpert.law.bounds import clip, cut
 from localexpert.law.chords import chords_beside, harmonic_slopes
-from localexpert.laws import DiscreteLaw, MixedLaw, SplineLaw
-from localexpert.laws.join_laws import pool_laws
-from localexpert.laws.pooled_law import PooledLaw
-from localexpert.laws.recalibrated import RecalibratedLaw, recalibrate_law
-from localexpert.laws.recentred import recentre
-from localexpert.laws.score_map import ProbitMap
-from localexpert.laws.transform_law import transform_law
-from localexpert.laws.transformed import TransformedLaw
-from localexpert.laws.value_map import ValueMap
+from localexpert.law.join import pool_laws
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.recentre import recentre
+from localexpert.law.transform import transform_law
+from localexpert.law.value_map import ValueMap
 from tests.fuzz.cases import pick
 
 ROWS = 2
@@ -34,6 +34,7 @@ def draw_law(rng):
         pooled,
         mixed,
         discrete,
+        clipped,
         moved,
         mapped,
         transformed,
@@ -90,7 +91,7 @@ def make_spline(rng, knots, rises, shares, frame=None, base=None):
         slopes[:, end] = np.clip(slopes[:, end], max(slope, 0.3), 3.0)
     centers = center + scale * rng.normal(0.0, 0.3, ROWS)
     scales = scale * np.exp(rng.normal(0.0, 0.3, ROWS))
-    return SplineLaw(centers, scales, knots, values, slopes, base)
+    return law_of_curves(centers, scales, Curves(knots, values, slopes), base)
 
 
 def slopes_of(knots, values, shares=None):
@@ -106,21 +107,27 @@ def slopes_of(knots, values, shares=None):
 
 
 def bounded(rng):
-    """A spline law cut off where some of every row is left."""
+    """A law of curves cut off where some of every row is left."""
     law = pick(rng, spline, jagged)(rng)
+    return cut(law, *draw_bounds(rng, law))
+
+
+def clipped(rng):
+    """A law of curves that is clipped."""
+    law = pick(rng, spline, jagged)(rng)
+    width = np.ptp(law.ppf(np.tile([0.4, 0.6], (ROWS, 1))))
+    return clip(law, *draw_bounds(rng, law), width)
+
+
+def draw_bounds(rng, law):
+    """Return bounds, one of them perhaps infinite, that hold some of every row."""
     levels = np.sort(rng.uniform(-4.0, 4.0, 2))
     ends = law.ppf_scores(np.tile(levels, (ROWS, 1)))
     low, high = ends[:, 0].max(), ends[:, 1].min()
     if low >= high:
         low, high = ends[:, 0].min(), ends[:, 1].max()
     open_end = rng.integers(3)
-    bounds = (-np.inf if open_end == 1 else low, np.inf if open_end == 2 else high)
-    return SplineLaw(*curve_of(law), bounds)
-
-
-def curve_of(law):
-    """Return the arguments of a spline law, but for its bounds."""
-    return law.center, law.scale, law.knots, law.values, law.slopes, law.base
+    return (-np.inf if open_end == 1 else low), (np.inf if open_end == 2 else high)
 
 
 def draw_map(rng):
@@ -130,7 +137,7 @@ def draw_map(rng):
     steps = np.diff(knots) * rng.gamma(5.0, 0.2, (*shape[:-1], len(knots) - 1))
     start = rng.normal(knots[0], 0.5, shape)
     values = np.cumsum(np.concatenate([start, steps], axis=-1), axis=-1)
-    return ProbitMap(knots, values, slopes_of(knots, values))
+    return LevelMap(knots, values, slopes_of(knots, values))
 
 
 def smooth(rng):
@@ -141,7 +148,7 @@ def smooth(rng):
 def recalibrated(rng):
     """A spline law, bounded or not, after a map."""
     law = spline(rng) if rng.uniform() < 0.5 else bounded(rng)
-    return recalibrate_law(law, draw_map(rng))
+    return map_levels(law, draw_map(rng))
 
 
 def pooled(rng):
@@ -158,7 +165,7 @@ def pooled(rng):
     if rng.uniform() < 0.2:
         weights[0] = np.eye(len(members))[0]
     law = pool_laws(members, weights, str(rng.choice(["linear", "probit"])))
-    return law if rng.uniform() < 0.6 else recalibrate_law(law, draw_map(rng))
+    return law if rng.uniform() < 0.6 else map_levels(law, draw_map(rng))
 
 
 def mixed(rng):
@@ -173,7 +180,7 @@ def mixed(rng):
     elif kind == 1:
         masses /= masses.sum(axis=1, keepdims=True)
     width = np.diff(law.ppf(np.tile([0.4, 0.6], (ROWS, 1))), axis=1).mean()
-    return MixedLaw(atoms, masses, law, np.full(len(atoms), width))
+    return Law(law.curve, atoms, masses, np.full(len(atoms), width))
 
 
 def discrete(rng):
@@ -184,7 +191,7 @@ def discrete(rng):
     rows = rng.dirichlet(np.full(len(values), 0.7), ROWS)
     if rng.uniform() < 0.2:
         rows[0] = np.eye(len(values))[0]
-    return DiscreteLaw(values, rows)
+    return Law.discrete(values, rows)
 
 
 def moved(rng):
@@ -198,7 +205,7 @@ def moved(rng):
 
 def mapped(rng):
     """A law with jumps after a map, as a recalibration does."""
-    return recalibrate_law(pick(rng, mixed, discrete)(rng), draw_map(rng))
+    return map_levels(pick(rng, mixed, discrete, clipped)(rng), draw_map(rng))
 
 
 def transformed(rng):
@@ -231,57 +238,17 @@ def _stretch(y, factor):
 
 def jumps_of(law):
     """Return the values of positive probability, (V,)."""
-    if isinstance(law, MixedLaw):
-        return law.atoms
-    return law.values if isinstance(law, DiscreteLaw) else np.empty(0)
+    return law.clipped.atoms if law.is_clipped else law.atoms
 
 
-def least_mass(law):
-    """Return what bounds leave of the curves that a law is made of, at the least."""
-    parts = [getattr(law, name, None) for name in ("continuous", "law")]
-    parts = [part for part in parts if part is not None]
-    own = np.exp(law.rows.log_mass.min()) if isinstance(law, SplineLaw) else 1.0
-    return min([own, *map(least_mass, [*parts, *getattr(law, "members", ())])])
-
-
-@singledispatch
 def kinks_of(law):
     """Return the values of y (n, m) between which the CDF is smooth."""
-    return np.broadcast_to(jumps_of(law), (len(law), len(jumps_of(law))))
-
-
-@kinks_of.register
-def _(law: SplineLaw):
-    r = np.concatenate([law.base.points, law.base.inverse(law.knots)])
-    return law.center[:, None] + law.scale[:, None] * r
-
-
-@kinks_of.register
-def _(law: RecalibratedLaw):
-    own = law.law.ppf_scores(law.scores.kinks(len(law)))
-    return np.hstack([kinks_of(law.law), own])
-
-
-@kinks_of.register
-def _(law: PooledLaw):
-    each = [one.ppf_scores(np.tile(SCORES, (len(law), 1))) for one in law.members]
-    inner = [kinks_of(one) for one in law.members]
-    if law.scores is None:
-        return np.hstack(each + inner)
-    bare = PooledLaw(law.members, law.w, law.kind)
-    own = bare.ppf_scores(law.scores.kinks(len(law)))
-    return np.hstack([*each, *inner, own])
-
-
-@kinks_of.register
-def _(law: TransformedLaw):
-    return law.values.forward(np.clip(kinks_of(law.law), *law.law.support))
-
-
-@kinks_of.register
-def _(law: MixedLaw):
-    atoms = np.broadcast_to(law.atoms, (len(law), len(law.atoms)))
-    return np.hstack([atoms, kinks_of(law.continuous), quantiles(law.continuous)])
+    atoms = np.tile(jumps_of(law), (len(law), 1))
+    if law.curve is None:
+        return atoms
+    breaks = law.curve.basis.shared.breaks
+    z = np.tile(np.union1d(breaks, SCORES), (len(law), 1))
+    return np.hstack([atoms, law.curve.values(z)[0]])
 
 
 def quantiles(law):

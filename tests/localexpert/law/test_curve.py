@@ -30,19 +30,13 @@ def test_curves_pass_through_what_is_read(
     # Straight lines have their own values as coefficients.
     lines = 2.0 + 0.5 * np.tile(g, (200, 1))
     assert_allclose(read_curve(lines, -FREE, FREE, basis=basis).coefficients, lines)
-    z, shares = basis.nodes
-    assert shares.sum() == pytest.approx(1.0)
-    assert_allclose([shares @ z**2, shares @ z**4], [1.0, 3.0], rtol=1e-4)
-
-
-def test_coefficients_never_fall_whatever_is_read(rng: np.random.Generator) -> None:
-    steps = rng.exponential(size=(200, STANDARD.size)) ** 4
-    values = np.cumsum(steps * (rng.uniform(size=steps.shape) < 0.5), axis=1)
-    assert (np.diff(STANDARD.solve(values)) < 0.0).any()
-    curve = read_curve(values, -FREE, FREE)
-    assert (np.diff(curve.coefficients) >= 0.0).all()
-    assert (curve.slopes > 0.0).all()
-    assert len(read_curve(values[:0], FREE[:0], FREE[:0])) == 0
+    # Where coefficients would fall others are taken.
+    steps = rng.exponential(size=lines.shape) ** 4
+    steep = np.cumsum(steps * (rng.uniform(size=steps.shape) < 0.5), axis=1)
+    assert (np.diff(basis.solve(steep)) < 0.0).any()
+    assert (
+        np.diff(read_curve(steep, -FREE, FREE, basis=basis).coefficients) >= 0
+    ).all()
 
 
 def ordered_pair(rng: np.random.Generator) -> tuple[Law, Law]:

@@ -41,18 +41,15 @@ def test_lines_move_laws_exactly(name: str) -> None:
 def test_levels_stay_with_values(name: str) -> None:
     law = KINDS[name]
     found, y = transform_law(law, CURVED), places_of(law)
-    assert_allclose(found.cdf(CURVED.func(y)), law.cdf(y), rtol=0.0, atol=1e-3)
-    assert_allclose(found.cdf_left(CURVED.func(y)), law.cdf_left(y), rtol=0, atol=1e-3)
+    for method in ("cdf", "cdf_left"):
+        got = getattr(found, method)(CURVED.func(y))
+        assert_allclose(got, getattr(law, method)(y), rtol=0.0, atol=1e-3)
     assert_allclose(found.ppf(LEVELS), CURVED.func(law.ppf(LEVELS)), atol=2e-3)
-
-
-def test_cells_of_atoms_are_mapped() -> None:
-    law = KINDS["mixed"]
-    found = transform_law(law, CURVED)
-    sides = CURVED.func(np.array([[-0.05, 0.05], [0.95, 1.05]]))
-    assert_allclose(found.widths, np.diff(sides)[:, 0])
-    with pytest.raises(ValueError, match="`func` must be finite wherever the distribu"):
-        transform_law(law, ValueMap(np.log, np.exp))
+    if name == "mixed":
+        sides = CURVED.func(np.array([[-0.05, 0.05], [0.95, 1.05]]))
+        assert_allclose(found.widths, np.diff(sides)[:, 0])
+        with pytest.raises(ValueError, match="`func` must be finite wherever the"):
+            transform_law(law, ValueMap(np.log, np.exp))
 
 
 def test_where_functions_are_defined() -> None:

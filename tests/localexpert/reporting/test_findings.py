@@ -47,11 +47,12 @@ class TestCoverage:
         )
 
     def test_values_that_repeat_count_by_their_share(self):
-        test = CoverageTest(1000, 899.75, 0.9)
+        test = CoverageTest(1000, 899.75, 0.9, 950)
         assert test.verdict == "right"
         assert test.p_value == binomtest(900, 1000, 0.9).pvalue
-        assert "intervals (values that repeat count by the share" in test.sentence()
-        assert "repeat" not in CoverageTest(1000, 900.0, 0.9).sentence()
+        assert "95.0\xa0% of 1,000 outcomes lay between the ends" in test.sentence()
+        assert "counted by the share of a repeated value" in test.sentence()
+        assert "repeat" not in CoverageTest(1000, 900.0, 0.9, 900).sentence()
 
 
 def describe_pit(pit):
