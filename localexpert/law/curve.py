@@ -173,22 +173,6 @@ def to_coordinates(
     return np.where(bounded[0] | bounded[1], lower + upper, y)
 
 
-def from_coordinates(
-    u: Float64Array, low: Float64Array, high: Float64Array
-) -> Float64Array:
-    """Return the y of coordinates (n, k) between bounds (n, 1)."""
-    bounded = np.isfinite(low), np.isfinite(high)
-    if not (bounded[0].any() or bounded[1].any()):
-        return u
-    with np.errstate(over="ignore", invalid="ignore"):
-        one = np.where(bounded[0], low + np.exp(u), high - np.exp(-u))
-        less = np.exp(-np.abs(u))
-        part = (high - low) * (less / (1.0 + less))
-        both = np.where(u < 0.0, low + part, high - part)
-    either = np.where(bounded[0] & bounded[1], both, one)
-    return np.where(bounded[0] | bounded[1], either, u)
-
-
 def read_curve(
     values: Float64Array,
     low: Float64Array,

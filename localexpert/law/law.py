@@ -118,12 +118,6 @@ class Law:
         known = None if self.known is None else self.known[rows]
         return replace(self, curve=curve, masses=self.masses[rows], known=known)
 
-    def parts(self, size: int = 2048) -> Iterator[tuple[slice, Law]]:
-        """Yield the law a piece at a time, with the rows of each."""
-        for start in range(0, len(self), size):
-            rows = slice(start, start + size)
-            yield rows, self.take(rows)
-
     # What the law is.
 
     @property
@@ -430,10 +424,12 @@ class Law:
         masses = np.where(left[:, 1:] < 0.5, np.diff(left), -np.diff(right))
         return at, np.maximum(masses, 0.0)
 
-    def _by_parts(self, k: int) -> Iterator[tuple[slice, Law]]:
+    def _parts(self) -> Iterator[tuple[slice, Law]]:
         """Yield rows in pieces that fit into memory with the cells of a lattice."""
-        del k
-        return self.parts(512 if self.step > 0.0 else 4096)
+        size = 512 if self.step > 0.0 else 4096
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            yield rows, self.take(rows)
 
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return E max(y - Y, 0), E max(Y - y, 0) and CRPS, (3, n, k), and E CRPS.
@@ -443,7 +439,7 @@ class Law:
         if self.is_clipped:
             return self.clipped.integrals(y)
         out, spread = np.empty((3, *y.shape)), np.empty(len(self))
-        for rows, part in self._by_parts(y.shape[1]):
+        for rows, part in self._parts():
             at = np.ascontiguousarray(y[rows])
             if part.all_jumps:
                 values, masses = part.steps()
@@ -519,7 +515,7 @@ class Law:
         if self.is_smooth and self.curve is not None:
             return self.curve.moments()
         out = np.empty((len(self), 4))
-        for rows, part in self._by_parts(1):
+        for rows, part in self._parts():
             y, weights = part.nodes()
             with np.errstate(over="ignore", invalid="ignore"):
                 # About a middle value, lest digits are lost where that is large.
@@ -539,7 +535,7 @@ class Law:
         if self.curve is None:
             return step_entropy(self.masses, self.widths)
         out = np.empty(len(self))
-        for rows, part in self._by_parts(1):
+        for rows, part in self._parts():
             assert part.curve is not None
             if self.step > 0.0:
                 y, masses = part.steps()
@@ -561,7 +557,7 @@ class Law:
         if self.is_clipped:
             return self.clipped.mode()
         out = np.empty(len(self))
-        for rows, part in self._by_parts(1):
+        for rows, part in self._parts():
             if self.all_jumps:
                 values, masses = part.steps()
                 best = np.argmax(masses, axis=1)[:, None]
@@ -586,7 +582,7 @@ class Law:
             return self.clipped.shortest_interval(coverage)
         if self.all_jumps:
             out = np.empty((len(self), 2))
-            for rows, part in self._by_parts(1):
+            for rows, part in self._parts():
                 values, masses = part.steps()
                 upto = np.minimum(np.cumsum(masses, axis=1), 1.0)
                 upto[:, -1] = 1.0
@@ -634,7 +630,7 @@ class Law:
         if self.is_clipped:
             return self.clipped.densest_regions(coverage)
         out: list[Float64Array] = []
-        for rows, part in self._by_parts(1):
+        for rows, part in self._parts():
             own = coverage[rows]
             if self.all_jumps:
                 out += densest_runs(*part.steps(), own)

@@ -131,13 +131,14 @@ def draw_bounds(rng, law):
 
 
 def draw_map(rng):
-    """Return a map of probabilities: one for all rows, or one for each."""
+    """Return a map of levels: one for all rows, or one for each."""
     knots = np.linspace(*rng.uniform([-2.5, 0.5], [-0.5, 2.5]), int(rng.integers(2, 7)))
-    shape = (1,) if rng.uniform() < 0.5 else (ROWS, 1)
-    steps = np.diff(knots) * rng.gamma(5.0, 0.2, (*shape[:-1], len(knots) - 1))
-    start = rng.normal(knots[0], 0.5, shape)
-    values = np.cumsum(np.concatenate([start, steps], axis=-1), axis=-1)
-    return LevelMap(knots, values, slopes_of(knots, values))
+    shape = () if rng.uniform() < 0.5 else (ROWS,)
+    steps = np.diff(knots) * rng.gamma(5.0, 0.2, (ROWS, len(knots) - 1))
+    start = rng.normal(knots[0], 0.5, (ROWS, 1))
+    values = np.cumsum(np.column_stack([start, steps]), axis=1)
+    maps = [LevelMap.through(knots, row, slopes_of(knots, row)) for row in values]
+    return LevelMap.by_row(maps, np.arange(ROWS)) if shape else maps[0]
 
 
 def smooth(rng):
