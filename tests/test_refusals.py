@@ -137,6 +137,8 @@ def special(name):
         return {"y_true": t.ones, "weight": {0.5: 1.0}}
     if name == "transform":
         return {"func": np.exp}
+    if name == "from_arrays":
+        return {"atoms": [0.0, 1.0], "masses": [[0.2, 0.8]]}
     if name == "from_bins":
         return {"probabilities": [[0.2, 0.8]]}
     if name in LABELLED:

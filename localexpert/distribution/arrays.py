@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    as_numbers,
     check_array,
+    check_flag,
     check_increasing,
     check_number,
     check_probability_rows,
@@ -155,51 +157,27 @@ class StoredForecasts:
         >>> dist.mean()
         array([1.1, 1.9])
         """
-        values = np.empty(0)
-        if np.size(atoms):
-            values = check_array(atoms, "atoms", (None,))
-            check_increasing(values, "atoms")
-        curve = None
+        values, curve = _read_atoms(atoms), None
         if coefficients is not None:
             curve = _read_curve(coefficients, knots, slopes, bounds)
-        if len(values):
-            if masses is None:
-                msg = "`masses` must be given for `atoms`, got None."
-                raise ValueError(msg)
-            given = masses
-            full = curve is None
-            rows = check_probability_rows(given, "masses", len(values), full=full)
-        elif curve is None:
-            msg = "`coefficients` or `masses` must be given, got neither."
-            raise ValueError(msg)
         else:
-            rows = np.empty((len(curve), 0))
-        if curve is not None:
-            check_same_length(len(rows), "`masses`", len(curve), "coefficients")
+            _refuse_alone(knots=knots, slopes=slopes, bounds=bounds)
+        rows = _read_masses(masses, values, curve)
         size = cell_widths(values) if len(values) else values
         if widths is not None:
-            size = check_array(widths, "widths", (len(values),))
-        if (size <= 0.0).any():
-            msg = f"`widths` must be positive, got {show(size.min())}."
-            raise ValueError(msg)
-        last = _check_ends(ends)
+            size = _check_widths(widths, len(values))
         known = None
         if moments is not None:
-            known = np.asarray(moments, dtype=np.float64)
-            if known.shape != (len(rows), 4):
-                msg = (
-                    f"`moments` must have shape ({len(rows)}, 4), got shape "
-                    f"{known.shape}."
-                )
-                raise ValueError(msg)
+            known = _check_moments(moments, len(rows))
+        check_flag(ordered, "ordered")
         law = Law(
             curve,
             values,
             rows,
             size,
-            step=0.0 if step == 0.0 else check_number(step, "step", 0.0, np.inf),
+            step=check_number(step, "step", 0.0, np.inf),
             offset=check_number(offset, "offset", -np.inf, np.inf),
-            ends=last,
+            ends=_check_ends(ends),
             end_width=check_number(end_width, "end_width", 0.0, np.inf, open_low=True),
             ordered=ordered,
             known=known,
@@ -207,9 +185,68 @@ class StoredForecasts:
         return cls(law)
 
 
+def _refuse_alone(**parts: Any) -> None:
+    """Refuse parts of curves where there are none."""
+    for name, value in parts.items():
+        if value is not None:
+            msg = f"`{name}` must be None without `coefficients`, got {value!r:.60}."
+            raise ValueError(msg)
+
+
+def _read_atoms(atoms: ArrayLike) -> Float64Array:
+    """Return increasing values, or none."""
+    if isinstance(atoms, tuple | list) and len(atoms) == 0:
+        return np.empty(0)
+    values = as_numbers(atoms, "atoms")
+    if values.size == 0:
+        return np.empty(0)
+    values = check_array(values, "atoms", (None,))
+    check_increasing(values, "atoms")
+    return values
+
+
+def _read_masses(
+    masses: ArrayLike | None, values: Float64Array, curve: Curve | None
+) -> Float64Array:
+    """Return the masses (n, A) of atoms, whole where there is no curve."""
+    if len(values) == 0:
+        if curve is None:
+            msg = (
+                "`coefficients` or `atoms` with `masses` must be given, got no "
+                "`coefficients` and no `atoms`."
+            )
+            raise ValueError(msg)
+        return np.empty((len(curve), 0))
+    if masses is None:
+        msg = "`masses` must be given for `atoms`, got None."
+        raise ValueError(msg)
+    rows = check_probability_rows(masses, "masses", len(values), full=curve is None)
+    if curve is not None:
+        check_same_length(len(curve), "`coefficients`", len(rows), "masses")
+    return rows
+
+
+def _check_widths(widths: ArrayLike, n: int) -> Float64Array:
+    """Return positive widths of cells, one for each atom."""
+    size = check_array(widths, "widths", (n,)) if n else np.empty(0)
+    if (size <= 0.0).any():
+        msg = f"`widths` must be positive, got {show(size.min())}."
+        raise ValueError(msg)
+    return size
+
+
+def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
+    """Return four moments for each row, which need not be finite."""
+    known = np.asarray(as_numbers(moments, "moments"))
+    if known.shape != (n, 4):
+        msg = f"`moments` must have shape ({n}, 4), got shape {known.shape}."
+        raise ValueError(msg)
+    return known
+
+
 def _check_ends(ends: ArrayLike) -> tuple[float, float]:
     """Return the two ends that values are clipped to, infinite where there is none."""
-    found = np.asarray(ends, dtype=np.float64)
+    found = as_numbers(ends, "ends")
     if found.shape != (2,) or not found[0] < found[1]:
         msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
         raise ValueError(msg)
@@ -258,7 +295,9 @@ def _read_curve(
         i = int(np.argmax((beyond <= 0.0).any(axis=1)))
         msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
         raise ValueError(msg)
-    walls = np.array([-np.inf, np.inf]) if bounds is None else np.asarray(bounds, float)
+    walls = np.array([-np.inf, np.inf])
+    if bounds is not None:
+        walls = as_numbers(bounds, "bounds")
     if walls.shape not in ((2,), (len(c), 2)):
         msg = (
             f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."

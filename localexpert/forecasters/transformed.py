@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibration.exceptions import CalibrationWarning
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample

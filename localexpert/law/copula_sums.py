@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import eval_hermitenorm, factorial, ndtri
 
 from calibration.typing import Float64Array
 from localexpert.law.law import Law
@@ -33,20 +33,17 @@ class Correlation(NamedTuple):
         """Return the matrix (m, m) of some rows."""
         if self.matrix is not None:
             return np.ascontiguousarray(self.matrix[np.ix_(rows, rows)])
-        out = np.full((len(rows), len(rows)), self.rho)
-        np.fill_diagonal(out, 1.0)
-        return out
+        return self.rho + (1.0 - self.rho) * np.eye(len(rows))
 
 
 def draw_sums(
     law: Law,
     weights: Float64Array,
     groups: list[NDArray[np.intp]],
-    moments: Float64Array,
     correlation: Correlation,
     rng: np.random.Generator,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return draws of every group's sum, and its mean and variance.
+    """Return draws of every group's sum, and what correlation adds to its variance.
 
     Parameters
     ----------
@@ -54,112 +51,76 @@ def draw_sums(
         Of n rows.
     weights : ndarray of shape (n,)
     groups : list of G ndarrays of int
-    moments : ndarray of shape (n, 4)
     correlation : Correlation
     rng : Generator
 
     Returns
     -------
     draws : ndarray of shape (G, S)
-    known : ndarray of shape (G, 4)
-        The third and fourth moment are NaN: they are those of the draws.
+        Antithetic.
+    added : ndarray of shape (G,)
     """
     n_rows = sum(len(rows) for rows in groups)
     n_draws = 1 << int(_ALL_DRAWS / n_rows).bit_length() - 1
-    n_draws = min(max(n_draws, _LEAST_DRAWS), _MOST_DRAWS)
-    draws = np.empty((len(groups), n_draws))
-    known = np.full((len(groups), 4), np.nan)
+    half = min(max(n_draws, _LEAST_DRAWS), _MOST_DRAWS) // 2
+    draws, added = np.zeros((len(groups), 2 * half)), np.empty(len(groups))
     for g, rows in enumerate(groups):
-        own, w = law.take(rows), weights[rows]
-        draws[g] = _draw(own, w, correlation, rows, rng, n_draws)
-        known[g, 0] = (w * moments[rows, 0]).sum()
-        known[g, 1] = _variance(own, w, moments[rows, 1], correlation, rows)
-    return draws, known
-
-
-def _draw(
-    law: Law,
-    w: Float64Array,
-    correlation: Correlation,
-    rows: NDArray[np.intp],
-    rng: np.random.Generator,
-    n_draws: int,
-) -> Float64Array:
-    """Return draws (S,) of one sum, antithetic."""
-    half = n_draws // 2
-    out = np.zeros(n_draws)
-    for part, z in _scores(len(law), half, correlation, rows, rng):
-        some = law.take(part)
-        values = _values_at(some, np.hstack([z, -z]))
-        out += (w[part, None] * values).sum(axis=0)
-    return out
+        for part, z in _scores(rows, half, correlation, rng):
+            values = _values_at(law.take(part), np.hstack([z, -z]))
+            draws[g] += (weights[part, None] * values).sum(axis=0)
+        coefficients = weights[rows, None] * _hermite(law.take(rows))
+        added[g] = _covariances(coefficients, correlation, rows)
+    return draws, added
 
 
 def _scores(
-    m: int,
+    rows: NDArray[np.intp],
     half: int,
     correlation: Correlation,
-    rows: NDArray[np.intp],
     rng: np.random.Generator,
-) -> Iterator[tuple[slice, Float64Array]]:
-    """Yield slices of rows with normal scores (k, half) of the correlation."""
+) -> Iterator[tuple[NDArray[np.intp], Float64Array]]:
+    """Yield rows, a few at a time, with normal scores (k, half) of the correlation."""
     most = max(_CHUNK // half, 1)
+    starts = np.arange(most, len(rows), most)
     if correlation.matrix is None and correlation.rho >= 0.0:
         # What all have in common is drawn one from each of as many equal parts.
-        parts = (rng.permutation(half) + rng.uniform(size=half)) / half
-        common = ndtri(np.clip(parts, 1e-12, 1.0 - 1e-12))
+        levels = (rng.permutation(half) + rng.uniform(size=half)) / half
+        common = ndtri(np.clip(levels, 1e-12, 1.0 - 1e-12))
         share, rest = np.sqrt(correlation.rho), np.sqrt(1.0 - correlation.rho)
-        for first in range(0, m, most):
-            k = min(most, m - first)
-            own = rng.standard_normal((k, half))
-            yield slice(first, first + k), share * common + rest * own
+        for part in np.split(rows, starts):
+            own = rng.standard_normal((len(part), half))
+            yield part, share * common + rest * own
         return
     values, vectors = np.linalg.eigh(correlation.of_rows(rows))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    scores = root @ rng.standard_normal((m, half))
-    for first in range(0, m, most):
-        yield slice(first, first + most), scores[first : first + most]
+    scores = root @ rng.standard_normal((len(rows), half))
+    yield from zip(np.split(rows, starts), np.split(scores, starts), strict=True)
 
 
 def _values_at(law: Law, scores: Float64Array) -> Float64Array:
     """Return the quantiles at scores (m, k): of a smooth law from a table."""
     if law.has_jumps:
-        return law.ppf_scores(np.ascontiguousarray(scores))
+        return law.ppf_scores(scores)
     grid = np.linspace(-_REACH, _REACH, _N_TABLE)
     table = law.ppf_scores(np.tile(grid, (len(law), 1)))
-    at = (np.clip(scores, -_REACH, _REACH) + _REACH) / (grid[1] - grid[0])
-    left = np.minimum(at.astype(np.int64), _N_TABLE - 2)
-    share = at - left
-    left += np.arange(len(law))[:, None] * _N_TABLE
-    flat = table.ravel()
-    low = flat[left]
-    left += 1
-    return np.asarray(low + share * (flat[left] - low))
+    pairs = zip(scores, table, strict=True)
+    return np.stack([np.interp(z, grid, values) for z, values in pairs])
 
 
-def _variance(
-    law: Law,
-    w: Float64Array,
-    variances: Float64Array,
-    correlation: Correlation,
-    rows: NDArray[np.intp],
+def _covariances(
+    coefficients: Float64Array, correlation: Correlation, rows: NDArray[np.intp]
 ) -> float:
-    r"""Return the variance of a sum.
+    r"""Return the sum of the covariances of all pairs of some rows.
 
     Two rows with quantile curves :math:`Q = \sum_k c_k He_k / \sqrt{k!}` have the
     covariance :math:`\sum_{k \ge 1} c_k d_k \rho^k` (Mehler's formula).
     """
-    own = float((w**2 * variances).sum())
-    if not np.isfinite(own):
-        return own
-    coefficients = w[:, None] * _hermite(law)
-    powers = np.arange(1, _N_TERMS + 1)
     if correlation.matrix is None:
         both = coefficients.sum(axis=0) ** 2 - (coefficients**2).sum(axis=0)
-        return own + float((both * correlation.rho**powers).sum())
+        return float(both @ correlation.rho ** np.arange(1, _N_TERMS + 1))
     matrix = correlation.of_rows(rows)
     np.fill_diagonal(matrix, 0.0)
-    power, total = np.ones_like(matrix), own
+    power, total = np.ones_like(matrix), 0.0
     for c in coefficients.T:
         power = power * matrix
         total += float(c @ power @ c)
@@ -168,18 +129,13 @@ def _variance(
 
 def _hermite(law: Law) -> Float64Array:
     """Return the coefficients (m, K) of quantile curves, from He_1 on."""
-    n_points = _N_SUM if law.has_jumps else _N_TABLE
-    z = np.linspace(-_REACH, _REACH, n_points)
+    z = np.linspace(-_REACH, _REACH, _N_SUM if law.has_jumps else _N_TABLE)
     density = np.exp(-0.5 * z * z) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
-    basis = np.empty((_N_TERMS + 1, n_points))
-    basis[0], basis[1] = 1.0, z
-    for k in range(2, _N_TERMS + 1):
-        basis[k] = (z * basis[k - 1] - np.sqrt(k - 1) * basis[k - 2]) / np.sqrt(k)
-    out = np.empty((len(law), _N_TERMS))
-    most = max(_CHUNK // n_points, 1)
+    k = np.arange(1, _N_TERMS + 1)[:, None]
+    basis = density * eval_hermitenorm(k, z) / np.sqrt(factorial(k))
+    out, most = np.empty((len(law), _N_TERMS)), max(_CHUNK // len(z), 1)
     for first in range(0, len(law), most):
-        part = slice(first, first + most)
-        some = law.take(part)
-        q = some.ppf_scores(np.tile(z, (len(some), 1)))
-        out[part] = q @ (density * basis[1:]).T
+        part = law.take(slice(first, first + most))
+        q = part.ppf_scores(np.tile(z, (len(part), 1)))
+        out[first : first + most] = q @ basis.T
     return out

@@ -173,6 +173,18 @@ def to_coordinates(
     return np.where(bounded[0] | bounded[1], lower + upper, y)
 
 
+def fill_ends(u: Float64Array) -> Float64Array:
+    """Return coordinates (n, K) that increase, those lost to rounding on a line."""
+    for turned, sign in ((u[:, ::-1], -1.0), (u, 1.0)):
+        lost = ~np.isfinite(turned)
+        # From the middle outwards each follows from the two before it.
+        for k in range(turned.shape[1] // 2 - 1, -1, -1):
+            steps = turned[:, k + 1] - turned[:, k + 2]
+            steps = np.where(sign * steps < 0.0, steps, 0.0)
+            turned[:, k] = np.where(lost[:, k], turned[:, k + 1] + steps, turned[:, k])
+    return np.maximum.accumulate(u, axis=1)
+
+
 def read_curve(
     values: Float64Array,
     low: Float64Array,

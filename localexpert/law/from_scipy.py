@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._validation import as_numbers, check_integer
 from localexpert.law.basis import STANDARD
-from localexpert.law.curve import Curve, read_curve
+from localexpert.law.curve import Curve, fill_ends, read_curve
 from localexpert.law.hermite_curve import curve_through
 from localexpert.law.law import Law
 
@@ -104,7 +104,7 @@ def _continuous(family: Any, rows: Float64Array) -> Law:
         free = np.isinf(low).all() and np.isinf(high).all()
         if free and not np.isfinite(known).all():
             return Law.smooth(_heavy_curve(family, rows), known=known)
-    return Law.smooth(read_curve(_fill_ends(u), low, high), known=known)
+    return Law.smooth(read_curve(fill_ends(u), low, high), known=known)
 
 
 def _heavy_curve(family: Any, rows: Float64Array) -> Curve:
@@ -117,18 +117,6 @@ def _heavy_curve(family: Any, rows: Float64Array) -> Curve:
     log_density = family.logpdf(y, *parameters)
     slopes = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_density)
     return curve_through(_HEAVY, y, (-np.inf, np.inf), slopes)
-
-
-def _fill_ends(u: Float64Array) -> Float64Array:
-    """Return coordinates (n, K) that increase, those lost to rounding on a line."""
-    for turned, sign in ((u[:, ::-1], -1.0), (u, 1.0)):
-        lost = ~np.isfinite(turned)
-        # From the middle outwards each follows from the two before it.
-        for k in range(turned.shape[1] // 2 - 1, -1, -1):
-            steps = turned[:, k + 1] - turned[:, k + 2]
-            steps = np.where(sign * steps < 0.0, steps, 0.0)
-            turned[:, k] = np.where(lost[:, k], turned[:, k + 1] + steps, turned[:, k])
-    return np.maximum.accumulate(u, axis=1)
 
 
 def _moments(family: Any, rows: Float64Array) -> Float64Array:

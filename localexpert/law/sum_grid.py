@@ -1,8 +1,8 @@
-"""Sums of independent rows: their laws on a grid, multiplied in frequencies."""
+"""Sums of independent rows: of values, and on a grid, multiplied in frequencies."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,81 +10,98 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.law.law import Law
+from localexpert.law.near_values import near_runs
 
+# Values that a sum of values off a lattice may take, and one of atoms beside a rest.
+_MOST_VALUES, _MOST_ATOMS = 4096, 256
+# A probability of less than this is none: of sums of atoms alone, and of one of them.
+LEAST_ATOM, _LEAST_MASS = 1e-9, 1e-15
 # Steps of the grid in a deviation of the sum, and per root of the number of rows.
 _STEPS, _STEPS_PER_ROOT = 40.0, 4.0
-# Scores between which a row's own cells lie, and deviations of the sum beside them.
-_ROW_REACH, _SUM_REACH = 8.0, 10.0
+# Deviations of the sum that the grid reaches beyond a row's own cells.
+_SUM_REACH = 10.0
 # Cells at most, and cells of rows that are filled in at a time.
 _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
+# Levels of quantiles that tell how wide rows are, and how many deviations of a normal
+# law all but the outermost are from its middle; a row has its cells between those.
+_LEVELS = np.array([ndtr(-8.0), 0.05, 0.25, 0.5, 0.75, 0.95, ndtr(8.0)])
+_DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
 # Scores of the quantiles that a sum is told by.
 KNOTS = np.linspace(-6.0, 6.0, 97)
 
 
-class Cells(NamedTuple):
-    """Probabilities (N,) of cells of a width, the first at a start.
+def add_values(law: Law, weights: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return all sums of weighted atoms of m rows, and their masses, (V,) both.
 
-    `atoms` (N,) are the parts of them that are sums of atoms alone.
+    None if they are too many, or hardly ever come. Where rows have a rest these are
+    the sums of atoms alone.
     """
+    share = float(np.prod(1.0 - law.rest))
+    if share < LEAST_ATOM:
+        return np.empty(0), np.empty(0)
+    discrete = share > 1.0 - LEAST_ATOM
+    found = _add_lattice(law.atoms, law.masses, weights) if discrete else None
+    if found is None:
+        found = _add_each(law, weights, _MOST_VALUES if discrete else _MOST_ATOMS)
+    values, masses = found
+    kept = masses > _LEAST_MASS
+    return values[kept], masses[kept] / (masses[kept].sum() if discrete else 1.0)
 
-    start: float
-    width: float
-    masses: Float64Array
-    atoms: Float64Array
+
+def _add_each(
+    law: Law, weights: Float64Array, most: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return sums of atoms and their masses, row by row; none if more than `most`."""
+    values, masses = np.zeros(1), np.ones(1)
+    for weight, row in zip(weights, law.masses, strict=True):
+        kept = row > 0.0
+        every = values[:, None] + weight * law.atoms[kept]
+        mass = masses[:, None] * row[kept]
+        values, masses = merge_values(every.ravel(), mass.ravel())
+        if len(values) > most:
+            return np.empty(0), np.empty(0)
+    return values, masses
+
+
+def merge_values(
+    values: Float64Array, masses: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return values in order, near ones once, with their masses together."""
+    every, place = np.unique(values, return_inverse=True)
+    run = near_runs(every)
+    first = np.flatnonzero(np.diff(run, prepend=-1))
+    return every[first], np.bincount(run[place], masses).astype(np.float64)
 
 
 def lattice_step(values: Float64Array) -> float | None:
     """Return the step of the lattice that values (m,) lie on, if that is a coarse one.
 
-    The greatest common divisor of their differences, up to rounding.
-
-    Parameters
-    ----------
-    values : ndarray of shape (m,)
-
-    Returns
-    -------
-    float or None
+    The greatest common divisor of their differences, up to rounding; 1 of one value.
     """
-    values = np.unique(values)
-    if len(values) < 2:
-        return 1.0
-    gaps = np.diff(values)
-    # Values a rounding apart are one.
-    size = np.abs(values).max()
+    size, range_ = float(np.abs(values).max()), float(np.ptp(values))
+    # Values a rounding apart are one, and what a division leaves by rounding is none.
+    gaps = np.unique(np.diff(np.unique(values)))
     gaps = gaps[gaps > 1e-9 * size]
-    step, least = float(gaps[0]), 1e-6 * float(np.ptp(values))
-    for gap in np.unique(gaps):
+    step = float(gaps[0]) if len(gaps) else 1.0
+    for gap in gaps[1:]:
         rest = float(gap)
         while rest > 1e-9 * size:
-            step, rest = rest, step % rest
-            # What is left of a division by rounding is nothing.
-            if min(rest, abs(step - rest)) <= 1e-9 * size:
-                rest = 0.0
-        if step < least:
+            step, rest = rest, abs(math.remainder(step, rest))
+        if step < 1e-6 * range_:
             return None
     return step
 
 
-def add_lattice(
-    values: Float64Array, rows: Float64Array, weights: Float64Array, step: float
-) -> Cells | None:
-    """Return the law of a sum of rows with values on a lattice; None if too long.
+def _add_lattice(
+    values: Float64Array, rows: Float64Array, weights: Float64Array
+) -> tuple[Float64Array, Float64Array] | None:
+    """Return the law of a sum of rows of values on a lattice; None if it is too long.
 
-    Parameters
-    ----------
-    values : ndarray of shape (V,)
-        Increasing.
-    rows : ndarray of shape (m, V)
-        Their probabilities.
-    weights : ndarray of shape (m,)
-    step : float
-        That all weighted values are multiples of, up to a shift.
-
-    Returns
-    -------
-    Cells or None
+    `rows` (m, V) are probabilities.
     """
+    step = lattice_step(weights[:, None] * (values - values[0]))
+    if step is None:
+        return None
     first = weights * np.where(weights > 0.0, values[0], values[-1])
     places = np.rint((weights[:, None] * values - first[:, None]) / step)
     places = places.astype(np.int64)
@@ -95,20 +112,20 @@ def add_lattice(
     n_cells = 1 << int(min(longest, reach) - 1).bit_length()
     if n_cells > _MOST_CELLS:
         return None
-    total = _spectrum(places, rows, n_cells)
-    masses = np.maximum(np.fft.irfft(total, n_cells), 0.0)
+    masses = np.fft.irfft(_spectrum(places, rows, n_cells), n_cells)
     # The circle is cut where it is empty, opposite to the mean.
     start = 0
     if longest > n_cells:
         start = max(round(float(mean.sum())) - n_cells // 2, 0)
         masses = np.roll(masses, -(start % n_cells))
-    masses = masses[: min(longest - start, n_cells)]
-    masses /= masses.sum()
-    return Cells(float(first.sum()) + start * step, step, masses, masses)
+    masses = np.maximum(masses[: longest - start], 0.0)
+    return first.sum() + step * (start + np.arange(len(masses))), masses
 
 
-def add_smooth(law: Law, weights: Float64Array, spread: float, finest: float) -> Cells:
-    """Return the law of a sum of weighted rows on a fine grid.
+def add_smooth(
+    law: Law, weights: Float64Array, variance: float, *, apart: bool
+) -> Float64Array:
+    """Return the quantiles (K,) at `KNOTS` of the sum of weighted rows.
 
     Parameters
     ----------
@@ -116,110 +133,75 @@ def add_smooth(law: Law, weights: Float64Array, spread: float, finest: float) ->
         Of m rows.
     weights : ndarray of shape (m,)
         None is 0.
-    spread : float
-        About the deviation of the sum.
-    finest : float
-        The same of its narrower side, where it has most probability.
-
-    Returns
-    -------
-    Cells
-    """
-    m = len(law)
-    width = finest / max(_STEPS, _STEPS_PER_ROOT * np.sqrt(m))
-    ends = law.ppf(np.tile(ndtr([-_ROW_REACH, 0.0, _ROW_REACH]), (m, 1)))
-    ends = np.where(np.isfinite(ends), ends, ends[:, 1:2])
-    away = np.abs(weights[:, None] * (ends - ends[:, 1:2])).max(axis=1)
-    need = 2.0 * (_SUM_REACH * spread + float(away.max())) / width
-    n_cells = min(1 << int(np.ceil(need)).bit_length(), _MOST_CELLS)
-    # What is beyond counts for the outermost, which leave room for the other rows.
-    half = np.minimum(np.ceil(away / width) + 1, n_cells * 3 // 8).astype(np.int64)
-    middle = weights * ends[:, 1]
-    spectra = np.ones((2, n_cells // 2 + 1), dtype=np.complex128)
-    order = np.argsort(half, kind="stable")
-    for rows in _chunks(half[order]):
-        some = order[rows]
-        row = _Rows(law.take(some), weights[some], middle[some], width)
-        reach = int(half[some].max())
-        atoms = row.atoms(reach)
-        places = np.tile(np.arange(-reach, reach + 1), (len(some), 1))
-        spectra[0] *= _spectrum(places, atoms + row.rest(reach), n_cells)
-        # Where a row has no atoms no sum is one of atoms alone.
-        spectra[1] *= _spectrum(places, atoms, n_cells) if atoms.any() else 0.0
-    found = np.fft.fftshift(np.fft.irfft(spectra, n_cells, axis=1), axes=1)
-    start = float(middle.sum()) - n_cells // 2 * width
-    return Cells(start, width, found[0], found[1])
-
-
-class _Rows(NamedTuple):
-    """Weighted rows, as cells of a width around the middle of each."""
-
-    law: Law
-    weights: Float64Array
-    middle: Float64Array
-    width: float
-
-    def rest(self, reach: int) -> Float64Array:
-        """Return probabilities (m, 2 reach + 1) of cells, but for those of atoms.
-
-        All that is beyond counts for the outermost.
-        """
-        if self.law.curve is None:
-            return np.zeros((len(self.law), 2 * reach + 1))
-        edges = self.middle[:, None] + (np.arange(-reach, reach) + 0.5) * self.width
-        weights = self.weights[:, None]
-        edges = np.ascontiguousarray(edges / weights)
-        # Of a negative weight the upper end of Y is the lower one of the sum.
-        z = self.law.curve.scores(edges)
-        below = ndtr(np.where(weights < 0.0, -z, z))
-        below = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
-        return np.asarray(np.maximum(np.diff(below), 0.0) * self.law.rest[:, None])
-
-    def atoms(self, reach: int) -> Float64Array:
-        """Return the probabilities (m, 2 reach + 1) of atoms in their cells."""
-        out = np.zeros((len(self.law), 2 * reach + 1))
-        row = np.arange(len(self.law))
-        for value, mass in zip(self.law.atoms, self.law.masses.T, strict=True):
-            place = np.rint((self.weights * value - self.middle) / self.width)
-            place = np.clip(place, -reach, reach).astype(np.int64)
-            out[row, place + reach] += mass
-        return out
-
-
-def quantiles_of(start: float, width: float, masses: Float64Array) -> Float64Array:
-    """Return the quantiles (K,) at `KNOTS` of what lies on a fine grid.
-
-    Parameters
-    ----------
-    start : float
-        The middle of the first cell.
-    width : float
-    masses : ndarray of shape (N,)
-        Rounding may have made them negative.
+    variance : float
+        Of the sum; may be infinite.
+    apart : bool
+        Whether sums of atoms alone are left out.
 
     Returns
     -------
     ndarray of shape (K,)
     """
-    masses = np.maximum(masses, 0.0)
-    masses = masses / masses.sum()
-    below: Float64Array = np.cumsum(masses)
-    above: Float64Array = np.cumsum(masses[::-1])[::-1]
-    edges = np.asarray(start + (np.arange(len(masses)) + 0.5) * width, np.float64)
-    # Each half from its own end, whose small probabilities keep their digits.
-    low = np.interp(ndtr(KNOTS), *_rising(below, edges))
-    high = np.interp(ndtr(-KNOTS), *_rising(above[::-1], edges[::-1] - width))
-    return np.asarray(np.where(KNOTS < 0.0, low, high))
+    w = weights[:, None]
+    middle, away, width, n_cells = _place_grid(law, w, variance)
+    # What is beyond counts for the outermost, which leave room for the other rows.
+    half = np.minimum(np.ceil(away / width) + 1, n_cells * 3 // 8).astype(np.int64)
+    atoms = np.rint((w * law.atoms - middle) / width).astype(np.int64)
+    atoms = np.clip(atoms, -half[:, None], half[:, None])
+    alone = _spectrum(atoms, law.masses, n_cells)
+    whole = alone if law.curve is None else np.ones_like(alone)
+    if law.curve is not None:
+        order, most = np.argsort(half, kind="stable"), max(_CHUNK // n_cells, 1)
+        for some in np.split(order, np.arange(most, len(order), most)):
+            reach = half[some].max()
+            masses = _cell_masses(law.take(some), w[some], middle[some], width, reach)
+            places = np.tile(np.arange(-reach, reach + 1), (len(some), 1))
+            places = np.hstack([places, atoms[some]])
+            masses = np.hstack([masses, law.masses[some]])
+            whole *= _spectrum(places, masses, n_cells)
+    found = np.fft.irfft(whole - alone if apart else whole, n_cells)
+    edges = middle.sum() + (np.arange(n_cells) - n_cells // 2 + 0.5) * width
+    return _read_quantiles(np.maximum(np.fft.fftshift(found), 0.0), edges, width)
 
 
-def _rising(
-    levels: Float64Array, at: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return levels that increase strictly, and where they are reached."""
-    kept = np.concatenate([[True], np.diff(levels) > 0.0])
-    # Of a run of equal levels the last place, where the next rise begins.
-    last = np.append(np.flatnonzero(kept)[1:], len(levels)) - 1
-    return levels[last], at[last]
+def _place_grid(
+    law: Law, w: Float64Array, variance: float
+) -> tuple[Float64Array, Float64Array, float, int]:
+    """Return the rows' middles (m, 1), how far they reach (m,), and width and length.
+
+    Cells are narrow on the scale of the sum's narrowest side, told by quantiles, so
+    that a peak beside a long tail is seen.
+    """
+    ends = law.ppf(np.tile(_LEVELS, (len(law), 1)))
+    middle = ends[:, len(_LEVELS) // 2, None]
+    away = np.abs(w * np.where(np.isfinite(ends), ends - middle, 0.0))
+    # The lower side of -Y is the upper one of Y.
+    away = np.where(w < 0.0, away[:, ::-1], away)
+    sides = np.sqrt((away[:, 1:-1] ** 2).sum(axis=0)) / _DEVIATIONS
+    sd = float(np.sqrt(variance)) if np.isfinite(variance) else 0.0
+    sides = sides[sides > 0.0] if sides.any() else np.array([sd if sd > 0.0 else 1.0])
+    spread = sd if 0.0 < sd <= 10.0 * sides.max() else float(sides.max())
+    width = float(sides.min()) / max(_STEPS, _STEPS_PER_ROOT * np.sqrt(len(law)))
+    reach = away.max(axis=1)
+    need = 2.0 * (_SUM_REACH * spread + float(reach.max())) / width
+    n_cells = min(1 << int(np.ceil(need)).bit_length(), _MOST_CELLS)
+    return w * middle, reach, width, n_cells
+
+
+def _cell_masses(
+    law: Law, w: Float64Array, middle: Float64Array, width: float, reach: int
+) -> Float64Array:
+    """Return probabilities (m, 2 reach + 1) of curves in cells around the middles.
+
+    All that is beyond counts for the outermost.
+    """
+    assert law.curve is not None
+    edges = middle + (np.arange(-reach, reach) + 0.5) * width
+    z = law.curve.scores(edges / w)
+    # Of a negative weight the upper end of Y is the lower one of the sum.
+    below = ndtr(np.where(w < 0.0, -z, z))
+    below = np.pad(below, ((0, 0), (1, 1)), constant_values=(0.0, 1.0))
+    return np.asarray(np.maximum(np.diff(below), 0.0) * law.rest[:, None])
 
 
 def _spectrum(
@@ -237,12 +219,13 @@ def _spectrum(
     return out
 
 
-def _chunks(half: NDArray[np.int64]) -> list[slice]:
-    """Return slices of rows of rising half widths, alike in size and few at a time."""
-    out, first = [], 0
-    while first < len(half):
-        last = int(np.searchsorted(half, 2 * half[first], "right"))
-        last = min(last, first + max(_CHUNK // int(2 * half[last - 1] + 1), 1))
-        out.append(slice(first, last))
-        first = last
-    return out
+def _read_quantiles(
+    masses: Float64Array, edges: Float64Array, width: float
+) -> Float64Array:
+    """Return the quantiles at `KNOTS` of masses (N,) of cells with upper edges (N,)."""
+    masses = masses / masses.sum()
+    # Each half from its own end, whose small probabilities keep their digits.
+    low = np.interp(ndtr(KNOTS), np.cumsum(masses), edges)
+    above = np.cumsum(masses[::-1])
+    high = np.interp(ndtr(-KNOTS), above, edges[::-1] - width)
+    return np.asarray(np.where(KNOTS < 0.0, low, high))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.law.basis import REACH
-from localexpert.law.curve import Curve, read_curve, to_coordinates
+from localexpert.law.curve import Curve, fill_ends, read_curve, to_coordinates
 from localexpert.law.law import Law
 from localexpert.law.value_map import ValueMap, call_vectorised
 
@@ -153,11 +153,7 @@ def _map_curve(
             f"in row {i}."
         )
         raise ValueError(msg)
-    # Of floats next to a limit all that is known is their order.
-    tiny = np.finfo(float).tiny
-    u = to_coordinates(y, low[:, None], high[:, None])
-    u = np.clip(u, np.log(tiny), -np.log(tiny)) if np.isinf(u).any() else u
-    u = np.maximum.accumulate(u, axis=1)
+    u = fill_ends(to_coordinates(y, low[:, None], high[:, None]))
     return read_curve(u, low, high, basis=curve.basis, plain=plain)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -35,7 +35,6 @@ class Recalibration(ABC):
     map_: LevelMap
     oof_map_: LevelMap
 
-    @abstractmethod
     def fit(
         self,
         law: Law | PredictiveDistribution,
@@ -54,15 +53,25 @@ class Recalibration(ABC):
         folds : list of (train, test), optional
             Of these rows, each in one test part. What is learned for a fold is from
             those whose rows it trains on: all others, or where time orders them the
-            earlier ones.
+            earlier ones. Not used where rows are held out.
 
         Returns
         -------
         self
         """
+        self._check_parameters()
+        self._learn(*check_rows(law, y, sample_weight), folds)
+        return self
 
-    def _check_parameters(self) -> None:  # noqa: B027
+    @abstractmethod
+    def _check_parameters(self) -> None:
         """Refuse invalid constructor arguments, before anything is fitted."""
+
+    @abstractmethod
+    def _learn(
+        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
+    ) -> None:
+        """Set `map_` and `oof_map_`."""
 
     @abstractmethod
     def choices(self) -> dict[str, Any]:
@@ -86,7 +95,7 @@ class Recalibration(ABC):
         Law or PredictiveDistribution
             What was given; the very same one if the map is the identity.
         """
-        return cast(Forecast, _recalibrate(law, self.map_))
+        return correct(law, self.map_)
 
     def apply_oof(self, law: Forecast) -> Forecast:
         """Return the out-of-fold forecasts of the training rows, recalibrated.
@@ -101,14 +110,15 @@ class Recalibration(ABC):
         Law or PredictiveDistribution
             Each row by a map that has not seen it.
         """
-        return cast(Forecast, _recalibrate(law, self.oof_map_))
+        return correct(law, self.oof_map_)
 
 
-def _recalibrate(given: Any, scores: LevelMap) -> Any:
+def correct(given: Forecast, levels: LevelMap) -> Forecast:
+    """Return forecasts with CDF G(F), of the kind that is given."""
     law = _law_of(given)
-    if scores.is_identity:
+    mapped = map_levels(law, levels)
+    if mapped is law:
         return given
-    mapped = map_levels(law, scores)
     return mapped if given is law else PredictiveDistribution(mapped)
 
 

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from copy import deepcopy
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number, is_auto, make_rng
 from localexpert.data.folds import Fold, Rows, check_groups
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.law.chords import harmonic_slopes
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap
-from localexpert.law.shares import draw_shares
-from localexpert.recalibration.base import Recalibration, check_rows
+from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.held_out import (
-    LEAST_GAP,
-    held_out_scores,
-    reading_error,
-    ties_of,
+    HeldOut,
+    curve_through,
+    outer_shares,
+    run_starts,
 )
 from localexpert.recalibration.pit import PitRecalibration
 
 # Fewest rows that a map is drawn through, and fewest in either part of a split.
 _LEAST_ROWS, _LEAST_PART = 20, 50
-#: Rows beyond either outer knot.
-LEAST_OUTSIDE = 2.0
 
 
 class ConformalRecalibration(Recalibration):
@@ -117,56 +110,31 @@ class ConformalRecalibration(Recalibration):
         self.largest_gap = largest_gap
         self.random_state = random_state
 
-    def fit(
-        self,
-        law: Law | PredictiveDistribution,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        folds: list[Fold] | None = None,
-    ) -> Self:
-        """Draw the map through the PIT values.
-
-        Parameters
-        ----------
-        law : Law or PredictiveDistribution
-            Of n calibration rows, of a regressor that has seen none of them.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Rows of weight 0 are left out.
-        folds : list of (train, test), optional
-            Not used: no row of these is forecast again.
-
-        Returns
-        -------
-        self
-        """
-        del folds
-        self._check_parameters()
-        law, target, weight = check_rows(law, y, sample_weight)
+    def _learn(
+        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
+    ) -> None:
+        del folds  # no row of these is forecast again
+        total = float(weight.sum()) + 1.0
         # Weights count rows, but a row of weight 30 is still one order statistic.
-        n_held = min(float((weight > 0.0).sum()), float(weight.sum()))
+        n_held = min(float((weight > 0.0).sum()), total - 1.0)
         if n_held < _LEAST_ROWS:
             msg = (
                 f"`y` must have at least {_LEAST_ROWS} calibration rows, "
                 f"got {n_held:g}."
             )
             raise ValueError(msg)
-        total = float(weight.sum()) + 1.0
         n_pieces = int(np.ceil(total / self._gap(total)))
-        ranks = _with_outer(np.round(np.arange(1, n_pieces) * total / n_pieces), total)
-        share = draw_shares(self.random_state, (len(target), 1))
-        scores = held_out_scores(law, target, share)
-        order = np.argsort(scores, kind="stable")
-        upto = np.cumsum(weight[order])
-        place = np.searchsorted(upto, ranks - 1e-9 * total)
-        knots = scores[order][np.minimum(place, len(order) - 1)]
-        self.map_ = self.oof_map_ = _through_ties(knots, ranks / total)
-        gaps = np.diff(np.concatenate([[0.0], ranks, [total]]))
-        held = np.flatnonzero(weight > 0.0)
-        most = float(gaps.max()) + ties_of(scores[held])
-        read = reading_error(law.take(held), target[held], self.map_)
-        self.bound_ = min(most / total + read, 1.0)
-        return self
+        ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
+        outer = np.round(ranks[0] * outer_shares(ranks[0]))
+        ranks = np.concatenate([outer, ranks, total - outer[::-1]])
+        rows = HeldOut.of(law, y, weight, self.random_state)
+        place = np.searchsorted(np.cumsum(rows.weight), ranks - 1e-9 * total)
+        knots = rows.scores[np.minimum(place, len(rows.y) - 1)]
+        first = run_starts(knots)
+        means = np.add.reduceat(ranks, first) / np.diff(first, append=len(knots))
+        self.map_ = self.oof_map_ = curve_through(knots[first], means / total)
+        most = float(np.diff(ranks, prepend=0.0, append=total).max()) + rows.ties
+        self.bound_ = min(most / total + rows.reading_error(self.map_), 1.0)
 
     def choices(self) -> dict[str, Any]:
         """Return the bound on the error of coverage.
@@ -198,18 +166,6 @@ class ConformalRecalibration(Recalibration):
             )
             raise ValueError(msg)
         return gap
-
-
-def _with_outer(ranks: Float64Array, total: float) -> Float64Array:
-    """Return ranks with more of them at both ends, at halves of the outer gap.
-
-    Beyond the outer knots the map can only go on as it is: the levels of usual
-    intervals should lie between knots.
-    """
-    first = float(ranks[0])
-    n_halves = int(np.log2(max(first / LEAST_OUTSIDE, 1.0)))
-    outer = np.round(first * 0.5 ** np.arange(n_halves, 0, -1))
-    return np.concatenate([outer, ranks, total - outer[::-1]])
 
 
 def split_calibration_rows(
@@ -245,10 +201,10 @@ def split_calibration_rows(
     """
     n = check_integer(n, "n", 1)
     wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
-    labels: NDArray[np.intp] = np.arange(n)
     parts = check_groups(groups, n)
+    labels = np.arange(n)
     if parts is not None:
-        labels = np.unique(parts, return_inverse=True)[1].ravel()
+        labels = np.unique(parts, return_inverse=True)[1]
     order = make_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     # The first groups that hold enough rows together, all if they do not.
@@ -267,26 +223,6 @@ def split_calibration_rows(
         )
         raise ValueError(msg)
     return np.flatnonzero(~aside), np.flatnonzero(aside)
-
-
-def _through_ties(knots: Float64Array, levels: Float64Array) -> LevelMap:
-    """Return the map through (Phi(knots), levels); ties become one knot."""
-    first = np.flatnonzero(np.diff(knots, prepend=-np.inf) > LEAST_GAP)
-    counts = np.diff(np.append(first, len(knots)))
-    return curve_through(knots[first], np.add.reduceat(levels, first) / counts)
-
-
-def curve_through(knots: Float64Array, levels: Float64Array) -> LevelMap:
-    """Return the map through (Phi(knots), levels), both of shape (m,) and increasing.
-
-    Slopes are weighted harmonic means of the chords (Fritsch & Butland, 1984), so h
-    increases.
-    """
-    z = ndtri(levels)
-    # The chords of the pieces that lead over to the tails are 1.
-    h = np.concatenate([[1.0], np.diff(knots), [1.0]])
-    chords = np.concatenate([[1.0], np.diff(z) / np.diff(knots), [1.0]])
-    return LevelMap.through(knots, z, harmonic_slopes(h, chords))
 
 
 def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | None:

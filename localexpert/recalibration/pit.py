@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from calibration.typing import Float64Array
 from localexpert._validation import check_number
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
-from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.recalibration.base import Recalibration, check_rows
+from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.pit_curves import PitCells, fit_curve
 
 
@@ -27,7 +26,7 @@ class PitRecalibration(Recalibration):
         counts as s rows whose PIT values are uniform. The identity itself is always
         among the candidates.
     random_state : int, optional
-        Deals the rows to folds where none are given.
+        Deals the rows to five folds where `fit` is given none.
 
     Attributes
     ----------
@@ -92,40 +91,18 @@ class PitRecalibration(Recalibration):
         self.strengths = strengths
         self.random_state = random_state
 
-    def fit(
-        self,
-        law: Law | PredictiveDistribution,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        folds: list[Fold] | None = None,
-    ) -> Self:
-        """Choose the strength by the folds, and fit the map on all rows.
-
-        Parameters
-        ----------
-        law : Law or PredictiveDistribution
-            Of n rows, each of models that have not seen it.
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-        folds : list of (train, test), optional
-            Five shuffled ones by default. See `Recalibration.fit`.
-
-        Returns
-        -------
-        self
-        """
-        law, target, weight = check_rows(law, y, sample_weight)
-        self._check_parameters()
-        n = len(target)
+    def _learn(
+        self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
+    ) -> None:
+        n = len(y)
         if folds is None:
             folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
         number = number_folds(folds, n)
-        ends = law.scores(target[:, None], np.array([[0.0, 1.0]]))
+        ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
         furthest = furthest_score(float(weight.sum()))
         cells = PitCells.of(ends, furthest, weight, number, len(folds))
-        maps = self._learn(cells, known_folds(folds, n))
+        maps = self._choose(cells, known_folds(folds, n))
         self.oof_map_ = LevelMap.by_row(maps, number)
-        return self
 
     def fit_cells(self, cells: PitCells) -> Self:
         """Choose the strength by folds of other rows than those of `oof_map_`.
@@ -142,16 +119,30 @@ class PitRecalibration(Recalibration):
         """
         self._check_parameters()
         folds = range(len(cells.weight))
-        self._learn(cells, [[k for k in folds if k != fold] for fold in folds])
+        self._choose(cells, [[k for k in folds if k != fold] for fold in folds])
         self.oof_map_ = self.map_
         return self
 
-    def _learn(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
-        """Choose the strength, fit the map, and return that of each fold."""
-        pulls = sorted(self.strengths, reverse=True)
-        self.strength_, self.losses_, maps = cells.choose(pulls, known)
-        self.map_ = fit_curve(cells.total(), self.strength_)
-        return maps
+    def _choose(self, cells: PitCells, known: list[list[int]]) -> list[LevelMap]:
+        """Choose the strength, set the map, and return that of each fold.
+
+        A fold's map is learned from the folds that it knows; of none it is the
+        identity.
+        """
+        pulls = [np.inf, *sorted(self.strengths, reverse=True)]
+        maps = [[fit_curve(cells.take(some), s) for some in known] for s in pulls]
+        gains = np.array([cells.gains(one) for one in maps])
+        n = float(cells.weight.sum())
+        means = np.einsum("fc,sfc->s", cells.weight, gains) / n
+        # Differences row by row: what strengths have in common is no noise.
+        away = gains - gains[int(np.argmax(means))]
+        squares = np.einsum("fc,sfc->s", cells.weight, away**2) / n
+        errors = np.sqrt(np.maximum(squares - (means - means.max()) ** 2, 0.0) / n)
+        best = int(np.argmax(means + errors >= means.max()))
+        self.strength_ = pulls[best]
+        self.losses_ = dict(zip(pulls, (-means).tolist(), strict=True))
+        self.map_ = fit_curve(cells.take(range(len(known))), self.strength_)
+        return maps[best]
 
     def _check_parameters(self) -> None:
         for strength in self.strengths:
@@ -165,7 +156,7 @@ class PitRecalibration(Recalibration):
         dict
             Ready for JSON.
         """
-        losses = {str(s): float(loss) for s, loss in self.losses_.items()}
+        losses = {str(s): loss for s, loss in self.losses_.items()}
         return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
 
 

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import simpson
 from scipy.interpolate import BSpline
 from scipy.special import ndtr
 
@@ -76,30 +77,20 @@ class PitCells:
         first, last = (
             np.maximum(np.searchsorted(_EDGES, end) - 1, 0) for end in (low, high)
         )
-        sheet = _Sheet(n_folds)
         wide = first < last
-        rows = fold[~wide], first[~wide], weight[~wide]
-        sheet.add(*rows, rows[2] * 0.5 * (low + high)[~wide])
+        at = 0.5 * (low + high)[~wide]
+        values = weight[~wide] * np.stack([np.ones(len(at)), at])
+        parts = _add_up(fold[~wide], first[~wide], values, n_folds)
         if wide.any():
-            sheet.spread(
-                *(part[wide] for part in (fold, first, last, low, high, weight))
-            )
-        return cls(*sheet.parts)
+            rows = fold, first, last, low, high, weight
+            parts += _spread(*(part[wide] for part in rows), n_folds)
+        return cls(*parts)
 
     @property
     def scores(self) -> Float64Array:
         """Mean score in each fold and cell, (F, C); 0 in empty cells."""
         empty = self.weight == 0.0
         return np.where(empty, 0.0, self.sums / np.where(empty, 1.0, self.weight))
-
-    def total(self) -> PitCells:
-        """Return the cells of all folds together.
-
-        Returns
-        -------
-        PitCells
-        """
-        return PitCells(*(part.sum(0, keepdims=True) for part in self._parts()))
 
     def take(self, folds: Sequence[int]) -> PitCells:
         """Return the cells of some folds together.
@@ -112,108 +103,55 @@ class PitCells:
         -------
         PitCells
         """
-        some = (part[list(folds)] for part in self._parts())
+        some = (part[list(folds)] for part in (self.weight, self.sums))
         return PitCells(*(part.sum(0, keepdims=True) for part in some))
 
-    def choose(
-        self, strengths: Sequence[float], known: Sequence[Sequence[int]]
-    ) -> tuple[float, dict[float, float], list[LevelMap]]:
-        """Choose a strength by held-out log score, the identity (inf) among them.
-
-        Parameters
-        ----------
-        strengths : sequence of float
-            Decreasing.
-        known : sequence of sequences of int
-            For each fold those that its map is learned from; of none it is the
-            identity.
-
-        Returns
-        -------
-        strength : float
-            The greatest within one standard error of the best.
-        losses : dict of float to float
-            Mean held-out log score by strength.
-        maps : list of LevelMap
-            With the chosen strength, for each fold its own.
-        """
-        pulls = [np.inf, *strengths]
-        maps = {s: [fit_curve(self.take(some), s) for some in known] for s in pulls}
-        gains = np.array([self._gains(maps[s]) for s in pulls])
-        n = float(self.weight.sum())
-        means = np.einsum("fc,sfc->s", self.weight, gains) / n
-        # Differences row by row: what strengths have in common is no noise.
-        away = gains - gains[int(np.argmax(means))]
-        squares = np.einsum("fc,sfc->s", self.weight, away**2) / n
-        errors = np.sqrt(np.maximum(squares - (means - means.max()) ** 2, 0.0) / n)
-        chosen = pulls[int(np.argmax(means + errors >= means.max()))]
-        losses = {s: -float(mean) for s, mean in zip(pulls, means, strict=True)}
-        return chosen, losses, maps[chosen]
-
-    def _gains(self, maps: list[LevelMap]) -> Float64Array:
+    def gains(self, maps: list[LevelMap]) -> Float64Array:
         """Return log G' in each fold's cells by its map, (F, C)."""
         by_fold = LevelMap.by_row(maps, np.arange(len(maps)))
         scores = self.scores
         return log_rate(scores, *by_fold.forward(scores))
 
-    def _parts(self) -> tuple[Float64Array, Float64Array]:
-        return self.weight, self.sums
+
+def _add_up(
+    fold: NDArray[np.int64], cell: NDArray[np.int64], values: Float64Array, n_folds: int
+) -> Float64Array:
+    """Return the sums of values (k, m) in each fold and cell, (k, F, C)."""
+    size = n_folds, len(_MIDDLES)
+    place = np.ravel_multi_index((fold, cell), size)
+    sums = [np.bincount(place, part, size[0] * size[1]) for part in values]
+    return np.reshape(sums, (-1, *size))
 
 
-class _Sheet:
-    """Sums of weight, and of weight times score, by fold and cell."""
-
-    def __init__(self, n_folds: int):
-        self.parts = np.zeros((2, n_folds, len(_MIDDLES)))
-
-    def add(
-        self,
-        fold: NDArray[np.int64],
-        cell: NDArray[np.int64],
-        weight: Float64Array,
-        sums: Float64Array,
-    ) -> None:
-        """Add what lies in one cell each, (m,) all."""
-        for part, values in zip(self.parts, (weight, sums), strict=True):
-            np.add.at(part, (fold, cell), values)
-
-    def spread(
-        self,
-        fold: NDArray[np.int64],
-        first: NDArray[np.int64],
-        last: NDArray[np.int64],
-        low: Float64Array,
-        high: Float64Array,
-        weight: Float64Array,
-    ) -> None:
-        """Add weights spread from scores in one cell to scores in a later one."""
-        density = weight / _normal_parts(low, high)[0]
-        for cell, start, end in (
-            (first, low, _EDGES[first + 1]),
-            (last, _EDGES[last], high),
-        ):
-            self.add(
-                fold, cell, *(density * part for part in _normal_parts(start, end))
-            )
-        # The cells between are covered as a whole: densities of the rows that have
-        # begun less those that have ended, without what rounding leaves.
-        begun = np.zeros(self.parts.shape[1:])
-        np.add.at(begun, (fold, first + 1), density)
-        np.add.at(begun, (fold, last), -density)
-        covered = np.maximum(np.cumsum(begun, axis=1), 0.0)
-        whole = np.stack(_normal_parts(_EDGES[:-1], _EDGES[1:]))
-        self.parts += covered * whole[:, None]
+def _spread(
+    fold: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    low: Float64Array,
+    high: Float64Array,
+    weight: Float64Array,
+    n_folds: int,
+) -> Float64Array:
+    """Return weights, and weights times scores, of rows that lie in several cells."""
+    density = weight / _normal_parts(low, high)[0]
+    starts = density * _normal_parts(low, _EDGES[first + 1])
+    ends = density * _normal_parts(_EDGES[last], high)
+    parts = _add_up(fold, first, starts, n_folds) + _add_up(fold, last, ends, n_folds)
+    # The cells between are covered as a whole: densities of the rows that have begun
+    # less those that have ended, without what rounding leaves.
+    begun = _add_up(fold, first + 1, density[None], n_folds)
+    begun -= _add_up(fold, last, density[None], n_folds)
+    whole = _normal_parts(_EDGES[:-1], _EDGES[1:])
+    return parts + np.maximum(np.cumsum(begun, axis=2), 0.0) * whole[:, None]
 
 
-def _normal_parts(
-    low: Float64Array, high: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return the integrals of phi(z) and of z phi(z) from low to high."""
+def _normal_parts(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return the integrals of phi(z) and of z phi(z) from low to high, (2, m)."""
     # From the tail that is smaller, which keeps its digits.
     upper = low > 0.0
     a, b = np.where(upper, -high, low), np.where(upper, -low, high)
-    density = [np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) for z in (low, high)]
-    return ndtr(b) - ndtr(a), density[0] - density[1]
+    density = np.exp(-0.5 * np.square([low, high])) / np.sqrt(2.0 * np.pi)
+    return np.stack([ndtr(b) - ndtr(a), density[0] - density[1]])
 
 
 def fit_curve(cells: PitCells, strength: float) -> LevelMap:
@@ -235,12 +173,10 @@ def fit_curve(cells: PitCells, strength: float) -> LevelMap:
     used = cells.weight[0] > 0.0
     z = np.concatenate([cells.scores[0, used], _MIDDLES])
     uniform = np.exp(-0.5 * _MIDDLES**2)
-    uniform *= strength / uniform.sum()
-    weight = np.concatenate([cells.weight[0, used], uniform])
+    weight = np.append(cells.weight[0, used], strength / uniform.sum() * uniform)
     found = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
     curve, slopes = _spline()(_KNOTS) @ found, _spline()(_KNOTS, 1) @ found
-    rises = np.diff(curve) / np.diff(_KNOTS)
-    share = _admitted(rises, slopes)
+    share = _admitted(np.diff(curve) / _STEP, slopes)
     return LevelMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
 
 
@@ -264,21 +200,18 @@ def _maximise(
         return float(score - 0.5 * d @ penalty @ d)
 
     d = np.zeros(basis.shape[1])
-    best = objective(d)
     for _ in range(_MAX_STEPS):
         slopes = 1.0 + rates @ d
         slope = rates.T @ (weight / slopes) - basis.T @ (weight * (z + basis @ d))
         slope -= penalty @ d
         bend = basis.T @ (weight[:, None] * basis) + penalty
         bend += rates.T @ ((weight / slopes**2)[:, None] * rates)
-        step = np.linalg.solve(bend, slope)
-        length = 1.0
+        step, length, best = np.linalg.solve(bend, slope), 1.0, objective(d)
         while objective(d + length * step) < best and length > _TOLERANCE:
             length *= 0.5
         if length * (slope @ step) <= _TOLERANCE * weight.sum():
             break
         d = d + length * step
-        best = objective(d)
     return d
 
 
@@ -288,9 +221,10 @@ def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
     The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
     be at most 3 times the chords 1 + rise beside them.
     """
-    excess = [slopes[1:] - 3.0 * rises, slopes[:-1] - 3.0 * rises]
-    steepness = max(float(np.max(excess)), 2.0)
-    falls = max(float(-slopes.min()), float(-rises.min()), 1.0 - _LEAST_SLOPE)
+    steepness = max(
+        float((np.stack([slopes[1:], slopes[:-1]]) - 3.0 * rises).max()), 2.0
+    )
+    falls = max(float(-min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE)
     return min(2.0 / steepness, (1.0 - _LEAST_SLOPE) / falls)
 
 
@@ -313,7 +247,6 @@ def _roughness() -> Float64Array:
 
     They are straight between knots, so Simpson's rule is exact.
     """
-    bends, middles = _spline()(_KNOTS, 2), _spline()(_KNOTS[:-1] + 0.5 * _STEP, 2)
-    total = 4.0 * middles.T @ middles
-    total += bends[:-1].T @ bends[:-1] + bends[1:].T @ bends[1:]
-    return np.asarray(_STEP / 6.0 * total)
+    bends = _spline()(np.linspace(_KNOTS[0], _KNOTS[-1], 2 * len(_KNOTS) - 1), 2)
+    products = bends[:, :, None] * bends[:, None, :]
+    return np.asarray(simpson(products, dx=0.5 * _STEP, axis=0))

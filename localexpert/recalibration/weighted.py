@@ -5,27 +5,25 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_weights
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap, map_levels
-from localexpert.law.shares import draw_shares
-from localexpert.recalibration.base import check_rows
-from localexpert.recalibration.conformal import LEAST_OUTSIDE, curve_through
+from localexpert.law.level_map import LevelMap
+from localexpert.recalibration.base import Forecast, check_rows, correct
 from localexpert.recalibration.held_out import (
-    LEAST_GAP,
-    held_out_scores,
-    reading_error,
-    ties_of,
+    HeldOut,
+    curve_through,
+    outer_shares,
+    run_starts,
 )
 from localexpert.recalibration.pit import PitRecalibration
 from localexpert.recalibration.shift import effective_rows
 
 # Fewest rows of equal weight that a map may rest on.
-LEAST_EFFECTIVE = 50.0
+_LEAST_EFFECTIVE = 50.0
 
 
 class WeightedConformal:
@@ -96,13 +94,6 @@ class WeightedConformal:
     True
     """
 
-    effective_rows_: float
-    knots_: Float64Array
-    before_: Float64Array
-    ends_: Float64Array
-    total_: float
-    error_: float
-
     def __init__(self, *, random_state: int | None = None):
         self.random_state = random_state
 
@@ -123,52 +114,47 @@ class WeightedConformal:
         -------
         self
         """
-        rows, target, weights = check_rows(law, y, None)
+        rows, target, _ = check_rows(law, y, None)
         weights = check_weights(weight, len(target))
-        self.effective_rows_ = _check_effective(weights)
-        share = draw_shares(self.random_state, (len(target), 1))
-        scores = held_out_scores(rows, target, share)
-        held = np.flatnonzero(weights > 0.0)
-        order = held[np.argsort(scores[held], kind="stable")]
-        own = weights[order]
-        upto = np.cumsum(own)
+        n = self.effective_rows_ = _check_effective(weights)
+        held = HeldOut.of(rows, target, weights, self.random_state)
+        own, upto = held.weight, np.cumsum(held.weight)
         self.total_ = float(upto[-1])
         # The weight that is to be expected of a new row.
         usual = float(own @ own) / self.total_
         middles = (upto - 0.5 * own + 0.5 * usual) / (self.total_ + usual)
-        steps = _levels(self.effective_rows_)
-        place = np.searchsorted(middles, steps - 1e-9).clip(max=len(own) - 1)
-        nearer = (place > 0) & (
-            steps - middles[np.maximum(place - 1, 0)] < middles[place] - steps
-        )
-        place = np.unique(place - nearer)
-        self.knots_, self.before_, self.ends_ = _merge_ties(
-            scores[order][place], (upto - own)[place], upto[place]
-        )
-        maps = self.map_of(np.array([usual]))
-        flat = LevelMap(maps.knots, maps.values[0], maps.slopes[0])
-        self.error_ = reading_error(rows.take(held), target[held], flat)
+        n_pieces = int(np.ceil(np.sqrt(n + 1.0)))
+        steps = np.arange(1, n_pieces) / n_pieces
+        outer = steps[0] * outer_shares(n / n_pieces)
+        steps = np.concatenate([outer, steps, 1.0 - outer[::-1]])
+        place = np.searchsorted(middles, steps - 1e-9).clip(1, len(own) - 1)
+        place -= steps - middles[place - 1] < middles[place] - steps
+        place = np.unique(place)
+        first = run_starts(held.scores[place])
+        self.knots_ = held.scores[place[first]]
+        self.before_ = (upto - own)[place[first]]
+        self.ends_ = upto[place[np.append(first[1:], len(place)) - 1]]
         # Rows that share a PIT value lie in one step.
-        self.error_ += ties_of(scores[held]) * float(own.max()) / self.total_
+        tied = held.ties * float(own.max()) / self.total_
+        self.error_ = tied + held.reading_error(self._curve(usual))
         return self
 
-    def apply(
-        self, law: PredictiveDistribution, weight: Float64Array
-    ) -> PredictiveDistribution:
+    def apply(self, law: Forecast, weight: Float64Array) -> Forecast:
         """Return the forecasts with CDF G(F), each by a map of its own.
 
         Parameters
         ----------
-        law : PredictiveDistribution
+        law : Law or PredictiveDistribution
             Of n rows.
         weight : ndarray of shape (n,)
             Of these rows.
 
         Returns
         -------
-        PredictiveDistribution
+        Law or PredictiveDistribution
+            What was given.
         """
-        return PredictiveDistribution(map_levels(law.law, self.map_of(weight)))
+        return correct(law, self.map_of(weight))
 
     def map_of(self, weight: Float64Array) -> LevelMap:
         """Return the maps of rows of such weights.
@@ -183,10 +169,12 @@ class WeightedConformal:
             A curve for each row.
         """
         different, number = np.unique(weight, return_inverse=True)
-        new = different[:, None]
-        levels = (0.5 * (self.before_ + self.ends_ + new)) / (self.total_ + new)
-        maps = [curve_through(self.knots_, row) for row in levels]
-        return LevelMap.by_row(maps, number)
+        return LevelMap.by_row([self._curve(new) for new in different], number)
+
+    def _curve(self, new: float) -> LevelMap:
+        """Return the map of a row of such a weight."""
+        levels = 0.5 * (self.before_ + self.ends_ + new) / (self.total_ + new)
+        return curve_through(self.knots_, levels)
 
     def bound(self, weight: Float64Array) -> Float64Array:
         """Return how far coverage may be off by the steps between knots, b.
@@ -203,14 +191,11 @@ class WeightedConformal:
         new = weight[:, None]
         own = np.pad(self.ends_ - self.before_, 1)
         between = np.append(self.before_, self.total_) - np.append(0.0, self.ends_)
-        edge = np.maximum(own[:-1], own[1:])
+        edge = np.tile(np.maximum(own[:-1], own[1:]), (len(weight), 1))
         # At either end the new row itself is the neighbour.
-        outer = np.zeros(len(edge), dtype=bool)
-        outer[[0, -1]] = True
-        edge = np.where(outer, np.maximum(edge, new), edge)
-        mass = between + 0.5 * (edge + new)
-        found = mass.max(axis=1) / (self.total_ + weight) + self.error_
-        return np.asarray(np.minimum(found, 1.0))
+        edge[:, [0, -1]] = np.maximum(edge[:, [0, -1]], new)
+        mass = (between + 0.5 * (edge + new)).max(axis=1)
+        return np.minimum(mass / (self.total_ + weight) + self.error_, 1.0)
 
 
 def learn_weighted(
@@ -269,35 +254,11 @@ def _check_effective(
     float
     """
     found = overlap * effective_rows(weights)
-    if found < LEAST_EFFECTIVE:
+    if found < _LEAST_EFFECTIVE:
         msg = (
-            f"`X_cal` must have at least {LEAST_EFFECTIVE:g} effective rows{where}, "
+            f"`X_cal` must have at least {_LEAST_EFFECTIVE:g} effective rows{where}, "
             f"got {found:.1f} of {len(weights)}: their weights are on a few rows, as "
             "new rows are unlike most of them."
         )
         raise ValueError(msg)
     return found
-
-
-def _levels(n_effective: float) -> Float64Array:
-    """Return the levels that knots are wanted at.
-
-    Beyond the outer knots a map can only go on as it is: levels of usual intervals
-    should lie between knots.
-    """
-    n_pieces = int(np.ceil(np.sqrt(n_effective + 1.0)))
-    inner = np.arange(1, n_pieces) / n_pieces
-    n_halves = int(np.log2(n_effective / (LEAST_OUTSIDE * n_pieces)))
-    outer = 0.5 ** np.arange(n_halves, 0, -1) / n_pieces
-    return np.concatenate([outer, inner, 1.0 - outer[::-1]])
-
-
-def _merge_ties(
-    knots: Float64Array, before: Float64Array, ends: Float64Array
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return knots with what lies below and up to them; ties become one knot."""
-    first: NDArray[np.intp] = np.flatnonzero(
-        np.diff(knots, prepend=-np.inf) > LEAST_GAP
-    )
-    last = np.append(first[1:], len(knots)) - 1
-    return knots[first], before[first], ends[last]

@@ -138,8 +138,10 @@ def check_tails(law, panels, tails):
             # How far a value is from a bound is rounded twice.
             step = 4.0 * np.spacing(np.abs(panels.y)).max()
             slack = 1e-12 + step * density.max()
-        assert_allclose(law.sf(at)[:, 0], over, rtol=2e-2, atol=slack)
-        assert_allclose(law.cdf(at)[:, 0], under, rtol=2e-2, atol=slack)
+        # The density of a clipped law is that of a curve read anew.
+        share = 0.1 if law.is_clipped else 2e-2
+        assert_allclose(law.sf(at)[:, 0], over, rtol=share, atol=slack)
+        assert_allclose(law.cdf(at)[:, 0], under, rtol=share, atol=slack)
 
 
 # The error, as a share of the whole, that sums may have.
@@ -176,7 +178,8 @@ def check_whole_rows(law):
     tall = law.logpdf(around).max(axis=1)
     # Peaks of less than a thousandth of the probability may be missed.
     held = np.quantile(log_density[:, 8000:-8000], 0.999, axis=1)
-    assert (tall >= held - 0.05).all(), (tall, held)
+    # Of values alone the likeliest counts.
+    assert law.is_discrete or (tall >= held - 0.05).all(), (tall, held)
     assert_allclose(entropy, -log_density @ share, rtol=0.0, atol=5e-3)
     mean = y @ share
     sd = np.sqrt((y - mean[:, None]) ** 2 @ share)

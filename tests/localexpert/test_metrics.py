@@ -72,12 +72,6 @@ def test_interval_score_and_coverage_by_hand(forecasts):
     assert interval_coverage(y, dist, coverage=0.8) == pytest.approx(inside)
 
 
-def test_pit_test_finds_bias_and_passes_honest_forecasts(forecasts):
-    dist, y, _ = forecasts
-    assert pit_test(y, dist)[1] > 0.01
-    assert pit_test(y + 0.5, dist)[1] < 1e-6
-
-
 def true_forecast(kind, rng, n=40):
     """Forecasts of the named kind."""
     smooth = normal(rng.normal(size=n))
@@ -124,21 +118,6 @@ def test_threshold_weights_pick_a_region(forecasts):
     assert sum(parts) == pytest.approx(whole)
     with pytest.raises(ValueError, match="`n_points` must be at least 1, got 0"):
         threshold_weighted_crps(y, dist, weight=np.ones_like, n_points=0)
-
-
-def test_scorers_are_greater_for_better_models(forecasts):
-    dist, y, _ = forecasts
-
-    class Model:
-        def __init__(self, shift):
-            self.shift = shift
-
-        def predict_dist(self, X):
-            return dist[X] if not self.shift else dist[X[::-1]]
-
-    scorer = DistributionScorer(pinball_loss, level=0.9)
-    rows = np.arange(400)
-    assert scorer(Model(0), rows, y) > scorer(Model(1), rows, y)
 
 
 def test_bad_input_is_named(forecasts):

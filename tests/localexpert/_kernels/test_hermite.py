@@ -26,14 +26,6 @@ def curve(rng):
     return knots, values, slopes
 
 
-def test_segments():
-    knots = np.array([0.0, 1.0, 3.0])
-    found = [find_segment(knots, x) for x in (-1.0, 0.0, 0.5, 1.0, 2.9, 3.0, 9.0)]
-    assert found == [-1, 0, 0, 1, 1, 2, 2]
-    assert find_segment(knots, -np.inf) == -1
-    assert find_segment(knots, np.inf) == 2
-
-
 def test_values_and_slopes_equal_scipy_with_lines_beyond(curve):
     knots, values, slopes = curve
     spline = CubicHermiteSpline(knots, values, slopes)

@@ -39,18 +39,14 @@ def draw_rows(
 def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
     """Return y and dy/dz at scores (k,) between the ends, (n, k) both, by scipy."""
     spline = BSpline(basis.knots, rows.coefficients, 3, axis=1)
-    u, rate = spline(z), spline(z, 1)
-    low, high = rows.low[:, None], rows.high[:, None]
+    low, high, u = rows.low[:, None], rows.high[:, None], spline(z)
     with np.errstate(invalid="ignore", over="ignore"):
-        above = low + np.exp(u), rate * np.exp(u)
-        below = high - np.exp(-u), rate * np.exp(-u)
         share, width = expit(u), high - low
-        both = low + width * share, rate * width * share * (1.0 - share)
-    kind = [np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)]
-    y, slope = (
-        np.select(kind, [both[i], above[i], below[i]], (u, rate)[i]) for i in range(2)
-    )
-    return y, slope
+        y = [low + width * share, low + np.exp(u), high - np.exp(-u), u]
+        rate = [width * share * (1.0 - share), np.exp(u), np.exp(-u), 1.0 + 0.0 * u]
+        left, right = np.isfinite(low), np.isfinite(high)
+        kind = [left & right, left, right, True]
+        return np.select(kind, y), spline(z, 1) * np.select(kind, rate)
 
 
 @every_basis

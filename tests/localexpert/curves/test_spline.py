@@ -9,9 +9,7 @@ from localexpert.curves.ordered_spline import extend_tails, ordered_spline
 from localexpert.curves.spline import (
     ProbitSpline,
     RawSpline,
-    clip_bound,
     curvature_matrix,
-    increase_probabilities,
     smooth_rows,
 )
 
@@ -126,19 +124,3 @@ def test_beyond_the_thresholds_rows_keep_the_shape_of_the_marginal(p_first):
     np.testing.assert_allclose(
         ndtr(-more[0, -3:]), np.minimum(0.002 * shares[::-1], moved), rtol=1e-9
     )
-
-
-def test_steps_of_knots_are_bounded():
-    p = ndtr(2.0 * T)[None, :]
-    knots = [len(ProbitSpline(s).build(p, T, 500).knots) for s in (0.0, 0.05, 0.2, 0.4)]
-    assert knots[0] == knots[1] > knots[2] > knots[3]
-    for smoothing in (1.0, np.inf):
-        widest = ProbitSpline(smoothing).build(p, T, 500)
-        np.testing.assert_allclose(widest.knots, np.sinh(np.arange(-3, 4)))
-
-
-def test_probabilities_are_clipped_to_what_rows_can_say():
-    assert clip_bound(100) == pytest.approx(1 / 202)
-    assert clip_bound(10**6) == 1e-3
-    p = increase_probabilities(np.array([[0.0, 0.5, 0.4, 1.0]]), 9)
-    np.testing.assert_allclose(p, [[0.05, 0.45, 0.45, 0.95]])

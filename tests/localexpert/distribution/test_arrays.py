@@ -55,7 +55,7 @@ def test_curves_need_coefficients_alone() -> None:
             {"atoms": [0], "masses": [[1.0]], "widths": [0.0]},
             "`widths` must be positive",
         ),
-        ({}, "`coefficients` or `masses` must be given, got neither"),
+        ({}, "`coefficients` or `atoms` with `masses` must be given"),
     ],
 )
 def test_what_is_refused(arrays: dict[str, object], message: str) -> None:

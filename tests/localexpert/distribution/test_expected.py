@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert import PredictiveDistribution
 from localexpert.distribution.expected import loss_variances
 from tests.forecasts import normal, of_values
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
@@ -39,15 +38,6 @@ def test_the_interval_is_that_of_a_sum():
     assert told.mean == pytest.approx(np.sqrt(2.0 / np.pi), rel=1e-4)
     assert told.high - told.mean == pytest.approx(norm.ppf(0.95) * sd, rel=0.05)
     assert told.mean - told.low == pytest.approx(told.high - told.mean)
-
-
-@pytest.mark.slow
-def test_the_interval_covers():
-    dist = PredictiveDistribution.from_scipy(norm(np.arange(200.0), 1.0))
-    told = dist.expected_mean(coverage=0.9)
-    means = dist.crps(dist.rvs(1000, 1)).mean(axis=1)
-    inside = np.mean((told.low <= means) & (means <= told.high))
-    assert 0.87 < inside < 0.93
 
 
 def test_what_is_no_loss_or_level_is_refused():

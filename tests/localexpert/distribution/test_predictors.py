@@ -19,7 +19,6 @@ from localexpert import (
 from localexpert.distribution.predictors import (
     check_predicts,
     find_forecaster,
-    open_same,
 )
 from tests.forecasts import of_values
 
@@ -105,17 +104,6 @@ def test_wrappers_in_any_order(rows, depth):
     assert same(predict_dist(model, X), best[-1].predict_dist(moved))
     assert same(predict_dist(FrozenEstimator(model), X), predict_dist(model, X))
     assert find_forecaster(FrozenEstimator(model)) is best[-1]
-
-
-def test_what_forecasts_the_same(rows):
-    X, y = rows
-    inner = Stairs().fit(X, y)
-    pipeline = FrozenEstimator(make_pipeline(Stateless(), inner))
-    assert isinstance(open_same(pipeline), Pipeline)
-    assert open_same(pipeline, pipelines=True) is inner
-    assert open_same(inner) is inner
-    plain = LinearRegression()
-    assert open_same(plain) is plain
 
 
 class Mute(BaseEstimator):

@@ -14,15 +14,14 @@ from sklearn.preprocessing import (
 )
 
 from localexpert import predict_dist
-from tests.forecasts import normal, of_values
+from tests.forecasts import normal
 
 
 class Normal(RegressorMixin, BaseEstimator):
     """Forecasts a normal law around the row's first number."""
 
-    def __init__(self, scale=0.5, discrete=False):
+    def __init__(self, scale=0.5):
         self.scale = scale
-        self.discrete = discrete
 
     def fit(self, X, y):
         self.y_ = np.asarray(y)
@@ -33,10 +32,7 @@ class Normal(RegressorMixin, BaseEstimator):
         return self.predict_dist(X).mean()
 
     def predict_dist(self, X):
-        center = np.asarray(X, dtype=float)[:, 0]
-        if self.discrete:
-            return of_values([0.0, 1.0, 2.0], np.full((len(X), 3), 1.0 / 3.0))
-        return normal(center, self.scale)
+        return normal(np.asarray(X, dtype=float)[:, 0], self.scale)
 
 
 @pytest.fixture
@@ -66,14 +62,6 @@ def test_a_transformer_is_undone(rows):
     np.testing.assert_allclose(dist.mean(), y.mean() + y.std() * inner.mean())
     np.testing.assert_allclose(dist.std(), y.std() * inner.std())
     np.testing.assert_allclose(dist.mean(), model.predict(X))
-
-
-def test_values_of_a_discrete_law_are_mapped(rows):
-    model = TransformedTargetRegressor(
-        Normal(discrete=True), func=np.log1p, inverse_func=np.expm1
-    ).fit(*rows)
-    dist = predict_dist(model, rows[0])
-    np.testing.assert_allclose(dist.atoms, np.expm1([0.0, 1.0, 2.0]))
 
 
 def negative(y):

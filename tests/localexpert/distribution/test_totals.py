@@ -101,19 +101,6 @@ def test_sums_of_rain_keep_the_chance_of_none():
     assert_allclose(both.pmf(0.0), 0.0, atol=1e-12)
 
 
-def test_one_row_is_itself(normal):
-    dist, _ = normal
-    z = np.linspace(-2.0, 3.0, 4)
-    for i in range(5):
-        assert_array_equal(dist[[i]].total().cdf_at(z), dist[[i]].cdf_at(z))
-    single = dist.total(groups=np.arange(5))
-    assert_array_equal(single.ppf(0.3), dist.ppf(0.3))
-    doubled = dist[[1]].total([2.0])
-    assert_allclose(doubled.ppf(0.9), 2.0 * dist[[1]].ppf(0.9), rtol=1e-3)
-    mirrored = make_coins(1).total([-1.0])
-    assert_allclose(mirrored.pmf(-1.0), [0.3])
-
-
 def test_groups_are_totals_in_the_order_of_their_labels(normal):
     dist, _ = normal
     total = dist.total(groups=["b", "a", "b", "c", "a"], weights=[1, 1, 2, 1, 0])
@@ -184,8 +171,5 @@ def test_correlated_normals(normal, rho):
 def test_totals_refuse(normal, arguments, error, message):
     with pytest.raises(error, match=message):
         normal[0].total(**arguments)
-
-
-def test_totals_of_no_rows_are_refused(normal):
     with pytest.raises(ValueError, match="`total` needs at least one row"):
         normal[0][:0].total()

@@ -217,12 +217,13 @@ def test_cuts_part_all_values(rng):
 
 def test_find_atoms(rng):
     y = np.concatenate([np.zeros(20), np.full(19, 5.0), rng.normal(size=961)])
-    np.testing.assert_array_equal(find_atoms(y), [0.0])
-    np.testing.assert_array_equal(find_atoms(y, share=0.019), [0.0, 5.0])
+    # Below the share, but more often than a smooth target repeats a value.
+    np.testing.assert_array_equal(find_atoms(y), [0.0, 5.0])
+    np.testing.assert_array_equal(find_atoms(np.append(y[:29], y[39:])), [0.0])
     # Four rows of ten are a large share and no atom all the same.
     assert len(find_atoms([1.0] * 4 + [2, 3, 4, 5, 6, 7])) == 0
     weight = np.where(y == 5.0, 10.0, 1.0)
-    np.testing.assert_array_equal(find_atoms(y, sample_weight=weight), [5.0])
+    np.testing.assert_array_equal(find_atoms(y, sample_weight=weight), [0.0, 5.0])
     with pytest.raises(ValueError, match=r"`share` must lie in \(0, 1\], got 0"):
         find_atoms(y, 0)
 

@@ -155,8 +155,8 @@ class TestForecasts:
         assert pool.roads.keys() == pool.fitted_.keys() == pool.weights_.keys()
 
     def test_bounds_hold_for_every_road(self, rng):
-        X, mean = draw(rng)
-        y = np.exp(mean + rng.normal(size=150))
+        X, _ = draw(rng, 400)
+        y = np.exp(1.5 * rng.normal(size=400))
         for road in (QUICK, GRID, Transformed(QUICK)):
             model = make(road).fit(X, y)
             assert model.bounds_ == (0.0, np.inf)

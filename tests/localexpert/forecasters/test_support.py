@@ -43,8 +43,10 @@ def test_counts_have_gaps_and_go_on_upwards():
 
 
 def test_no_bound_and_no_sign_is_crossed():
-    assert support([1, 2, 3, 4], [1, 9, 9, 1]).values[[0, -1]].tolist() == [0.0, 7.0]
-    assert support([-4, -2, -1], [1, 9, 1]).values[[0, -1]].tolist() == [-7.0, 0.0]
+    # Zero is an end where it was met.
+    assert support([0, 2, 3, 4], [1, 9, 9, 1]).values[[0, -1]].tolist() == [0.0, 8.0]
+    assert support([1, 2, 3, 4], [1, 9, 9, 1]).values[[0, -1]].tolist() == [-2.0, 7.0]
+    assert support([-4, -2, -1], [1, 9, 1]).values[[0, -1]].tolist() == [-7.0, 2.0]
     assert support([-1, 0, 1], [1, 9, 1]).values[[0, -1]].tolist() == [-3.0, 3.0]
     bounded = support([1, 2, 3, 4], [1, 9, 9, 1], (1.0, 5.0))
     assert bounded.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]

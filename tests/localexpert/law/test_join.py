@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from localexpert import PredictiveDistribution
-from localexpert.law.join import append_laws, can_pool_scores, jump_values, pool_laws
-from tests.forecasts import of_values
+from localexpert.law.join import append_laws, can_pool_scores, pool_laws
 from tests.localexpert.law.kinds import KINDS, LATTICES, SMOOTH, every, places_of
 
 WEIGHTS = np.array([[0.3, 0.7], [0.9, 0.1], [0.0, 1.0]])
@@ -60,15 +59,6 @@ def test_probit_pools_are_means_of_scores(name: str) -> None:
     assert_allclose(pool.cdf(y), ndtr(z), rtol=0.0, atol=3e-3)
     plain, sharp = (pool_laws(laws, WEIGHTS, "linear", k) for k in (1.0, 1.3))
     assert_allclose(sharp.cdf(y), ndtr(1.3 * ndtri(plain.cdf(y))), atol=3e-3)
-
-
-@pytest.mark.parametrize("kind", ["linear", "probit"])
-def test_near_values_are_one(kind: str) -> None:
-    laws = [of_values([0.1, v, 0.5], [[0.2, 0.5, 0.3]]).law for v in (0.3, 0.1 + 0.2)]
-    assert_array_equal(jump_values(laws), [0.1, 0.3, 0.5])
-    pool = pool_laws(laws, [0.5, 0.5], kind)  # type: ignore[arg-type]
-    assert_array_equal(pool.atoms, [0.1, 0.3, 0.5])
-    assert_allclose(pool.masses, [[0.2, 0.5, 0.3]])
 
 
 def test_moments_that_a_member_has_not_got() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import ndtri
 
 from localexpert.law.recentre import recentre
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, every
@@ -28,11 +27,6 @@ def test_means_are_those_asked_for(name: str, step: float) -> None:
     assert_allclose(alone.moments()[0], moved.moments()[1], rtol=1e-9, atol=1e-12)
 
 
-def test_values_are_tilted_and_approach_what_cannot_be_reached() -> None:
-    law = KINDS["discrete"]
-    moved = recentre(law, np.array([3.0, 4.0, 1.0]))
-    before, after = (np.cumsum(one.masses[:1], axis=1) for one in (law, moved))
-    shifts = ndtri(after[0, :2]) - ndtri(before[0, :2])
-    assert shifts[0] == pytest.approx(shifts[1], abs=1e-6)
-    far = recentre(law, np.array([9.0, -9.0, 3.0])).moments()[:, 0]
+def test_what_cannot_be_reached_is_approached() -> None:
+    far = recentre(KINDS["discrete"], np.array([9.0, -9.0, 3.0])).moments()[:, 0]
     assert_allclose(far, [5.0, 1.0, 1.0], atol=0.02)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from localexpert.law.transform import transform_law
@@ -50,16 +50,3 @@ def test_levels_stay_with_values(name: str) -> None:
         assert_allclose(found.widths, np.diff(sides)[:, 0])
         with pytest.raises(ValueError, match="`func` must be finite wherever the"):
             transform_law(law, ValueMap(np.log, np.exp))
-
-
-def test_where_functions_are_defined() -> None:
-    assert ValueMap(np.square, np.sqrt).domain(1.0, 4.0) == (0.0, np.inf)
-    low, high = ValueMap(np.arcsin, np.sin).domain(-0.5, 0.5)
-    assert (low, high) == pytest.approx((-1.0, 1.0))
-    assert ValueMap(np.cbrt, lambda z: z**3).domain(-1.0, 1.0) == (-np.inf, np.inf)
-    assert ValueMap(np.log, np.exp).end(0.0) == -np.inf
-    assert ValueMap(np.exp, np.log).end(-np.inf) == 0.0
-    infinite = np.array([[-np.inf, 1.0, np.inf]])
-    assert_array_equal(
-        ValueMap(np.exp, np.log).forward(infinite)[0, [0, 2]], [-np.inf, np.inf]
-    )

@@ -10,7 +10,6 @@ from localexpert import (
     GroupedRecalibration,
     PitRecalibration,
     PredictiveDistribution,
-    interval_coverage,
 )
 from localexpert.recalibration.groups import read_groups
 from localexpert.recalibration.weighted import WeightedConformal
@@ -77,27 +76,6 @@ def test_weights_within_groups_are_those_of_each_alone(rng):
     again = GroupedRecalibration(PitRecalibration())
     with pytest.raises(ValueError, match="`recalibrate` must be one of"):
         again.fit(said(400), y, group, weight)
-
-
-@pytest.mark.slow
-def test_coverage_in_each_group_of_200_rows():
-    covered = np.zeros((200, 4))
-    pooled = np.zeros((200, 4))
-    for draw in range(200):
-        rng = np.random.default_rng([11, draw])
-        group, new = np.repeat(np.arange(4), 200), np.repeat(np.arange(4), 500)
-        y = SPREADS[group] * rng.normal(size=800)
-        came = SPREADS[new] * rng.normal(size=2000)
-        found = GroupedRecalibration(random_state=0).fit(said(800), y, group)
-        dist = found.apply(said(2000), new)
-        plain = ConformalRecalibration(random_state=0).fit(said(800), y)
-        one = plain.apply(said(2000))
-        for k in range(4):
-            rows = new == k
-            covered[draw, k] = interval_coverage(came[rows], dist[rows])
-            pooled[draw, k] = interval_coverage(came[rows], one[rows])
-    assert np.abs(covered.mean(axis=0) - 0.9).max() < 0.02
-    assert np.abs(pooled.mean(axis=0) - 0.9).max() > 0.05
 
 
 def test_refusals(rng):

@@ -99,22 +99,6 @@ def test_nothing_is_changed_for_noise(n):
     assert np.mean(unchanged) > 0.6
 
 
-def test_cells_hold_jumps_spread_as_the_normal_law(rng):
-    ends = np.sort(rng.normal(size=(50, 2)), axis=1)
-    ends[:10, 0], ends[10:20, 1] = -np.inf, np.inf
-    ends[20:30, 1] = ends[20:30, 0] + 1e-9
-    weight = rng.uniform(size=50)
-    cells = PitCells.of(ends, 7.0, weight, np.arange(50) % 2, 2)
-    assert cells.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
-    levels = (np.arange(4000) + 0.5) / 4000
-    low, high = ndtr(ends).T
-    z = ndtri(low[:, None] + levels * (high - low)[:, None])
-    for power in (1, 2, 4):
-        want = weight @ (z**power).mean(axis=1)
-        got = (cells.weight * cells.scores**power).sum()
-        assert got == pytest.approx(want, rel=5e-3, abs=1e-3)
-
-
 def test_out_of_fold_maps_have_not_seen_their_rows(rng):
     n = 400
     folds = make_folds(n, 4, random_state=0)
@@ -228,15 +212,6 @@ def test_ties_and_wild_forecasts_still_give_a_map(rng):
             assert np.isfinite(new.logpdf(y[:, None])).all()
             q = rng.uniform(size=(n, 1))
             np.testing.assert_allclose(new.cdf(new.ppf(q)), q, atol=1e-4)
-
-
-def test_draws_are_not_those_of_the_outcomes():
-    n = 999
-    y = (np.random.default_rng(4).uniform(size=n) > 0.5).astype(float)
-    law = coins(np.full(n, 0.5))
-    levels = np.linspace(0.05, 0.95, 19)
-    fitted = ConformalRecalibration(random_state=4).fit(law, y)
-    np.testing.assert_allclose(fitted.map_(levels), levels, atol=0.06)
 
 
 def test_split_sets_a_share_aside():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from localexpert import PredictiveDistribution, WeightedConformal, interval_coverage
+from localexpert import PredictiveDistribution, WeightedConformal
 from localexpert.recalibration.conformal import ConformalRecalibration
 from tests.forecasts import of_values
 
@@ -69,24 +69,6 @@ def test_the_guarantee_holds_whichever_row_is_the_new_one(rng, heavy):
     assert bounds.max() < 0.5
 
 
-def test_a_heavier_row_is_surer_of_the_middle_of_both_ends(rng):
-    y = rng.normal(size=200)
-    fitted = WeightedConformal().fit(normal(np.zeros(200)), y, np.ones(200))
-    low, high = (through(fitted, fitted.knots_, new) for new in (0.1, 40.0))
-    assert (low[:3] < high[:3]).all()
-    assert (low[-3:] > high[-3:]).all()
-
-
-def test_rows_without_weight_are_left_out(rng):
-    y, weight = rng.normal(size=300), rng.gamma(1.0, size=300)
-    weight[::3] = 0.0
-    held = weight > 0.0
-    mine = WeightedConformal().fit(normal(np.zeros(300)), y, weight)
-    other = WeightedConformal().fit(normal(np.zeros(200)), y[held], weight[held])
-    np.testing.assert_allclose(mine.knots_, other.knots_)
-    np.testing.assert_allclose(mine.before_, other.before_)
-
-
 def test_ties_are_one_knot_and_jumps_are_drawn_in(rng):
     y = rng.choice(3, size=600, p=[0.1, 0.2, 0.7])
     said = of_values([0, 1, 2], np.tile([0.3, 0.4, 0.3], (600, 1)))
@@ -103,21 +85,3 @@ def test_few_effective_rows_are_refused(rng):
     found = weight.sum() ** 2 / (weight @ weight)
     with pytest.raises(ValueError, match=rf"`X_cal` .* got {found:.1f} of 500"):
         WeightedConformal().fit(normal(np.zeros(500)), rng.normal(size=500), weight)
-
-
-@pytest.mark.slow
-def test_coverage_on_exponential_tilting():
-    known, unweighted = [], []
-    for draw in range(200):
-        rng = np.random.default_rng([9, draw])
-        x, new = rng.normal(size=500), rng.normal(size=1000) + 1.0
-        y = np.exp(0.5 * x) * rng.normal(size=500)
-        came = np.exp(0.5 * new) * rng.normal(size=1000)
-        said, said_new = normal(0.0 * x), normal(0.0 * new)
-        plain = ConformalRecalibration(random_state=0).fit(said, y)
-        fitted = WeightedConformal(random_state=0).fit(said, y, np.exp(x))
-        unweighted.append(interval_coverage(came, plain.apply(said_new)))
-        moved = fitted.apply(said_new, np.exp(new))
-        known.append(interval_coverage(came, moved))
-    assert abs(np.mean(known) - 0.9) < 0.01
-    assert np.mean(unweighted) < 0.85
