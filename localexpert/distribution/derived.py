@@ -145,9 +145,9 @@ class DerivedForecasts:
             msg = f"`weights` must have one for each of the {n} rows, got {len(w)}."
             raise ValueError(msg)
         rows = _rows_of(groups, n)
-        bond = _read_correlation(correlation, n, max(len(each) for each in rows))
-        rng = make_rng(random_state)
-        return type(self)(total_law(self.law, w, rows, bond, rng))
+        most = max(len(each) for each in rows)
+        bond = _read_correlation(correlation, n, most, make_rng(random_state))
+        return type(self)(total_law(self.law, w, rows, bond))
 
 
 def _rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
@@ -174,7 +174,9 @@ def _rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
     return np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
 
 
-def _read_correlation(correlation: ArrayLike, n: int, most: int) -> Correlation | None:
+def _read_correlation(
+    correlation: ArrayLike, n: int, most: int, rng: np.random.Generator
+) -> Correlation | None:
     """Return the correlation of n rows, of which `most` are summed; None if it is 0."""
     if np.ndim(correlation) == 0:
         rho = check_number(correlation, "correlation", -1.0, 1.0)
@@ -184,7 +186,7 @@ def _read_correlation(correlation: ArrayLike, n: int, most: int) -> Correlation 
                 f"{rho:g}: no rows can differ so from all others."
             )
             raise ValueError(msg)
-        return None if rho == 0.0 else Correlation(rho)
+        return None if rho == 0.0 else Correlation(rng, rho)
     matrix = check_array(correlation, "correlation", (n, n))
     if not np.allclose(np.diag(matrix), 1.0, rtol=0.0, atol=_ROUNDING):
         msg = "`correlation` must be 1 on its diagonal, got others."
@@ -199,4 +201,4 @@ def _read_correlation(correlation: ArrayLike, n: int, most: int) -> Correlation 
             f"{least:g}: no rows can be correlated so."
         )
         raise ValueError(msg)
-    return None if not (matrix - np.eye(n)).any() else Correlation(0.0, matrix)
+    return None if not (matrix - np.eye(n)).any() else Correlation(rng, 0.0, matrix)

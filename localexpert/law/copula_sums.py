@@ -24,8 +24,12 @@ _CHUNK = 1 << 22
 
 
 class Correlation(NamedTuple):
-    """The normal scores' correlation: one for all pairs, or a matrix (n, n)."""
+    """The normal scores' correlation: one for all pairs, or a matrix (n, n).
 
+    `rng` is the source of their draws.
+    """
+
+    rng: np.random.Generator
     rho: float
     matrix: Float64Array | None = None
 
@@ -35,13 +39,34 @@ class Correlation(NamedTuple):
             return np.ascontiguousarray(self.matrix[np.ix_(rows, rows)])
         return self.rho + (1.0 - self.rho) * np.eye(len(rows))
 
+    def scores(
+        self, rows: NDArray[np.intp], half: int
+    ) -> Iterator[tuple[NDArray[np.intp], Float64Array]]:
+        """Yield rows, a few at a time, with draws (k, half) of their scores."""
+        most = max(_CHUNK // half, 1)
+        starts = np.arange(most, len(rows), most)
+        if self.matrix is None and self.rho >= 0.0:
+            # What all have in common is drawn one from each of as many equal parts.
+            levels = (self.rng.permutation(half) + self.rng.uniform(size=half)) / half
+            common = np.sqrt(self.rho) * ndtri(np.clip(levels, 1e-12, 1.0 - 1e-12))
+            for part in np.split(rows, starts):
+                own = self.rng.standard_normal((len(part), half))
+                yield part, common + np.sqrt(1.0 - self.rho) * own
+            return
+        values, vectors = np.linalg.eigh(self.of_rows(rows))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        draws = self.rng.standard_normal((len(rows), half))
+        for part, some in zip(
+            np.split(rows, starts), np.split(root, starts), strict=True
+        ):
+            yield part, some @ draws
+
 
 def draw_sums(
     law: Law,
     weights: Float64Array,
     groups: list[NDArray[np.intp]],
     correlation: Correlation,
-    rng: np.random.Generator,
 ) -> tuple[Float64Array, Float64Array]:
     """Return draws of every group's sum, and what correlation adds to its variance.
 
@@ -52,7 +77,6 @@ def draw_sums(
     weights : ndarray of shape (n,)
     groups : list of G ndarrays of int
     correlation : Correlation
-    rng : Generator
 
     Returns
     -------
@@ -60,51 +84,25 @@ def draw_sums(
         Antithetic.
     added : ndarray of shape (G,)
     """
-    n_rows = sum(len(rows) for rows in groups)
-    n_draws = 1 << int(_ALL_DRAWS / n_rows).bit_length() - 1
+    n_draws = 1 << int(_ALL_DRAWS / sum(map(len, groups))).bit_length() - 1
     half = min(max(n_draws, _LEAST_DRAWS), _MOST_DRAWS) // 2
     draws, added = np.zeros((len(groups), 2 * half)), np.empty(len(groups))
+    grid = np.linspace(-_REACH, _REACH, _N_SUM if law.has_jumps else _N_TABLE)
+    basis = _hermite(grid)
     for g, rows in enumerate(groups):
-        for part, z in _scores(rows, half, correlation, rng):
-            values = _values_at(law.take(part), np.hstack([z, -z]))
-            draws[g] += (weights[part, None] * values).sum(axis=0)
-        coefficients = weights[rows, None] * _hermite(law.take(rows))
-        added[g] = _covariances(coefficients, correlation, rows)
+        parts = []
+        for part, drawn in correlation.scores(rows, half):
+            own, w, z = law.take(part), weights[part, None], np.hstack([drawn, -drawn])
+            table = own.ppf_scores(np.tile(grid, (len(own), 1)))
+            parts.append(w * (table @ basis))
+            if law.has_jumps:
+                values = own.ppf_scores(z)
+            else:
+                pairs = zip(z, table, strict=True)
+                values = np.stack([np.interp(at, grid, row) for at, row in pairs])
+            draws[g] += (w * values).sum(axis=0)
+        added[g] = _covariances(np.concatenate(parts), correlation, rows)
     return draws, added
-
-
-def _scores(
-    rows: NDArray[np.intp],
-    half: int,
-    correlation: Correlation,
-    rng: np.random.Generator,
-) -> Iterator[tuple[NDArray[np.intp], Float64Array]]:
-    """Yield rows, a few at a time, with normal scores (k, half) of the correlation."""
-    most = max(_CHUNK // half, 1)
-    starts = np.arange(most, len(rows), most)
-    if correlation.matrix is None and correlation.rho >= 0.0:
-        # What all have in common is drawn one from each of as many equal parts.
-        levels = (rng.permutation(half) + rng.uniform(size=half)) / half
-        common = ndtri(np.clip(levels, 1e-12, 1.0 - 1e-12))
-        share, rest = np.sqrt(correlation.rho), np.sqrt(1.0 - correlation.rho)
-        for part in np.split(rows, starts):
-            own = rng.standard_normal((len(part), half))
-            yield part, share * common + rest * own
-        return
-    values, vectors = np.linalg.eigh(correlation.of_rows(rows))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    scores = root @ rng.standard_normal((len(rows), half))
-    yield from zip(np.split(rows, starts), np.split(scores, starts), strict=True)
-
-
-def _values_at(law: Law, scores: Float64Array) -> Float64Array:
-    """Return the quantiles at scores (m, k): of a smooth law from a table."""
-    if law.has_jumps:
-        return law.ppf_scores(scores)
-    grid = np.linspace(-_REACH, _REACH, _N_TABLE)
-    table = law.ppf_scores(np.tile(grid, (len(law), 1)))
-    pairs = zip(scores, table, strict=True)
-    return np.stack([np.interp(z, grid, values) for z, values in pairs])
 
 
 def _covariances(
@@ -127,15 +125,9 @@ def _covariances(
     return total
 
 
-def _hermite(law: Law) -> Float64Array:
-    """Return the coefficients (m, K) of quantile curves, from He_1 on."""
-    z = np.linspace(-_REACH, _REACH, _N_SUM if law.has_jumps else _N_TABLE)
+def _hermite(z: Float64Array) -> Float64Array:
+    """Return what quantiles at scores (N,) count in coefficients, from He_1 on."""
     density = np.exp(-0.5 * z * z) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi)
-    k = np.arange(1, _N_TERMS + 1)[:, None]
-    basis = density * eval_hermitenorm(k, z) / np.sqrt(factorial(k))
-    out, most = np.empty((len(law), _N_TERMS)), max(_CHUNK // len(z), 1)
-    for first in range(0, len(law), most):
-        part = law.take(slice(first, first + most))
-        q = part.ppf_scores(np.tile(z, (len(part), 1)))
-        out[first : first + most] = q @ basis.T
-    return out
+    k = np.arange(1, _N_TERMS + 1)
+    basis = eval_hermitenorm(k, z[:, None]) / np.sqrt(factorial(k))
+    return np.asarray(density[:, None] * basis)

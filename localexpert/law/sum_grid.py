@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,12 @@ _DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
 # Scores of the quantiles that a sum is told by.
 KNOTS = np.linspace(-6.0, 6.0, 97)
 
+# Values and their masses, (V,) both.
+Values: TypeAlias = tuple[Float64Array, Float64Array]
 
-def add_values(law: Law, weights: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return all sums of weighted atoms of m rows, and their masses, (V,) both.
+
+def add_values(law: Law, weights: Float64Array) -> Values:
+    """Return all sums of weighted atoms of m rows, and their masses.
 
     None if they are too many, or hardly ever come. Where rows have a rest these are
     the sums of atoms alone.
@@ -40,7 +44,7 @@ def add_values(law: Law, weights: Float64Array) -> tuple[Float64Array, Float64Ar
     if share < LEAST_ATOM:
         return np.empty(0), np.empty(0)
     discrete = share > 1.0 - LEAST_ATOM
-    found = _add_lattice(law.atoms, law.masses, weights) if discrete else None
+    found = _add_lattice(law, weights) if discrete else None
     if found is None:
         found = _add_each(law, weights, _MOST_VALUES if discrete else _MOST_ATOMS)
     values, masses = found
@@ -48,9 +52,7 @@ def add_values(law: Law, weights: Float64Array) -> tuple[Float64Array, Float64Ar
     return values[kept], masses[kept] / (masses[kept].sum() if discrete else 1.0)
 
 
-def _add_each(
-    law: Law, weights: Float64Array, most: int
-) -> tuple[Float64Array, Float64Array]:
+def _add_each(law: Law, weights: Float64Array, most: int) -> Values:
     """Return sums of atoms and their masses, row by row; none if more than `most`."""
     values, masses = np.zeros(1), np.ones(1)
     for weight, row in zip(weights, law.masses, strict=True):
@@ -63,9 +65,7 @@ def _add_each(
     return values, masses
 
 
-def merge_values(
-    values: Float64Array, masses: Float64Array
-) -> tuple[Float64Array, Float64Array]:
+def merge_values(values: Float64Array, masses: Float64Array) -> Values:
     """Return values in order, near ones once, with their masses together."""
     every, place = np.unique(values, return_inverse=True)
     run = near_runs(every)
@@ -92,27 +92,22 @@ def lattice_step(values: Float64Array) -> float | None:
     return step
 
 
-def _add_lattice(
-    values: Float64Array, rows: Float64Array, weights: Float64Array
-) -> tuple[Float64Array, Float64Array] | None:
-    """Return the law of a sum of rows of values on a lattice; None if it is too long.
-
-    `rows` (m, V) are probabilities.
-    """
-    step = lattice_step(weights[:, None] * (values - values[0]))
+def _add_lattice(law: Law, weights: Float64Array) -> Values | None:
+    """Return the law of a sum of rows on a lattice; None if off one, or too long."""
+    values = weights[:, None] * law.atoms
+    first = values.min(axis=1, keepdims=True)
+    step = lattice_step(weights[:, None] * (law.atoms - law.atoms[0]))
     if step is None:
         return None
-    first = weights * np.where(weights > 0.0, values[0], values[-1])
-    places = np.rint((weights[:, None] * values - first[:, None]) / step)
-    places = places.astype(np.int64)
+    places = np.rint((values - first) / step).astype(np.int64)
     longest = int(places.max(axis=1).sum()) + 1
-    mean = (rows * places).sum(axis=1, keepdims=True)
-    spread = float(np.sqrt((rows * (places - mean) ** 2).sum()))
+    mean = (law.masses * places).sum(axis=1, keepdims=True)
+    spread = float(np.sqrt((law.masses * (places - mean) ** 2).sum()))
     reach = int(places.max()) + int(2.0 * _SUM_REACH * spread) + 8
     n_cells = 1 << int(min(longest, reach) - 1).bit_length()
     if n_cells > _MOST_CELLS:
         return None
-    masses = np.fft.irfft(_spectrum(places, rows, n_cells), n_cells)
+    masses = np.fft.irfft(_spectrum(places, law.masses, n_cells), n_cells)
     # The circle is cut where it is empty, opposite to the mean.
     start = 0
     if longest > n_cells:
@@ -148,20 +143,21 @@ def add_smooth(
     half = np.minimum(np.ceil(away / width) + 1, n_cells * 3 // 8).astype(np.int64)
     atoms = np.rint((w * law.atoms - middle) / width).astype(np.int64)
     atoms = np.clip(atoms, -half[:, None], half[:, None])
-    alone = _spectrum(atoms, law.masses, n_cells)
-    whole = alone if law.curve is None else np.ones_like(alone)
-    if law.curve is not None:
-        order, most = np.argsort(half, kind="stable"), max(_CHUNK // n_cells, 1)
-        for some in np.split(order, np.arange(most, len(order), most)):
+    whole = np.ones(n_cells // 2 + 1, dtype=np.complex128)
+    order, most = np.argsort(half, kind="stable"), max(_CHUNK // n_cells, 1)
+    for some in np.split(order, np.arange(most, len(order), most)):
+        places, masses = atoms[some], law.masses[some]
+        if law.curve is not None:
             reach = half[some].max()
-            masses = _cell_masses(law.take(some), w[some], middle[some], width, reach)
-            places = np.tile(np.arange(-reach, reach + 1), (len(some), 1))
-            places = np.hstack([places, atoms[some]])
-            masses = np.hstack([masses, law.masses[some]])
-            whole *= _spectrum(places, masses, n_cells)
-    found = np.fft.irfft(whole - alone if apart else whole, n_cells)
+            cells = np.tile(np.arange(-reach, reach + 1), (len(some), 1))
+            rest = _cell_masses(law.take(some), w[some], middle[some], width, reach)
+            places, masses = np.hstack([places, cells]), np.hstack([masses, rest])
+        whole *= _spectrum(places, masses, n_cells)
+    if apart:
+        whole -= _spectrum(atoms, law.masses, n_cells)
+    found = np.fft.fftshift(np.fft.irfft(whole, n_cells))
     edges = middle.sum() + (np.arange(n_cells) - n_cells // 2 + 0.5) * width
-    return _read_quantiles(np.maximum(np.fft.fftshift(found), 0.0), edges, width)
+    return _read_quantiles(np.maximum(found, 0.0), edges, width)
 
 
 def _place_grid(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from localexpert.law.near_values import nearest_places
 from localexpert.law.sum_grid import (
     KNOTS,
     LEAST_ATOM,
+    Values,
     add_smooth,
     add_values,
     merge_values,
@@ -35,10 +35,8 @@ _FEW_VALUES = 100
 # tails that it does not tell, and is left as it is.
 _MOST_STRETCH = 0.005
 
-# Values and masses.
-_Values: TypeAlias = tuple[Float64Array, Float64Array]
-# Those of each sum, curves of the rest, and moments.
-_Sums: TypeAlias = tuple[list[_Values], Curve, Float64Array]
+# Atoms of each sum, curves of the rest, and moments of both.
+_Sums: TypeAlias = tuple[list[Values], Curve, Float64Array]
 
 
 def total_law(
@@ -46,7 +44,6 @@ def total_law(
     weights: Float64Array,
     groups: list[NDArray[np.intp]],
     correlation: Correlation | None,
-    rng: np.random.Generator,
 ) -> Law:
     """Return the law of the weighted sum over each group of rows.
 
@@ -59,8 +56,6 @@ def total_law(
         The rows of each, one or more.
     correlation : Correlation or None
         None for independent rows.
-    rng : Generator
-        Of draws for correlated rows.
 
     Returns
     -------
@@ -72,8 +67,7 @@ def total_law(
     law = law.clipped if law.is_clipped else law
     held = [rows[weights[rows] != 0.0] for rows in groups]
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
-    single = [g for g, rows in enumerate(held) if len(rows) == 1]
-    alone = [g for g in single if weights[held[g][0]] == 1.0]
+    alone = [g for g, rows in enumerate(held) if weights[rows].tolist() == [1.0]]
     many = sorted({*range(len(held))} - {*none, *alone})
     # What is one row itself, or nothing at all, is exact.
     itself = np.array([held[g][0] for g in alone], dtype=np.intp)
@@ -81,13 +75,12 @@ def total_law(
     parts = [law.take(itself), nothing]
     if many:
         sums = [held[g] for g in many]
-        least = np.abs(weights[np.concatenate(sums)]).min()
-        width = float(law.widths.min(initial=np.inf) * least)
         if correlation is None:
             found = _add_rows(law, weights, sums)
         else:
-            found = _draw_rows(law, weights, sums, correlation, rng)
-        parts.append(_beside(*found, width))
+            found = _draw_rows(law, weights, sums, correlation)
+        least = np.abs(weights[weights != 0.0]).min()
+        parts.append(_beside(*found, law.widths.min(initial=np.inf) * least))
     return append_laws(parts).take(np.argsort(alone + none + many))
 
 
@@ -101,8 +94,7 @@ def _add_rows(law: Law, weights: Float64Array, groups: list[NDArray[np.intp]]) -
         values, masses = add_values(own, w)
         atoms.append((values, masses))
         if masses.sum() < 1.0 - LEAST_ATOM:
-            apart = len(values) > 0
-            quantiles[g] = add_smooth(own, w, float(known[g, 1]), apart=apart)
+            quantiles[g] = add_smooth(own, w, known[g, 1], apart=len(values) > 0)
     free = (-np.inf, np.inf)
     curve = curve_through(KNOTS, increase_rows(quantiles, KNOTS, free), free)
     return atoms, curve, known
@@ -113,15 +105,13 @@ def _draw_rows(
     weights: Float64Array,
     groups: list[NDArray[np.intp]],
     correlation: Correlation,
-    rng: np.random.Generator,
 ) -> _Sums:
     """Return drawn sums, whose values that repeat are atoms."""
-    draws, added = draw_sums(law, weights, groups, correlation, rng)
+    draws, added = draw_sums(law, weights, groups, correlation)
     n_draws, atoms = draws.shape[1], []
     # Of discrete rows that take few values all are, of smooth ones none.
     few = law.is_discrete and len(np.unique(draws)) <= _FEW_VALUES
     repeats = 0.0 if few else _REPEATS if law.has_jumps else 1.0
-    places = (np.arange(n_draws) + 0.5) / n_draws
     for row in draws:
         values, counts = np.unique(row, return_counts=True)
         held = counts > repeats * n_draws
@@ -129,7 +119,7 @@ def _draw_rows(
         left = np.repeat(values[~held], counts[~held])
         # As many draws of the rest as there are in all; any where there is none.
         if law.has_jumps and len(left) > 1:
-            row[:] = np.quantile(left, places)
+            row[:] = np.quantile(left, (np.arange(n_draws) + 0.5) / n_draws)
     curve = law_of_samples(draws, "smooth", None).curve
     assert curve is not None
     known = _add_moments(law, weights, groups)[:, :2]
@@ -155,7 +145,7 @@ def _add_moments(
 
 
 def _beside(
-    atoms: Sequence[_Values], curve: Curve, known: Float64Array, width: float
+    atoms: list[Values], curve: Curve, known: Float64Array, width: float
 ) -> Law:
     """Return the laws of values with masses, beside curves that have the rest.
 
@@ -169,12 +159,11 @@ def _beside(
     law = Law(curve, values, masses, np.full(len(values), width))
     if not law.rest.any():
         return Law.discrete(values, masses)
-    share = np.maximum(law.rest, LEAST_ATOM)
     mean, variance = known[:, 0], known[:, 1]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         away = values - mean[:, None]
-        shift = -(masses * away).sum(axis=1) / share
-        spread = (variance - (masses * away**2).sum(axis=1)) / share - shift**2
+        shift = -(masses * away).sum(axis=1) / law.rest
+        spread = (variance - (masses * away**2).sum(axis=1)) / law.rest - shift**2
         law = replace(law, curve=_stretch(curve, mean + shift, spread))
     if known.shape[1] == 2:
         shape = np.where(np.isfinite(known[:, 1:]), law.moments()[:, 2:], np.nan)

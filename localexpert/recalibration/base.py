@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -119,7 +119,7 @@ def correct(given: Forecast, levels: LevelMap) -> Forecast:
     mapped = map_levels(law, levels)
     if mapped is law:
         return given
-    return mapped if given is law else PredictiveDistribution(mapped)
+    return cast(Forecast, mapped if given is law else PredictiveDistribution(mapped))
 
 
 def _law_of(given: Any) -> Law:

@@ -72,7 +72,8 @@ class ConformalRecalibration(Recalibration):
 
     .. math:: P(Y < Q(a)) - k / (m + 1) \le a \le P(Y \le Q(a)) + k / (m + 1).
 
-    Weights other than 0 and 1, and dependence within groups, void exchangeability.
+    Rows of weight 0 are left out. Weights other than 0 and 1, and dependence within
+    groups, void exchangeability.
     Where PIT values are equal, as those of outcomes that forecasts hold impossible, all
     of their ranks lie in one step of the map: `bound_` counts them. So it does the
     greatest difference between G(F(y)) and the CDF of the corrected forecast at y, over
@@ -123,7 +124,15 @@ class ConformalRecalibration(Recalibration):
                 f"got {n_held:g}."
             )
             raise ValueError(msg)
-        n_pieces = int(np.ceil(total / self._gap(total)))
+        gap = self.largest_gap
+        gap = int(np.ceil(np.sqrt(total))) if isinstance(gap, str) else gap
+        if 2 * gap > total:
+            msg = (
+                "`largest_gap` must be at most half the number of calibration rows "
+                f"and one, got {gap} for {total - 1.0:g} rows."
+            )
+            raise ValueError(msg)
+        n_pieces = int(np.ceil(total / gap))
         ranks = np.round(np.arange(1, n_pieces) * total / n_pieces)
         outer = np.round(ranks[0] * outer_shares(ranks[0]))
         ranks = np.concatenate([outer, ranks, total - outer[::-1]])
@@ -147,25 +156,12 @@ class ConformalRecalibration(Recalibration):
         return {"kind": "conformal", "bound": self.bound_}
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.largest_gap, str):
-            check_integer(self.largest_gap, "largest_gap", 1)
-        elif not is_auto(self.largest_gap):
-            msg = (
-                f'`largest_gap` must be "auto" or an integer, got {self.largest_gap!r}.'
-            )
-            raise ValueError(msg)
-
-    def _gap(self, total: float) -> int:
-        if isinstance(self.largest_gap, str):
-            return int(np.ceil(np.sqrt(total)))
         gap = self.largest_gap
-        if 2 * gap > total:
-            msg = (
-                "`largest_gap` must be at most half the number of calibration rows "
-                f"and one, got {gap} for {total - 1.0:g} rows."
-            )
+        if not isinstance(gap, str):
+            check_integer(gap, "largest_gap", 1)
+        elif not is_auto(gap):
+            msg = f'`largest_gap` must be "auto" or an integer, got {gap!r}.'
             raise ValueError(msg)
-        return gap
 
 
 def split_calibration_rows(
@@ -202,9 +198,7 @@ def split_calibration_rows(
     n = check_integer(n, "n", 1)
     wanted = max(int(np.ceil(check_number(share, "share", 0.0, 0.5) * n)), _LEAST_PART)
     parts = check_groups(groups, n)
-    labels = np.arange(n)
-    if parts is not None:
-        labels = np.unique(parts, return_inverse=True)[1]
+    labels = np.arange(n) if parts is None else np.unique(parts, return_inverse=True)[1]
     order = make_rng(random_state).permutation(labels.max() + 1)
     sizes = np.cumsum(np.bincount(labels)[order])
     # The first groups that hold enough rows together, all if they do not.
@@ -212,11 +206,9 @@ def split_calibration_rows(
     aside = np.isin(labels, taken)
     n_aside = int(aside.sum())
     if min(n_aside, n - n_aside) < _LEAST_PART:
-        rule = (
-            f"`n` must be at least {2 * _LEAST_PART} rows"
-            if groups is None
-            else "`groups` must be of sizes that can be parted"
-        )
+        rule = "`groups` must be of sizes that can be parted"
+        if groups is None:
+            rule = f"`n` must be at least {2 * _LEAST_PART} rows"
         msg = (
             f"{rule}, {_LEAST_PART} to fit and {_LEAST_PART} to recalibrate, "
             f"got {n} rows, of which {n_aside} would recalibrate."
@@ -232,16 +224,15 @@ def make_recalibration(recalibrate: Any, seed: int | None) -> Recalibration | No
     if isinstance(recalibrate, Recalibration):
         recalibrate._check_parameters()
         return deepcopy(recalibrate)
-    named = recalibrate if isinstance(recalibrate, str) else ""
-    if named == "pit":
-        return PitRecalibration(random_state=seed)
-    if named == "conformal":
-        return ConformalRecalibration(random_state=seed)
-    msg = (
-        '`recalibrate` must be None, "pit", "conformal" or a Recalibration, '
-        f"got {recalibrate!r}."
-    )
-    raise ValueError(msg)
+    named = {"pit": PitRecalibration, "conformal": ConformalRecalibration}
+    if not isinstance(recalibrate, str) or recalibrate not in named:
+        msg = (
+            '`recalibrate` must be None, "pit", "conformal" or a Recalibration, '
+            f"got {recalibrate!r}."
+        )
+        raise ValueError(msg)
+    made: Recalibration = named[recalibrate](random_state=seed)
+    return made
 
 
 def set_aside(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,12 +17,15 @@ from localexpert._validation import (
     speaking_of,
 )
 from localexpert.data.columns import Columns, has_columns
+from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration, check_rows
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
+
+_Key: TypeAlias = tuple[Any, ...]
 
 # Fewest rows of a group, as of a `ConformalRecalibration`.
 _LEAST_ROWS = 20
@@ -74,7 +75,6 @@ class GroupedRecalibration:
     """
 
     recalibrations_: dict[Any, Recalibration | WeightedConformal]
-    effective_rows_: float
 
     def __init__(
         self, recalibrate: Any = "conformal", *, random_state: int | None = None
@@ -110,49 +110,42 @@ class GroupedRecalibration:
         -------
         self
         """
-        unfitted = self._unfitted()
-        rows, target, _ = check_rows(law, y, None)
-        if weight is not None:
-            check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
-            with speaking_of(sample_weight="weight"):
-                weight = check_weights(weight, len(target))
-        keys = _read_keys(groups, len(target))
-        counts = Counter(keys)
-        rare = [key for key, count in counts.items() if count < _LEAST_ROWS]
-        if rare:
-            msg = (
-                f"`groups` must have at least {_LEAST_ROWS} rows each, got "
-                f"{counts[rare[0]]} of {_show(rare[0])}; {len(rare)} of "
-                f"{len(counts)} groups have fewer."
-            )
-            raise ValueError(msg)
-        self.recalibrations_, rows_of = {}, []
-        for key, part in _parts(keys):
-            own = rows.take(part), target[part]
-            if weight is None:
-                self.recalibrations_[key] = deepcopy(unfitted).fit(*own)
-                rows_of.append(float(len(part)))
-                continue
-            self.recalibrations_[key], count = learn_weighted(
-                self.recalibrate,
-                *own,
-                weight[part],
-                overlap=overlap,
-                seed=self.random_state,
-                where=f" of {_show(key)}",
-            )
-            rows_of.append(count)
-        self.effective_rows_ = min(rows_of)
-        return self
-
-    def _unfitted(self) -> Recalibration:
         made = make_recalibration(self.recalibrate, self.random_state)
         if made is None:
             msg = (
                 '`recalibrate` must be "conformal", "pit" or a Recalibration, got None.'
             )
             raise ValueError(msg)
-        return made
+        rows, target, _ = check_rows(law, y, None)
+        if weight is not None:
+            check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
+            with speaking_of(sample_weight="weight"):
+                weight = check_weights(weight, len(target))
+        parts = _rows_by_group(groups, len(target))
+        rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
+        if rare:
+            msg = (
+                f"`groups` must have at least {_LEAST_ROWS} rows each, got "
+                f"{len(parts[rare[0]])} of {_show(rare[0])}; {len(rare)} of "
+                f"{len(parts)} groups have fewer."
+            )
+            raise ValueError(msg)
+        self.recalibrations_, self.effective_rows_ = {}, np.inf
+        for key, part in parts.items():
+            own, count = (rows.take(part), target[part]), float(len(part))
+            if weight is None:
+                self.recalibrations_[key] = deepcopy(made).fit(*own)
+            else:
+                self.recalibrations_[key], count = learn_weighted(
+                    self.recalibrate,
+                    *own,
+                    weight[part],
+                    overlap=overlap,
+                    seed=self.random_state,
+                    where=f" of {_show(key)}",
+                )
+            self.effective_rows_ = min(self.effective_rows_, count)
+        return self
 
     def apply(
         self,
@@ -175,8 +168,8 @@ class GroupedRecalibration:
         -------
         PredictiveDistribution
         """
-        laws, order = [], []
-        for key, part in self._known_parts(groups, len(law)):
+        parts, laws = self._known_parts(groups, len(law)), []
+        for key, part in parts.items():
             one, own = self.recalibrations_[key], law.law.take(part)
             if not isinstance(one, WeightedConformal):
                 laws.append(one.apply(own))
@@ -184,9 +177,8 @@ class GroupedRecalibration:
                 msg = "`weight` must be given as it was in `fit`, got None."
                 raise ValueError(msg)
             else:
-                laws.append(one.apply(PredictiveDistribution(own), weight[part]).law)
-            order.append(part)
-        back = np.argsort(np.concatenate(order))
+                laws.append(one.apply(own, weight[part]))
+        back = np.argsort(np.concatenate(list(parts.values())))
         return PredictiveDistribution(append_laws(laws).take(back))
 
     @property
@@ -209,29 +201,27 @@ class GroupedRecalibration:
             NaN of rows whose correction promises nothing.
         """
         bounds = np.full(len(weight), np.nan)
-        for key, part in self._known_parts(groups, len(weight)):
+        for key, part in self._known_parts(groups, len(weight)).items():
             one = self.recalibrations_[key]
             if isinstance(one, WeightedConformal):
                 bounds[part] = one.bound(weight[part])
         return bounds
 
-    def _known_parts(
-        self, groups: ArrayLike, n: int
-    ) -> list[tuple[Any, NDArray[np.intp]]]:
-        """Return each group with its rows; refuse those that `fit` has not seen."""
-        keys = _read_keys(groups, n)
-        unknown = [i for i, key in enumerate(keys) if key not in self.recalibrations_]
+    def _known_parts(self, groups: ArrayLike, n: int) -> dict[_Key, Rows]:
+        """Return the rows of each group; refuse groups that `fit` has not seen."""
+        parts = _rows_by_group(groups, n)
+        unknown = [key for key in parts if key not in self.recalibrations_]
         if unknown:
             known = [_show(key) for key in self.recalibrations_]
             more = "" if len(known) <= _MOST_NAMED else ", ..."
             msg = (
                 f"`groups` must hold groups of the calibration rows only "
-                f"({', '.join(known[:_MOST_NAMED])}{more}), got "
-                f"{_show(keys[unknown[0]])} in row {unknown[0]} and {len(unknown)} "
-                "such rows in all."
+                f"({', '.join(known[:_MOST_NAMED])}{more}), got {_show(unknown[0])} in "
+                f"row {parts[unknown[0]][0]} and "
+                f"{sum(len(parts[key]) for key in unknown)} such rows in all."
             )
             raise ValueError(msg)
-        return _parts(keys)
+        return parts
 
 
 def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
@@ -247,51 +237,46 @@ def read_groups(X: Any, by: Any) -> NDArray[np.object_]:
     -------
     ndarray of shape (n, k)
     """
-    columns = Columns.of(X)
-    asked: Sequence[Any] = list(by) if isinstance(by, list) else [by]
+    columns, named = Columns.of(X), has_columns(X)
+    there = (columns.names or ()) if named else tuple(range(columns.n_columns))
+    asked = by if isinstance(by, list) else [by]
     if not asked:
         msg = "`by` must name at least one column, got none."
         raise ValueError(msg)
     found = []
     for one in asked:
-        there = columns.names if has_columns(X) else tuple(range(columns.n_columns))
         try:
-            known = not isinstance(one, bool) and one in (there or ())
+            known = not isinstance(one, bool) and one in there
         except (TypeError, ValueError):
             known = False
         if not known:
-            kind = "columns" if has_columns(X) else "numbers of columns"
-            listed = ", ".join(repr(name) for name in (there or ())[:_MOST_NAMED])
+            kind = "columns" if named else "numbers of columns"
+            listed = ", ".join(repr(name) for name in there[:_MOST_NAMED])
             msg = f"`by` must hold {kind} of `X` ({listed}), got {one!r:.60}."
             raise ValueError(msg)
-        values = X[one].to_list() if has_columns(X) else np.asarray(X)[:, one].tolist()
+        values = X[one].to_list() if named else np.asarray(X)[:, one].tolist()
         found.append(np.array([*values, None], dtype=object)[:-1])
     return np.column_stack(found)
 
 
-def _read_keys(groups: ArrayLike, n: int) -> list[tuple[Any, ...]]:
-    """Return the group of every row, a tuple of labels; what is missing is None."""
+def _rows_by_group(groups: ArrayLike, n: int) -> dict[_Key, Rows]:
+    """Return the rows of each group, a tuple of labels; what is missing is None."""
+    parts: dict[_Key, list[int]] = {}
     try:
         table = np.asarray(groups, dtype=object)
         table = table[:, None] if table.ndim == 1 else table
         if table.ndim != 2 or table.shape[1] == 0:
             msg = f"got shape {table.shape}"
             raise ValueError(msg)
-        keys = [tuple(None if is_gap(v) else v for v in row) for row in table.tolist()]
-        hash(tuple(keys))
+        for i, row in enumerate(table.tolist()):
+            key = tuple(None if is_gap(label) else label for label in row)
+            parts.setdefault(key, []).append(i)
     except (TypeError, ValueError) as error:
         msg = f"`groups` must be labels of shape (n,) or (n, k), {error}."
         raise type(error)(msg) from error
-    check_same_length(n, "the forecasts", len(keys), "groups")
-    return keys
+    check_same_length(n, "the forecasts", len(table), "groups")
+    return {key: np.array(part) for key, part in parts.items()}
 
 
-def _parts(keys: list[tuple[Any, ...]]) -> list[tuple[Any, NDArray[np.intp]]]:
-    """Return each group with its rows, in order of first appearance."""
-    number: dict[Any, int] = {}
-    codes = np.array([number.setdefault(key, len(number)) for key in keys])
-    return [(key, np.flatnonzero(codes == code)) for key, code in number.items()]
-
-
-def _show(key: tuple[Any, ...]) -> str:
+def _show(key: _Key) -> str:
     return repr(key[0]) if len(key) == 1 else repr(key)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from calibration.exceptions import CalibrationWarning
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.law.chords import harmonic_slopes
 from localexpert.law.law import Law

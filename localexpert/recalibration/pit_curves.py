@@ -77,14 +77,25 @@ class PitCells:
         first, last = (
             np.maximum(np.searchsorted(_EDGES, end) - 1, 0) for end in (low, high)
         )
+        size = n_folds, len(_MIDDLES)
+
+        def add_up(cell: NDArray[np.int64], values: Float64Array) -> Float64Array:
+            place = np.ravel_multi_index((fold, cell), size)
+            sums = [np.bincount(place, part, size[0] * size[1]) for part in values]
+            return np.asarray(sums, dtype=np.float64).reshape(-1, *size)
+
         wide = first < last
-        at = 0.5 * (low + high)[~wide]
-        values = weight[~wide] * np.stack([np.ones(len(at)), at])
-        parts = _add_up(fold[~wide], first[~wide], values, n_folds)
-        if wide.any():
-            rows = fold, first, last, low, high, weight
-            parts += _spread(*(part[wide] for part in rows), n_folds)
-        return cls(*parts)
+        density = wide * weight / np.where(wide, _normal_parts(low, high)[0], 1.0)
+        in_one = ~wide * weight * np.stack([np.ones(len(low)), 0.5 * (low + high)])
+        starts = in_one + density * _normal_parts(low, _EDGES[first + 1])
+        parts = add_up(first, starts)
+        parts += add_up(last, density * _normal_parts(_EDGES[last], high))
+        # The cells between are covered as a whole: densities of the rows that have
+        # begun less those that have ended, without what rounding leaves.
+        begun = add_up(np.minimum(first + 1, last), density[None])
+        begun -= add_up(last, density[None])
+        covered = np.maximum(np.cumsum(begun, axis=2), 0.0)
+        return cls(*(parts + covered * _normal_parts(_EDGES[:-1], _EDGES[1:])[:, None]))
 
     @property
     def scores(self) -> Float64Array:
@@ -111,38 +122,6 @@ class PitCells:
         by_fold = LevelMap.by_row(maps, np.arange(len(maps)))
         scores = self.scores
         return log_rate(scores, *by_fold.forward(scores))
-
-
-def _add_up(
-    fold: NDArray[np.int64], cell: NDArray[np.int64], values: Float64Array, n_folds: int
-) -> Float64Array:
-    """Return the sums of values (k, m) in each fold and cell, (k, F, C)."""
-    size = n_folds, len(_MIDDLES)
-    place = np.ravel_multi_index((fold, cell), size)
-    sums = [np.bincount(place, part, size[0] * size[1]) for part in values]
-    return np.reshape(sums, (-1, *size))
-
-
-def _spread(
-    fold: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    low: Float64Array,
-    high: Float64Array,
-    weight: Float64Array,
-    n_folds: int,
-) -> Float64Array:
-    """Return weights, and weights times scores, of rows that lie in several cells."""
-    density = weight / _normal_parts(low, high)[0]
-    starts = density * _normal_parts(low, _EDGES[first + 1])
-    ends = density * _normal_parts(_EDGES[last], high)
-    parts = _add_up(fold, first, starts, n_folds) + _add_up(fold, last, ends, n_folds)
-    # The cells between are covered as a whole: densities of the rows that have begun
-    # less those that have ended, without what rounding leaves.
-    begun = _add_up(fold, first + 1, density[None], n_folds)
-    begun -= _add_up(fold, last, density[None], n_folds)
-    whole = _normal_parts(_EDGES[:-1], _EDGES[1:])
-    return parts + np.maximum(np.cumsum(begun, axis=2), 0.0) * whole[:, None]
 
 
 def _normal_parts(low: Float64Array, high: Float64Array) -> Float64Array:
@@ -221,11 +200,9 @@ def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
     The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
     be at most 3 times the chords 1 + rise beside them.
     """
-    steepness = max(
-        float((np.stack([slopes[1:], slopes[:-1]]) - 3.0 * rises).max()), 2.0
-    )
-    falls = max(float(-min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE)
-    return min(2.0 / steepness, (1.0 - _LEAST_SLOPE) / falls)
+    steepest = float((np.maximum(slopes[1:], slopes[:-1]) - 3.0 * rises).max())
+    fall, most = -float(min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE
+    return min(2.0 / max(steepest, 2.0), most / max(fall, most))
 
 
 @cache

@@ -65,10 +65,8 @@ class ShiftWeights:
     overlap: float
 
     def __repr__(self) -> str:
-        return (
-            f"ShiftWeights(n={len(self.weight)}, "
-            f"effective_rows={self.effective_rows:.1f})"
-        )
+        n, rows = len(self.weight), self.effective_rows
+        return f"ShiftWeights(n={n}, effective_rows={rows:.1f})"
 
     @property
     def effective_rows(self) -> float:
@@ -152,36 +150,22 @@ def shift_weights(
     if most is not None:
         most = check_number(most, "most", 1.0, np.inf, open_low=True)
     candidates = _candidates(classifier, seed)
-    with speaking_of(X="X_old"):
-        reader = TableReader.learn(_as_table(X_old))
-        old = reader.read(X_old).codes
-    with speaking_of(X="X_new"):
-        new = reader.read(_as_table(X_new)).codes
+    reader, old = _read(X_old, "X_old")
+    _, new = _read(X_new, "X_new", reader)
     n, m = len(old), len(new)
-    for rows, name in ((n, "X_old"), (m, "X_new")):
-        if rows < _LEAST_ROWS:
-            msg = f"`{name}` must have at least {_LEAST_ROWS} rows, got {rows}."
-            raise ValueError(msg)
     both = np.vstack([old, new])
     inputs = DenseInputs.learn(both, reader.categories)
-    seen, is_new = inputs.transform(both), np.repeat([0, 1], [n, m])
     order = np.random.default_rng(seed).permutation(n + m)
-    fitted, held = _fit_best(candidates, seen[order], is_new[order])
-    p = np.empty(n + m)
-    p[order] = held
+    seen, is_new = inputs.transform(both)[order], np.repeat([0, 1], [n, m])[order]
+    fitted, p = _fit_best(candidates, seen, is_new)
+    p = p[np.argsort(order)][:n]
     limit = float(np.sqrt(n)) if most is None else most
-    mean = max(float(_ratio(p[:n], n / m, np.inf).mean()), _FLOOR)
-    odds = n / m / mean
-    weight = _ratio(p[:n], odds, limit)
+    mean = max(float(_ratio(p, n / m, np.inf).mean()), _FLOOR)
+    odds, overlap = n / m / mean, min(mean, 1.0)
+    weight = _ratio(p, odds, limit)
     scale = 1.0 / float(weight.mean())
     return ShiftWeights(
-        scale * weight,
-        reader,
-        inputs,
-        fitted,
-        scale * odds,
-        scale * limit,
-        min(mean, 1.0),
+        scale * weight, reader, inputs, fitted, scale * odds, scale * limit, overlap
     )
 
 
@@ -200,37 +184,45 @@ def effective_rows(weight: Float64Array) -> float:
     return float(scaled.sum() ** 2 / (scaled @ scaled))
 
 
-def _as_table(X: Any) -> Any:
-    """Return a data frame or an array; refuse what is no table."""
-    if count_rows(X) < 0:
-        msg = f"`X` must be a data frame or an array of shape (n, p), got {X!r:.60}."
-        raise TypeError(msg)
-    return X if hasattr(X, "shape") else np.asarray(X)
+def _read(
+    X: Any, name: str, reader: TableReader | None = None
+) -> tuple[TableReader, Float64Array]:
+    """Return how a table is read, if not as another one, and its codes."""
+    with speaking_of(X=name):
+        if count_rows(X) < 0:
+            msg = (
+                f"`X` must be a data frame or an array of shape (n, p), got {X!r:.60}."
+            )
+            raise TypeError(msg)
+        table = X if hasattr(X, "shape") else np.asarray(X)
+        reader = TableReader.learn(table) if reader is None else reader
+        codes = reader.read(table).codes
+    if len(codes) < _LEAST_ROWS:
+        msg = f"`{name}` must have at least {_LEAST_ROWS} rows, got {len(codes)}."
+        raise ValueError(msg)
+    return reader, codes
 
 
 def _candidates(classifier: Any, seed: int) -> list[Any]:
     """Return the classifiers to choose from."""
-    if classifier is not None:
-        if not hasattr(classifier, "fit") or isinstance(classifier, type):
-            msg = f"`classifier` must be a classifier, got {classifier!r:.60}."
-            raise TypeError(msg)
-        return [classifier]
-    trees = LGBMClassifier(**_TREES, random_state=seed, num_threads=1, verbosity=-1)
-    return [LogisticRegression(max_iter=1000), trees]
+    if classifier is None:
+        trees = LGBMClassifier(**_TREES, random_state=seed, num_threads=1, verbosity=-1)
+        return [LogisticRegression(max_iter=1000), trees]
+    if not hasattr(classifier, "fit") or isinstance(classifier, type):
+        msg = f"`classifier` must be a classifier, got {classifier!r:.60}."
+        raise TypeError(msg)
+    return [classifier]
 
 
 def _fit_best(
     candidates: list[Any], X: Float64Array, is_new: Any
 ) -> tuple[Any, Float64Array]:
     """Return the candidate of least held-out log loss, and what it says held out."""
-    found = []
-    for one in candidates:
-        model = CalibratedClassifier(one, "quadratic", cv=_FOLDS).fit(X, is_new)
-        # Three numbers are learned from all held-out scores: little is seen twice.
-        held = model.calibrator_.predict(model.oof_scores_)
-        found.append((log_loss(is_new, held, clip=_FLOOR), model, held))
-    _, best, held = min(found, key=lambda one: one[0])
-    return best, held
+    models = [CalibratedClassifier(one, "quadratic", cv=_FOLDS) for one in candidates]
+    # Three numbers are learned from all held-out scores: little is seen twice.
+    held = [one.fit(X, is_new).calibrator_.predict(one.oof_scores_) for one in models]
+    best = int(np.argmin([log_loss(is_new, p, clip=_FLOOR) for p in held]))
+    return models[best], held[best]
 
 
 def _ratio(p: Float64Array, odds: float, most: float) -> Float64Array:

@@ -195,7 +195,7 @@ class WeightedConformal:
         # At either end the new row itself is the neighbour.
         edge[:, [0, -1]] = np.maximum(edge[:, [0, -1]], new)
         mass = (between + 0.5 * (edge + new)).max(axis=1)
-        return np.minimum(mass / (self.total_ + weight) + self.error_, 1.0)
+        return np.asarray(np.minimum(mass / (self.total_ + weight) + self.error_, 1.0))
 
 
 def learn_weighted(
