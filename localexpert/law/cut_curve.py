@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, to_coordinates
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import log_between, scores_of
 
 # A bound that is so many widths of a row away from it is none: floats could not tell
 # in its coordinate where in the row a value is.
@@ -38,7 +38,8 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
     ends = np.column_stack([np.full(n, low), np.full(n, high)])
     z, log_density = curve.densities(ends)
     outside = np.column_stack([ndtr(z[:, 0]), ndtr(-z[:, 1])])
-    mass = 1.0 - outside.sum(axis=1)
+    # A difference of levels has no digits where nearly all lies beyond a bound.
+    mass = np.exp(log_between(z[:, 0], z[:, 1]))
     if not (mass > 0.0).all():
         i = int(np.argmin(mass))
         msg = (

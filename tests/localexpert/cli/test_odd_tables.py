@@ -87,8 +87,6 @@ def test_marks_are_read_and_told_from_fit_to_evaluate(run, market, tmp_path, fee
         *SEEN,
         "localexpert: if these commas are decimal marks, say --decimal ,",
         "localexpert: fitting 60 rows, 8 features",
-        "localexpert: 'income' is never below 0, and neither is a forecast; if it may "
-        "be, say --bounds none none",
         f"localexpert: saved {model}",
     ]
     saved = load(model)

@@ -250,10 +250,11 @@ def test_one_value_is_forecast_as_it_is() -> None:
 
 def test_bounds_are_those_of_the_whole_table() -> None:
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=6000), "y": rng.uniform(size=6000)})
-    assert fit(frame, max_train_rows=200).bounds_ == (0.0, np.inf)
+    y = rng.uniform(size=6000)
+    frame = pd.DataFrame({"x": rng.normal(size=6000), "y": y * 2.0})
+    assert fit(frame, max_train_rows=2000).bounds_ == (0.0, np.inf)
     frame.loc[17, "y"] = -1e-3
-    model = fit(frame, max_train_rows=200)
+    model = fit(frame, max_train_rows=2000)
     assert model.bounds_[0] < 0.0
     assert model.bounds == "auto"
     with pytest.raises(ValueError, match=r"`bounds` must hold every y.* y = -0\.001"):
