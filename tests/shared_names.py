@@ -424,11 +424,10 @@ SHARED: dict[str, set[str]] = {
         "step_lengths",
     },
     "localexpert.curves.base_cdf": {"BaseCDF"},
-    "localexpert.curves.marginal": {"distinct_values", "fit_tail", "smooth_quantiles"},
+    "localexpert.curves.marginal": {"fit_tail", "smooth_quantiles"},
     "localexpert.curves.ordered_spline": {"Curves", "extend_tails", "ordered_spline"},
     "localexpert.curves.read_law": {"law_of_curves"},
     "localexpert.curves.spline": {
-        "CurveBuilder",
         "clip_bound",
         "curvature_matrix",
         "increase_probabilities",

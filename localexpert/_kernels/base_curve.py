@@ -17,7 +17,7 @@ import numpy as np
 
 from calibration._kernels._jit import fused, inner, njit
 from calibration.typing import Float64Array
-from localexpert._kernels.hermite import curve_inverse, find_segment, piece_at
+from localexpert._kernels.hermite import curve_at, curve_inverse
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard, upper_point
 
 # exp of more overflows; a point that far out is as good as infinite.
@@ -66,18 +66,9 @@ def hazard_inverse(h: float, scale: float, shape: float) -> float:
 def level_at(curve: BaseCurve, r: float) -> tuple[float, float]:
     """Return t(r) and its derivative."""
     last = len(curve.points) - 1
-    k = find_segment(curve.points, r)
-    if 0 <= k < last:
-        width = curve.points[k + 1] - curve.points[k]
-        rise, slope = piece_at(
-            curve.levels[k + 1] - curve.levels[k],
-            curve.slopes[k],
-            curve.slopes[k + 1],
-            width,
-            (r - curve.points[k]) / width,
-        )
-        return curve.levels[k] + rise, slope
-    side = 0 if k < 0 else 1
+    if curve.points[0] <= r < curve.points[last]:
+        return curve_at(curve.points, curve.levels, curve.slopes, r)
+    side = 0 if r < curve.points[0] else 1
     # Both tails are read as upper ones: the lower one with its signs turned.
     x = curve.points[0] - r if side == 0 else r - curve.points[last]
     if x == math.inf:
@@ -105,46 +96,11 @@ def point_at(curve: BaseCurve, t: float) -> float:
     return float(curve.points[0] - x if side == 0 else curve.points[last] + x)
 
 
-def levels_at(curve: BaseCurve, r: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return t(r) and its derivative for many r, shapes (n,)."""
-    out = np.empty((2, len(r)))
-    _follow(curve, r, False, out)
-    return out[0], out[1]
-
-
-def points_at(curve: BaseCurve, t: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return r(t) and its derivative for many t, shapes (n,)."""
-    out = np.empty((2, len(t)))
-    _follow(curve, t, True, out)
-    return out[0], out[1]
-
-
-def curve_points(
-    curve: BaseCurve,
-    knots: Float64Array,
-    values: Float64Array,
-    slopes: Float64Array,
-    z: Float64Array,
-) -> Float64Array:
-    """Return r(g^-1(z)) (n, k) at scores z (k,) of curves g (n, m) of t."""
-    out = np.empty((len(values), len(z)))
-    _fill_points(curve, knots, values, slopes, z, out)
+def follow_curve(curve: BaseCurve, x: Float64Array, *, inverse: bool) -> Float64Array:
+    """Return t(r) and its derivative, (2, n), or of the inverse r(t) alone."""
+    out = np.empty((2, len(x)))
+    _follow(curve, x, inverse, out)
     return out
-
-
-@njit
-def _fill_points(
-    curve: BaseCurve,
-    knots: Float64Array,
-    values: Float64Array,
-    slopes: Float64Array,
-    z: Float64Array,
-    out: Float64Array,
-) -> None:
-    for i in range(len(values)):
-        for j in range(len(z)):
-            t = curve_inverse(knots, values[i], slopes[i], z[j])
-            out[i, j] = point_at(curve, t)
 
 
 @njit
@@ -152,6 +108,7 @@ def _follow(
     curve: BaseCurve, x: Float64Array, inverse: bool, out: Float64Array
 ) -> None:
     for i in range(len(x)):
-        r = point_at(curve, x[i]) if inverse else x[i]
-        t, slope = level_at(curve, r)
-        out[0, i], out[1, i] = (r, 1.0 / slope) if inverse else (t, slope)
+        if inverse:
+            out[0, i] = point_at(curve, x[i])
+        else:
+            out[0, i], out[1, i] = level_at(curve, x[i])

@@ -77,30 +77,3 @@ def upper_point(log_sf: float) -> float:
         if abs(step) < 1e-8:
             break
     return z
-
-
-@inner
-def log_normal_between(low: float, high: float) -> float:
-    """Return log(Phi(high) - Phi(low)) for low <= high, -inf where they are equal.
-
-    From the tail that both are in, so nothing cancels however far out they are.
-    """
-    # Mirrored: the lower tail is the one that keeps its digits.
-    if low > 0.0:
-        low, high = -high, -low
-    if low >= high:
-        return -math.inf
-    if high > 0.0:
-        return safe_log(normal_cdf(high) - normal_cdf(low))
-    # Phi(high) (1 - Phi(low) / Phi(high)), in logarithms.
-    upper = log_normal_cdf(high)
-    return upper + safe_log(-math.expm1(log_normal_cdf(low) - upper))
-
-
-@fused
-def log_sum(a: float, b: float) -> float:
-    """Return log(exp(a) + exp(b)); either may be -inf."""
-    top = max(a, b)
-    if top == -math.inf:
-        return top
-    return top + math.log1p(math.exp(-abs(a - b)))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_vector, check_weights
 
 # Most points that the quantile curve is smoothed from.
 _MAX_POINTS = 2048
@@ -24,25 +22,6 @@ _MAX_EXCESSES = 600
 # density where the two meet.
 _SHAPE_SPREAD, _SCALE_SPREAD = 0.15, 0.02
 _LEAST_SHAPE = -0.5
-
-
-def distinct_values(
-    r: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Float64Array, Float64Array]:
-    """Return the sorted distinct values that have weight, and their weights."""
-    values = check_vector(r, "r")
-    if len(values) < 2:
-        msg = f"`r` must hold at least two values, got {len(values)}."
-        raise ValueError(msg)
-    if sample_weight is None:
-        distinct, counts = np.unique(values, return_counts=True)
-        return distinct, counts.astype(np.float64)
-    weights = check_weights(sample_weight, len(values))
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0.0)
-    total = np.add.reduceat(weights[order], starts)
-    return ranked[starts][total > 0.0], total[total > 0.0]
 
 
 def smooth_quantiles(
@@ -63,47 +42,30 @@ def smooth_quantiles(
         scores, values = grid, np.interp(grid, scores, values)
     # The rate n^(-1/5) is that of the least mean squared error of a smoothed curve.
     window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
-    chords = np.concatenate([[0.0], np.diff(values) / np.diff(scores), [0.0]])
-    chords[0], chords[-1] = _outer_slopes(scores, values)
+    first, last = _outer_slopes(scores, values)
+    chords = np.concatenate([[first], np.diff(values) / np.diff(scores), [last]])
     gaps = (levels[:, None] - scores) / window
     below = ndtr(gaps)
     rates = chords[0] + below @ np.diff(chords)
     density = np.exp(-0.5 * gaps**2) / np.sqrt(2.0 * np.pi)
     kinks = (gaps * below + density) @ np.diff(chords)
     points = values[0] + chords[0] * (levels - scores[0]) + window * kinks
-    return _with_floor(points, rates, levels, overall, float(np.abs(values).max()))
-
-
-def _outer_slopes(scores: Float64Array, values: Float64Array) -> tuple[float, float]:
-    """Return the slopes of Q over the last 3/4 of a probit unit at either end."""
-    slopes = []
-    for end, inner in ((0, scores[0] + 0.75), (-1, scores[-1] - 0.75)):
-        at = min(max(inner, scores[0]), scores[-1])
-        run = scores[end] - at
-        rise = values[end] - np.interp(at, scores, values)
-        slopes.append(float(rise / run) if run != 0.0 else 0.0)
-    return slopes[0], slopes[1]
-
-
-def _with_floor(
-    points: Float64Array,
-    rates: Float64Array,
-    levels: Float64Array,
-    overall: float,
-    largest: float,
-) -> tuple[Float64Array, Float64Array]:
-    """Keep dr/dt above the floor: ties give a narrow distribution, not a jump."""
+    # Ties give a narrow distribution, not a jump.
     central = (points[-1] - points[0]) / (levels[-1] - levels[0])
-    floor = max(
-        _LEAST_CENTRAL * central,
-        _LEAST_OVERALL * overall,
-        _LEAST_RELATIVE * (largest if largest > 0.0 else 1.0),
-        1e-150,
-    )
+    least = _LEAST_RELATIVE * (np.abs(values).max() or 1.0)
+    floor = max(_LEAST_CENTRAL * central, _LEAST_OVERALL * overall, least, 1e-150)
     steps = np.maximum(np.diff(points), floor * np.diff(levels))
     path = np.concatenate([[0.0], np.cumsum(steps)])
     middle = len(levels) // 2
     return points[middle] + (path - path[middle]), np.maximum(rates, floor)
+
+
+def _outer_slopes(scores: Float64Array, values: Float64Array) -> Float64Array:
+    """Return the slopes of Q over the last 3/4 of a probit unit at both ends, (2,)."""
+    ends = scores[[0, -1]]
+    inner = np.clip(ends + np.array([0.75, -0.75]), *ends)
+    run, rise = ends - inner, values[[0, -1]] - np.interp(inner, scores, values)
+    return np.asarray(np.divide(rise, run, out=np.zeros(2), where=run != 0.0))
 
 
 def fit_tail(

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.base_curve import curve_points, points_at
+from localexpert._kernels.level_map import unmap_scores
 from localexpert.curves.base_cdf import BaseCDF
 from localexpert.curves.ordered_spline import Curves
 from localexpert.law.basis import REACH, STANDARD
@@ -40,16 +40,14 @@ def law_of_curves(
     Law
         Without bounds.
     """
-    knots, values, slopes = (for_kernels(part) for part in curves)
-    z = for_kernels(STANDARD.greville)
-    r = curve_points(base.curve, knots, values, slopes, z)
-    y = center[:, None] + scale[:, None] * r
+    z = np.tile(STANDARD.greville, (len(center), 1))
+    t = unmap_scores(*(for_kernels(part) for part in (*curves, z)))
+    y = center[:, None] + scale[:, None] * base.inverse(t)
     free = np.full(len(center), np.inf)
     ends = None
     if ordered:
         # One for all rows: lines of different slopes cross.
-        rates = points_at(base.curve, np.array([-REACH, REACH]))[1]
-        ends = scale[:, None] * rates
+        ends = scale[:, None] / base.derivative(base.inverse([-REACH, REACH]))
     y = np.maximum.accumulate(y, axis=1)
     curve = read_curve(y, -free, free, plain=ordered, slopes=ends)
     return Law.smooth(curve, ordered=ordered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
@@ -21,20 +21,6 @@ LEAST_SLOPE = 0.05
 # Weights of the curvature that are compared at a time.
 _GCV_POINTS = 25
 _TIED = 1.0 + 1e-9
-
-
-class CurveBuilder(Protocol):
-    """Turns probabilities (n, N) at thresholds t (N,) into curves."""
-
-    def build(
-        self,
-        probabilities: Float64Array,
-        t: Float64Array,
-        n: float,
-        least_slopes: tuple[float, float] = (0.0, 0.0),
-    ) -> Curves:
-        """Return one curve per row; `n` is the number of training rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -161,19 +147,19 @@ class RawSpline:
             share = np.arange(self.points_per_piece) / self.points_per_piece
             inner = t[:-1, None] + np.diff(t)[:, None] * share
             fine = np.append(inner.ravel(), t[-1])
-            dense = increase_probabilities(self._curve(t, dense, fine), n)
+            # A natural spline with a curvature to weigh needs three points at least.
+            if self.method == "smoothing_spline" and len(t) > 2:
+                smooth = smooth_rows(t, dense)
+                dense = CubicSpline(t, smooth, axis=1, bc_type="natural")(fine)
+            else:
+                dense = PchipInterpolator(t, dense, axis=1)(fine)
+            dense = increase_probabilities(dense, n)
         z = increase_rows(ndtri(dense), np.ones(len(fine)), LEAST_SLOPE * np.diff(fine))
         return ordered_spline(z, fine, 0.0, least_slopes)
 
-    def _curve(
-        self, t: Float64Array, p: Float64Array, fine: Float64Array
-    ) -> Float64Array:
-        """Return the values of every row's curve at `fine`."""
-        # A natural spline with a curvature to weigh needs three points at least.
-        if self.method == "smoothing_spline" and len(t) > 2:
-            smooth = CubicSpline(t, smooth_rows(t, p), axis=1, bc_type="natural")
-            return np.asarray(smooth(fine), dtype=np.float64)
-        return np.asarray(PchipInterpolator(t, p, axis=1)(fine), dtype=np.float64)
+
+# Turns probabilities (n, N) at thresholds t (N,) into curves.
+CurveBuilder: TypeAlias = ProbitSpline | RawSpline
 
 
 def clip_bound(n: float) -> float:
@@ -208,7 +194,9 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
     """
     values, vectors = np.linalg.eigh(curvature_matrix(t))
     values = np.maximum(values, 0.0)
-    c = _rows_times(p, vectors)
+    # Not products of matrices: in these a row's last bits depend on how many there are,
+    # and what is the best smoothing of a row may turn on them.
+    c = np.einsum("ik,kj->ij", p, vectors)
     squares = c * c
     # From next to no smoothing of anything to next to a straight line.
     curved = values[values > 1e-9 * values[-1]]
@@ -217,51 +205,28 @@ def smooth_rows(t: Float64Array, p: Float64Array) -> Float64Array:
     for _ in range(3):
         share = np.linspace(0.0, 1.0, _GCV_POINTS)
         logs = low[:, None] + (high - low)[:, None] * share
-        scores = np.stack(
-            [_gcv(squares, values, np.exp(column)) for column in logs.T], axis=1
-        )
+        scores = np.empty(logs.shape)
+        for out, weight in zip(scores.T, np.exp(logs.T), strict=True):
+            f = weight[:, None] * values
+            f /= 1.0 + f
+            out[:] = (f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2
         # The first of equals: of three points all weights are, but for rounding.
         best = (scores <= _TIED * scores.min(axis=1, keepdims=True)).argmax(axis=1)
         rows = np.arange(len(p))
         low = logs[rows, np.maximum(best - 1, 0)]
         high = logs[rows, np.minimum(best + 1, _GCV_POINTS - 1)]
-    weight = np.exp(logs[rows, best])[:, None]
-    return _rows_times(c / (1.0 + weight * values), vectors.T)
-
-
-def _rows_times(rows: Float64Array, matrix: Float64Array) -> Float64Array:
-    """Return rows (n, K) times a matrix (K, K).
-
-    In a product of matrices a row's last bits depend on how many there are, and what
-    is the best smoothing of a row may turn on these.
-    """
-    total = np.zeros(rows.shape)
-    for column, part in zip(rows.T, matrix, strict=True):
-        total += column[:, None] * part
-    return total
-
-
-def _gcv(
-    squares: Float64Array, values: Float64Array, weight: Float64Array
-) -> Float64Array:
-    """Return the score of a weight per row, shape (n,)."""
-    f = weight[:, None] * values
-    f /= 1.0 + f
-    return np.asarray((f * f * squares).sum(axis=1) / f.sum(axis=1) ** 2)
+    shrunk = c / (1.0 + np.exp(logs[rows, best])[:, None] * values)
+    return np.asarray(np.einsum("ik,jk->ij", shrunk, vectors))
 
 
 def curvature_matrix(t: Float64Array) -> Float64Array:
     """Return K with z'Kz = int g''^2 for the natural spline g through z at t."""
-    q, r = _bends(t)
-    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)
-
-
-def _bends(t: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return Q and R with K = Q R^-1 Q'."""
     h = np.diff(t)
-    # Green & Silverman (1994), eqs. 2.1 and 2.2: Q' takes second differences of z per
-    # step, R holds the integrals of products of the hats that g'' is made of.
+    # Green & Silverman (1994), eqs. 2.1 and 2.2: K = Q R^-1 Q', where Q' takes second
+    # differences of z per step, R holds the integrals of products of the hats that g''
+    # is made of.
     chords = np.diff(np.eye(len(t)), axis=0) / h[:, None]
     q = np.ascontiguousarray(np.diff(chords, axis=0).T)
     beside = np.diag(h[1:-1] / 6.0, 1)
-    return q, np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
+    r = np.diag((h[:-1] + h[1:]) / 3.0) + beside + beside.T
+    return np.asarray(q @ np.linalg.solve(r, q.T), dtype=np.float64)

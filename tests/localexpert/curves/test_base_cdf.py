@@ -122,20 +122,3 @@ def test_least_slopes_keep_four_moments():
         lambda r: r**3 * stats.norm.sf(upper * base.t(r)), 1.0, np.inf, limit=500
     )[0]
     assert np.isfinite(survival)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"r": [1.0]}, ValueError, "`r` must hold at least two values, got 1"),
-        ({"r": [1.0, np.nan]}, ValueError, "`r` must be finite, got nan"),
-        ({"r": ["a", "b"]}, TypeError, "`r` must be numeric"),
-        ({"r": [1, 2], "sample_weight": [1, -1]}, ValueError, "must not be negative"),
-        ({"r": [1, 2], "sample_weight": [1]}, ValueError, "`sample_weight` must be as"),
-        ({"r": [1, 2], "tail_share": 0.5}, ValueError, "`tail_share` must lie in"),
-        ({"r": [1, 2], "max_shape": -1}, ValueError, "`max_shape` must lie in"),
-    ],
-)
-def test_refusals_of_fit(arguments, error, message):
-    with pytest.raises(error, match=message):
-        BaseCDF.fit(**arguments)
