@@ -19,7 +19,12 @@ from localexpert._kernels.law_steps import (
 )
 from localexpert.law.curve import Curve
 from localexpert.law.cut_curve import cut_curve
-from localexpert.law.near_values import count_below, count_upto, reach_of_values
+from localexpert.law.near_values import (
+    count_below,
+    count_upto,
+    nearest_places,
+    reach_of_values,
+)
 from localexpert.law.search import golden_section
 from localexpert.law.steps import (
     cell_edges,
@@ -265,6 +270,16 @@ class Law:
     def sf(self, y: Float64Array) -> Float64Array:
         """Return P(Y > y), accurate where it is small."""
         return self.levels(y)[1]
+
+    def mass_at(self, y: Float64Array) -> Float64Array:
+        """Return P(Y = y), of an atom to its last digit."""
+        if self.step > 0.0 or not len(self.atoms):
+            below, above = self.levels(y)
+            left, right = self.levels(y, left=True)
+            return np.maximum(np.where(below < 0.5, below - left, right - above), 0.0)
+        place = nearest_places(self.atoms, y)
+        on = np.abs(self.atoms[place] - y) <= self._reach[place]
+        return np.where(on, np.take_along_axis(self.masses, place, axis=1), 0.0)
 
     def scores(
         self, y: Float64Array, share: Float64Array | float = 1.0

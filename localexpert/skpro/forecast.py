@@ -152,18 +152,20 @@ class SkproForecast(BaseDistribution):
         return self._asked(self.forecast.ppf, p)
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
+        law, at = _plain(self.forecast), np.reshape(np.asarray(x, np.float64), (-1, 1))
+        if law.all_jumps or law.curve is None:
+            return np.full(self._shape, -np.inf)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self._pdf(x)))
+            found = np.log(law.rest) + law.curve.densities(at)[1][:, 0]
+        return np.asarray(found.reshape(self._shape))
 
     def _pdf(self, x: ArrayLike) -> Float64Array:
-        law, at = _plain(self.forecast), np.reshape(x, (-1, 1))
-        if law.all_jumps or law.curve is None:
-            return np.zeros(self._shape)
-        density = np.exp(law.curve.densities(np.asarray(at, np.float64))[1])
-        return np.asarray((law.rest * density[:, 0]).reshape(self._shape))
+        return np.asarray(np.exp(self._log_pdf(x)))
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
-        return self._asked(self.forecast.pmf, x)
+        law = _plain(self.forecast)
+        masses = law.mass_at(np.reshape(np.asarray(x, np.float64), (-1, 1)))
+        return masses.reshape(self._shape)
 
     def _log_pmf(self, x: ArrayLike) -> Float64Array:
         with np.errstate(divide="ignore"):
