@@ -132,7 +132,7 @@ class Runner:
             if (held := kept.load(number, part)) is not None:
                 yield held
             elif self.client is None:
-                result, rows = _ask(job, part)
+                result, rows = _ask(job, part, self._rows.get(number))
                 self._check_same(number, part, rows, job.name)
                 yield kept.save(number, part, result)
             else:
@@ -190,8 +190,9 @@ class Runner:
             if isinstance(part, DaskPart):
                 frame = client.compute(part.delayed, retries=_TRIES)
                 shell = part.without_data()
+            known = self._rows.get(number)
             future = client.submit(
-                _call, sent, shell, frame, pure=False, retries=_TRIES
+                _call, sent, shell, known, frame, pure=False, retries=_TRIES
             )
             asked[future.key] = number, part, frame
             return future
@@ -204,7 +205,7 @@ class Runner:
                 result, rows = future.result()
             except Exception:
                 _forget(client, future, frame)
-                result, rows = _ask(job, part)
+                result, rows = _ask(job, part, self._rows.get(number))
             else:
                 future.release()
             self._check_same(number, part, rows, job.name)
@@ -232,21 +233,25 @@ def _hold(job: Pass[Any]) -> Pass[Any]:
     return job
 
 
-def _call(job: Pass[Any], part: Part, frame: Any = None) -> tuple[Any, str | None]:
+def _call(
+    job: Pass[Any], part: Part, known: str | None, frame: Any = None
+) -> tuple[Any, str | None]:
     """Return what a part tells, in a worker, and which rows Dask gave.
 
     Its partitions are computed anew in each pass, and need not come out the same.
+    A pass is not asked about rows other than the `known` ones, which may not fit it.
     """
     if not isinstance(part, DaskPart):
         return job(part, frame), None
     frame = part.read() if frame is None else part.taken(frame)
-    return job(part, frame), part.digest(frame)
+    rows = part.digest(frame)
+    return (job(part, frame) if known in (None, rows) else None), rows
 
 
-def _ask(job: Pass[Any], part: Part) -> tuple[Any, str | None]:
+def _ask(job: Pass[Any], part: Part, known: str | None) -> tuple[Any, str | None]:
     """Return what `_call` does, in this process, with errors that name the part."""
     try:
-        return _call(job, part)
+        return _call(job, part, known)
     except Exception as error:
         if part.name in str(error):
             raise

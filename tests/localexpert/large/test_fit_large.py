@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,8 +133,12 @@ def test_dask_gives_the_model_of_the_frame() -> None:
 
 @pytest.mark.parametrize("by_client", [False, True])
 def test_partitions_of_dask_must_come_out_the_same(by_client: bool) -> None:
+    later = itertools.count()
+
     def draw_anew(n: int) -> pd.DataFrame:
-        return draw(600).sample(n, random_state=np.random.default_rng())
+        # Each time beyond all targets that a pass before has seen.
+        frame = draw(600).sample(n, random_state=np.random.default_rng())
+        return frame.assign(y=frame["y"] + 100.0 * next(later))
 
     source = dd.from_map(draw_anew, [500, 400], meta=draw(600)[:0])
     with contextlib.ExitStack() as stack:
