@@ -184,7 +184,7 @@ def _fill_nodes(
     """Fill in the values (P, q) of a row at the nodes, and return their mean."""
     low, high = rows.low[i], rows.high[i]
     c = rows.coefficients[i]
-    # About a middle value, lest digits are lost where that is large.
+    # Differences from a middle value: large values would lose digits.
     middle = from_coordinate(c[len(c) // 2], low, high)
     total = 0.0
     for p in range(y.shape[0]):

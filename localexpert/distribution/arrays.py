@@ -39,21 +39,18 @@ class StoredForecasts:
         no atom holds and B_k cubic B-splines on the `knots` of `to_arrays`. Between
         bounds it is that of log(y - low), -log(high - y), or of the logit.
         """
-        law = self.law
-        curve = law.clipped.curve if law.is_clipped else law.curve
-        return np.empty((len(law), 0)) if curve is None else curve.coefficients
+        curve = self.law.clipped.curve
+        return np.empty((len(self.law), 0)) if curve is None else curve.coefficients
 
     @property
     def atoms(self) -> Float64Array:
         """Values of positive probability that all rows share, (A,)."""
-        law = self.law
-        return law.clipped.atoms if law.is_clipped else law.atoms
+        return self.law.clipped.atoms
 
     @property
     def masses(self) -> Float64Array:
         """Their probabilities, (n, A)."""
-        law = self.law
-        return law.clipped.masses if law.is_clipped else law.masses
+        return self.law.clipped.masses
 
     def to_arrays(self) -> dict[str, Any]:
         """Return all that the distributions are, for `from_arrays`.

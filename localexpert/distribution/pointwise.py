@@ -260,7 +260,7 @@ class PointwiseAnswers:
         ndarray of the broadcast shape
         """
         values = check_targets(y, "y", len(self.law), finite=False)
-        return self.prob_between(values, values)
+        return self._at(self.law.mass_at, values)
 
     def quantiles(self, levels: ArrayLike) -> Float64Array:
         """Return the same quantiles of every row.

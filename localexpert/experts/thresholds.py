@@ -37,7 +37,7 @@ _LEAST_ATOM_WEIGHT = 5.0
 # its neighbours on either side; more such values than that are a habit of rounding.
 _LEAST_REPEATS, _TIMES_USUAL, _NEIGHBOURS, _MOST_REPEATS = 10.0, 10.0, 25, 5
 # Up to so many values need few rows each to make a target discrete.
-_FEW_VALUES = 50
+FEW_VALUES = 50
 # Steps between values may differ by so much of a step, which is more than rounding to
 # single precision does to prices.
 _UNEVEN = 1e-3
@@ -158,7 +158,7 @@ def is_discrete(
     limit = check_integer(max_values, "max_values", 1)
     values = _summarise(y, sample_weight, "y")
     n_distinct = len(values.distinct)
-    repeats = 2 if n_distinct <= _FEW_VALUES else 20
+    repeats = 2 if n_distinct <= FEW_VALUES else 20
     total = float(values.weight.sum())
     if n_distinct > limit or total < repeats * n_distinct * _SLACK:
         return False

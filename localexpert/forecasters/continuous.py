@@ -216,14 +216,17 @@ class ContinuousForecaster(RoadForecaster):
         None came. Had forecasts without the bound been right, so many as 5 would have
         stayed away by chance in 1 of 150 cases.
         """
+        if not np.isfinite(self.suspected).any():
+            return
         rows = self._some_rows(weight)
         placed = self.frame.oof_center_[rows], self.frame.oof_scale_[rows]
-        given, self.bounds = self.bounds, (-np.inf, np.inf)
         curves = self._curves(self.tasks_.calibrated[rows], self.builders[0])
-        law = self._law(*placed, curves)
+        law = law_of_curves(*placed, curves, self.base_, ordered=self.ordered)
         share = weight[rows] * (weight.sum() / weight[rows].sum())
         found = []
-        for side, (end, own) in enumerate(zip(self.suspected, given, strict=True)):
+        for side, (end, own) in enumerate(
+            zip(self.suspected, self.bounds, strict=True)
+        ):
             expected = 0.0
             if np.isfinite(end):
                 beyond = law.levels(np.full((len(law), 1), end), left=side == 0)[side]

@@ -12,6 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.forecasters.continuous import WEIGHT_OF_CRPS
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
+from localexpert.law.steps import clip_scores
 
 # A pool is never made wider, and hardly ever needs more than this.
 _MOST = 1.5
@@ -20,8 +21,6 @@ _ROWS_BEFORE = 100.0
 # Scores of rows count up to this, and what the mean square of normal ones then is.
 _FARTHEST, _MEAN_SQUARE = 3.0, 0.995
 _LEAST_MASS = 1e-12
-# Beyond this no score is told apart.
-_FURTHEST = 37.0
 
 
 def learn_sharpness(
@@ -54,9 +53,7 @@ def learn_sharpness(
     """
     share = weight / weight.sum()
     at = y[:, None]
-    under, upto = np.clip(
-        law.scores(at, np.array([[0.0, 1.0]])).T, -_FURTHEST, _FURTHEST
-    )
+    under, upto = clip_scores(law.scores(at, np.array([[0.0, 1.0]])).T)
     jumps = np.isin(y, law.atoms) | law.all_jumps
     is_last = y >= law.support[1]
     smooth, apart = share[~jumps].sum(), share[jumps]

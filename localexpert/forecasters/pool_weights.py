@@ -14,7 +14,7 @@ from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.data.folds import Rows
 from localexpert.law.join import PoolKind, jump_values
 from localexpert.law.law import Law
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import clip_scores, scores_of
 
 # Rows whose meshes are in memory at a time.
 _ROWS = 512
@@ -23,8 +23,6 @@ _COARSE, _FINE = np.linspace(-4.0, 4.0, 41), np.linspace(-7.0, 7.0, 57)
 # Nodes and weights of a panel from 0 to 1, of the fine one.
 _NODES, _SHARES = np.polynomial.legendre.leggauss(2)
 _NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
-# Beyond this no score is told apart.
-_FURTHEST = 37.0
 # A touch of the identity, so that equal members have a solution: equal weights.
 _TOUCH = 1e-10
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
@@ -174,7 +172,7 @@ class PoolScores:
         if kind == "linear":
             p = (shares * ndtr(self.scores)).sum(axis=0)
             if sharpness != 1.0:
-                p = ndtr(sharpness * _clip(scores_of(p, 1.0 - p)))
+                p = ndtr(sharpness * clip_scores(scores_of(p, 1.0 - p)))
         else:
             p = ndtr(sharpness * (shares * self.scores).sum(axis=0))
         return np.asarray((self.dy * (p - self.above) ** 2).sum(axis=1))
@@ -246,13 +244,9 @@ class PoolScores:
         return np.asarray(w / w.sum())
 
 
-def _clip(scores: Float64Array) -> Float64Array:
-    return np.asarray(np.clip(scores, -_FURTHEST, _FURTHEST))
-
-
 def _scores_at(laws: Sequence[Law], y: Float64Array) -> Float64Array:
     """Return the scores of laws' CDFs at y (n, k), (M, n, k)."""
-    return np.stack([_clip(law.scores(y)) for law in laws])
+    return np.stack([clip_scores(law.scores(y)) for law in laws])
 
 
 def _meshes(

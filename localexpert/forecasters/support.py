@@ -16,7 +16,7 @@ _WELL_KNOWN = 20.0
 # A yes or no has no further values.
 _FEWEST_VALUES = 3
 # Most values that are added at either end.
-_MOST_BEYOND = 50
+MOST_BEYOND = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:
         max(low, 0.0 if met[0] == 0.0 else low),
         min(high, 0.0 if met[-1] == 0.0 else high),
     )
-    reach = min(round(float(np.ptp(met)) / step), _MOST_BEYOND)
+    reach = min(round(float(np.ptp(met)) / step), MOST_BEYOND)
     away = step * np.arange(1.0, reach + 1.0)
     below, above = met[0] - away[::-1], met[-1] + away
     # A touch of slack, so that rounding loses no bound that is a value.

@@ -49,6 +49,14 @@ class Basis:
     def __reduce__(self) -> tuple[Any, ...]:
         return basis_of, (self.knots,)
 
+    def __eq__(self, other: object) -> bool:
+        # Those of many lengths are not all remembered, so two may have the same knots.
+        same = isinstance(other, Basis) and np.array_equal(self.knots, other.knots)
+        return self is other or same
+
+    def __hash__(self) -> int:
+        return hash(self.knots.tobytes())
+
     @cached_property
     def greville(self) -> Float64Array:
         """The points g_k, (K,)."""

@@ -9,8 +9,6 @@ from calibration.typing import Float64Array
 # Slopes up to this multiple of both neighbouring chords keep a cubic increasing:
 # any pair of them lies inside the circle of radius 3 of Fritsch & Carlson (1980).
 STEEPEST = 2.1
-# A curve that is given may use their whole square, up to a touch for rounding.
-STEEPEST_GIVEN = 3.0 * (1.0 + 1e-6)
 
 
 def chords_beside(knots: Float64Array, values: Float64Array) -> Float64Array:

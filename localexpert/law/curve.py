@@ -24,11 +24,11 @@ from localexpert._kernels.law_integrals import (
     curve_nodes,
 )
 from localexpert._kernels.monotone import increase_rows
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert.law.basis import REACH, STANDARD, Basis
 from localexpert.law.search import golden_section
 
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Peaks of a density that are looked at more closely.
 _PEAKS, _GOLDEN_STEPS = 3, 45
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
@@ -87,6 +87,11 @@ class Curve:
         """Return Q(z) and log Q'(z), z (n, k)."""
         return curve_values(self.basis.shared, self.rows, for_kernels(z))
 
+    def heights(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return Q(z) and the log density there, z (n, k)."""
+        y, log_slopes = self.values(z)
+        return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - log_slopes
+
     def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the z with Q(z) = y and the log density there, y (n, k)."""
         return curve_densities(self.basis.shared, self.rows, for_kernels(y))
@@ -123,12 +128,8 @@ class Curve:
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""
-
-        def log_density(z: Float64Array) -> Float64Array:
-            return np.asarray(-0.5 * z**2 - _LOG_SQRT_TWO_PI - self.values(z)[1])
-
         grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
-        heights = log_density(np.tile(grid, (len(self), 1)))
+        heights = self.heights(np.tile(grid, (len(self), 1)))[1]
         walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
         # A lower one may be the higher between the nodes.
@@ -138,13 +139,16 @@ class Curve:
             grid[np.maximum(best - 1, 0)],
             grid[np.minimum(best + 1, len(grid) - 1)],
         )
-        inner = golden_section(lambda z: -log_density(z), low, high, _GOLDEN_STEPS)
+        inner = golden_section(lambda z: -self.heights(z)[1], low, high, _GOLDEN_STEPS)
         # The ends, too: a density that is cut off may be greatest where it is cut.
         trials = np.hstack([inner, low, high])
-        heights = log_density(trials)
+        values, heights = self.heights(trials)
         place = np.argmax(heights, axis=1)[:, None]
-        z = np.take_along_axis(trials, place, axis=1)
-        return self.values(z)[0][:, 0], np.take_along_axis(heights, place, axis=1)[:, 0]
+        best_y, highest = (
+            np.take_along_axis(found, place, axis=1)[:, 0]
+            for found in (values, heights)
+        )
+        return best_y, highest
 
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
@@ -153,8 +157,7 @@ class Curve:
         """
         grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
         z = np.tile(grid, (len(self), 1))
-        y, log_slopes = self.values(z)
-        log_density = -0.5 * z**2 - _LOG_SQRT_TWO_PI - log_slopes
+        y, log_density = self.heights(z)
         levels = density_levels(log_density, ndtr(z), np.ascontiguousarray(coverage))
         rows = zip(y, log_density, levels, strict=True)
         return [level_crossings(*row) for row in rows]
@@ -164,13 +167,23 @@ def to_coordinates(
     y: Float64Array, low: Float64Array, high: Float64Array
 ) -> Float64Array:
     """Return the coordinate of y (n, k) between bounds (n, 1)."""
-    bounded = np.isfinite(low), np.isfinite(high)
-    if not (bounded[0].any() or bounded[1].any()):
+    if not (np.isfinite(low).any() or np.isfinite(high).any()):
         return y
+    return coordinates_of_gaps(y, (y - low, high - y), low, high)
+
+
+def coordinates_of_gaps(
+    y: Float64Array,
+    gaps: tuple[Float64Array, Float64Array],
+    low: Float64Array,
+    high: Float64Array,
+) -> Float64Array:
+    """Return the coordinate of y (n, k), told by how far it is from both bounds."""
+    lower, upper = np.isfinite(low), np.isfinite(high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.where(bounded[0], np.log(np.maximum(y - low, 0.0)), 0.0)
-        upper = np.where(bounded[1], -np.log(np.maximum(high - y, 0.0)), 0.0)
-    return np.where(bounded[0] | bounded[1], lower + upper, y)
+        above, below = (np.log(np.maximum(gap, 0.0)) for gap in gaps)
+        u = np.where(lower, above, 0.0) - np.where(upper, below, 0.0)
+    return np.where(lower | upper, u, y)
 
 
 def fill_ends(u: Float64Array) -> Float64Array:

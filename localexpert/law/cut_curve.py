@@ -7,7 +7,12 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.law.basis import STANDARD, Basis
-from localexpert.law.curve import Curve, read_curve, to_coordinates
+from localexpert.law.curve import (
+    Curve,
+    coordinates_of_gaps,
+    read_curve,
+    to_coordinates,
+)
 from localexpert.law.steps import log_between, scores_of
 
 # A bound that is so many widths of a row away from it is none: floats could not tell
@@ -15,6 +20,7 @@ from localexpert.law.steps import log_between, scores_of
 _FARTHEST = 1e5
 # Levels so near to that of a bound are told by the density there, in deviations.
 _NEAR = 1e-6
+_LEAST_GAP = 1e-300
 
 
 def rebound(
@@ -22,7 +28,7 @@ def rebound(
 ) -> Curve:
     """Return the same curves in the coordinates of other, wider bounds (n,)."""
     same = np.array_equal(curve.low, low) and np.array_equal(curve.high, high)
-    if same and curve.basis is basis:
+    if same and curve.basis == basis:
         return curve
     g = np.broadcast_to(basis.greville, (len(curve), basis.size))
     if same:
@@ -64,17 +70,8 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
             steps = own[side] / np.exp(log_density[:, side, None])
             beside = own[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
         gaps[side] = np.where(beside & (outside[:, side, None] > 0), steps, gaps[side])
-    u = _coordinates_of_gaps(y, gaps, new_low, new_high)
+    # A gap of 0 has no logarithm.
+    below, above = (np.maximum(gap, _LEAST_GAP) for gap in gaps)
+    u = coordinates_of_gaps(y, (below, above), new_low[:, None], new_high[:, None])
     u = np.maximum.accumulate(u, axis=1)
     return read_curve(u, new_low, new_high, basis=basis), mass
-
-
-def _coordinates_of_gaps(
-    y: Float64Array, gaps: list[Float64Array], low: Float64Array, high: Float64Array
-) -> Float64Array:
-    """Return coordinates of values, told by how far they are from both bounds."""
-    with np.errstate(invalid="ignore"):
-        logs = [np.log(np.maximum(gap, 1e-300)) for gap in gaps]
-    bounded = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
-    lower, upper = (np.where(b, log, 0.0) for b, log in zip(bounded, logs, strict=True))
-    return np.where(bounded[0] | bounded[1], lower - upper, y)

@@ -14,7 +14,7 @@ from localexpert.law.hermite_curve import curve_through
 from localexpert.law.law import Law
 
 # Distinct values up to which draws are taken to be discrete, and probabilities in all.
-_FEW_VALUES, _MOST_CELLS = 100, 100_000_000
+FEW_VALUES, _MOST_CELLS = 100, 100_000_000
 # Fewest draws that a smooth curve is drawn through.
 _LEAST_DRAWS = 10
 # Width of the window for one draw, and places that it is averaged over.
@@ -43,7 +43,7 @@ def law_of_samples(samples: Any, kind: str, bounds: Any) -> Law:
         raise ValueError(msg)
     ends = check_bounds((None, None) if bounds is None else bounds)
     values = np.unique(rows) if kind != "smooth" else np.empty(0)
-    few = 0 < len(values) <= _FEW_VALUES
+    few = 0 < len(values) <= FEW_VALUES
     if kind == "discrete" or (kind == "auto" and few):
         return _count(rows, values)
     return _smooth(rows, ends)

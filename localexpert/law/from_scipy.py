@@ -9,9 +9,10 @@ from scipy import stats
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
+from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._validation import as_numbers, check_integer
 from localexpert.law.basis import STANDARD
-from localexpert.law.curve import Curve, fill_ends, read_curve
+from localexpert.law.curve import Curve, coordinates_of_gaps, fill_ends, read_curve
 from localexpert.law.hermite_curve import curve_through
 from localexpert.law.law import Law
 
@@ -96,10 +97,9 @@ def _continuous(family: Any, rows: Float64Array) -> Law:
         lower = family.ppf(ndtr(np.minimum(g, 0.0)), *shapes)
         upper = family.isf(ndtr(-np.maximum(g, 0.0)), *shapes)
         x = np.where(g <= 0.0, lower, upper)
-        bounded = np.isfinite(low)[:, None], np.isfinite(high)[:, None]
-        below = np.where(bounded[0], np.log((x - first) * scale), 0.0)
-        above = np.where(bounded[1], np.log((last - x) * scale), 0.0)
-        u = np.where(bounded[0] | bounded[1], below - above, loc + scale * x)
+        gaps = (x - first) * scale, (last - x) * scale
+        ends = low[:, None], high[:, None]
+        u = coordinates_of_gaps(loc + scale * x, gaps, *ends)
         known = _moments(family, rows)
         free = np.isinf(low).all() and np.isinf(high).all()
         if free and not np.isfinite(known).all():
@@ -115,7 +115,7 @@ def _heavy_curve(family: Any, rows: Float64Array) -> Curve:
     upper = family.isf(ndtr(-np.maximum(z, 0.0)), *parameters)
     y = np.where(z <= 0.0, lower, upper)
     log_density = family.logpdf(y, *parameters)
-    slopes = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_density)
+    slopes = np.exp(-0.5 * z**2 - LOG_SQRT_TWO_PI - log_density)
     return curve_through(_HEAVY, y, (-np.inf, np.inf), slopes)
 
 

@@ -17,19 +17,15 @@ from localexpert._validation import check_choice, check_probability_rows
 from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.cut_curve import rebound
-from localexpert.law.law import Law
+from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
 from localexpert.law.near_values import near_runs, nearest_places
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import clip_scores, scores_of
 from localexpert.law.transform import lattice_as_atoms
 
 PoolKind = Literal["linear", "probit"]
 # Rows that are pooled at a time, and members that are many.
 _ROWS, _MANY = 2048, 3
-# Scores beyond which none is told apart, in pools of scores.
-_FURTHEST = 37.0
-# By what share of a step a value may miss a lattice.
-_OF_STEP = 1e-6
 
 
 def append_laws(laws: Sequence[Law]) -> Law:
@@ -91,7 +87,7 @@ def _append_curves(laws: Sequence[Law]) -> Curve | None:
 def _common_basis(curves: Sequence[Curve]) -> Basis:
     """Return the basis that all curves have, or the standard one."""
     first = curves[0].basis
-    return first if all(curve.basis is first for curve in curves) else STANDARD
+    return first if all(curve.basis == first for curve in curves) else STANDARD
 
 
 def _with_one_last_step(laws: list[Law]) -> list[Law]:
@@ -104,7 +100,7 @@ def _with_one_last_step(laws: list[Law]) -> list[Law]:
     one = len({last_step(law) for law in smooth}) < 2
     if one and all(_keeps_values(law, smooth[:1]) for law in laws):
         return laws
-    made = [law.clipped if law.is_clipped else law for law in laws]
+    made = [law.clipped for law in laws]
     return [lattice_as_atoms(law) if law.step > 0.0 else law for law in made]
 
 
@@ -115,7 +111,7 @@ def _keeps_values(law: Law, others: Sequence[Law]) -> bool:
     at, (low, high) = law.atoms, others[0].ends
     if others[0].step > 0.0:
         place = (at - others[0].offset) / others[0].step
-        if (np.abs(place - np.rint(place)) > _OF_STEP).any():
+        if (np.abs(place - np.rint(place)) > OF_STEP).any():
             return False
     return bool(((at >= low) & (at <= high)).all())
 
@@ -182,7 +178,7 @@ def pool_laws(
         )
         raise ValueError(msg)
     _check_lattices(laws)
-    laws = [law.clipped if law.is_clipped else law for law in laws]
+    laws = [law.clipped for law in laws]
     lattices = [law for law in laws if law.curve is not None and law.step > 0.0]
     if not all(_keeps_values(law, lattices[:1]) for law in laws):
         laws = [lattice_as_atoms(law) if law.step > 0.0 else law for law in laws]
@@ -238,7 +234,7 @@ def _pool_discrete(
     at = np.broadcast_to(values, (len(weights), len(values)))
     own = np.zeros(at.shape)
     for w, law in zip(weights.T, laws, strict=True):
-        own += w[:, None] * np.clip(law.scores(at), -_FURTHEST, _FURTHEST)
+        own += w[:, None] * clip_scores(law.scores(at))
     return Law.discrete(values, masses_of_scores(own))
 
 
@@ -295,7 +291,7 @@ def _pool_rows(
     z = below
     if kind == "linear":
         z = scores_of(np.minimum(below, 1.0), np.minimum(above, 1.0))
-        z = np.clip(z, -_FURTHEST, _FURTHEST)
+        z = clip_scores(z)
         with np.errstate(over="ignore"):
             rate = rate * np.exp(0.5 * z**2)
     z = sharpness * np.maximum.accumulate(z, axis=1)

@@ -43,10 +43,9 @@ _SLACK = 1e-14
 _ROUNDING = 1e-12
 # How far in steps of a lattice its cells are all told apart, by how much they grow
 # beyond, and by what share of a step a number may miss its place.
-_ALL_CELLS, _GROWTH, _OF_STEP = 256, 1.02, 1e-6
+_ALL_CELLS, _GROWTH, OF_STEP = 256, 1.02, 1e-6
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS, _GOLDEN_STEPS = 65, 32
-_LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 _NOWHERE = (-np.inf, np.inf)
 
 
@@ -190,9 +189,13 @@ class Law:
             low, high = _NOWHERE
         return max(low, self.ends[0]), min(high, self.ends[1])
 
-    @cached_property
+    @property
     def clipped(self) -> Law:
-        """The same law with atoms at the ends beside curves cut off there."""
+        """The same law, clipped ends as atoms beside curves that are cut off there."""
+        return self._cut_at_ends if self.is_clipped else self
+
+    @cached_property
+    def _cut_at_ends(self) -> Law:
         low, high = self.ends
         assert self.curve is not None
         inside = (self.atoms > low) & (self.atoms < high)
@@ -225,7 +228,7 @@ class Law:
         near = np.rint(place)
         whole = np.floor(place) if side > 0.0 else np.ceil(place)
         with np.errstate(invalid="ignore"):
-            whole = np.where(np.abs(place - near) <= _OF_STEP, near, whole)
+            whole = np.where(np.abs(place - near) <= OF_STEP, near, whole)
             return np.asarray(self.offset + self.step * (whole + 0.5 * side))
 
     def _inner_levels(
@@ -273,6 +276,8 @@ class Law:
 
     def mass_at(self, y: Float64Array) -> Float64Array:
         """Return P(Y = y), of an atom to its last digit."""
+        if self.is_clipped:
+            return self.clipped.mass_at(y)
         if self.step > 0.0 or not len(self.atoms):
             below, above = self.levels(y)
             left, right = self.levels(y, left=True)
@@ -533,7 +538,7 @@ class Law:
         for rows, part in self._parts():
             y, weights = part.nodes()
             with np.errstate(over="ignore", invalid="ignore"):
-                # About a middle value, lest digits are lost where that is large.
+                # Differences from a middle value: large values would lose digits.
                 middle = y[:, y.shape[1] // 2, None] if y.shape[1] else np.zeros((0, 1))
                 out[rows] = step_moments(y - middle, weights)
             out[rows, 0] += middle[:, 0]
@@ -560,8 +565,7 @@ class Law:
                 out[rows] = step_entropy(masses, width)
                 continue
             z, shares = part.curve.basis.nodes
-            log_slopes = part.curve.values(np.broadcast_to(z, (len(part), len(z))))[1]
-            log_density = -0.5 * z**2 - _LOG_SQRT_TWO_PI - log_slopes
+            log_density = part.curve.heights(np.tile(z, (len(part), 1)))[1]
             smooth = -(shares * log_density).sum(axis=1)
             own = part.rest * smooth - xlogy(part.rest, part.rest)
             out[rows] = own + step_entropy(part.masses, self.widths)

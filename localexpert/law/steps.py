@@ -8,6 +8,8 @@ from scipy.special import log_ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
 
+# Scores beyond which levels are 0 or 1: none is told apart there.
+_FURTHEST = 37.0
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.
 _SLACK = 1.0 - 1e-14
 
@@ -89,3 +91,8 @@ def scores_of(below: Float64Array, above: Float64Array) -> Float64Array:
     """Return the s with Phi(s) = below and Phi(-s) = above, from the smaller one."""
     score = ndtri(np.minimum(below, above))
     return np.where(below < above, score, -score)
+
+
+def clip_scores(scores: Float64Array) -> Float64Array:
+    """Return normal scores, finite ones for levels of 0 and 1."""
+    return np.asarray(np.clip(scores, -_FURTHEST, _FURTHEST))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.law.copula_sums import Correlation, draw_sums
 from localexpert.law.curve import Curve
-from localexpert.law.from_draws import law_of_samples
+from localexpert.law.from_draws import FEW_VALUES, law_of_samples
 from localexpert.law.from_quantiles import increase_rows
 from localexpert.law.hermite_curve import curve_through
 from localexpert.law.join import append_laws
@@ -29,8 +29,6 @@ from localexpert.law.transform import lattice_as_atoms
 
 # Draws of more than this share that are equal are a value with probability.
 _REPEATS = 1e-3
-# Distinct values up to which all draws of discrete rows are.
-_FEW_VALUES = 100
 # A curve that misses the known deviation, or by a share of it the mean, by more has
 # tails that it does not tell, and is left as it is.
 _MOST_STRETCH = 0.005
@@ -64,7 +62,7 @@ def total_law(
     """
     if law.step > 0.0:
         law = lattice_as_atoms(law)
-    law = law.clipped if law.is_clipped else law
+    law = law.clipped
     held = [rows[weights[rows] != 0.0] for rows in groups]
     none = [g for g, rows in enumerate(held) if len(rows) == 0]
     alone = [g for g, rows in enumerate(held) if weights[rows].tolist() == [1.0]]
@@ -110,7 +108,7 @@ def _draw_rows(
     draws, added = draw_sums(law, weights, groups, correlation)
     n_draws, atoms = draws.shape[1], []
     # Of discrete rows that take few values all are, of smooth ones none.
-    few = law.is_discrete and len(np.unique(draws)) <= _FEW_VALUES
+    few = law.is_discrete and len(np.unique(draws)) <= FEW_VALUES
     repeats = 0.0 if few else _REPEATS if law.has_jumps else 1.0
     for row in draws:
         values, counts = np.unique(row, return_counts=True)

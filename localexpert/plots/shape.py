@@ -54,7 +54,7 @@ class ForecastShape:
         one = dist[row]
         if not one.law.has_jumps:
             return cls(one, np.empty(0), np.empty(0))
-        law = one.law.clipped if one.law.is_clipped else one.law
+        law = one.law.clipped
         values, jumps = law.atoms, law.masses[0]
         if law.all_jumps:
             values, jumps = (part[0] for part in law.steps())
@@ -101,7 +101,7 @@ class ForecastShape:
         law = self.dist.law
         if not len(self.spikes):
             return self.dist.pdf(x[:, None])[:, 0]
-        law = law.clipped if law.is_clipped else law
+        law = law.clipped
         assert law.curve is not None
         return np.asarray(law.rest[0] * np.exp(law.curve.densities(x[None, :])[1][0]))
 

@@ -152,7 +152,10 @@ class SkproForecast(BaseDistribution):
         return self._asked(self.forecast.ppf, p)
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
-        law, at = _plain(self.forecast), np.reshape(np.asarray(x, np.float64), (-1, 1))
+        law, at = (
+            self.forecast.law.clipped,
+            np.reshape(np.asarray(x, np.float64), (-1, 1)),
+        )
         if law.all_jumps or law.curve is None:
             return np.full(self._shape, -np.inf)
         with np.errstate(divide="ignore"):
@@ -163,7 +166,7 @@ class SkproForecast(BaseDistribution):
         return np.asarray(np.exp(self._log_pdf(x)))
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
-        law = _plain(self.forecast)
+        law = self.forecast.law.clipped
         masses = law.mass_at(np.reshape(np.asarray(x, np.float64), (-1, 1)))
         return masses.reshape(self._shape)
 
@@ -203,7 +206,7 @@ class SkproForecast(BaseDistribution):
         """
         import pandas as pd
 
-        law = _plain(self.forecast)
+        law = self.forecast.law.clipped
         norms = np.zeros(len(law))
         if law.curve is not None and not law.all_jumps:
             y, shares = law.curve.nodes()
@@ -217,7 +220,7 @@ class SkproForecast(BaseDistribution):
         self, lower: float, upper: float, max_points: int = 100
     ) -> Float64Array:
         """Return the values that have probabilities, for skpro's plots."""
-        law = _plain(self.forecast)
+        law = self.forecast.law.clipped
         values = np.unique(law.steps()[0]) if law.all_jumps else law.atoms
         return values[(values >= lower) & (values <= upper)][:max_points]
 
@@ -258,9 +261,3 @@ def _positions(index: Any, n: int) -> NDArray[np.intp] | int | None:
         return cast("int | None", index)
     picks = index if isinstance(index, slice) else np.asarray(index)
     return np.arange(n)[picks]
-
-
-def _plain(forecast: PredictiveDistribution) -> Law:
-    """Return the law as atoms beside curves, those at its ends among them."""
-    law = forecast.law
-    return law.clipped if law.is_clipped else law

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localexpert import PredictiveDistribution
+from localexpert import PredictiveDistribution, concatenate
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
 from tests.localexpert.law.kinds import KINDS
 
@@ -35,6 +35,28 @@ def test_curves_need_coefficients_alone() -> None:
     np.testing.assert_allclose(wide.median(), np.exp(dist.median()))
     both = from_arrays(coefficients=CURVES, atoms=[0.0], masses=[[0.5]] * 3)
     np.testing.assert_allclose(both.pmf(0.0), [0.5] * 3)
+
+
+def test_atoms_beyond_the_ends_are_at_them() -> None:
+    given = {"atoms": [0.0, 5.0], "masses": [[0.2, 0.1]] * 3, "ends": (-0.5, 2.0)}
+    dist = from_arrays(coefficients=CURVES, **given)
+    assert_array_equal(dist.pmf(0.0), 0.2)
+    assert_array_equal(dist.pmf(5.0), 0.0)
+    beyond = 0.7 * from_arrays(coefficients=CURVES).sf(2.0)
+    np.testing.assert_allclose(dist.pmf(2.0), 0.1 + beyond, atol=1e-12)
+    np.testing.assert_allclose(dist.pmf(2.0), dist.prob_between(2.0, 2.0), atol=1e-12)
+
+
+def test_equal_knots_are_one_basis_however_many_others_there_were() -> None:
+    levels = np.array([0.1, 0.35, 0.9])
+    quantiles = np.array([[0.0, 1.0, 5.0]])
+    from_quantiles = PredictiveDistribution.from_quantiles
+    first = from_quantiles(quantiles, levels)
+    for k in range(80):
+        from_quantiles(quantiles, levels + 1e-4 * k)
+    joined = concatenate([first, from_quantiles(quantiles, levels)])
+    np.testing.assert_allclose(joined.quantiles(levels), quantiles[[0, 0]], atol=1e-9)
+    assert_array_equal(joined.coefficients[0], first.coefficients[0])
 
 
 @pytest.mark.parametrize(
