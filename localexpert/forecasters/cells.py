@@ -1,4 +1,4 @@
-"""A smooth road to a discrete target: its mass is collected around the values."""
+"""`Cells`: smooth laws of a discrete target, collected around its values."""
 
 from __future__ import annotations
 
@@ -9,39 +9,34 @@ import numpy as np
 from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import cuts_between
-from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.discrete import masses_between
-from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.stepped import Step
 from localexpert.forecasters.support import Support
 from localexpert.law.law import Law
 
 
 @dataclass
-class CellForecaster(ForecasterAround):
-    """Fit smooth laws, and give each value the mass nearest to it.
+class Cells(Step):
+    """Give each value the mass of a smooth law that is nearest to it.
 
     Where a target of many values is nearly a function of the features, a centre tells
     more than a question for each value does.
 
     Parameters
     ----------
-    forecaster : RoadForecaster
-        Unfitted, of smooth laws.
     bounds : (float, float)
         Least and greatest value that is possible, met or not.
     """
 
-    forecaster: RoadForecaster
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
-    def begin(self, sample: Sample) -> float:
-        """Begin the smooth road."""
+    def fit(self, sample: Sample) -> None:
+        """Look at which values there are."""
         values, weight = count_values(sample.y, sample.weight)
         self.support_ = Support.of(values, weight, self.bounds)
         self.n_ = float(sample.weight.sum())
-        return self.forecaster.begin(sample)
 
-    def _read_law(self, law: Law) -> Law:
+    def read(self, law: Law) -> Law:
         """Return the law of the nearest value.
 
         The row that each value met has besides is shared with those that were not met

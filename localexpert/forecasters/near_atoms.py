@@ -1,4 +1,4 @@
-"""A smooth road to a target with heavy values: each takes a share of what is near."""
+"""`NearAtoms`: heavy values beside a smooth law, each a share of what is near."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.data.sample import Sample
-from localexpert.forecasters.around import ForecasterAround
-from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.mixed import atom_widths
+from localexpert.forecasters.stepped import Step
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
+from localexpert.law.near_values import nearest_places
 from localexpert.law.steps import scores_of
 
 # What is near a value holds so many times its own weight at most...
@@ -26,8 +26,8 @@ _ROUNDING = 1e-9
 
 
 @dataclass
-class NearAtomsForecaster(ForecasterAround):
-    """Fit smooth laws to all rows, and collect mass at values that are met often.
+class NearAtoms(Step):
+    """Collect mass of smooth laws of all rows at values that are met often.
 
     Where heavy values are those that a smooth target is often rounded to, what is
     between them says as much of them as they do themselves. An atom takes that share
@@ -35,8 +35,6 @@ class NearAtomsForecaster(ForecasterAround):
 
     Parameters
     ----------
-    forecaster : RoadForecaster
-        Unfitted, of laws without jumps.
     atoms : ndarray of shape (A,)
 
     Attributes
@@ -47,31 +45,29 @@ class NearAtomsForecaster(ForecasterAround):
         Below 1.
     """
 
-    forecaster: RoadForecaster
     atoms: Float64Array
     borders_: Float64Array = field(init=False)
     shares_: Float64Array = field(init=False)
 
-    def begin(self, sample: Sample) -> float:
-        """Look at what is around the atoms, and begin the smooth road."""
+    def fit(self, sample: Sample) -> None:
+        """Look at what is around the atoms."""
         rest = ~np.isin(sample.y, self.atoms)
         y, weight = sample.y, sample.weight
         self.widths_ = atom_widths(self.atoms, y[rest], weight[rest])
         self.borders_, self.shares_ = _look_around(self.atoms, y, weight)
-        return self.forecaster.begin(sample)
+        self.rounding_ = _ROUNDING * float(np.ptp(y[weight > 0.0]))
 
-    def recall_targets(self) -> Float64Array:
-        """Return the targets of the judged rows, atoms without rounding."""
-        y = self.forecaster.recall_targets()
-        place = np.abs(y[:, None] - self.atoms).argmin(axis=1)
-        near = np.abs(y - self.atoms[place]) <= _ROUNDING * np.ptp(y)
-        return np.where(near, self.atoms[place], y)
+    def back(self, z: Float64Array) -> Float64Array:
+        """Return numbers (n, k), atoms without rounding."""
+        place = nearest_places(self.atoms, z)
+        near = np.abs(z - self.atoms[place]) <= self.rounding_
+        return np.where(near, self.atoms[place], z)
 
     def choices(self) -> dict[str, Any]:
-        """Return the atoms, and what the smooth road chose."""
-        return {"atoms": self.atoms.tolist(), **self.forecaster.choices()}
+        """Return the atoms."""
+        return {"atoms": self.atoms.tolist()}
 
-    def _read_law(self, law: Law) -> Law:
+    def read(self, law: Law) -> Law:
         """Return the atoms beside the law that is left of a smooth one.
 
         Around an atom of share s the density is 1 - s times what it was, so that the

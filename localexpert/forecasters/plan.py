@@ -10,21 +10,20 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
-from localexpert.experts.thresholds import find_atoms, is_discrete
+from localexpert.experts.thresholds import FEW_VALUES, find_atoms, is_discrete
 from localexpert.forecasters.competitors import discrete_roads, smooth_roads
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.mixed import MixedForecaster
-from localexpert.forecasters.near_atoms import NearAtomsForecaster
+from localexpert.forecasters.near_atoms import NearAtoms
 from localexpert.forecasters.pooled import PooledForecaster
 from localexpert.forecasters.roads import DiscreteRoad, Road
 from localexpert.forecasters.settings import Settings
-from localexpert.forecasters.tails import TailedForecaster
+from localexpert.forecasters.stepped import SteppedForecaster
+from localexpert.forecasters.tails import Tails
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
-# Up to so many values are all that a target takes, with a few beside them.
-_FEW_VALUES = 50
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
@@ -69,8 +68,8 @@ class Plan:
         few = len(atoms) > 0 and len(np.unique(smooth)) < _LEAST_REST
         if few or (placed and is_discrete(held, sample_weight=weight)):
             road = _compete(discrete_roads(settings, held), settings, n)
-            if len(np.unique(held)) > _FEW_VALUES:
-                road = TailedForecaster(road, settings.bounds)
+            if len(np.unique(held)) > FEW_VALUES:
+                road = SteppedForecaster(road, Tails(settings.bounds))
             return cls("discrete", road)
         _check_told_apart(held, weight)
         if settings.monotone is not None:
@@ -87,7 +86,7 @@ class Plan:
             return cls("mixed", mixed)
         # Or atoms are what a smooth target was rounded to: then all rows tell of it.
         whole = _compete(smooth_roads(settings, held), settings, n)
-        rounded = NearAtomsForecaster(whole, atoms)
+        rounded = SteppedForecaster(whole, NearAtoms(atoms))
         pool = PooledForecaster({"mixed": mixed, "smooth": rounded}, settings.seed)
         return cls("mixed", pool)
 

@@ -16,13 +16,14 @@ from localexpert._validation import show
 from localexpert.curves.spline import CurveBuilder, ProbitSpline
 from localexpert.experts import JointForest
 from localexpert.experts.calibrated_experts import CalibratedExperts
-from localexpert.forecasters.cells import CellForecaster
+from localexpert.forecasters.cells import Cells
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.order import check_order_of_road
 from localexpert.forecasters.settings import UNBOUNDED, Settings
-from localexpert.forecasters.transformed import TransformedForecaster
+from localexpert.forecasters.stepped import SteppedForecaster
+from localexpert.forecasters.transformed import Carry
 from localexpert.law.value_map import ValueMap, call_vectorised
 
 # Of a function of y: with tails no heavier than normal ones all moments of its inverse
@@ -250,11 +251,13 @@ class CellRoad(Road):
         """Refuse targets (n,) that the road cannot take."""
         self._road().check_target(y)
 
-    def forecaster(self, settings: Settings, n: int) -> CellForecaster:
+    def forecaster(self, settings: Settings, n: int) -> SteppedForecaster:
         """Return the unfitted stages for `n` rows."""
         # The cells of the outermost values reach as far as there is mass.
         smooth = replace(settings, bounds=UNBOUNDED, suspected=UNBOUNDED)
-        return CellForecaster(self._road().forecaster(smooth, n), settings.bounds)
+        return SteppedForecaster(
+            self._road().forecaster(smooth, n), Cells(settings.bounds)
+        )
 
     def _road(self) -> Road:
         return FrameRoad() if self.road is None else self.road
@@ -327,7 +330,7 @@ class Transformed(Road):
             raise ValueError(msg)
         self._road().check_target(z)
 
-    def forecaster(self, settings: Settings, n: int) -> TransformedForecaster:
+    def forecaster(self, settings: Settings, n: int) -> SteppedForecaster:
         """Return the unfitted stages for `n` rows."""
         values = self._values()
         there = ValueMap(self.func, self.inverse)
@@ -335,7 +338,7 @@ class Transformed(Road):
         own = replace(settings, bounds=(low, high), max_shape=_LIGHT)
         low, high = (there.end(end) for end in settings.suspected)
         own = replace(own, suspected=(low, high))
-        return TransformedForecaster(self._road().forecaster(own, n), values)
+        return SteppedForecaster(self._road().forecaster(own, n), Carry(values))
 
     def _values(self) -> ValueMap:
         """Return the map from func(y) to y."""

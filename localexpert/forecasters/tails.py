@@ -1,4 +1,4 @@
-"""Laws of many values that go on beyond the outermost ones."""
+"""`Tails`: laws of many values that go on beyond the outermost ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from calibration.typing import Float64Array
 from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import lattice_step
-from localexpert.forecasters.around import ForecasterAround
-from localexpert.forecasters.forecaster import RoadForecaster
+from localexpert.forecasters.stepped import Step
+from localexpert.forecasters.support import MOST_BEYOND
 from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
 
 # A support goes on for so many steps beyond what was met, the k-th with a share in
 # proportion to 1 / (k (k + 1)): what is beyond them all has this share.
-_BEYOND = 1.0 / 51.0
+_BEYOND = 1.0 / (MOST_BEYOND + 1.0)
 # How far in deviations of its logarithm the distance from the last step spreads.
 _SPREAD = 1.0
 
 
 @dataclass
-class TailedForecaster(ForecasterAround):
-    """Fit laws of many values, and let those beyond the ends go on without end.
+class Tails(Step):
+    """Let the values of a discrete law go on beyond the ends without end.
 
     What a law gives to values beyond the greatest one met, it gives to a lattice that
     ends nowhere: a count of twice the greatest is rare, and not impossible. Distances
@@ -35,23 +35,19 @@ class TailedForecaster(ForecasterAround):
 
     Parameters
     ----------
-    forecaster : RoadForecaster
-        Unfitted, of discrete laws.
     bounds : (float, float)
         Least and greatest value that is possible.
     """
 
-    forecaster: RoadForecaster
     bounds: tuple[float, float]
 
-    def begin(self, sample: Sample) -> float:
-        """Note what was met, and begin the road."""
+    def fit(self, sample: Sample) -> None:
+        """Note what was met."""
         values, _ = count_values(sample.y, sample.weight)
         self.met_ = float(values[0]), float(values[-1])
         self.step_ = lattice_step(values)
-        return self.forecaster.begin(sample)
 
-    def _read_law(self, law: Law) -> Law:
+    def read(self, law: Law) -> Law:
         """Return the law with a part of what is beyond the values met on a curve."""
         sides = law.atoms < self.met_[0], law.atoms > self.met_[1]
         gaps = [law.masses[:, side].sum(axis=1) for side in sides]

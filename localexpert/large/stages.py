@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
 from localexpert.experts.calibration import ExpertCalibration
-from localexpert.forecasters.around import ForecasterAround
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.continuous import ContinuousForecaster
 from localexpert.forecasters.discrete import DiscreteForecaster
 from localexpert.forecasters.mixed import MixedForecaster
 from localexpert.forecasters.pooled import PooledForecaster
-from localexpert.forecasters.transformed import TransformedForecaster
+from localexpert.forecasters.stepped import SteppedForecaster
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +148,10 @@ def _pooled(road: PooledForecaster, table: Table, y: Float64Array) -> Iterator[L
 
 
 @walk_leaves.register
-def _around(road: ForecasterAround, table: Table, y: Float64Array) -> Iterator[Leaf]:
-    """Ask the inner road."""
-    yield from walk_leaves(road.forecaster, table, y)
-
-
-@walk_leaves.register
-def _transformed(
-    road: TransformedForecaster, table: Table, y: Float64Array
-) -> Iterator[Leaf]:
-    """Ask the road to z, of the rows whose target has one."""
+def _stepped(road: SteppedForecaster, table: Table, y: Float64Array) -> Iterator[Leaf]:
+    """Ask the inner road, of the rows whose target is one for it."""
     with np.errstate(all="ignore"):
-        z = road.values.inverse(y)
+        z = road.step.there(y)
     yield from _of_rows(road.forecaster, table, z, np.flatnonzero(np.isfinite(z)))
 
 
@@ -189,7 +180,7 @@ def leaves_of(road: Any) -> list[Any]:
         roads = list(road.fitted_.values())
     elif isinstance(road, MixedForecaster):
         roads = [road.choice, road.continuous]
-    elif isinstance(road, ForecasterAround):
+    elif isinstance(road, SteppedForecaster):
         roads = [road.forecaster]
     elif isinstance(road, ConstantForecaster):
         return []

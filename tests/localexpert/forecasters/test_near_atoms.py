@@ -5,26 +5,15 @@ import pytest
 from scipy.stats import norm
 
 from localexpert import JointForest, LocalExpertRegressor, load
-from localexpert.forecasters.near_atoms import NearAtomsForecaster
+from localexpert.forecasters.near_atoms import NearAtoms
 from tests.forecasts import normal
 
 
-class Told:
-    """A road to one law, whatever the rows."""
-
-    def __init__(self, law):
-        self.law = law
-        self.judged_ = np.arange(len(law))
-
-    def law_of(self, placed):
-        return self.law.take(placed)
-
-
 def collected(atoms, borders, shares, mean=0.3, sd=1.5):
-    road = NearAtomsForecaster(Told(normal([mean], sd).law), np.array(atoms))
-    road.borders_, road.shares_ = np.array(borders), np.array(shares)
-    road.widths_ = np.full(len(atoms), 0.1)
-    return road.law_of(np.array([0]))
+    step = NearAtoms(np.array(atoms))
+    step.borders_, step.shares_ = np.array(borders), np.array(shares)
+    step.widths_ = np.full(len(atoms), 0.1)
+    return step.read(normal([mean], sd).law)
 
 
 @pytest.mark.parametrize(
