@@ -658,6 +658,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.law.copula_sums": {"Correlation", "draw_sums"},
     "localexpert.law.curve": {
         "Curve",
+        "coordinates_of_gaps",
         "end_slopes",
         "fill_ends",
         "increase_curves",
@@ -701,6 +702,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.law.steps": {
         "cell_edges",
         "cell_widths",
+        "clip_scores",
         "densest_runs",
         "densest_values",
         "log_between",
