@@ -8,6 +8,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.data.ordinary import ordinary_range
+from localexpert.forecasters.cells import MANY_VALUES
 from localexpert.forecasters.roads import (
     CellRoad,
     DiscreteRoad,
@@ -88,9 +89,7 @@ def smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         found["grid"] = GridRoad()
     shift = _log_shift(y)
     if shift is not None:
-        most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
-        log, exp = LogOf(shift, most), ExpLess(shift, most)
-        found["log"] = Transformed(FrameRoad(), log, exp)
+        found["log"] = _log_road(y, shift)
     return found
 
 
@@ -111,10 +110,32 @@ def discrete_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         for road in roads.values():
             road.check_target(y)
         return {n: r if r.discrete else CellRoad(r) for n, r in roads.items()}
-    found: dict[str, Road] = {"discrete": DiscreteRoad()}
-    if len(np.unique(y)) > 2:
-        found["cells"] = CellRoad()
+    return {"discrete": DiscreteRoad()}
+
+
+def rounded_roads(y: Float64Array, cell: float) -> dict[str, Road]:
+    """Return the smooth roads to a target that is anywhere in its cell, by name.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+        As it was rounded.
+    cell : float
+        Width of the cell of the least value.
+    """
+    found: dict[str, Road] = {"frame": FrameRoad()}
+    if len(np.unique(y)) < MANY_VALUES:
+        return found
+    shift = _log_shift(y, max(cell - float(y.min()), 0.0))
+    if shift is not None:
+        found["log"] = _log_road(y, shift)
     return found
+
+
+def _log_road(y: Float64Array, shift: float) -> Transformed:
+    """Return the road to log(y + shift)."""
+    most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
+    return Transformed(FrameRoad(), LogOf(shift, most), ExpLess(shift, most))
 
 
 def _described(settings: Settings) -> FrameRoad:
@@ -141,11 +162,16 @@ def _named(roads: list[Road]) -> dict[str, Road]:
     return found
 
 
-def _log_shift(y: Float64Array) -> float | None:
-    """Return the c of log(y + c) if that may suit the target, else None."""
+def _log_shift(y: Float64Array, shift: float | None = None) -> float | None:
+    """Return the c of log(y + c) if that may suit the target, else None.
+
+    It is `shift`, or by default 0, and half of the least y above 0 where some are 0.
+    """
     if y.min() < 0.0 or np.ptp(y) == 0.0:
         return None
     deviation = y - y.mean()
     if np.mean(deviation**3) <= _SKEWED * np.std(y) ** 3:
         return None
+    if shift is not None:
+        return shift
     return 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())

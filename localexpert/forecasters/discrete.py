@@ -81,9 +81,9 @@ class DiscreteForecaster(RoadForecaster):
     def law_of(self, placed: Float64Array) -> Law:
         """Difference the increasing CDF; every value keeps a little probability.
 
-        A value unseen near x may still come: each gets the weight of one row in
-        (n + number of values), so that no log score is infinite. What was never met at
-        all gets its part from its rare neighbours (`Support`).
+        A value unseen near x may still come: all share the weight of one row in n + 1,
+        so that no log score is infinite, and means of many values stay where they are.
+        What was never met at all gets its part from its rare neighbours (`Support`).
         """
         cdf = increase_probabilities(placed, self.n_)
         masses = masses_between(cdf, self.n_)
@@ -91,12 +91,12 @@ class DiscreteForecaster(RoadForecaster):
 
 
 def masses_between(
-    cdf: Float64Array, n: float, extra: Float64Array | float = 1.0
+    cdf: Float64Array, n: float, extra: Float64Array | None = None
 ) -> Float64Array:
     """Return the probabilities of values that cuts part, all of them positive.
 
-    Each value keeps as much as some extra rows have, so that no log score is infinite:
-    what was not seen near x may still come.
+    They share as much as one row has, so that no log score is infinite: what was not
+    seen near x may still come.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def masses_between(
         At the cuts, increasing along a row.
     n : float
         Number of training rows.
-    extra : ndarray of shape (V,) or float
-        Weight that is added to each value, to n in all of them together.
+    extra : ndarray of shape (V,), optional
+        Their shares of the row, of sum 1; by default equal ones.
 
     Returns
     -------
@@ -113,5 +113,5 @@ def masses_between(
     """
     ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
     masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
-    added = np.broadcast_to(extra, masses.shape[1])
-    return np.asarray((n * masses + added) / (n + added.sum()))
+    shares = 1.0 / masses.shape[1] if extra is None else extra
+    return np.asarray((n * masses + shares) / (n + 1.0))

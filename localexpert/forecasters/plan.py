@@ -8,22 +8,32 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import FEW_VALUES, find_atoms, is_discrete
-from localexpert.forecasters.competitors import discrete_roads, smooth_roads
+from localexpert.forecasters.cells import MANY_VALUES, Cells
+from localexpert.forecasters.competitors import (
+    discrete_roads,
+    rounded_roads,
+    smooth_roads,
+)
 from localexpert.forecasters.fit_report import FitReport
 from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
 from localexpert.forecasters.mixed import MixedForecaster
 from localexpert.forecasters.near_atoms import NearAtoms
 from localexpert.forecasters.pooled import PooledForecaster
 from localexpert.forecasters.roads import DiscreteRoad, Road
-from localexpert.forecasters.settings import Settings
+from localexpert.forecasters.settings import UNBOUNDED, Settings
 from localexpert.forecasters.stepped import SteppedForecaster
 from localexpert.forecasters.tails import Tails
+from localexpert.law.steps import cell_edges
 
 # A smooth rest beside atoms has at least so many different values.
 _LEAST_REST = 10
+# A value at an end that is met so many times as often as the next three, and more often
+# than so many rows, is inflated.
+_INFLATED, _LEAST_INFLATED = 2.0, 20.0
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
@@ -67,7 +77,7 @@ class Plan:
         settings = settings.with_atoms(atoms)
         few = len(atoms) > 0 and len(np.unique(smooth)) < _LEAST_REST
         if few or (placed and is_discrete(held, sample_weight=weight)):
-            road = _compete(discrete_roads(settings, held), settings, n)
+            road = _discrete(settings, held, weight)
             if len(np.unique(held)) > FEW_VALUES:
                 road = SteppedForecaster(road, Tails(settings.bounds))
             return cls("discrete", road)
@@ -77,11 +87,7 @@ class Plan:
         road = _compete(smooth_roads(settings, smooth), settings, n)
         if len(atoms) == 0:
             return cls("continuous", road)
-        # Numbers of atoms, not values: there are no others.
-        numbered = replace(settings, bounds=(0.0, float(len(atoms))))
-        strategy = settings.strategy if settings.single else "auto"
-        choice = DiscreteRoad(strategy).forecaster(numbered, n)
-        mixed = MixedForecaster(atoms, choice, road)
+        mixed = _mix(settings, atoms, road, n)
         if settings.single or settings.roads != "auto":
             return cls("mixed", mixed)
         # Or atoms are what a smooth target was rounded to: then all rows tell of it.
@@ -95,12 +101,79 @@ class Plan:
         return FitReport(self.target, forecaster.choices())
 
 
-def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
+def _mix(
+    settings: Settings, atoms: Float64Array, road: RoadForecaster, n: int
+) -> MixedForecaster:
+    """Return atoms beside a road to the rest."""
+    # Numbers of atoms, not values: there are no others.
+    numbered = replace(settings, bounds=(0.0, float(len(atoms))))
+    strategy = settings.strategy if settings.single else "auto"
+    return MixedForecaster(atoms, DiscreteRoad(strategy).forecaster(numbered, n), road)
+
+
+def _discrete(
+    settings: Settings, y: Float64Array, weight: Float64Array
+) -> RoadForecaster:
+    """Return what competes for a discrete target."""
+    n, values = len(y), np.unique(y)
+    made = {
+        name: road.forecaster(settings, n)
+        for name, road in discrete_roads(settings, y).items()
+    }
+    if not settings.single and settings.roads == "auto" and len(values) > 2:
+        made["cells"] = _rounded(settings, y, weight)
+    return _pool(made, settings)
+
+
+def _rounded(
+    settings: Settings, y: Float64Array, weight: Float64Array
+) -> RoadForecaster:
+    """Return smooth roads to a discrete target, beside inflated values at its ends.
+
+    What is not at these is on the other side of the edge of their cells.
+    """
+    values, sums = count_values(y, weight)
+    edges = cell_edges(values)
+    # Two ordered parts beside ordered probabilities of atoms may cross.
+    ends = _inflated(values, sums) if settings.monotone is None else (False, False)
+    low = float(edges[1]) if ends[0] else -np.inf
+    high = float(edges[-2]) if ends[1] else np.inf
+    atoms = values[[0, -1]][list(ends)]
+    # The cells of the outermost values reach as far as there is mass.
+    smooth = replace(settings, bounds=(low, high), suspected=UNBOUNDED)
+    rest = y[~np.isin(y, atoms)]
+    roads = rounded_roads(rest, float(values[1] - values[0]))
+    road = _compete(roads, smooth, len(rest))
+    if len(atoms):
+        road = _mix(settings, atoms, road, len(y))
+    return SteppedForecaster(road, Cells(settings.bounds, atoms, settings.seed))
+
+
+def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
+    """Return whether the least and the greatest value are met too often to be smooth.
+
+    That is twice as often as any of the next three.
+    """
+    if len(values) < MANY_VALUES:
+        return False, False
+    first, last = (
+        bool(own[0] > max(_INFLATED * own[1:4].max(), _LEAST_INFLATED))
+        for own in (weight, weight[::-1])
+    )
+    return first, last
+
+
+def _pool(made: dict[str, RoadForecaster], settings: Settings) -> RoadForecaster:
     """Return the unfitted road, or the pool of several."""
-    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
     if len(made) == 1:
         return next(iter(made.values()))
     return PooledForecaster(made, settings.seed, exact=settings.monotone is not None)
+
+
+def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
+    """Return the unfitted road, or the pool of several."""
+    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
+    return _pool(made, settings)
 
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:

@@ -256,7 +256,8 @@ class CellRoad(Road):
         # The cells of the outermost values reach as far as there is mass.
         smooth = replace(settings, bounds=UNBOUNDED, suspected=UNBOUNDED)
         return SteppedForecaster(
-            self._road().forecaster(smooth, n), Cells(settings.bounds)
+            self._road().forecaster(smooth, n),
+            Cells(settings.bounds, random_state=settings.seed),
         )
 
     def _road(self) -> Road:

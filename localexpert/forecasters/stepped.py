@@ -49,9 +49,17 @@ class Step(ABC):
         """Return what the road learns of targets (n,)."""
         return y
 
+    def ahead(self, y: Float64Array) -> Float64Array:
+        """Return the same of targets (n,) that new rows may have."""
+        return self.there(y)
+
     def back(self, z: Float64Array) -> Float64Array:
         """Return numbers (n, k) that the road knows in units of y."""
         return z
+
+    def recall(self, z: Float64Array) -> Float64Array:
+        """Return the targets (n,) of which the road learned z."""
+        return self.back(z[:, None])[:, 0]
 
     def check(self, law: Law, y: Float64Array) -> None:
         """Warn of laws of some rows that cannot be meant, given all targets (n,).
@@ -85,10 +93,10 @@ class SteppedForecaster(RoadForecaster):
     step: Step
 
     def begin(self, sample: Sample) -> float:
-        """Fit the step, and begin the road; in other units its CRPS tells nothing."""
+        """Fit the step, and begin the road; its CRPS of other targets tells nothing."""
         self.step.fit(sample)
         trial = self.forecaster.begin(self._inner(sample))
-        return trial if self.step.same_units else 0.0
+        return trial if type(self.step).there is Step.there else 0.0
 
     def finish(self, sample: Sample) -> SteppedForecaster:
         """Finish the road."""
@@ -101,16 +109,16 @@ class SteppedForecaster(RoadForecaster):
 
     def _inner(self, sample: Sample) -> Sample:
         """Return the rows with their target as the road learns it."""
-        if self.step.same_units:
-            return sample
-        # Where y has no weight it may be anything.
-        present = sample.weight > 0.0
-        y = np.where(present, sample.y, sample.y[present][0])
+        y = sample.y
+        if not self.step.same_units:
+            # Where y has no weight it may be anything.
+            present = sample.weight > 0.0
+            y = np.where(present, y, y[present][0])
         return replace(sample, y=self.step.there(y))
 
     def law_ahead(self, places: Rows, y: Float64Array) -> Law:
         """Return what is read in the road's laws."""
-        return self.step.read(self.forecaster.law_ahead(places, self.step.there(y)))
+        return self.step.read(self.forecaster.law_ahead(places, self.step.ahead(y)))
 
     def law_of(self, placed: Any) -> Law:
         """Return what is read in the laws that follow."""
@@ -145,7 +153,7 @@ class SteppedForecaster(RoadForecaster):
 
     def recall_targets(self) -> Float64Array:
         """Return the targets of the judged rows."""
-        return self.step.back(self.forecaster.recall_targets()[:, None])[:, 0]
+        return self.step.recall(self.forecaster.recall_targets())
 
     def recall_weights(self) -> Float64Array:
         """Return the weights of the judged rows."""

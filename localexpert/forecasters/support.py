@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from calibration.typing import Float64Array
@@ -44,7 +45,8 @@ class Support:
     grades, prices in steps); elsewhere the histogram's cells leave nothing out. Beyond
     the ends the lattice, or the mean step, goes on for as far again as the values
     reach, 50 steps at most, not beyond the bounds, and not beyond 0 if no value was.
-    Values that are far out have no part in this.
+    Values that are far out, or more than 50 steps of a lattice away from the next one,
+    have no part in this.
 
     References
     ----------
@@ -85,8 +87,7 @@ class Support:
         -------
         Support
         """
-        low, high = ordinary_range(met, weight)
-        near = (met >= low) & (met <= high)
+        near = ordinary_values(met, weight)
         rare = (weight < _WELL_KNOWN) & near & (near.sum() >= _FEWEST_VALUES)
         odds = np.where(rare, 0.5 / np.maximum(weight, 1.0), 0.0)
         values, rows = [], []
@@ -125,6 +126,29 @@ class Support:
         # of rows beside it will have it.
         shares = csr_array(self.shares.T)
         return np.ascontiguousarray((shares @ masses.T).T)
+
+
+def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_]:
+    """Return which values are not far out: also not beyond a wide gap of a lattice.
+
+    Parameters
+    ----------
+    met, weight : ndarrays of shape (V,)
+        Distinct values, increasing, and their weights.
+
+    Returns
+    -------
+    ndarray of bool, shape (V,)
+    """
+    low, high = ordinary_range(met, weight)
+    near = (met >= low) & (met <= high)
+    step = lattice_step(met[near])
+    if step is None:
+        return near
+    # Runs of values without a wide gap: the heaviest is what is ordinary.
+    run = np.cumsum(np.diff(met, prepend=met[0]) > MOST_BEYOND * step)
+    heaviest = np.argmax(np.bincount(run, weight * near))
+    return np.asarray(near & (run == heaviest))
 
 
 def _gaps(met: Float64Array, bounds: tuple[float, float]) -> list[Float64Array]:

@@ -12,7 +12,7 @@ from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
 from localexpert.experts.thresholds import lattice_step
 from localexpert.forecasters.stepped import Step
-from localexpert.forecasters.support import MOST_BEYOND
+from localexpert.forecasters.support import MOST_BEYOND, ordinary_values
 from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
@@ -43,12 +43,16 @@ class Tails(Step):
 
     def fit(self, sample: Sample) -> None:
         """Note what was met."""
-        values, _ = count_values(sample.y, sample.weight)
+        values, weight = count_values(sample.y, sample.weight)
+        values = values[ordinary_values(values, weight)]
         self.met_ = float(values[0]), float(values[-1])
         self.step_ = lattice_step(values)
 
     def read(self, law: Law) -> Law:
         """Return the law with a part of what is beyond the values met on a curve."""
+        if self.step_ is None:
+            # A discrete law says of any value that it is in the cell of one.
+            return law
         sides = law.atoms < self.met_[0], law.atoms > self.met_[1]
         gaps = [law.masses[:, side].sum(axis=1) for side in sides]
         open_ = [
@@ -62,9 +66,10 @@ class Tails(Step):
             taken = _BEYOND if is_open else 0.0
             masses[:, side] *= 1.0 - taken
             parts.append(taken * gap)
-        step = self.step_ or 0.0
-        # Between the ends no value of the support falls to the curve.
-        low, high = law.atoms[0] - 0.5 * step, law.atoms[-1] + 0.5 * step
+        step = self.step_
+        # Between the ends no value of the support falls to the curve, but for values
+        # that are far out.
+        low, high = _ends_of_run(law.atoms, self.met_, step)
         spans = self.met_[0] - low, high - self.met_[1]
         total = np.maximum(parts[0] + parts[1], 1e-300)
         return replace(
@@ -73,8 +78,19 @@ class Tails(Step):
             masses=masses,
             step=step,
             offset=float(law.atoms[0]),
-            ends=self.bounds if step else (-np.inf, np.inf),
+            ends=self.bounds,
         )
+
+
+def _ends_of_run(
+    values: Float64Array, inside: tuple[float, float], step: float
+) -> tuple[float, float]:
+    """Return where the cells end that leave no gap around those inside."""
+    gaps = np.append(np.flatnonzero(np.diff(values) > 1.5 * step), len(values) - 1)
+    last = gaps[np.searchsorted(values[gaps], inside[1])]
+    first = np.append(0, gaps[:-1] + 1)
+    start = first[np.searchsorted(values[first], inside[0], "right") - 1]
+    return float(values[start]) - 0.5 * step, float(values[last]) + 0.5 * step
 
 
 def _both_tails(
