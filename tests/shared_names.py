@@ -423,10 +423,9 @@ SHARED: dict[str, set[str]] = {
         "run_network",
         "step_lengths",
     },
-    "localexpert.curves.base_cdf": {"BaseCDF"},
+    "localexpert.curves.base_cdf": {"BaseCDF", "law_of_curves"},
     "localexpert.curves.marginal": {"fit_tail", "smooth_quantiles"},
-    "localexpert.curves.ordered_spline": {"Curves", "extend_tails", "ordered_spline"},
-    "localexpert.curves.read_law": {"law_of_curves"},
+    "localexpert.curves.ordered_spline": {"extend_tails", "ordered_spline"},
     "localexpert.curves.spline": {
         "clip_bound",
         "curvature_matrix",
