@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +21,9 @@ from localexpert.law.law import Law
 from localexpert.law.shares import draw_shares
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PointwiseAnswers:
-    """Answers to values and levels; the base of `PredictiveDistribution`.
+    """Answers to values and levels; what all of `PredictiveDistribution` stands on.
 
     All shapes are brought here, and here alone, into the (n, k) that laws know.
     """
