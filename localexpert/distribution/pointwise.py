@@ -241,14 +241,11 @@ class PointwiseAnswers:
             check_targets(a, "a", n, finite=False),
             check_targets(b, "b", n, finite=False),
         )
-        below = self._at(self.law.cdf_left, low)
-        lower = self._at(self.law.cdf, high) - below
+        below, beyond = self.law.levels(_columns(low), left=True)
+        upto, above = self.law.levels(_columns(high))
         # In the upper half from above, where a difference of values near 1 cancels.
-        at_low = self._at(self.law.cdf, low) - below
-        upper = self._at(self.law.sf, low) + at_low - self._at(self.law.sf, high)
-        return np.where(
-            high < low, 0.0, np.maximum(np.where(below < 0.5, lower, upper), 0.0)
-        )
+        share = np.where(below < 0.5, upto - below, beyond - above)
+        return np.where(high < low, 0.0, np.maximum(_like(low, share), 0.0))
 
     def pmf(self, y: ArrayLike) -> Float64Array:
         """Return P(Y = y), 0 where the distribution is smooth.
