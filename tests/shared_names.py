@@ -423,10 +423,9 @@ SHARED: dict[str, set[str]] = {
         "run_network",
         "step_lengths",
     },
-    "localexpert.curves.base_cdf": {"BaseCDF"},
+    "localexpert.curves.base_cdf": {"BaseCDF", "law_of_curves"},
     "localexpert.curves.marginal": {"fit_tail", "smooth_quantiles"},
-    "localexpert.curves.ordered_spline": {"Curves", "extend_tails", "ordered_spline"},
-    "localexpert.curves.read_law": {"law_of_curves"},
+    "localexpert.curves.ordered_spline": {"extend_tails", "ordered_spline"},
     "localexpert.curves.spline": {
         "clip_bound",
         "curvature_matrix",
@@ -480,13 +479,12 @@ SHARED: dict[str, set[str]] = {
     "localexpert.distribution.expected": {
         "ExpectedLosses",
         "expected_by_loss",
-        "expected_rows",
         "loss_variances",
         "mean_of_rows",
         "mean_of_sums",
     },
     "localexpert.distribution.foreign": {"ForeignForecasts"},
-    "localexpert.distribution.frame": {"Questions", "forecast_frame"},
+    "localexpert.distribution.frame": {"Questions", "forecast_frame", "import_pandas"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
     "localexpert.distribution.predictors": {
@@ -495,7 +493,6 @@ SHARED: dict[str, set[str]] = {
         "innermost",
         "open_same",
     },
-    "localexpert.distribution.target_transform": {"untransform_target"},
     "localexpert.ensemble.members": {
         "OutOfFold",
         "check_members",

@@ -16,7 +16,11 @@ from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert.curves.marginal import fit_tail, smooth_quantiles
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
+from localexpert.law.basis import REACH, STANDARD
 from localexpert.law.chords import steepest_slopes
+from localexpert.law.curve import read_curve
+from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
 
 # Levels of the curve between the tails, equally spaced in probit, and the share of the
 # weight that each tail takes.
@@ -178,6 +182,44 @@ class BaseCDF:
         """
         lower, upper = 2.1 * np.sqrt(np.maximum(self.shapes, 0.0))
         return float(lower), float(upper)
+
+
+def law_of_curves(
+    center: Float64Array,
+    scale: Float64Array,
+    curves: LevelMap,
+    base: BaseCDF,
+    *,
+    ordered: bool = False,
+) -> Law:
+    """Return the laws with F_i(y) = Phi(g_i(t(r))), r = (y - center_i) / scale_i.
+
+    t is the probit of the base CDF and g_i a curve. Where g_i(t) = t the row is the
+    base itself.
+
+    Parameters
+    ----------
+    center, scale : ndarrays of shape (n,)
+    curves : LevelMap
+    base : BaseCDF
+    ordered : bool
+        Whether rows whose curves are in order keep it: see `read_curve`.
+
+    Returns
+    -------
+    Law
+        Without bounds.
+    """
+    t = curves.inverse(np.tile(STANDARD.greville, (len(center), 1)))
+    y = center[:, None] + scale[:, None] * base.inverse(t)
+    free = np.full(len(center), np.inf)
+    ends = None
+    if ordered:
+        # One for all rows: lines of different slopes cross.
+        ends = scale[:, None] / base.derivative(base.inverse([-REACH, REACH]))
+    y = np.maximum.accumulate(y, axis=1)
+    curve = read_curve(y, -free, free, plain=ordered, slopes=ends)
+    return Law.smooth(curve, ordered=ordered)
 
 
 def _bend_smoothly(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.special import log_ndtr, ndtri_exp
 
 from calibration.typing import Float64Array
+from localexpert.law.level_map import LevelMap
 
 # Knots reach so far out in probits, and beyond the outer thresholds by so much.
 _REACH, _BEYOND = 3.4, 0.3
@@ -19,24 +18,9 @@ _LEAST_STEP, _MOST_STEP = 0.02, 1.0
 _END_SLOPE = 1.0
 
 
-class Curves(NamedTuple):
-    """One increasing curve g per row over common knots in t.
-
-    Parameters
-    ----------
-    knots : ndarray of shape (k,)
-    values, slopes : ndarrays of shape (n, k)
-        Of a cubic Hermite spline that increases; beyond the ends it is linear.
-    """
-
-    knots: Float64Array
-    values: Float64Array
-    slopes: Float64Array
-
-
 def ordered_spline(
     z: Float64Array, t: Float64Array, step: float, least_slopes: tuple[float, float]
-) -> Curves:
+) -> LevelMap:
     """Smooth the broken lines through (t, z) by cubic B-splines.
 
     Knots lie at sinh(step j), so that steps grow outwards as thresholds become rare.
@@ -59,8 +43,8 @@ def ordered_spline(
 
     Returns
     -------
-    Curves
-        Without curvature at their ends, beyond which they are straight.
+    LevelMap
+        A curve for each row, without curvature at its ends.
     """
     grid = _place_knots(t, step)
     gap = 0.5 * np.diff(grid).min()
@@ -129,7 +113,7 @@ def _smooth(
 
 def _with_straight_ends(
     means: Float64Array, grid: Float64Array, least_slopes: tuple[float, float]
-) -> Curves:
+) -> LevelMap:
     """Return the spline of the coefficients, and of more of them on straight lines."""
     low, high = (max(_END_SLOPE, least) for least in least_slopes)
     more = np.arange(1.0, 4.0)
@@ -146,7 +130,7 @@ def _with_straight_ends(
     splines = BSpline(knots, np.eye(len(places)), 3)
     at_knots = (np.asarray(splines(grid, nu), dtype=np.float64) for nu in (0, 1))
     values, slopes = (_combine(coefficients, shares) for shares in at_knots)
-    return Curves(grid, values, slopes)
+    return LevelMap(grid, values, slopes)
 
 
 def _combine(rows: Float64Array, shares: Float64Array) -> Float64Array:

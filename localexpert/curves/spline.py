@@ -11,7 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
 from localexpert._kernels.monotone import increase_rows
-from localexpert.curves.ordered_spline import Curves, ordered_spline
+from localexpert.curves.ordered_spline import ordered_spline
+from localexpert.law.level_map import LevelMap
 
 # No probability is taken at its word beyond this, however many rows stand behind it.
 LOOSEST_CLIP = 1e-3
@@ -70,8 +71,8 @@ class ProbitSpline:
         t: Float64Array,
         n: float,
         least_slopes: tuple[float, float] = (0.0, 0.0),
-    ) -> Curves:
-        """Return one curve per row.
+    ) -> LevelMap:
+        """Return how a row's levels follow from the marginal's: one curve per row.
 
         Parameters
         ----------
@@ -85,7 +86,7 @@ class ProbitSpline:
 
         Returns
         -------
-        Curves
+        LevelMap
         """
         z = ndtri(increase_probabilities(probabilities, n))
         z = increase_rows(z, _probit_precision(t), LEAST_SLOPE * np.diff(t))
@@ -124,8 +125,8 @@ class RawSpline:
         t: Float64Array,
         n: float,
         least_slopes: tuple[float, float] = (0.0, 0.0),
-    ) -> Curves:
-        """Return one curve per row.
+    ) -> LevelMap:
+        """Return how a row's levels follow from the marginal's: one curve per row.
 
         Parameters
         ----------
@@ -139,7 +140,7 @@ class RawSpline:
 
         Returns
         -------
-        Curves
+        LevelMap
         """
         dense = increase_probabilities(probabilities, n)
         fine = t

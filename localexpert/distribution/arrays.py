@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +18,15 @@ from localexpert._validation import (
     check_same_length,
     show,
 )
+from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve, end_slopes
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_widths
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StoredForecasts:
+class StoredForecasts(PointwiseAnswers):
     """What a forecast is, in arrays; a base of `PredictiveDistribution`."""
-
-    law: Law
 
     @property
     def coefficients(self) -> Float64Array:
@@ -160,24 +157,18 @@ class StoredForecasts:
         else:
             _refuse_alone(knots=knots, slopes=slopes, bounds=bounds)
         rows = _read_masses(masses, values, curve)
-        size = cell_widths(values) if len(values) else values
-        if widths is not None:
-            size = _check_widths(widths, len(values))
-        known = None
-        if moments is not None:
-            known = _check_moments(moments, len(rows))
         check_flag(ordered, "ordered")
         law = Law(
             curve,
             values,
             rows,
-            size,
+            _read_widths(widths, values),
             step=check_number(step, "step", 0.0, np.inf),
             offset=check_number(offset, "offset", -np.inf, np.inf),
             ends=_check_ends(ends),
             end_width=check_number(end_width, "end_width", 0.0, np.inf, open_low=True),
             ordered=ordered,
-            known=known,
+            known=None if moments is None else _check_moments(moments, len(rows)),
         )
         return cls(law)
 
@@ -192,8 +183,6 @@ def _refuse_alone(**parts: Any) -> None:
 
 def _read_atoms(atoms: ArrayLike) -> Float64Array:
     """Return increasing values, or none."""
-    if isinstance(atoms, tuple | list) and len(atoms) == 0:
-        return np.empty(0)
     values = as_numbers(atoms, "atoms")
     if values.size == 0:
         return np.empty(0)
@@ -223,9 +212,13 @@ def _read_masses(
     return rows
 
 
-def _check_widths(widths: ArrayLike, n: int) -> Float64Array:
+def _read_widths(widths: ArrayLike | None, values: Float64Array) -> Float64Array:
     """Return positive widths of cells, one for each atom."""
-    size = check_array(widths, "widths", (n,)) if n else np.empty(0)
+    if len(values) == 0:
+        return values
+    if widths is None:
+        return cell_widths(values)
+    size = check_array(widths, "widths", (len(values),))
     if (size <= 0.0).any():
         msg = f"`widths` must be positive, got {show(size.min())}."
         raise ValueError(msg)
@@ -273,9 +266,7 @@ def _read_curve(
     bounds: ArrayLike | None,
 ) -> Curve:
     """Return curves, and refuse coefficients that fall by row and column."""
-    basis = STANDARD
-    if knots is not None:
-        basis = basis_of(_check_knots(knots))
+    basis = STANDARD if knots is None else basis_of(_check_knots(knots))
     c = check_array(coefficients, "coefficients", (None, basis.size))
     falls = np.argwhere(np.diff(c, axis=1) < 0.0)
     if len(falls):
@@ -292,9 +283,7 @@ def _read_curve(
         i = int(np.argmax((beyond <= 0.0).any(axis=1)))
         msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
         raise ValueError(msg)
-    walls = np.array([-np.inf, np.inf])
-    if bounds is not None:
-        walls = as_numbers(bounds, "bounds")
+    walls = as_numbers((-np.inf, np.inf) if bounds is None else bounds, "bounds")
     if walls.shape not in ((2,), (len(c), 2)):
         msg = (
             f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +16,8 @@ from localexpert._validation import (
     is_gap,
     make_rng,
 )
+from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.law.copula_sums import Correlation
-from localexpert.law.law import Law
 from localexpert.law.totals import total_law
 from localexpert.law.transform import transform_law
 from localexpert.law.value_map import ValueMap
@@ -27,11 +26,8 @@ from localexpert.law.value_map import ValueMap
 _ROUNDING = 1e-8
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DerivedForecasts:
+class DerivedForecasts(PointwiseAnswers):
     """Ways from a distribution to others; a base of `PredictiveDistribution`."""
-
-    law: Law
 
     def transform(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_level
+from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.law.law import Law
 
 # Normal scores of outcomes, and their shares in means over these (Gauss-Hermite): for
@@ -48,11 +49,8 @@ class ExpectedMean:
     n_rows: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ExpectedLosses:
+class ExpectedLosses(PointwiseAnswers):
     """Losses as the forecasts expect them; a base of `PredictiveDistribution`."""
-
-    law: Law
 
     def expected_crps(self) -> Float64Array:
         r"""Return the CRPS that each forecast expects of itself, E crps(Y).
@@ -84,7 +82,7 @@ class ExpectedLosses:
         >>> coin.expected_crps()
         array([0.25])
         """
-        return expected_rows(self.law, "crps")
+        return expected_by_loss(self.law)["crps"]
 
     def expected_abs_error(self) -> Float64Array:
         """Return the absolute error that each forecast expects of its median.
@@ -103,7 +101,7 @@ class ExpectedLosses:
         >>> coin.expected_abs_error()
         array([0.5])
         """
-        return expected_rows(self.law, "abs_error")
+        return expected_by_loss(self.law)["abs_error"]
 
     def expected_mean(self, loss: str = "crps", coverage: float = 0.95) -> ExpectedMean:
         r"""Return the mean loss over all rows that is to be expected, with an interval.
@@ -142,7 +140,7 @@ class ExpectedLosses:
         if n == 0:
             msg = "`expected_mean` needs at least one row, got none."
             raise ValueError(msg)
-        means = expected_rows(self.law, loss)
+        means = expected_by_loss(self.law)[loss]
         return mean_of_rows(means, loss_variances(self.law, loss, means), level)
 
 
@@ -187,23 +185,8 @@ def mean_of_sums(
     return ExpectedMean(mean, max(mean - reach, 0.0), mean + reach, n)
 
 
-def expected_rows(law: Law, loss: str) -> Float64Array:
-    """Return the loss that each row of a law expects of itself, shape (n,).
-
-    Parameters
-    ----------
-    law : Law
-    loss : {"crps", "abs_error"}
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    return expected_by_loss(law)[loss]
-
-
 def expected_by_loss(law: Law) -> dict[str, Float64Array]:
-    """Return all losses that each row of a law expects of itself, shape (n,) each.
+    """Return the losses that each row of a law expects of itself, shape (n,) each.
 
     Parameters
     ----------
@@ -212,6 +195,7 @@ def expected_by_loss(law: Law) -> dict[str, Float64Array]:
     Returns
     -------
     dict of str to ndarray
+        By the names in `LOSSES`.
     """
     parts, spread = law.integrals(_median(law))
     abs_error = parts[0, :, 0] + parts[1, :, 0]

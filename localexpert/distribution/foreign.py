@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
+from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.law.from_draws import law_of_samples
 from localexpert.law.from_quantiles import law_of_bins, law_of_quantiles
 from localexpert.law.from_scipy import law_of_frozen
-from localexpert.law.law import Law
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ForeignForecasts:
+class ForeignForecasts(PointwiseAnswers):
     """Ways to a distribution from quantiles, draws, bins and laws of scipy."""
-
-    law: Law
 
     @classmethod
     def from_quantiles(

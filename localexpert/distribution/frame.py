@@ -72,11 +72,14 @@ class Questions:
     @property
     def names(self) -> list[str]:
         """Names of the columns of the answers, in order, each once."""
+        return list(dict.fromkeys(self._all_names()))
+
+    def _all_names(self) -> list[str]:
+        """Return a name for each answer, the same for questions asked twice."""
         names = ["mean", "std", *(f"q{_name(level)}" for level in self.levels)]
         for coverage in self.coverages:
             names += [f"low_{_name(coverage)}", f"high_{_name(coverage)}"]
-        names += [f"p_above_{_name(value)}" for value in self.values]
-        return list(dict.fromkeys(names))
+        return names + [f"p_above_{_name(value)}" for value in self.values]
 
     def answers(self, dist: Any) -> dict[str, Float64Array]:
         """Return the columns (n,) of forecasts of n rows, by their names.
@@ -91,35 +94,37 @@ class Questions:
         dict of str to ndarray of shape (n,)
             mean, std, q0.05, low_0.9, high_0.9, p_above_100.
         """
-        columns = {"mean": dist.mean(), "std": dist.std()}
+        columns = [dist.mean(), dist.std()]
         if self.levels:
-            quantiles = dist.quantiles(np.array(self.levels)).T
-            for level, values in zip(self.levels, quantiles, strict=True):
-                columns[f"q{_name(level)}"] = values
+            columns += [*dist.quantiles(self.levels).T]
         for coverage in self.coverages:
-            low, high = dist.interval(coverage).T
-            columns[f"low_{_name(coverage)}"] = low
-            columns[f"high_{_name(coverage)}"] = high
-        for value in self.values:
-            columns[f"p_above_{_name(value)}"] = dist.sf(value)
-        return columns
+            columns += [*dist.interval(coverage).T]
+        columns += [dist.sf(value) for value in self.values]
+        return dict(zip(self._all_names(), columns, strict=True))
 
 
 def forecast_frame(
     columns: dict[str, Float64Array], index: Sequence[Any] | None
 ) -> pd.DataFrame:
     """Return columns as a pandas data frame with the labels of an index."""
-    try:
-        import pandas
-    except ImportError as error:
-        msg = "`to_frame` needs pandas: pip install localexpert[io]."
-        raise ImportError(msg) from error
+    pandas = import_pandas("to_frame")
     n = len(columns["mean"])
     if index is not None and count_rows(index) != n:
         got = count_rows(index) if count_rows(index) >= 0 else reprlib.repr(index)
         msg = f"`index` must have a label for each of the {n} rows, got {got}."
         raise ValueError(msg)
-    return pandas.DataFrame(columns, index=index)
+    frame: pd.DataFrame = pandas.DataFrame(columns, index=index)
+    return frame
+
+
+def import_pandas(asker: str) -> Any:
+    """Return pandas, or say who needs it and how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        msg = f"`{asker}` needs pandas: pip install localexpert[io]."
+        raise ImportError(msg) from error
+    return pandas
 
 
 def _name(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +21,9 @@ from localexpert.law.law import Law
 from localexpert.law.shares import draw_shares
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PointwiseAnswers:
-    """Answers to values and levels; the base of `PredictiveDistribution`.
+    """Answers to values and levels; what all of `PredictiveDistribution` stands on.
 
     All shapes are brought here, and here alone, into the (n, k) that laws know.
     """
@@ -239,14 +241,11 @@ class PointwiseAnswers:
             check_targets(a, "a", n, finite=False),
             check_targets(b, "b", n, finite=False),
         )
-        below = self._at(self.law.cdf_left, low)
-        lower = self._at(self.law.cdf, high) - below
+        below, beyond = self.law.levels(_columns(low), left=True)
+        upto, above = self.law.levels(_columns(high))
         # In the upper half from above, where a difference of values near 1 cancels.
-        at_low = self._at(self.law.cdf, low) - below
-        upper = self._at(self.law.sf, low) + at_low - self._at(self.law.sf, high)
-        return np.where(
-            high < low, 0.0, np.maximum(np.where(below < 0.5, lower, upper), 0.0)
-        )
+        share = np.where(below < 0.5, upto - below, beyond - above)
+        return np.where(high < low, 0.0, np.maximum(_like(low, share), 0.0))
 
     def pmf(self, y: ArrayLike) -> Float64Array:
         """Return P(Y = y), 0 where the distribution is smooth.

@@ -27,7 +27,6 @@ from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.expected import ExpectedLosses
 from localexpert.distribution.foreign import ForeignForecasts
 from localexpert.distribution.frame import Questions, forecast_frame
-from localexpert.distribution.pointwise import PointwiseAnswers
 from localexpert.law.law import Law
 
 if TYPE_CHECKING:
@@ -39,11 +38,7 @@ _CHUNK = 2048
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictiveDistribution(
-    StoredForecasts,
-    ForeignForecasts,
-    DerivedForecasts,
-    ExpectedLosses,
-    PointwiseAnswers,
+    StoredForecasts, ForeignForecasts, DerivedForecasts, ExpectedLosses
 ):
     """The distributions of n targets: an immutable container of one law per row.
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.target_transform import untransform_target
 
 _KNOWN = "a Pipeline, a search, a TransformedTargetRegressor or a FrozenEstimator"
 
@@ -58,10 +61,9 @@ def predict_dist(model: Any, X: Any) -> PredictiveDistribution:
     >>> predict_dist(model.fit(X, X[:, 0] + rng.normal(size=60)), X[:3])
     PredictiveDistribution(n=3, smooth)
     """
-    check_predicts(model)
+    kind = type(find_forecaster(model)).__name__
     dist = _ask(model, X)
     if not isinstance(dist, PredictiveDistribution):
-        kind = type(find_forecaster(model)).__name__
         msg = (
             "`model` must forecast a PredictiveDistribution, got "
             f"{type(dist).__name__} of {kind}.predict_dist."
@@ -124,12 +126,7 @@ def open_same(model: Any, *, pipelines: bool = False) -> Any:
         Where a target is transformed, the wrapper that does it.
     """
     closed = (TransformedTargetRegressor, *(() if pipelines else (Pipeline,)))
-    while not _forecasts(model) and not isinstance(model, closed):
-        opened = _open(model)
-        if opened is None:
-            break
-        model = opened[0]
-    return model
+    return _unwrap(model, closed)[0]
 
 
 def _forecasts(model: Any) -> bool:
@@ -147,8 +144,7 @@ def _open(model: Any) -> tuple[Any, str] | None:
         name, last = model.steps[-1]
         return last, f"step {name!r} of {kind}"
     if isinstance(model, TransformedTargetRegressor):
-        inner = getattr(model, "regressor_", model.regressor)
-        return inner, f"`regressor` of {kind}"
+        return getattr(model, "regressor_", model.regressor), f"`regressor` of {kind}"
     if isinstance(model, FrozenEstimator):
         return model.estimator, f"`estimator` of {kind}"
     if hasattr(model, "best_estimator_"):
@@ -158,10 +154,10 @@ def _open(model: Any) -> tuple[Any, str] | None:
     return None
 
 
-def _unwrap(model: Any) -> tuple[Any, list[str]]:
-    """Return what is inside of all wrappers, and the places on the way."""
+def _unwrap(model: Any, closed: tuple[type, ...] = ()) -> tuple[Any, list[str]]:
+    """Return what is inside of all wrappers but closed ones, and places on the way."""
     places: list[str] = []
-    while not _forecasts(model):
+    while not _forecasts(model) and not isinstance(model, closed):
         opened = _open(model)
         if opened is None:
             break
@@ -184,10 +180,53 @@ def _ask(model: Any, X: Any) -> Any:
         )
         raise ValueError(msg)
     if isinstance(model, TransformedTargetRegressor):
-        return untransform_target(model, _ask(inner, X))
+        return _untransform_target(model, _ask(inner, X))
     if isinstance(model, Pipeline):
         for _, step in model.steps[:-1]:
             # "passthrough" has none, nor have steps that only pick rows to fit on.
             if hasattr(step, "transform"):
                 X = step.transform(X)
     return _ask(inner, X)
+
+
+def _untransform_target(
+    model: TransformedTargetRegressor, dist: PredictiveDistribution
+) -> PredictiveDistribution:
+    """Return the distributions of the target, of those of its transform."""
+    if model.transformer is not None:
+        back, forth = "inverse_transform", "transform"
+        inner = model.transformer_
+        calls = inner.inverse_transform, inner.transform
+        got = f"`transformer`, got {type(model.transformer).__name__}"
+    elif model.func is None:
+        return dist
+    else:
+        # Not by the FunctionTransformer of the fit, which refuses infinite ends.
+        back, forth = "inverse_func", "func"
+        calls = model.inverse_func, model.func
+        name = getattr(model.inverse_func, "__name__", model.inverse_func)
+        got = f"`inverse_func`, got {name}"
+    try:
+        return dist.transform(*(_of_column(call) for call in calls))
+    except (TypeError, ValueError) as error:
+        # In words of the wrapper, which calls the one "func" that is the other here.
+        names = {"func": back, "inverse": forth}
+        why = re.sub(r"\b(func|inverse)\b", lambda found: names[found[0]], str(error))
+        if " finite " in why:
+            why += " `bounds` of the regressor keep forecasts to where it is."
+        msg = (
+            f"{type(model).__name__} forecasts distributions with an increasing "
+            f"{got}: {why}"
+        )
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(msg) from error
+
+
+def _of_column(function: Callable[[Float64Array], Any]) -> Any:
+    """Return a function of a column (m, 1), as transformers are, for any array."""
+
+    def call(y: Float64Array) -> Float64Array:
+        column = function(y.reshape(-1, 1))
+        return np.asarray(column, dtype=np.float64).reshape(y.shape)
+
+    return call

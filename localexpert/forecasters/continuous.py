@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.coordinate import Frame
-from localexpert.curves.base_cdf import BaseCDF
-from localexpert.curves.ordered_spline import Curves
-from localexpert.curves.read_law import law_of_curves
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
@@ -25,6 +23,7 @@ from localexpert.forecasters.forecaster import RoadForecaster
 from localexpert.forecasters.mixed import atom_widths
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
 from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
@@ -198,13 +197,13 @@ class ContinuousForecaster(RoadForecaster):
         center, scale, p = placed
         return self._law(center, scale, self._curves(p, self.builder_))
 
-    def _curves(self, p: Float64Array, builder: CurveBuilder) -> Curves:
+    def _curves(self, p: Float64Array, builder: CurveBuilder) -> LevelMap:
         t = self.base_.t(self.thresholds_)
         kept = _told_apart(t)
         slopes = self.base_.least_slopes()
         return builder.build(p[:, kept], t[kept], self.n_, slopes)
 
-    def _law(self, center: Float64Array, scale: Float64Array, curves: Curves) -> Law:
+    def _law(self, center: Float64Array, scale: Float64Array, curves: LevelMap) -> Law:
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
         if self.ordered:
             return clip(law, *self.bounds, self.width_)

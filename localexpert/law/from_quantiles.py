@@ -15,6 +15,7 @@ from localexpert._validation import (
     as_numbers,
     check_array,
     check_bounds,
+    check_finite,
     check_increasing,
     check_probability_rows,
     check_vector,
@@ -77,11 +78,7 @@ def read_rows(values: ArrayLike, name: str, wanted: str) -> Float64Array:
     if rows.ndim != 2:
         msg = f"`{name}` must have two dimensions, {wanted}, got shape {rows.shape}."
         raise ValueError(msg)
-    strange = np.argwhere(~np.isfinite(rows))
-    if len(strange):
-        i, j = strange[0]
-        msg = f"`{name}` must be finite, got {rows[i, j]} in row {i}, column {j}."
-        raise ValueError(msg)
+    check_finite(rows, name)
     return rows
 
 

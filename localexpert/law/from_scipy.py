@@ -94,9 +94,7 @@ def _continuous(family: Any, rows: Float64Array) -> Law:
     with np.errstate(all="ignore"):
         # Of the standard law: differences from its ends keep their digits.
         first, last = family.support(*shapes)
-        lower = family.ppf(ndtr(np.minimum(g, 0.0)), *shapes)
-        upper = family.isf(ndtr(-np.maximum(g, 0.0)), *shapes)
-        x = np.where(g <= 0.0, lower, upper)
+        x = _quantiles(family, g, shapes)
         gaps = (x - first) * scale, (last - x) * scale
         ends = low[:, None], high[:, None]
         u = coordinates_of_gaps(loc + scale * x, gaps, *ends)
@@ -111,12 +109,17 @@ def _heavy_curve(family: Any, rows: Float64Array) -> Curve:
     """Return curves on knots of their own, for tails that rise by powers of ten."""
     parameters = rows.T[:, :, None]
     z = np.tile(_HEAVY, (len(rows), 1))
-    lower = family.ppf(ndtr(np.minimum(z, 0.0)), *parameters)
-    upper = family.isf(ndtr(-np.maximum(z, 0.0)), *parameters)
-    y = np.where(z <= 0.0, lower, upper)
+    y = _quantiles(family, z, parameters)
     log_density = family.logpdf(y, *parameters)
     slopes = np.exp(-0.5 * z**2 - LOG_SQRT_TWO_PI - log_density)
     return curve_through(_HEAVY, y, (-np.inf, np.inf), slopes)
+
+
+def _quantiles(family: Any, z: Float64Array, parameters: Any) -> Float64Array:
+    """Return the quantiles at normal scores, each from the nearer tail."""
+    lower = family.ppf(ndtr(np.minimum(z, 0.0)), *parameters)
+    upper = family.isf(ndtr(-np.maximum(z, 0.0)), *parameters)
+    return np.asarray(np.where(z <= 0.0, lower, upper))
 
 
 def _moments(family: Any, rows: Float64Array) -> Float64Array:

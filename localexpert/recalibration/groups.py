@@ -14,7 +14,6 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
     is_gap,
-    speaking_of,
 )
 from localexpert.data.columns import Columns, has_columns
 from localexpert.data.folds import Rows
@@ -119,8 +118,7 @@ class GroupedRecalibration:
         rows, target, _ = check_rows(law, y, None)
         if weight is not None:
             check_choice(self.recalibrate, "recalibrate", ("conformal", "pit"))
-            with speaking_of(sample_weight="weight"):
-                weight = check_weights(weight, len(target))
+            weight = check_weights(weight, len(target), "weight")
         parts = _rows_by_group(groups, len(target))
         rare = [key for key, part in parts.items() if len(part) < _LEAST_ROWS]
         if rare:

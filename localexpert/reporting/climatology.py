@@ -8,13 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.curves.base_cdf import BaseCDF
-from localexpert.curves.ordered_spline import Curves
-from localexpert.curves.read_law import law_of_curves
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.support import Support
 from localexpert.law.law import Law
+from localexpert.law.level_map import LevelMap
 from localexpert.law.near_values import merge_near_values
 from localexpert.regressor.regressor import LocalExpertRegressor
 
@@ -80,8 +79,7 @@ class Climatology:
             return PredictiveDistribution(law)
         rest = ~np.isin(self.values, self.atoms)
         base = BaseCDF.fit(self.values[rest], self.weights[rest])
-        one = np.ones((n, 1))
-        curves = Curves(np.zeros(1), 0.0 * one, one)
+        curves = LevelMap(np.zeros(1), np.zeros(1), np.ones(1))
         smooth = law_of_curves(np.zeros(n), np.ones(n), curves, base)
         if not len(self.atoms):
             return PredictiveDistribution(smooth)

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert.distribution.expected import (
     ExpectedMean,
-    expected_rows,
+    expected_by_loss,
     loss_variances,
     mean_of_rows,
 )
@@ -57,7 +57,7 @@ class Promise:
     @classmethod
     def of(cls, y: Float64Array, dist: PredictiveDistribution, loss: str) -> Promise:
         """Return the expected and the realised "crps" or "abs_error" of outcomes."""
-        means = expected_rows(dist.law, loss)
+        means = expected_by_loss(dist.law)[loss]
         variances = loss_variances(dist.law, loss, means)
         realised = dist.crps(y) if loss == "crps" else np.abs(y - dist.median())
         return cls(means, variances, realised)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localexpert._validation import check_array, check_choice, check_level
+from localexpert.distribution.frame import import_pandas
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -68,7 +69,7 @@ def risk_table(
     Monday    1.1      0.0       2.0       0.3
     Tuesday   1.9      1.0       2.0       0.9
     """
-    pandas = _import_pandas()
+    pandas = import_pandas("risk_table")
     check_distribution(dist)
     check_choice(tail, "tail", ("upper", "lower"))
     coverage = check_level(coverage, "coverage")
@@ -93,16 +94,6 @@ def risk_table(
         else:
             columns[f"P(Y <= {label})"] = dist.cdf(threshold)
     return pandas.DataFrame(columns, index=_check_index(index, len(dist)))
-
-
-def _import_pandas() -> Any:
-    """Return pandas, or say how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        msg = "`risk_table` needs pandas: pip install localexpert[io]."
-        raise ImportError(msg) from error
-    return pandas
 
 
 def _labelled(

@@ -4,9 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from localexpert.curves.base_cdf import BaseCDF
-from localexpert.curves.ordered_spline import Curves
-from localexpert.curves.read_law import law_of_curves
+from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.law.bounds import clip, cut
 from localexpert.law.chords import chords_beside, harmonic_slopes
 from localexpert.law.join import pool_laws
@@ -91,7 +89,7 @@ def make_spline(rng, knots, rises, shares, frame=None, base=None):
         slopes[:, end] = np.clip(slopes[:, end], max(slope, 0.3), 3.0)
     centers = center + scale * rng.normal(0.0, 0.3, ROWS)
     scales = scale * np.exp(rng.normal(0.0, 0.3, ROWS))
-    return law_of_curves(centers, scales, Curves(knots, values, slopes), base)
+    return law_of_curves(centers, scales, LevelMap(knots, values, slopes), base)
 
 
 def slopes_of(knots, values, shares=None):
