@@ -23,6 +23,7 @@ from calibration import IsotonicCalibrator, reliability_curve
 from calibration.multiclass.base import MulticlassCalibrator
 from localexpert import (
     DistributionEnsemble,
+    IndependentExperts,
     JointForest,
     LocalExpertRegressor,
     PredictiveDistribution,
@@ -77,7 +78,7 @@ QUICK = {
     "cv": 2,
     "random_state": 0,
 }
-STAGES = (JointForest, SharedBoosting)
+STAGES = (IndependentExperts, JointForest, SharedBoosting)
 REGRESSORS = (LocalExpertRegressor, DistributionEnsemble, *STAGES)
 CLASSES = [getattr(calibration, name) for name in calibration.__all__]
 ESTIMATORS = [

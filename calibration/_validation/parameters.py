@@ -124,18 +124,22 @@ def check_number(
     high: float = np.inf,
     *,
     open_low: bool = False,
-    open_high: bool = False,
+    open_high: bool | None = None,
 ) -> float:
-    """Return a real parameter in [low, high], without the ends that are open."""
+    """Return a real parameter in [low, high], without the ends that are open.
+
+    Few formulas are made for infinity: as an upper end it is open unless told.
+    """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         msg = f"`{name}` must be a real number, got {value!r}."
         raise TypeError(msg)
     number = float(value)
+    open_high = high == np.inf if open_high is None else open_high
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (above and below):
         left = "(" if open_low else "["
-        right = ")" if open_high or high == np.inf else "]"
+        right = ")" if open_high else "]"
         msg = f"`{name}` must lie in {left}{low:g}, {high:g}{right}, got {value!r}."
         raise ValueError(msg)
     return number

@@ -28,7 +28,8 @@ _CV_FACTORS = 2.0 ** np.arange(-4.0, 2.5, 0.5)
 _CV_CELLS = 8192
 # Bandwidths below this share of the range of scores are lost in their rounding.
 _LEAST_SHARE = 2.0**-40
-_LARGEST = float(np.finfo(np.float64).max)
+# Products of two such are numbers.
+_LARGEST = 1e150
 
 
 class KDECalibrator(DensityCalibrator):

@@ -125,7 +125,8 @@ class ELiTECalibrator(MapCalibrator):
         super()._check_parameters()
         check_integer(self.n_lambdas, "n_lambdas", 1)
         check_number(self.lambda_ratio, "lambda_ratio", 0.0, 1.0, open_low=True)
-        check_number(self.isotonic_penalty, "isotonic_penalty", 0.0)
+        price = self.isotonic_penalty
+        check_number(price, "isotonic_penalty", 0.0, open_high=False)
         check_integer(self.max_cells, "max_cells", 2)
 
     def _fit(self, summary: ScoreSummary) -> None:

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
-    check_integer,
     check_mapping,
     check_n_jobs,
+    check_seed,
     check_vector,
     check_weights,
     told_of_light,
@@ -301,10 +301,7 @@ class DistributionEnsemble(DistributionRegressor):
 
     def _check_parameters(self) -> int:
         """Return one seed for all; refuse what a fit would only notice at its end."""
-        seed = self.random_state
-        if seed is None:
-            seed = int(np.random.default_rng().integers(2**31))
-        seed = check_integer(seed, "random_state", 0)
+        seed = check_seed(self.random_state)
         check_n_jobs(self.n_jobs)
         check_choice(self.pool, "pool", ("auto", "linear", "probit"))
         recalibration = make_recalibration(self.recalibrate, seed)

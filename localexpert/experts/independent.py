@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert._validation import check_flag
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, one_thread
@@ -112,6 +113,7 @@ class IndependentExperts(Experts):
     def _check_parameters(self) -> None:
         if self.classifier is not None:
             check_classifier(self.classifier)
+        check_flag(self.refit, "refit")
         if check_directions(self.monotone) is not None and self.classifier is not None:
             msg = (
                 "`classifier` must be None with `monotone`, which other learners do "

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_integer,
     check_row_weights,
     check_same_length,
+    check_seed,
     check_target_size,
 )
 from localexpert.data.folds import (
@@ -232,10 +232,7 @@ class DistributionAdapter(DistributionRegressor):
         if weighted and name_of_argument(self.estimator) is None:
             msg = f"`sample_weight` must be None for a {name}, whose `fit` takes none."
             raise ValueError(msg)
-        seed = self.random_state
-        if seed is None:
-            seed = int(np.random.default_rng().integers(2**31))
-        return check_integer(seed, "random_state", 0)
+        return check_seed(self.random_state)
 
     def _check_own_forecast(self, name: str) -> None:
         if self.level_name is None:

@@ -200,19 +200,6 @@ def test_hard_scores_stay_finite(score):
         assert np.isfinite(fitted.predict_interval(scores)).all()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"score": "bic"}, "`score` must be one of 'k2', 'bdeu', got 'bic'"),
-        ({"spread": 0.5}, r"`spread` must lie in \[1, inf\), got 0.5"),
-        ({"elbow": -1.0}, r"`elbow` must lie in \[0, inf\), got -1.0"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        BBQCalibrator(**parameters).fit([0.1, 0.2], [0, 1])
-
-
 def published_data():
     """Training and test rows of the authors' circular example, standardised."""
     folder = os.environ.get("LOCALEXPERT_DATA")

@@ -1,7 +1,6 @@
 """Histogram binning against bins counted by hand."""
 
 import numpy as np
-import pytest
 
 from calibration import HistogramCalibrator
 
@@ -44,17 +43,3 @@ def test_smoothing_adds_rows_at_the_base_rate():
     fitted = HistogramCalibrator(2, smoothing=2.0)
     fitted.fit([0.1, 0.2, 0.8, 0.9], [0, 0, 0, 1])
     np.testing.assert_allclose(fitted.predict([0.1, 0.9]), [0.5 / 4, 1.5 / 4])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_bins": 0}, ValueError, "`n_bins` must be at least 1, got 0"),
-        ({"n_bins": 2.5}, TypeError, "`n_bins` must be an integer, got 2.5"),
-        ({"binning": "equal"}, ValueError, "`binning` must be one of 'frequency'"),
-        ({"smoothing": -1}, ValueError, r"`smoothing` must lie in \[0, inf\), got -1"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, error, message):
-    with pytest.raises(error, match=message):
-        HistogramCalibrator(**parameters).fit([0.1, 0.2], [0, 1])

@@ -249,24 +249,6 @@ def test_a_heavy_cell_on_a_grid_stands_alone(rng):
     np.testing.assert_allclose(abb.predict([0.3, 0.5, 0.7]), [0.3, 0.9, 0.3], atol=0.05)
 
 
-@BOTH
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        (
-            {"score": "bic"},
-            ValueError,
-            "`score` must be one of 'k2', 'bdeu', got 'bic'",
-        ),
-        ({"rate": 0}, ValueError, r"`rate` must lie in \(0, inf\), got 0"),
-        ({"rate": "best"}, TypeError, "`rate` must be a real number, got 'best'"),
-    ],
-)
-def test_bad_parameters_are_named(cls, parameters, error, message):
-    with pytest.raises(error, match=message):
-        cls(**parameters).fit([0.1, 0.2], [0, 1])
-
-
 def test_bad_coverage_is_named():
     abb = ABBCalibrator().fit([0.1, 0.2], [0, 1])
     with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1"):

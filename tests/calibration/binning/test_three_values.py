@@ -60,11 +60,3 @@ def test_the_interval_counts_the_rows_of_the_region():
     np.testing.assert_array_equal(three.map_.weight1, [1, 1, 1])
     low, high = three.predict_interval([-5.0])[0]
     assert low < 0.5 < high
-
-
-def test_refused():
-    rows = [-2.0, 0.0, 2.0], [0, 1, 1]
-    with pytest.raises(ValueError, match=r"`margin` must lie in \(0, inf\), got 0"):
-        ThreeValueCalibrator(0, scale="real").fit(*rows)
-    with pytest.raises(ValueError, match=r"`smoothing` must lie in \[0, inf\), got -1"):
-        ThreeValueCalibrator(smoothing=-1, scale="real").fit(*rows)

@@ -127,14 +127,3 @@ def test_concentration_is_shared_out_by_the_base_rate():
         share = 3.0 * (n + 1) / 42
         outside = 1.0 - fitted.weights_[k, 0]
         assert outside == pytest.approx(share / (1 + n + share), rel=0.01)
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="`max_components` must be at least 2, got 1"):
-        DPMCalibrator(1).fit([0.1, 0.2], [0, 1])
-    with pytest.raises(TypeError, match="`max_components` must be an integer, got"):
-        DPMCalibrator(2.5).fit([0.1, 0.2], [0, 1])
-    with pytest.raises(
-        ValueError, match=r"`concentration` must lie in \(0, .* got 0\.0"
-    ):
-        DPMCalibrator(concentration=0.0).fit([0.1, 0.2], [0, 1])

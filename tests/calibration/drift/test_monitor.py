@@ -165,21 +165,6 @@ def test_a_refused_batch_leaves_all_as_it_was(rng, wrong, kind, said):
         assert len(monitor.history_["row"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind", "said"),
-    [
-        ({"n_fit": 0}, ValueError, "`n_fit` must be at least 1, got 0"),
-        ({"tolerance": -0.1}, ValueError, "`tolerance` must lie in"),
-        ({"tolerance": "some"}, TypeError, "`tolerance` must be a real number"),
-        ({"alpha": 1.0}, ValueError, "`alpha` must lie in"),
-        ({"memory": 0.0}, ValueError, "`memory` must lie in"),
-    ],
-)
-def test_wrong_settings_are_refused(rng, settings, kind, said):
-    with pytest.raises(kind, match=said):
-        CalibrationMonitor(**settings).partial_fit(*draw(rng, 100))
-
-
 def test_what_is_too_little_or_not_there_is_refused(rng):
     p, y = draw(rng, 49)
     with pytest.raises(ValueError, match="first batch, which must have at least 50"):

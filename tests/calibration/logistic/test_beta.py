@@ -54,8 +54,3 @@ def test_moments_of_a_class_with_one_score_are_finite():
     p = fitted.predict([0.0, 0.2, 0.5, 1.0])
     assert np.isfinite(p).all()
     assert p[1] > 0
-
-
-def test_method_must_be_known():
-    with pytest.raises(ValueError, match="`method` must be one of 'ml', 'moments', go"):
-        BetaCalibrator("map").fit([0.1, 0.2], [0, 1])

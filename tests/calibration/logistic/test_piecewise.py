@@ -280,25 +280,6 @@ def test_degenerate_data_give_a_smoothed_constant(scores, y):
     np.testing.assert_allclose(fitted.predict([0.0, 0.5, 1.0]), expected)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_pieces": 0}, ValueError, "`n_pieces` must be at least 1, got 0"),
-        ({"n_pieces": 2.5}, TypeError, "`n_pieces` must be an integer, got 2.5"),
-        ({"n_pieces": "bic"}, TypeError, "`n_pieces` must be an integer, got 'bic'"),
-        ({"regularization": -1}, ValueError, r"`regularization` must lie in .* got -1"),
-        ({"regularization": "cv"}, TypeError, "`regularization` must be a real number"),
-        ({"regularization": np.inf}, ValueError, r"`regularization` must .* got inf"),
-        ({"random_state": -1}, ValueError, "`random_state` must be at least 0, got -1"),
-        ({"random_state": "x"}, TypeError, "`random_state` must be an integer, got"),
-        ({"scale": "odds"}, ValueError, r"`scale` must be one of .* got 'odds'"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, error, message):
-    with pytest.raises(error, match=message):
-        PiecewiseLogisticCalibrator(**parameters).fit([0.1, 0.2], [0, 1])
-
-
 def test_clone_and_pickle(data):
     x, y, _ = data
     fitted = make_real("auto", 2.0, None).fit(x, y)

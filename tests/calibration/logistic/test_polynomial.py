@@ -115,14 +115,6 @@ def test_scores_far_from_zero_lose_no_digits(rng):
     assert np.isfinite(near).all()
 
 
-@pytest.mark.parametrize("cls", [LogisticCalibrator, QuadraticCalibrator])
-def test_penalty_must_not_be_negative(cls):
-    with pytest.raises(ValueError, match=r"`penalty` must lie in \[0, inf\), got -1"):
-        cls(penalty=-1).fit([0.1, 0.2], [0, 1])
-    with pytest.raises(TypeError, match="`penalty` must be a real number, got 'l2'"):
-        cls(penalty="l2").fit([0.1, 0.2], [0, 1])
-
-
 @pytest.mark.parametrize(
     "calibrator",
     [

@@ -125,9 +125,6 @@ def test_scale_is_handed_on_and_the_calibrator_left_alone(clean):
 @pytest.mark.parametrize(
     ("params", "error", "match"),
     [
-        ({"max_error": 1.0}, ValueError, r"`max_error` must lie in \[0.5, 1\), got 1"),
-        ({"max_error": 0.4}, ValueError, r"`max_error` must lie in \[0.5, 1\), got"),
-        ({"max_rounds": 0}, ValueError, "`max_rounds` must be at least 1, got 0"),
         ({"calibrator": "platt"}, TypeError, "`calibrator` must be a ScoreCalibrator"),
     ],
 )

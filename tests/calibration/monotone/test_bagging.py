@@ -71,18 +71,3 @@ def test_bounded_summary_uses_counts(rng):
     fitted = BaggedIsotonicCalibrator(50, random_state=0).fit_summary(cells)
     grid = np.linspace(0.05, 0.95, 50)
     assert np.abs(fitted.predict(grid) - grid**2).max() < 0.05
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_bags": 0}, ValueError, "`n_bags` must be at least 1, got 0"),
-        ({"max_samples": 0}, ValueError, r"`max_samples` must lie in \(0, 1\], got 0"),
-        ({"max_samples": 1.5}, ValueError, r"`max_samples` must lie in \(0, 1\], go"),
-        ({"n_jobs": 0}, ValueError, "`n_jobs` must be at least 1, got 0"),
-        ({"n_bags": True}, TypeError, "`n_bags` must be an integer, got True"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, error, message):
-    with pytest.raises(error, match=message):
-        BaggedIsotonicCalibrator(**parameters).fit([0.1, 0.2], [0, 1])

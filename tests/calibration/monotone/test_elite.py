@@ -212,20 +212,3 @@ def test_a_million_scores(rng, price):
     model = ELiTECalibrator(isotonic_penalty=price).fit_summary(summary)
     grid = np.linspace(0.01, 0.99, 99)
     assert np.abs(model.predict(grid) - grid**2).max() < 0.01
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"n_lambdas": 0}, ValueError, "`n_lambdas` must be at least 1, got 0"),
-        ({"n_lambdas": 2.5}, TypeError, "`n_lambdas` must be an integer, got 2.5"),
-        ({"lambda_ratio": 0.0}, ValueError, r"`lambda_ratio` must lie in \(0, 1\]"),
-        ({"lambda_ratio": 2}, ValueError, r"`lambda_ratio` must lie in \(0, 1\], got"),
-        ({"isotonic_penalty": -1}, ValueError, r"`isotonic_penalty` must lie in \[0"),
-        ({"isotonic_penalty": np.nan}, ValueError, r"`isotonic_penalty` must lie"),
-        ({"max_cells": 1}, ValueError, "`max_cells` must be at least 2, got 1"),
-    ],
-)
-def test_bad_parameters_are_named(parameters, error, message):
-    with pytest.raises(error, match=message):
-        ELiTECalibrator(**parameters).fit([0.1, 0.2], [0, 1])

@@ -247,5 +247,3 @@ def test_bad_arguments_are_named():
         path.solution(-1)
     with pytest.raises(ValueError, match="`values` must be as long as the cells"):
         path.violation([0.5], 1.0)
-    with pytest.raises(TypeError, match="`monotone` must be True or False, got 'yes'"):
-        ENIRCalibrator(monotone="yes").fit([0.1, 0.2], [0, 1])

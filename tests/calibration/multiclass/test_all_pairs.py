@@ -173,7 +173,6 @@ def test_saves_and_loads(rng, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"coupling": "sum"}, ValueError, "`coupling` must be one of .* got 'sum'"),
         (
             {"calibrator": IsotonicCalibrator},
             TypeError,

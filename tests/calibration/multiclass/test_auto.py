@@ -101,8 +101,6 @@ def test_every_proposal_is_taken_if_harm_may_be(rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "complaint"),
     [
-        ({"method": "best"}, ValueError, "`method` must be one of 'stack', 'select'"),
-        ({"max_harm": 2.0}, ValueError, r"`max_harm` must lie in \[0, 1\], got 2.0"),
         ({"candidates": {}}, ValueError, "`candidates` must hold at least one"),
         ({"candidates": [1]}, TypeError, "`candidates` must be a mapping"),
         (

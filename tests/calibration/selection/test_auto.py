@@ -228,10 +228,6 @@ def test_report_is_a_table(rng):
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),
     [
-        ({"method": "vote"}, ValueError, "`method` must be one of .* got 'vote'"),
-        ({"max_harm": 1.5}, ValueError, r"`max_harm` must lie in \[0, 1\], got 1.5"),
-        ({"n_folds": 1}, ValueError, "`n_folds` must be at least 2, got 1"),
-        ({"random_state": "x"}, TypeError, "`random_state` must be an integer"),
         ({"candidates": {}}, ValueError, "must hold at least one calibrator"),
         ({"candidates": [1]}, TypeError, r"must be a mapping of names .* got \[1\]"),
         (

@@ -247,10 +247,8 @@ class TestOfFitted:
             TypeError,
             "`members` must have a method predict_dist, got Ridge",
         ),
-        ({"pool": "geometric"}, ValueError, "`pool`"),
         ({"recalibrate": "conformal"}, ValueError, "`recalibrate` must hold no rows"),
         ({"recalibrate": "platt"}, ValueError, "`recalibrate` must be None"),
-        ({"random_state": -1}, ValueError, "`random_state`"),
     ],
 )
 def test_bad_parameters(parameters, error, message):

@@ -164,28 +164,6 @@ def test_brier_sum_is_a_weighted_mean_over_rows(rng):
     assert loss == pytest.approx(expected / weights[rows].sum())
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"draws": 0}, "`draws` must be at least 1, got 0"),
-        ({"learning_rate": 0}, r"`learning_rate` must lie in \(0, inf\), got 0"),
-        ({"num_leaves": 1}, "`num_leaves` must be at least 2, got 1"),
-        ({"min_rows_in_leaf": 0}, "`min_rows_in_leaf` must be at least 1, got 0"),
-        (
-            {"feature_fraction": 1.5},
-            r"`feature_fraction` must lie in \(0, 1\], got 1.5",
-        ),
-        ({"l2": -1.0}, r"`l2` must lie in \[0, inf\), got -1"),
-        ({"max_bins": 1}, "`max_bins` must be at least 2, got 1"),
-        ({"max_rounds": 0}, "`max_rounds` must be at least 1, got 0"),
-    ],
-)
-def test_wrong_parameters_are_refused(parameters, message):
-    folds = make_folds(4, 2, random_state=0)
-    with pytest.raises(ValueError, match=message):
-        SharedBoosting(**parameters).fit(np.zeros((4, 1)), np.arange(4.0), [1.5], folds)
-
-
 @pytest.mark.parametrize("plain", [True, False])
 def test_other_threads_say_nothing(capfd, plain):
     """LightGBM has a level of talk in each thread, and talks by default."""

@@ -1,0 +1,61 @@
+"""What a refusal tells of a parameter is its rule: kinds, limits and choices hold."""
+
+import inspect
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.fuzz.refusals import answer_or_refusal
+from tests.test_refusals import ESTIMATORS, set_and_fit
+
+# Values of other kinds than a rule asks for.
+KINDS = {
+    "an integer": [True, None, 2.5, np.nan],
+    "an integer or None": [True, 2.5],
+    "a real number": [True, None],
+    "True or False": [1, None],
+    "a bool": [1, None],
+}
+# A seed that is not given is drawn; a flag says how much is told.
+TAKEN = {("random_state", None), ("verbose", True)}
+
+
+def refusal(cls, name, value):
+    """Return what is said against a parameter, nothing where it is taken."""
+    said = answer_or_refusal(partial(set_and_fit, cls, **{name: value}))
+    return str(said) if isinstance(said, Exception) else ""
+
+
+def read_rule(told):
+    """Return the rule told, values that it lets pass, and values that it does not."""
+    rule = told.rpartition(", got ")[0].partition(" must ")[2]
+    if least := re.fullmatch(r"be at least (\d+)", rule):
+        return rule, [int(least[1])], [int(least[1]) - 1, True]
+    if within := re.fullmatch(r"lie in ([\[(])(\S+), (\S+)([\])])", rule):
+        low, high = float(within[2]), float(within[3])
+        kept = [low] * (within[1] == "[") + [high] * (within[4] == "]")
+        ends = {float(np.nextafter(low, -np.inf)), low, high, 2.0 * high}
+        return rule, kept, [*ends.difference(kept), True, None, np.nan]
+    if rule.startswith("be one of "):
+        return rule, re.findall(r"'([^']*)'", rule), []
+    return rule, [], KINDS.get(rule.removeprefix("be "), [])
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_rules_are_as_they_are_told(cls):
+    complaints = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        for told in {refusal(cls, name, "x"), refusal(cls, name, -7)}:
+            rule, kept, refused = read_rule(told)
+            for value in kept:
+                if rule in refusal(cls, name, value):
+                    complaints.append(f"{name}={value!r} refused, although {told}")
+            for value in refused:
+                said = refusal(cls, name, value)
+                taken = value is parameter.default or (name, value) in TAKEN
+                named = f"`{name}` must " in said and said.endswith(f"got {value}.")
+                if not named and not taken:
+                    complaints.append(f"{name}={value!r}, although {told}: {said}")
+    assert not complaints, "\n".join(complaints)
