@@ -178,7 +178,8 @@ def lattice_step(values: Float64Array) -> float | None:
     -------
     float or None
         None where steps are uneven, or where the lattice has more than thrice as many
-        points as there are values, but for a twentieth of the gaps at either end.
+        points as there are values; of ten gaps or more, the outermost twentieth at
+        either end may be wide.
     """
     if len(values) < 2:
         return None
@@ -186,7 +187,7 @@ def lattice_step(values: Float64Array) -> float | None:
     steps = gaps / gaps.min()
     whole = np.round(steps)
     even = bool((np.abs(steps - whole) <= _UNEVEN).all())
-    ends = len(whole) // 20
+    ends = -(-len(whole) // 20) if len(whole) >= 10 else 0
     inner = whole[ends : len(whole) - ends]
     filled = inner.sum() <= 3.0 * (len(inner) + 1)
     return float(np.ptp(values) / whole.sum()) if even and filled else None

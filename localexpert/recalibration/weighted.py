@@ -115,7 +115,7 @@ class WeightedConformal:
         self
         """
         rows, target, _ = check_rows(law, y, None)
-        weights = check_weights(weight, len(target))
+        weights = check_weights(weight, len(target), "weight")
         n = self.effective_rows_ = _check_effective(weights)
         held = HeldOut.of(rows, target, weights, self.random_state)
         own, upto = held.weight, np.cumsum(held.weight)
