@@ -41,6 +41,7 @@ from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.unchanged import all_or_nothing
 
 
 class DistributionEnsemble(DistributionRegressor):
@@ -143,6 +144,7 @@ class DistributionEnsemble(DistributionRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

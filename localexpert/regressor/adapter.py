@@ -35,6 +35,7 @@ from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.unchanged import all_or_nothing
 
 
 class DistributionAdapter(DistributionRegressor):
@@ -131,6 +132,7 @@ class DistributionAdapter(DistributionRegressor):
         self.recalibrate = recalibrate
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

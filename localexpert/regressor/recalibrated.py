@@ -29,6 +29,7 @@ from localexpert.recalibration.groups import GroupedRecalibration, read_groups
 from localexpert.recalibration.shift import ShiftWeights, shift_weights
 from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.unchanged import all_or_nothing
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
 
@@ -97,6 +98,7 @@ class RecalibratedRegressor(DistributionRegressor):
         self.weights = weights
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, X_new: Any = None) -> Self:
         """Learn the correction; the model stays as it is.
 

@@ -40,6 +40,7 @@ from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.below_zero import report_below_zero
 from localexpert.regressor.constant import fit_constant
 from localexpert.regressor.out_of_fold import OutOfFoldLaws
+from localexpert.regressor.unchanged import all_or_nothing
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
@@ -204,6 +205,7 @@ class LocalExpertRegressor(
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
