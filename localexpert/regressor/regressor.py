@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
@@ -17,6 +18,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
+from localexpert.data.copies import groups_of_copies
 from localexpert.data.directions import describe_directions, read_directions
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
@@ -238,6 +240,11 @@ class LocalExpertRegressor(
             target[weight > 0.0], groups
         )
         warn_of_far(target, weight)
+        whole = Table.of(given)
+        copies = None if groups is not None else self._find_copies(whole, settings.seed)
+        if copies is not None:
+            # A tree that did not draw a row may have drawn a copy of it.
+            groups, settings = copies, replace(settings, out_of_bag=False)
         self.recalibration_, self.stacker_ = None, None
         self.bounds_ = settings.bounds
         rows, aside = np.arange(n), np.arange(0)
@@ -250,7 +257,7 @@ class LocalExpertRegressor(
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, settings.seed)
             # Rows set aside have no say in how tables are read: that is learned, too.
-            table = Table.of(given if len(rows) == n else take_rows(given, rows))
+            table = whole if len(rows) == n else Table.of(take_rows(given, rows))
             self.reader_ = table.reader
             read_directions(settings.monotone, table.reader)
             self.table_summary_ = TableSummary.of(table, weight[rows])
@@ -272,7 +279,23 @@ class LocalExpertRegressor(
                 recalibration.fit(said, sample.y, sample.weight, sample.folds)
             self._use(recalibration)
             self.report_ = report_below_zero(self, sample)
+            if copies is not None:
+                told = {"rows": n - len(np.unique(copies))}
+                self.report_ = self.report_.add("copies", told)
         return self
+
+    @property
+    def _deals_rows(self) -> bool:
+        """Whether folds are dealt here, not given by the user."""
+        return isinstance(self.cv, str | Integral)
+
+    def _find_copies(self, table: Table, seed: int) -> NDArray[np.intp] | None:
+        """Return groups of rows that one fold should have, where folds are dealt."""
+        if not self._deals_rows:
+            return None
+        groups = groups_of_copies(table.codes, np.random.default_rng(seed))
+        most = self.cv if isinstance(self.cv, Integral) else 0
+        return None if groups is None or groups.max() + 1 < most else groups
 
     def _check_parameters(
         self, y: Float64Array, groups: Any
@@ -281,8 +304,8 @@ class LocalExpertRegressor(
         check_verbose(self.verbose)
         seed = check_seed(self.random_state)
         # Rows of the user's own folds may depend on each other within a fold.
-        own_folds = groups is not None or not isinstance(self.cv, str | Integral)
-        settings = Settings.check(self, y, out_of_bag=not own_folds, seed=seed)
+        dealt = groups is None and self._deals_rows
+        settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
         check_roads(settings)
         recalibration = make_recalibration(self.recalibrate, seed)
         return settings, make_stacker(self.stacker), recalibration

@@ -1,0 +1,61 @@
+"""Copies of rows: found where equality is no chance, and kept in one fold."""
+
+import numpy as np
+import pytest
+
+from localexpert import FrameRoad, LocalExpertRegressor
+from localexpert.data.copies import groups_of_copies
+
+
+def groups(X):
+    return groups_of_copies(np.asarray(X, float), np.random.default_rng(0))
+
+
+def test_copies_are_groups_whatever_their_order(rng):
+    once = np.column_stack([rng.normal(size=80), rng.integers(0, 3, 80)])
+    once[:5, 0] = np.nan
+    once[5, 0] = 0.0
+    place = rng.permutation(np.repeat(np.arange(80), rng.integers(1, 5, size=80)))
+    X = once[place]
+    X[place == 5, 0] *= -1.0
+    found = groups(X)
+    # The five rows without a number are told apart by the other column at most.
+    names = np.unique(once[:5, 1])
+    key = np.where(place < 5, -1 - np.searchsorted(names, X[:, 1]), place)
+    same = key[:, None] == key
+    np.testing.assert_array_equal(found[:, None] == found, same)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        lambda rng: rng.integers(0, 2, size=(400, 3)),  # few cells
+        lambda rng: rng.integers(0, 12, size=(400, 2)),  # equal by chance
+        lambda rng: rng.normal(size=(400, 2)),  # no copies
+        lambda rng: np.repeat(rng.normal(size=(20, 2)), 20, axis=0),  # 20 places
+    ],
+    ids=["cells", "chance", "none", "places"],
+)
+def test_what_is_no_copy(rng, columns):
+    assert groups(columns(rng)) is None
+
+
+def test_out_of_fold_forecasts_have_not_seen_a_copy(rng):
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + rng.normal(size=80)
+    model = LocalExpertRegressor(
+        roads=FrameRoad(None, strategy="joint", n_thresholds=9), random_state=0
+    )
+    four, of_four = np.repeat(X, 4, axis=0), np.repeat(y, 4)
+    model.fit(four, of_four)
+    told = model.oof_distribution_.crps(of_four).mean()
+    new = rng.normal(size=(1000, 2))
+    came = new[:, 0] + rng.normal(size=1000)
+    assert told > 0.75 * model.predict_dist(new).crps(came).mean()
+    assert model.report_.choices["copies"] == {"rows": 240}
+    assert "240 rows are equal to others" in str(model.report_)
+    given = [
+        (np.arange(160), np.arange(160, 320)),
+        (np.arange(160, 320), np.arange(160)),
+    ]
+    assert "copies" not in model.set_params(cv=given).fit(four, of_four).report_.choices
