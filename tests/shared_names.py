@@ -433,6 +433,7 @@ SHARED: dict[str, set[str]] = {
         "smooth_rows",
     },
     "localexpert.data.blend": {"blend_weights", "robust_weights"},
+    "localexpert.data.copies": {"groups_of_copies"},
     "localexpert.data.columns": {
         "Columns",
         "has_columns",

@@ -144,7 +144,6 @@ class DistributionEnsemble(DistributionRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -167,28 +166,29 @@ class DistributionEnsemble(DistributionRegressor):
         -------
         self
         """
-        table, target = self._check_data(X, y)
-        n = len(target)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, n)
-            warn_of_light(sample_weight)
-        seed = self._check_parameters()
-        members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-        check_members(members, target, sample_weight, groups)
-        fitted, said = {}, {}
-        with told_of_light():
-            for name, member in members:
-                fitted[name], said[name] = fit_member(
-                    name,
-                    member,
-                    table,
-                    target,
-                    sample_weight=sample_weight,
-                    groups=groups,
-                    seed=seed,
-                    n_jobs=self.n_jobs,
-                )
-            return self._learn(fitted, said, target, sample_weight, groups, seed)
+        with all_or_nothing(self):
+            table, target = self._check_data(X, y)
+            n = len(target)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, n)
+                warn_of_light(sample_weight)
+            seed = self._check_parameters()
+            members = seeded_clones(named_members(self.members), seed, self.n_jobs)
+            check_members(members, target, sample_weight, groups)
+            fitted, said = {}, {}
+            with told_of_light():
+                for name, member in members:
+                    fitted[name], said[name] = fit_member(
+                        name,
+                        member,
+                        table,
+                        target,
+                        sample_weight=sample_weight,
+                        groups=groups,
+                        seed=seed,
+                        n_jobs=self.n_jobs,
+                    )
+                return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     @classmethod
     def of_fitted(

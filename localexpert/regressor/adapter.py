@@ -132,7 +132,6 @@ class DistributionAdapter(DistributionRegressor):
         self.recalibrate = recalibrate
         self.random_state = random_state
 
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -155,41 +154,44 @@ class DistributionAdapter(DistributionRegressor):
         -------
         self
         """
-        given, target = self._check_data(X, y)
-        n = len(target)
-        check_target_size(target)
-        weight = check_row_weights(sample_weight, n)
-        groups = check_groups(groups, n)
-        seed = self._check_parameters(sample_weight is not None)
-        recalibration = make_recalibration(self.recalibrate, seed)
-        rows, aside = np.arange(n), np.arange(0)
-        if recalibration is not None and recalibration.holds_out:
-            rows, aside = set_aside(weight, self.cv, groups, seed)
-        held = None if sample_weight is None else weight[rows]
-        table = take_rows(given, rows) if len(aside) else given
-        parts = None if groups is None else groups[rows]
-        own = target[rows]
-        folds = make_folds(len(rows), self.cv, own, parts, seed, weight[rows])
-        check_learns(folds, weight[rows])
-        laws = []
-        for train, test in folds:
-            fitted = self._fit_estimator(table, own, held, train)
-            laws.append(self._ask(fitted, take_rows(table, test)))
-        order = np.argsort(np.concatenate([test for _, test in folds]))
-        law, judged = append_laws(laws).take(order), judged_rows(folds)
-        self.estimator_ = self._fit_estimator(table, own, held, np.arange(len(rows)))
-        if recalibration is not None and len(aside):
-            said = self._ask(self.estimator_, take_rows(given, aside))
-            recalibration.fit(said, target[aside], weight[aside])
-        elif recalibration is not None:
-            known = renumber_folds(folds, judged, len(rows))
-            recalibration.fit(law, own[judged], weight[rows[judged]], known)
-        if recalibration is not None:
-            law = recalibration.apply_oof(law)
-        self.recalibration_, self.fitted_rows_ = recalibration, rows[judged]
-        self.oof_distribution_ = PredictiveDistribution(law)
-        self.oof_prediction_ = self.oof_distribution_.mean()
-        return self
+        with all_or_nothing(self):
+            given, target = self._check_data(X, y)
+            n = len(target)
+            check_target_size(target)
+            weight = check_row_weights(sample_weight, n)
+            groups = check_groups(groups, n)
+            seed = self._check_parameters(sample_weight is not None)
+            recalibration = make_recalibration(self.recalibrate, seed)
+            rows, aside = np.arange(n), np.arange(0)
+            if recalibration is not None and recalibration.holds_out:
+                rows, aside = set_aside(weight, self.cv, groups, seed)
+            held = None if sample_weight is None else weight[rows]
+            table = take_rows(given, rows) if len(aside) else given
+            parts = None if groups is None else groups[rows]
+            own = target[rows]
+            folds = make_folds(len(rows), self.cv, own, parts, seed, weight[rows])
+            check_learns(folds, weight[rows])
+            laws = []
+            for train, test in folds:
+                fitted = self._fit_estimator(table, own, held, train)
+                laws.append(self._ask(fitted, take_rows(table, test)))
+            order = np.argsort(np.concatenate([test for _, test in folds]))
+            law, judged = append_laws(laws).take(order), judged_rows(folds)
+            self.estimator_ = self._fit_estimator(
+                table, own, held, np.arange(len(rows))
+            )
+            if recalibration is not None and len(aside):
+                said = self._ask(self.estimator_, take_rows(given, aside))
+                recalibration.fit(said, target[aside], weight[aside])
+            elif recalibration is not None:
+                known = renumber_folds(folds, judged, len(rows))
+                recalibration.fit(law, own[judged], weight[rows[judged]], known)
+            if recalibration is not None:
+                law = recalibration.apply_oof(law)
+            self.recalibration_, self.fitted_rows_ = recalibration, rows[judged]
+            self.oof_distribution_ = PredictiveDistribution(law)
+            self.oof_prediction_ = self.oof_distribution_.mean()
+            return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Return the predictive distribution of every row.

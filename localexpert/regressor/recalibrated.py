@@ -98,7 +98,6 @@ class RecalibratedRegressor(DistributionRegressor):
         self.weights = weights
         self.random_state = random_state
 
-    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, X_new: Any = None) -> Self:
         """Learn the correction; the model stays as it is.
 
@@ -114,35 +113,40 @@ class RecalibratedRegressor(DistributionRegressor):
         -------
         self
         """
-        check_predicts(self.model)
-        seed = check_seed(self.random_state)
-        target = check_vector(y, "y")
-        dist = predict_dist(self.model, X)
-        check_same_length(len(dist), "`X`", len(target), "y")
-        self.weights_ = None
-        self.effective_rows_ = float(len(target))
-        if X_new is not None:
-            self._fit_shifted(dist, target, X, X_new, seed)
+        with all_or_nothing(self):
+            check_predicts(self.model)
+            seed = check_seed(self.random_state)
+            target = check_vector(y, "y")
+            dist = predict_dist(self.model, X)
+            check_same_length(len(dist), "`X`", len(target), "y")
+            self.weights_ = None
+            self.effective_rows_ = float(len(target))
+            if X_new is not None:
+                self._fit_shifted(dist, target, X, X_new, seed)
+                return self
+            if self.weights is not None:
+                msg = (
+                    f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
+                )
+                raise ValueError(msg)
+            if self.by is not None:
+                grouped = GroupedRecalibration(self.method, random_state=seed)
+                groups = read_groups(X, self.by)
+                with speaking_of(groups="by", recalibrate="method"):
+                    self.recalibration_ = grouped.fit(dist, target, groups)
+                bounds = [_bound_of(one) for one in grouped.recalibrations_.values()]
+                self.bound_ = max(bounds)
+                return self
+            with speaking_of(recalibrate="method"):
+                made = make_recalibration(self.method, seed)
+            if made is None:
+                msg = (
+                    '`method` must be "conformal", "pit" or a Recalibration, got None.'
+                )
+                raise ValueError(msg)
+            self.recalibration_ = made.fit(dist, target)
+            self.bound_ = _bound_of(made)
             return self
-        if self.weights is not None:
-            msg = f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
-            raise ValueError(msg)
-        if self.by is not None:
-            grouped = GroupedRecalibration(self.method, random_state=seed)
-            groups = read_groups(X, self.by)
-            with speaking_of(groups="by", recalibrate="method"):
-                self.recalibration_ = grouped.fit(dist, target, groups)
-            bounds = [_bound_of(one) for one in grouped.recalibrations_.values()]
-            self.bound_ = max(bounds)
-            return self
-        with speaking_of(recalibrate="method"):
-            made = make_recalibration(self.method, seed)
-        if made is None:
-            msg = '`method` must be "conformal", "pit" or a Recalibration, got None.'
-            raise ValueError(msg)
-        self.recalibration_ = made.fit(dist, target)
-        self.bound_ = _bound_of(made)
-        return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Return the corrected distribution of every row.

@@ -207,7 +207,6 @@ class LocalExpertRegressor(
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -230,59 +229,75 @@ class LocalExpertRegressor(
         -------
         self
         """
-        given, target = self._check_data(X, y)
-        n = len(target)
-        check_target_size(target)
-        weight = check_row_weights(sample_weight, n)
-        target = merge_near_values(target, weight)
-        groups = check_groups(groups, n)
-        settings, stacker, recalibration = self._check_parameters(
-            target[weight > 0.0], groups
-        )
-        warn_of_far(target, weight)
-        whole = Table.of(given)
-        copies = None if groups is not None else self._find_copies(whole, settings.seed)
-        if copies is not None:
-            # A tree that did not draw a row may have drawn a copy of it.
-            groups, settings = copies, replace(settings, out_of_bag=False)
-        self.recalibration_, self.stacker_ = None, None
-        self.bounds_ = settings.bounds
-        rows, aside = np.arange(n), np.arange(0)
-        with told_of_light(), show_progress(self.verbose, type(self).__name__):
-            if np.ptp(target[weight > 0.0]) == 0.0:
-                folds = make_folds(n, self.cv, target, groups, settings.seed)
-                self._note_rows(rows, judged_rows(folds))
-                fit_constant(self, given, target, weight)
-                return self
-            if recalibration is not None and recalibration.holds_out:
-                rows, aside = set_aside(weight, self.cv, groups, settings.seed)
-            # Rows set aside have no say in how tables are read: that is learned, too.
-            table = whole if len(rows) == n else Table.of(take_rows(given, rows))
-            self.reader_ = table.reader
-            read_directions(settings.monotone, table.reader)
-            self.table_summary_ = TableSummary.of(table, weight[rows])
-            parts = None if groups is None else groups[rows]
-            own = Sample(table, target[rows], weight[rows], [])
-            sample = own.deal(self.cv, parts, settings.seed)
-            judged = self._fit_forecaster(settings, sample)
-            self._note_rows(rows, judged)
-            if self.bounds == "auto":
-                self.bounds_ = first_law(self.forecaster_).support
-            sample = sample.take_judged(judged)
-            if stacker is not None:
-                self._fit_stacker(stacker, settings, sample)
-            if recalibration is not None and len(aside):
-                held = self._law(self.reader_.read(take_rows(given, aside)))
-                recalibration.fit(held, target[aside], weight[aside])
-            elif recalibration is not None:
-                said = self._oof_law()
-                recalibration.fit(said, sample.y, sample.weight, sample.folds)
-            self._use(recalibration)
-            self.report_ = report_below_zero(self, sample)
+        with all_or_nothing(self):
+            given, target = self._check_data(X, y)
+            n = len(target)
+            check_target_size(target)
+            weight = check_row_weights(sample_weight, n)
+            target = merge_near_values(target, weight)
+            groups = check_groups(groups, n)
+            settings, stacker, recalibration = self._check_parameters(
+                target[weight > 0.0], groups
+            )
+            warn_of_far(target, weight)
+            whole = Table.of(given)
+            copies = (
+                None if groups is not None else self._find_copies(whole, settings.seed)
+            )
             if copies is not None:
-                told = {"rows": n - len(np.unique(copies))}
-                self.report_ = self.report_.add("copies", told)
-        return self
+                # A tree that did not draw a row may have drawn a copy of it.
+                groups, settings = copies, replace(settings, out_of_bag=False)
+            self.recalibration_, self.stacker_ = None, None
+            self.bounds_ = settings.bounds
+            rows, aside = np.arange(n), np.arange(0)
+            with told_of_light(), show_progress(self.verbose, type(self).__name__):
+                if np.ptp(target[weight > 0.0]) == 0.0:
+                    folds = make_folds(n, self.cv, target, groups, settings.seed)
+                    self._note_rows(rows, judged_rows(folds))
+                    fit_constant(self, given, target, weight)
+                    return self
+                if recalibration is not None and recalibration.holds_out:
+                    rows, aside = set_aside(weight, self.cv, groups, settings.seed)
+                # Rows set aside have no say in how tables are read.
+                table = whole if len(rows) == n else Table.of(take_rows(given, rows))
+                self.reader_ = table.reader
+                read_directions(settings.monotone, table.reader)
+                self.table_summary_ = TableSummary.of(table, weight[rows])
+                parts = None if groups is None else groups[rows]
+                own = Sample(table, target[rows], weight[rows], [])
+                sample = own.deal(self.cv, parts, settings.seed)
+                judged = self._fit_forecaster(settings, sample)
+                self._note_rows(rows, judged)
+                if self.bounds == "auto":
+                    self.bounds_ = first_law(self.forecaster_).support
+                sample = sample.take_judged(judged)
+                if stacker is not None:
+                    self._fit_stacker(stacker, settings, sample)
+                held = given, target, weight, aside
+                self._learn_correction(recalibration, sample, *held)
+                self._use(recalibration)
+                self.report_ = report_below_zero(self, sample)
+                if copies is not None:
+                    told = {"rows": n - len(np.unique(copies))}
+                    self.report_ = self.report_.add("copies", told)
+            return self
+
+    def _learn_correction(
+        self,
+        recalibration: Recalibration | None,
+        sample: Sample,
+        given: Any,
+        target: Float64Array,
+        weight: Float64Array,
+        aside: Rows,
+    ) -> None:
+        """Fit a recalibration on the rows set aside for it, or out of fold."""
+        if recalibration is not None and len(aside):
+            held = self._law(self.reader_.read(take_rows(given, aside)))
+            recalibration.fit(held, target[aside], weight[aside])
+        elif recalibration is not None:
+            said = self._oof_law()
+            recalibration.fit(said, sample.y, sample.weight, sample.folds)
 
     @property
     def _deals_rows(self) -> bool:

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
-
-Given = ParamSpec("Given")
-Owner = TypeVar("Owner")
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-def all_or_nothing(
-    fit: Callable[Concatenate[Owner, Given], Owner],
-) -> Callable[Concatenate[Owner, Given], Owner]:
-    """Return a method that puts all attributes back if it fails or is stopped.
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """Put all attributes back if what is done within fails or is stopped.
 
     A fit that was refused, or ended by Ctrl-C, would leave the reader of one table
     beside the models of another, and forecasts that are wrong without a word.
 
     Parameters
     ----------
-    fit : method
-        That returns self, and assigns new objects, but changes none in place.
-
-    Returns
-    -------
-    method
+    estimator : object
+        To which new objects are assigned within, while none is changed in place.
     """
-
-    @wraps(fit)
-    def whole(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Owner:
-        before = vars(self).copy()
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return whole
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
