@@ -97,9 +97,9 @@ ready-oldest ready-newest: $(VENV)/.warm
 leg-skpro: ready-skpro
 	$(PYTEST) $(WORKERS) tests/localexpert/skpro tests/test_guide.py
 
-# The names of these tests say that they need xgboost, or vector leaves.
+# The names of these tests say that they need xgboost.
 leg-xgboost: ready-xgboost
-	$(PYTEST) $(WORKERS) -k "xgboost or vector" tests/calibration/storage \
+	$(PYTEST) $(WORKERS) -k xgboost tests/calibration/storage \
 	    tests/localexpert/experts tests/localexpert/storage
 
 leg-ray: ready-ray

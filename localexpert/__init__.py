@@ -19,7 +19,6 @@ from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import (
     IndependentExperts,
     JointForest,
-    JointXGBoost,
     SharedBoosting,
 )
 from localexpert.experts.calibration import ExpertCalibration
@@ -102,7 +101,6 @@ __all__ = [
     "GroupedRecalibration",
     "IndependentExperts",
     "JointForest",
-    "JointXGBoost",
     "LocalExpertRegressor",
     "PermutationImportance",
     "PitRecalibration",

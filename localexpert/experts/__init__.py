@@ -3,13 +3,11 @@
 from localexpert.experts.base import Experts
 from localexpert.experts.independent import IndependentExperts
 from localexpert.experts.joint_forest import JointForest
-from localexpert.experts.joint_xgboost import JointXGBoost
 from localexpert.experts.shared_boosting import SharedBoosting
 
 __all__ = [
     "Experts",
     "IndependentExperts",
     "JointForest",
-    "JointXGBoost",
     "SharedBoosting",
 ]

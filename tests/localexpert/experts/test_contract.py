@@ -1,7 +1,6 @@
 """What every strategy promises: honesty, repeatability, weights, any table."""
 
 import pickle
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from localexpert.data.folds import make_folds
 from localexpert.experts import (
     IndependentExperts,
     JointForest,
-    JointXGBoost,
     SharedBoosting,
 )
 from localexpert.experts.thresholds import place_thresholds
@@ -25,7 +23,6 @@ STRATEGIES = {
     "shared": SharedBoosting(max_rounds=20, random_state=0),
     "forest": JointForest(30, random_state=0),
     "forest by folds": JointForest(30, out_of_bag=False, random_state=0),
-    "vector leaf": JointXGBoost(max_rounds=30, random_state=0),
     "boosted": IndependentExperts(random_state=0),
     "lightgbm": IndependentExperts(
         LGBMClassifier(n_estimators=10, num_leaves=7, min_data_per_group=5),
@@ -41,23 +38,14 @@ TABLES = (
     "shared",
     "forest",
     "forest by folds",
-    "vector leaf",
     "boosted",
     "lightgbm",
-)
-NEEDS_XGBOOST = pytest.mark.skipif(
-    find_spec("xgboost") is None, reason="xgboost is not installed"
 )
 
 
 def strategies(*names):
     names = names or tuple(STRATEGIES)
-    params = [
-        pytest.param(
-            STRATEGIES[n], marks=NEEDS_XGBOOST if n == "vector leaf" else (), id=n
-        )
-        for n in names
-    ]
+    params = [pytest.param(STRATEGIES[n], id=n) for n in names]
     return pytest.mark.parametrize("experts", params)
 
 

@@ -17,7 +17,6 @@ from localexpert.coordinate import Frame
 from localexpert.experts import (
     IndependentExperts,
     JointForest,
-    JointXGBoost,
     SharedBoosting,
 )
 from localexpert.experts.calibrated_experts import CalibratedExperts
@@ -97,13 +96,6 @@ def test_wrong_parameters_are_refused_by_name(data, name, value):
 def test_parts_with_wrong_parameters_are_refused(data, name, value, inner):
     with pytest.raises((TypeError, ValueError), match=f"^{inner} must "):
         LocalExpertRegressor(**{name: value}).fit(*data)
-
-
-def test_a_missing_library_is_missed_at_once_xgboost(data, monkeypatch):
-    # None stands for a module that cannot be imported.
-    monkeypatch.setitem(__import__("sys").modules, "xgboost", None)
-    with pytest.raises(ModuleNotFoundError, match="`JointXGBoost` needs xgboost"):
-        LocalExpertRegressor(strategy=JointXGBoost()).fit(*data)
 
 
 def test_an_ensemble_checks_every_member_first(data):

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 from calibration import CalibrationWarning, PlattCalibrator
 from calibration.storage import StorageError
 from localexpert import DistributionEnsemble, LocalExpertRegressor
-from localexpert.experts import JointForest, JointXGBoost, SharedBoosting
+from localexpert.experts import JointForest, SharedBoosting
 from localexpert.storage import load
 
 N = 300
@@ -218,11 +218,6 @@ def test_boosters_as_experts(library, rows, reload):
     check(fast(strategy="auto", expert=expert), rows, reload)
     piped = make_pipeline(StandardScaler(), expert)
     check(fast(strategy="auto", expert=piped, n_thresholds=3), rows, reload)
-
-
-def test_vector_leaves_of_xgboost(rows, reload):
-    pytest.importorskip("xgboost")
-    check(fast(strategy=JointXGBoost(max_rounds=20, random_state=0)), rows, reload)
 
 
 def test_functions_are_refused_and_named(tmp_path):
