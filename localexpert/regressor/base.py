@@ -125,6 +125,12 @@ def check_has_rows(X: Any, least: int) -> None:
             f"got {reprlib.repr(X)}."
         )
         raise TypeError(msg)
+    if hasattr(X, "to_frame") and not has_columns(X):
+        msg = (
+            "`X` must be a data frame or an array of shape (n, p), got a Series of "
+            f"{n} values: one row of a data frame is `frame.iloc[[i]]`."
+        )
+        raise TypeError(msg)
     if n < least:
         # The first words are those that scikit-learn's checks look for.
         rows = "1 sample" if n == 1 else f"{n} rows"

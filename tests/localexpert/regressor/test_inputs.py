@@ -186,3 +186,13 @@ def test_wide_tables_are_fitted(rng):
     y = X[:, 0] + 0.3 * rng.normal(size=100)
     model = LocalExpertRegressor(random_state=0).fit(X, y)
     assert model.oof_distribution_.crps(y).mean() < 0.9 * 0.57 * y.std()
+
+
+def test_a_row_that_is_a_series_is_told_how_to_come(columns, y):
+    frame = pd.DataFrame(columns)
+    model = quick().fit(frame, y)
+    with pytest.raises(TypeError, match=r"`X` must be .* Series of 2 .*iloc\[\[i\]\]"):
+        model.predict(frame.iloc[3])
+    with pytest.raises(TypeError, match="got a Series of 60 values"):
+        quick().fit(frame["a"], y)
+    assert model.predict(frame.iloc[[3]]).shape == (1,)
