@@ -772,6 +772,7 @@ SHARED: dict[str, set[str]] = {
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},
     "localexpert.regressor.below_zero": {"report_below_zero"},
     "localexpert.regressor.constant": {"fit_constant"},
+    "localexpert.regressor.fit_check": {"FitCheck"},
     "localexpert.regressor.out_of_fold": {"OutOfFoldLaws"},
     "localexpert.regressor.unchanged": {"all_or_nothing"},
     "localexpert.reporting.calibration": {"write_calibration"},

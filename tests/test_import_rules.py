@@ -111,8 +111,8 @@ ARROWS: dict[str, str] = {
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.data localexpert.distribution "
         "localexpert.experts localexpert.forecasters localexpert.law "
-        "localexpert.progress localexpert.recalibration localexpert.stacking "
-        "localexpert.storage"
+        "localexpert.metrics localexpert.progress localexpert.recalibration "
+        "localexpert.stacking localexpert.storage"
     ),
     "localexpert.ensemble": (
         f"sklearn {_GROUND} localexpert.data localexpert.distribution "

@@ -44,8 +44,8 @@ def _chosen(choices: Any) -> str:
     if "cure" in choices:
         share = f"{100.0 * choices['mass']:.2g}% of the mass out of fold lies"
         return f"{share} where y never is; {choices['cure']} keeps it out"
-    if "rows" in choices:
-        return f"{choices['rows']} rows are equal to others in all features: one fold"
+    if "copies" in choices:
+        return f"{choices['copies']} rows are equal to others in all features: one fold"
     parts = [str(choices[key]) for key in ("kind", "chosen") if key in choices]
     for key in ("weights", "losses", "rmse", "rmse_of_mean"):
         value = choices.get(key)

@@ -41,6 +41,7 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.below_zero import report_below_zero
 from localexpert.regressor.constant import fit_constant
+from localexpert.regressor.fit_check import FitCheck
 from localexpert.regressor.out_of_fold import OutOfFoldLaws
 from localexpert.regressor.unchanged import all_or_nothing
 from localexpert.stacking.meta_features import MetaFeatures
@@ -127,6 +128,9 @@ class LocalExpertRegressor(
         Rows that were learned from, but not forecast out of fold; see Notes.
     bounds_ : (float, float)
         Those of every forecast.
+    check_ : FitCheck
+        What forecasts out of fold are worth: coverage, PIT test, CRPS beside that of
+        the targets' own distribution, and means. `fit` warns where they are no good.
     table_summary_ : TableSummary or None
         Counts of the features' values, for reports; None if we cannot read them.
 
@@ -242,7 +246,9 @@ class LocalExpertRegressor(
             warn_of_far(target, weight)
             whole = Table.of(given)
             copies = (
-                None if groups is not None else self._find_copies(whole, settings.seed)
+                None
+                if groups is not None
+                else self._find_copies(whole, weight, settings.seed)
             )
             if copies is not None:
                 # A tree that did not draw a row may have drawn a copy of it.
@@ -276,11 +282,20 @@ class LocalExpertRegressor(
                 held = given, target, weight, aside
                 self._learn_correction(recalibration, sample, *held)
                 self._use(recalibration)
-                self.report_ = report_below_zero(self, sample)
-                if copies is not None:
-                    told = {"rows": n - len(np.unique(copies))}
-                    self.report_ = self.report_.add("copies", told)
+                self._judge(sample, copies, settings.seed)
+                self.check_.warn()
             return self
+
+    def _judge(
+        self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
+    ) -> None:
+        """Note what there is to tell of a fit, and what it is worth."""
+        self.report_ = report_below_zero(self, sample)
+        if copies is not None:
+            told = {"copies": len(copies) - len(np.unique(copies))}
+            self.report_ = self.report_.add("copies", told)
+        said = self.oof_distribution_
+        self.check_ = FitCheck.of(said, sample.y, sample.weight, seed)
 
     def _learn_correction(
         self,
@@ -304,13 +319,21 @@ class LocalExpertRegressor(
         """Whether folds are dealt here, not given by the user."""
         return isinstance(self.cv, str | Integral)
 
-    def _find_copies(self, table: Table, seed: int) -> NDArray[np.intp] | None:
+    def _find_copies(
+        self, table: Table, weight: Float64Array, seed: int
+    ) -> NDArray[np.intp] | None:
         """Return groups of rows that one fold should have, where folds are dealt."""
         if not self._deals_rows:
             return None
-        groups = groups_of_copies(table.codes, np.random.default_rng(seed))
+        held = np.flatnonzero(weight)
+        found = groups_of_copies(table.codes[held], np.random.default_rng(seed))
         most = self.cv if isinstance(self.cv, Integral) else 0
-        return None if groups is None or groups.max() + 1 < most else groups
+        if found is None or found.max() + 1 < most:
+            return None
+        # Absent rows are copies of none.
+        groups = np.arange(len(weight)) + len(weight)
+        groups[held] = found
+        return groups
 
     def _check_parameters(
         self, y: Float64Array, groups: Any

@@ -52,7 +52,7 @@ def test_out_of_fold_forecasts_have_not_seen_a_copy(rng):
     new = rng.normal(size=(1000, 2))
     came = new[:, 0] + rng.normal(size=1000)
     assert told > 0.75 * model.predict_dist(new).crps(came).mean()
-    assert model.report_.choices["copies"] == {"rows": 240}
+    assert model.report_.choices["copies"] == {"copies": 240}
     assert "240 rows are equal to others" in str(model.report_)
     given = [
         (np.arange(160), np.arange(160, 320)),

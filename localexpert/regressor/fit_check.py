@@ -1,0 +1,151 @@
+"""`FitCheck`: whether the forecasts of a fit are any good, by what it has not seen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration import CalibrationWarning
+from calibration.typing import Float64Array
+from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.metrics import pit_test
+
+# Rows that are looked at, at most, and fewer than which tell nothing.
+_MOST_ROWS, _FEWEST_ROWS = 5000, 30
+# Forecasts are off if a test of their levels says so and coverage by so much.
+_LEVEL, _LEAST_OFF = 1e-4, 0.03
+# Standard errors by which a loss to climatology counts.
+_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class FitCheck:
+    """What forecasts out of fold are worth, of 5000 rows at most.
+
+    Parameters
+    ----------
+    n : int
+        Rows that were looked at, drawn by their weights.
+    coverage_50, coverage_90 : float
+        Share of targets in the central intervals.
+    pit : float
+        p-value of the test of uniform PIT values.
+    crps, climatology : float
+        Mean CRPS, and that of the targets' own distribution.
+    error : float
+        Standard error of the difference.
+    mean, target : float
+        Mean of the forecasts' means, and of the targets.
+    """
+
+    n: int
+    coverage_50: float
+    coverage_90: float
+    pit: float
+    crps: float
+    climatology: float
+    error: float
+    mean: float
+    target: float
+
+    @classmethod
+    def of(
+        cls,
+        dist: PredictiveDistribution,
+        y: Float64Array,
+        weight: Float64Array,
+        seed: int,
+    ) -> FitCheck:
+        """Look at forecasts of rows that have not been seen.
+
+        Parameters
+        ----------
+        dist : PredictiveDistribution
+            Of n rows.
+        y, weight : ndarrays of shape (n,)
+        seed : int
+            Draws the rows.
+        """
+        rows = _draw(weight, np.random.default_rng(seed))
+        some, came = dist[rows], y[rows]
+        crps = some.crps(came)
+        gain = crps - _climatology(came)
+        half, most = (float(some.covered(came, c).mean()) for c in (0.5, 0.9))
+        error = float(gain.std(ddof=1) / np.sqrt(len(rows))) if len(rows) > 1 else 0.0
+        return cls(
+            n=len(rows),
+            coverage_50=half,
+            coverage_90=most,
+            pit=float(pit_test(came, some, random_state=seed)[1]),
+            crps=float(crps.mean()),
+            climatology=float((crps - gain).mean()),
+            error=error,
+            mean=float(some.mean().mean()),
+            target=float(came.mean()),
+        )
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, in words; nothing where all is well."""
+        found = []
+        if self.n < _FEWEST_ROWS:
+            found.append(f"{self.n} rows tell little")
+        off = max(abs(self.coverage_50 - 0.5), abs(self.coverage_90 - 0.9))
+        if self.pit < _LEVEL and off >= _LEAST_OFF:
+            found.append(
+                f"50 and 90 % intervals hold {self.coverage_50:.0%} and "
+                f"{self.coverage_90:.0%} of the targets (PIT test: p = {self.pit:.0e})"
+            )
+        if self.crps - self.climatology > _ERRORS * self.error:
+            found.append(
+                f"the CRPS is {self.crps:.4g}, and {self.climatology:.4g} of the "
+                "targets' own distribution, which knows no features"
+            )
+        return found
+
+    def warn(self) -> None:
+        """Warn once of all that is wrong; the user's code is three calls up."""
+        if self.problems:
+            msg = f"forecasts out of fold are not good: {'; '.join(self.problems)}."
+            warnings.warn(msg, CalibrationWarning, stacklevel=3)
+
+    def __str__(self) -> str:
+        """Return a line for each figure."""
+        share = 1.0 - self.crps / self.climatology if self.climatology > 0.0 else 0.0
+        lines = {
+            "rows": f"{self.n}",
+            "coverage": f"50 %: {self.coverage_50:.1%}, 90 %: {self.coverage_90:.1%}",
+            "PIT test": f"p = {self.pit:.2g}",
+            "CRPS": f"{self.crps:.4g}, {share:.0%} less than climatology "
+            f"({self.climatology:.4g})",
+            "mean": f"{self.mean:.4g}, of targets {self.target:.4g}",
+        }
+        return "\n".join(f"{name:12s} {told}" for name, told in lines.items())
+
+
+def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:
+    """Return rows, each as often as its weight asks for."""
+    held = np.flatnonzero(weight)
+    share = weight[held] / weight[held].sum()
+    n = min(int(np.ceil(1.0 / (share**2).sum() - 1e-6)), _MOST_ROWS)
+    equal = bool((share == share[0]).all())
+    return np.sort(rng.choice(held, n, replace=not equal, p=None if equal else share))
+
+
+def _climatology(y: Float64Array) -> Float64Array:
+    """Return the CRPS of each target (n,) by the distribution of the others."""
+    n = len(y)
+    if n < 2:
+        return np.full(n, np.inf)
+    order = np.argsort(y, kind="stable")
+    z = y[order]
+    upto, rank = np.cumsum(z), np.arange(1.0, n + 1.0)
+    # Sums of |z_i - z_j| over j, from the sums below and above.
+    away = z * (2.0 * rank - n) - 2.0 * upto + upto[-1]
+    out = np.empty(n)
+    # Pairs of the others: all pairs, without those of the row itself.
+    pairs = (away.sum() - 2.0 * away) / (n - 1.0)
+    out[order] = (away - 0.5 * pairs) / (n - 1.0)
+    return out

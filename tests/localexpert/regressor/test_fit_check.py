@@ -1,0 +1,75 @@
+"""`FitCheck`: figures against brute force; a warning only where there is a reason."""
+
+import numpy as np
+import pytest
+
+from calibration import CalibrationWarning
+from localexpert import LocalExpertRegressor, load
+from localexpert.regressor.fit_check import FitCheck
+from tests.forecasts import normal, of_values
+
+
+def checked(dist, y, weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    return FitCheck.of(dist, y, weight, 0)
+
+
+def test_figures_are_those_of_brute_force(rng):
+    y = rng.gamma(2.0, size=60)
+    others = [np.delete(y, i) for i in range(60)]
+    pairs = [0.5 * np.abs(np.subtract.outer(o, o)).mean() for o in others]
+    alone = [np.abs(o - y[i]).mean() - pairs[i] for i, o in enumerate(others)]
+    dist = normal(np.full(60, 2.0), 1.5)
+    found = checked(dist, y)
+    assert found.climatology == pytest.approx(np.mean(alone))
+    assert found.crps == pytest.approx(dist.crps(y).mean())
+    assert found.error == pytest.approx(
+        np.std(dist.crps(y) - alone, ddof=1) / np.sqrt(60)
+    )
+    assert found.coverage_90 == pytest.approx(dist.covered(y, 0.9).mean())
+    assert (found.n, found.mean) == (60, pytest.approx(2.0))
+
+
+def test_good_forecasts_have_no_problems(rng):
+    for _ in range(20):
+        center = rng.normal(size=400)
+        y = center + rng.normal(size=400)
+        assert checked(normal(center), y).problems == []
+    values = np.arange(3.0)
+    rows = rng.dirichlet([2.0, 1.0, 1.0], size=400)
+    y = np.array([rng.choice(values, p=row) for row in rows])
+    assert checked(of_values(values, rows), y).problems == []
+
+
+def test_each_problem_is_told(rng):
+    center = rng.normal(size=400)
+    y = center + rng.normal(size=400)
+    narrow = checked(normal(center, 0.4), y).problems
+    assert len(narrow) == 1
+    assert "90 % intervals hold" in narrow[0]
+    lost = checked(normal(-2.0 * center, 2.5), y).problems
+    assert any("knows no features" in told for told in lost)
+    few = checked(normal(center[:20]), y[:20]).problems
+    assert few == ["20 rows tell little"]
+
+
+def test_rows_count_by_their_weights(rng):
+    y = np.append(rng.normal(size=500), np.full(500, 50.0))
+    weight = np.append(np.ones(500), np.zeros(500))
+    found = checked(normal(np.zeros(1000)), y, weight)
+    assert (found.n, found.problems) == (500, [])
+    heavy = checked(normal(np.zeros(1000)), y, np.where(y == 50.0, 1e-9, 1.0))
+    assert heavy.n == pytest.approx(500, abs=1)
+
+
+def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):
+    X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
+    model = LocalExpertRegressor(
+        frame=None, strategy="joint", n_thresholds=3, random_state=0
+    )
+    with pytest.warns(CalibrationWarning, match="25 rows tell little") as caught:
+        model.fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert str(model.check_).startswith("rows         25\ncoverage     50 %: ")
+    model.save(tmp_path / "model.zip")
+    assert load(tmp_path / "model.zip").check_ == model.check_
