@@ -245,11 +245,9 @@ class LocalExpertRegressor(
             )
             warn_of_far(target, weight)
             whole = Table.of(given)
-            copies = (
-                None
-                if groups is not None
-                else self._find_copies(whole, weight, settings.seed)
-            )
+            copies = None
+            if groups is None:
+                copies = self._find_copies(whole, weight, settings.seed)
             if copies is not None:
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
@@ -283,8 +281,9 @@ class LocalExpertRegressor(
                 self._learn_correction(recalibration, sample, *held)
                 self._use(recalibration)
                 self._judge(sample, copies, settings.seed)
-                self.check_.warn()
-            return self
+        # Where warnings are errors the fit stands all the same.
+        self.check_.warn()
+        return self
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int

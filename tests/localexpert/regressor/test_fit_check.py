@@ -1,5 +1,7 @@
 """`FitCheck`: figures against brute force; a warning only where there is a reason."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,11 @@ def test_fit_warns_once_and_keeps_the_figures(rng, tmp_path):
     with pytest.warns(CalibrationWarning, match="25 rows tell little") as caught:
         model.fit(X, y)
     assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(CalibrationWarning):
+            model.fit(X, y + 1.0)
+    assert model.check_.target == pytest.approx(1.0 + y.mean())
     assert str(model.check_).startswith("rows         25\ncoverage     50 %: ")
     model.save(tmp_path / "model.zip")
     assert load(tmp_path / "model.zip").check_ == model.check_
