@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-import itertools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,10 @@ def test_dask_gives_the_model_of_the_frame() -> None:
 
 @pytest.mark.parametrize("by_client", [False, True])
 def test_partitions_of_dask_must_come_out_the_same(by_client: bool) -> None:
-    later = itertools.count()
-
     def draw_anew(n: int) -> pd.DataFrame:
         # Each time beyond all targets that a pass before has seen.
         frame = draw(600).sample(n, random_state=np.random.default_rng())
-        return frame.assign(y=frame["y"] + 100.0 * next(later))
+        return frame.assign(y=frame["y"] + 1e6 * time.monotonic())
 
     source = dd.from_map(draw_anew, [500, 400], meta=draw(600)[:0])
     with contextlib.ExitStack() as stack:
