@@ -221,7 +221,7 @@ class ScoreSummary:
 
     def __mul__(self, factor: float) -> ScoreSummary:
         """Return the summary with all weights times a factor: `0.9 * old + new`."""
-        factor = check_number(factor, "factor", 0.0, open_low=True, open_high=True)
+        factor = check_number(factor, "factor", 0.0, open_low=True)
         weights = factor * self.weight0, factor * self.weight1
         if (scaled := self._with_cells(self.scores, *weights, self.level)) is None:
             msg = f"`factor` must leave some weight, got {factor!r}."

@@ -60,8 +60,8 @@ class LeaveOneOut:
         -------
         bandwidth : float
         whole, without : ndarrays of shape (n_cells,)
-            Kernel sums over the bandwidth, of all rows of the class and of all but
-            one in the cell.
+            Kernel sums over the bandwidth: of all rows of the class, and without one
+            row of the cell.
         """
         h = density.bandwidth
         whole = density.sums(self._place)

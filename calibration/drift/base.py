@@ -67,9 +67,9 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     def _check_parameters(self) -> None:
         check_integer(self.n_fit, "n_fit", 1)
         if not is_auto(self.tolerance):
-            check_number(self.tolerance, "tolerance", 0.0, open_high=True)
+            check_number(self.tolerance, "tolerance", 0.0)
         check_level(self.alpha, "alpha")
-        check_number(self.memory, "memory", 1.0, open_high=True)
+        check_number(self.memory, "memory", 1.0)
 
     @property
     def _is_new(self) -> bool:

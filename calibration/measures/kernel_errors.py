@@ -137,7 +137,7 @@ def merge_rows(
 def find_bandwidth(distinct: Float64Array, bandwidth: float | None) -> float:
     """Return the bandwidth given, or the median distance of distinct forecasts."""
     if bandwidth is not None:
-        given = check_number(bandwidth, "bandwidth", 0.0, open_low=True, open_high=True)
+        given = check_number(bandwidth, "bandwidth", 0.0, open_low=True)
         return max(given, _LEAST_BANDWIDTH)
     if len(distinct) < 2:
         return 1.0

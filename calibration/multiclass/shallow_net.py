@@ -259,7 +259,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         super()._check_parameters()
         check_integer(self.n_nets, "n_nets", 1)
         _check_units(self.hidden_units)
-        check_number(self.penalty, "penalty", 0.0, open_low=True, open_high=True)
+        check_number(self.penalty, "penalty", 0.0, open_low=True)
         check_optional_seed(self.random_state)
 
     def _fit(self, data: ClassScores) -> None:

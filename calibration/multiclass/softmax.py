@@ -152,7 +152,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
             if isinstance(self.penalty, str):
                 msg = f'`penalty` must be a number or "auto", got {self.penalty!r}.'
                 raise ValueError(msg)
-            check_number(self.penalty, "penalty", 0.0, open_high=True)
+            check_number(self.penalty, "penalty", 0.0)
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)
 

@@ -113,7 +113,7 @@ def _ask(calibrator: Any) -> list[tuple[float, float]]:
 def _with_fit(
     model: Any, told: dict[str, Any], parts: list[str]
 ) -> tuple[dict[str, Any], str]:
-    """Add scores and choices to what is told of a model."""
+    """Add scores and choices to the description of a model."""
     if told["out_of_fold"] is not None:
         parts.append(lay_out_scores(told["out_of_fold"], "out of fold"))
     report = getattr(model, "report_", None)

@@ -1,4 +1,4 @@
-"""Categories that training never saw: who is told of them, and how often."""
+"""Categories that training never saw: a warning for each column, once a call."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Unseen:
         return f"{self.column!r} ({rows}, such as {reprlib.repr(self.example)})"
 
 
-# Columns told of since a call began that tells of each once; None outside of such a
-# call, and False where somebody else tells.
+# Columns that were warned of in the call under way. None: no such call is under way.
+# False: somebody else warns.
 _TOLD: ContextVar[set[Any] | bool | None] = ContextVar("told", default=None)
 
 

@@ -50,7 +50,7 @@ class FeatureCodes:
 
 
 def _part_values(column: Float64Array) -> Float64Array:
-    """Return where the bins of a column end, all but the last: at most 254 numbers."""
+    """Return where the bins of a column end, without the last: at most 254 numbers."""
     numbers = column[~np.isnan(column)]
     values, counts = np.unique(numbers, return_counts=True)
     middles: Float64Array = 0.5 * values[:-1] + 0.5 * values[1:]

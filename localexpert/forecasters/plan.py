@@ -88,7 +88,7 @@ class Plan:
         if len(atoms) == 0:
             return cls("continuous", road)
         mixed = _mix(settings, atoms, road, n)
-        if settings.single or settings.roads != "auto":
+        if not settings.chooses_roads:
             return cls("mixed", mixed)
         # Or atoms are what a smooth target was rounded to: then all rows tell of it.
         whole = _compete(smooth_roads(settings, held), settings, n)
@@ -115,12 +115,8 @@ def _discrete(
     settings: Settings, y: Float64Array, weight: Float64Array
 ) -> RoadForecaster:
     """Return what competes for a discrete target."""
-    n, values = len(y), np.unique(y)
-    made = {
-        name: road.forecaster(settings, n)
-        for name, road in discrete_roads(settings, y).items()
-    }
-    if not settings.single and settings.roads == "auto" and len(values) > 2:
+    made = _make(discrete_roads(settings, y), settings, len(y))
+    if settings.chooses_roads and len(np.unique(y)) > 2:
         made["cells"] = _rounded(settings, y, weight)
     return _pool(made, settings)
 
@@ -172,8 +168,14 @@ def _pool(made: dict[str, RoadForecaster], settings: Settings) -> RoadForecaster
 
 def _compete(roads: dict[str, Road], settings: Settings, n: int) -> RoadForecaster:
     """Return the unfitted road, or the pool of several."""
-    made = {name: road.forecaster(settings, n) for name, road in roads.items()}
-    return _pool(made, settings)
+    return _pool(_make(roads, settings, n), settings)
+
+
+def _make(
+    roads: dict[str, Road], settings: Settings, n: int
+) -> dict[str, RoadForecaster]:
+    """Return the unfitted stages of each road."""
+    return {name: road.forecaster(settings, n) for name, road in roads.items()}
 
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:

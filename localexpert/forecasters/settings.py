@@ -172,6 +172,11 @@ class Settings:
         return own.in_order()
 
     @property
+    def chooses_roads(self) -> bool:
+        """Whether the user named no roads, and described none."""
+        return not self.single and isinstance(self.roads, str)
+
+    @property
     def places_thresholds(self) -> bool:
         """Whether thresholds are placed by the target, not given in units of y."""
         return isinstance(self.thresholds, str)

@@ -139,7 +139,7 @@ class Roles:
         )
 
     def columns_of(self, frame: Any) -> dict[str, Any]:
-        """Return the columns that say what a row is: all but its weight and key.
+        """Return the columns that say what a row is, without its weight and key.
 
         Parameters
         ----------

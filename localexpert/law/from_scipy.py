@@ -145,7 +145,7 @@ def _check_supports(
 
 
 def _discrete(family: Any, rows: Float64Array) -> Law:
-    """Return the law on the values that hold all but the far tails of every row."""
+    """Return the law on the values of every row, without the far tails."""
     parameters = rows.T[:, :, None]
     low, high = family.ppf(_LEFT_OUT, *rows.T), family.isf(_LEFT_OUT, *rows.T)
     wrong = np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high))

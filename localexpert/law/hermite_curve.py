@@ -66,7 +66,7 @@ def curve_through(
     least = np.full(len(x), _LEAST_SLOPE)
     least[[0, -1]] = _LEAST_END
     slopes = np.clip(slopes, least * beside, _MOST_SLOPE * beside)
-    # Two quantiles at an end that are all but equal say nothing of what is beyond.
+    # Two quantiles at an end that are nearly equal say nothing of what is beyond.
     mean = (u[:, -1:] - u[:, :1]) / (x[-1] - x[0])
     flat = np.maximum(1.0 - beside[:, [0, -1]] / np.maximum(_FLAT * mean, 1e-300), 0.0)
     tails = np.maximum(slopes[:, [0, -1]], _LEAST_TAIL * flat * mean)

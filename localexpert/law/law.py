@@ -165,7 +165,7 @@ class Law:
 
     @cached_property
     def _beyond(self) -> Float64Array:
-        """Masses of all atoms, all but the first and so on, (n, A + 1)."""
+        """Masses of all atoms, of those after the first and so on, (n, A + 1)."""
         return np.flip(
             np.cumsum(np.pad(np.flip(self.masses, 1), ((0, 0), (1, 0))), 1), 1
         )

@@ -152,10 +152,8 @@ class SkproForecast(BaseDistribution):
         return self._asked(self.forecast.ppf, p)
 
     def _log_pdf(self, x: ArrayLike) -> Float64Array:
-        law, at = (
-            self.forecast.law.clipped,
-            np.reshape(np.asarray(x, np.float64), (-1, 1)),
-        )
+        law = self.forecast.law.clipped
+        at = np.reshape(np.asarray(x, np.float64), (-1, 1))
         if law.all_jumps or law.curve is None:
             return np.full(self._shape, -np.inf)
         with np.errstate(divide="ignore"):
@@ -166,9 +164,7 @@ class SkproForecast(BaseDistribution):
         return np.asarray(np.exp(self._log_pdf(x)))
 
     def _pmf(self, x: ArrayLike) -> Float64Array:
-        law = self.forecast.law.clipped
-        masses = law.mass_at(np.reshape(np.asarray(x, np.float64), (-1, 1)))
-        return masses.reshape(self._shape)
+        return self._asked(self.forecast.pmf, x)
 
     def _log_pmf(self, x: ArrayLike) -> Float64Array:
         with np.errstate(divide="ignore"):
