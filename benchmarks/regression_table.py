@@ -18,7 +18,9 @@ Row = dict[str, Any]
 OURS = "ours"
 # Names of the peers' rows, short enough for a column.
 SHORT = {
+    "catboost_quantiles": "cat quant",
     "catboost_unc": "catboost",
+    "chimera_quantiles": "chimera",
     "crepes_cps": "crepes",
     "distribution_regressor": "distreg",
     "lgb_quantiles": "lgb quant",
