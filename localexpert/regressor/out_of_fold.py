@@ -9,11 +9,11 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.forecasters.constant import ConstantForecaster
-from localexpert.forecasters.forecaster import Forecaster
 from localexpert.law.law import Law
 from localexpert.law.recentre import recentre
+from localexpert.learn.learner import Learner
 from localexpert.recalibration.base import Recalibration
+from localexpert.regressor.constant import ConstantLaws
 from localexpert.stacking.stacker import Stacker
 
 
@@ -23,12 +23,14 @@ class OutOfFoldLaws:
     They are made when asked for: in a file they would be most of a large model.
     """
 
-    forecaster_: Forecaster | ConstantForecaster
+    forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
     recalibration_: Recalibration | None
     oof_prediction_: Float64Array
     fitted_rows_: Rows
     untested_rows_: Rows
+    oof_targets_: Float64Array
+    oof_weights_: Float64Array
 
     def _note_rows(self, rows: Rows, judged: Rows) -> None:
         """Note of which rows the laws speak, and which are never tested."""

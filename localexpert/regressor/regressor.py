@@ -27,14 +27,12 @@ from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
-from localexpert.forecasters.competitors import check_roads
-from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.forecaster import first_law
-from localexpert.forecasters.plan import Plan
-from localexpert.forecasters.settings import Settings
 from localexpert.law.law import Law
 from localexpert.law.near_values import merge_near_values
 from localexpert.law.recentre import recentre
+from localexpert.learn.compete import check_roads, choose_learner
+from localexpert.learn.fit_report import FitReport
+from localexpert.learn.settings import Settings
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
@@ -273,8 +271,9 @@ class LocalExpertRegressor(
                 judged = self._fit_forecaster(settings, sample)
                 self._note_rows(rows, judged)
                 if self.bounds == "auto":
-                    self.bounds_ = first_law(self.forecaster_).support
+                    self.bounds_ = self._first_law().support
                 sample = sample.take_judged(judged)
+                self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
                 held = given, target, weight, aside
@@ -284,6 +283,12 @@ class LocalExpertRegressor(
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
         return self
+
+    def _first_law(self) -> Law:
+        """Return the law of the first judged row, which says where laws end."""
+        forecaster: Any = self.forecaster_
+        law: Law = forecaster.law_of(forecaster.oof_answers(np.arange(1)))
+        return law
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
@@ -349,9 +354,9 @@ class LocalExpertRegressor(
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
         """Fit every stage of the road; return which rows it judges out of fold."""
-        plan = Plan.of(settings, sample)
-        self.forecaster_ = forecaster = plan.forecaster.fit(sample)
-        self.report_ = plan.report(forecaster)
+        target, learner = choose_learner(settings, sample)
+        self.forecaster_ = forecaster = learner.fit(sample)
+        self.report_ = FitReport(target, forecaster.choices())
         if settings.monotone is not None:
             told = describe_directions(settings.monotone)
             self.report_ = self.report_.add("monotone", told)

@@ -31,7 +31,7 @@ from localexpert.experts import (
 )
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
-from localexpert.forecasters.order import (
+from localexpert.learn.order import (
     check_order,
     check_order_of_frame,
     order_strategy,
@@ -42,7 +42,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 UNBOUNDED: Bounds = (-np.inf, np.inf)
 _FRAMES = ("auto", "standardize", "center")
-_STRATEGIES = ("auto", "shared", "joint", "independent")
+_STRATEGIES = ("auto", "shared", "joint", "deep", "independent")
 # What a road is left to choose.
 _USUAL = {
     "frame": "auto",
@@ -50,8 +50,6 @@ _USUAL = {
     "thresholds": "quantile",
     "n_thresholds": 25,
 }
-# Steps between knots to choose from, in probits of the marginal.
-_SMOOTHINGS = (0.15, 0.2, 0.3, 0.4)
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
 
@@ -85,6 +83,8 @@ class Settings:
         Whether the parameters describe one road.
     max_shape : float
         Greatest shape of the tails of marginals.
+    smoothings : tuple of float
+        Steps between knots to choose from, where `smoothing` is "auto".
     monotone : dict or None
         Directions of columns, which all that is chosen must keep.
     """
@@ -104,6 +104,7 @@ class Settings:
     roads: Any = "auto"
     single: bool = False
     max_shape: float = 0.2
+    smoothings: tuple[float, ...] = ()
     suspected: Bounds = UNBOUNDED
     monotone: Directions | None = None
 
@@ -156,20 +157,23 @@ class Settings:
         )
         return replace(self, bounds=(held[0], held[1]))
 
-    def with_road(self, **parts: Any) -> Settings:
-        """Return the settings with what a road names, checked."""
-        thresholds = _check_thresholds(parts.get("thresholds", self.thresholds))
-        n_thresholds = parts.get("n_thresholds", self.n_thresholds)
+    def for_road(self, road: Any) -> Settings:
+        """Return the settings with what a `Road` names, checked."""
+        values = isinstance(road.thresholds, str) and road.thresholds == "values"
+        thresholds = "values" if values else _check_thresholds(road.thresholds)
+        named = isinstance(thresholds, str) and not values
         own = replace(
             self,
             thresholds=thresholds,
-            n_thresholds=check_integer(n_thresholds, "n_thresholds", 1),
-            frame=_check_frame(
-                parts.get("frame", self.frame), named=isinstance(thresholds, str)
-            ),
-            strategy=_check_strategy(parts.get("strategy", self.strategy), self.expert),
-        )
-        return own.in_order()
+            n_thresholds=check_integer(road.n_thresholds, "n_thresholds", 1),
+            frame=_check_frame(road.frame, named=named),
+            strategy=_check_strategy(road.strategy, self.expert),
+            smoothings=road.smoothings,
+        ).in_order()
+        if _is_auto(own.calibrator) and own.monotone is None:
+            check_calibrator(road.calibrator)
+            own = replace(own, calibrator=road.calibrator)
+        return own
 
     @property
     def chooses_roads(self) -> bool:
@@ -189,6 +193,14 @@ class Settings:
         if self.strategy == "independent":
             one = IndependentExperts(self.expert, monotone=self.monotone, **common)
             return {"independent": one}
+        if self.strategy == "deep":
+            forest = JointForest(
+                min_samples_leaf=1,
+                max_features=1.0,
+                out_of_bag=self.out_of_bag,
+                **common,
+            )
+            return {"JointForest": forest}
         # Unlike in kind, they err on different rows, so a pool of both is better than
         # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
@@ -220,7 +232,7 @@ class Settings:
     def make_builders(self) -> Sequence[CurveBuilder]:
         """Return the splines to choose from."""
         if self.smoothing == "auto":
-            return [ProbitSpline(s) for s in _SMOOTHINGS]
+            return [ProbitSpline(s) for s in self.smoothings]
         if isinstance(self.smoothing, str):
             return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
         return [ProbitSpline(float(self.smoothing))]
@@ -235,6 +247,10 @@ def _named_parts(model: Any) -> list[str]:
         if not (isinstance(given, type(usual)) and given == usual):
             named.append(part)
     return named + ["expert"] * (model.expert is not None)
+
+
+def _is_auto(given: Any) -> bool:
+    return isinstance(given, str) and given == "auto"
 
 
 def _check_thresholds(thresholds: Any) -> str | Float64Array:

@@ -226,7 +226,7 @@ class TestObjects:
         roads = [
             FrameRoad("center"),
             CellRoad(GridRoad(7)),
-            Transformed(DiscreteRoad()),
+            Transformed(func=np.sqrt, inverse=np.square),
         ]
         again = clone(LocalExpertRegressor(roads=roads)).roads
         assert repr(again) == repr(roads)
@@ -248,8 +248,6 @@ class TestRefusals:
             ([3], "must hold roads such as FrameRoad"),
             (FrameRoad("sideways"), r"`frame` must be .* got 'sideways'"),
             (GridRoad(0), "`n_thresholds` must be at least 1, got 0"),
-            (CellRoad(DiscreteRoad()), "`road` must be a road to smooth"),
-            (Transformed(DiscreteRoad()), "`road` must be a road to smooth"),
             (DiscreteRoad(), "must fit the target, got a road to few values"),
             (CellRoad(), "must fit the target, got a road to few values"),
             (Transformed(), "`func` must be finite on y, got nan at -"),
@@ -268,6 +266,12 @@ class TestRefusals:
         model = make(roads, center=Refusing())
         with pytest.raises((TypeError, ValueError), match=message):
             model.fit(X, mean - mean.mean())
+
+    @pytest.mark.parametrize("around", [CellRoad, Transformed])
+    def test_steps_that_do_not_fit_the_laws_they_read(self, around):
+        for wrong in (DiscreteRoad(), CellRoad(), 3):
+            with pytest.raises(TypeError, match="`road` must be a road to smooth"):
+                around(wrong)
 
     @pytest.mark.parametrize(
         "named",
