@@ -14,6 +14,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
 from localexpert.law.curve import read_curve
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
@@ -21,6 +22,7 @@ from localexpert.law.steps import scores_of
 from localexpert.learn.fitted_road import FittedRoad
 from localexpert.learn.learner import Learner
 from localexpert.learn.smooth import atom_widths
+from localexpert.learn.stages import Stages
 from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
 
@@ -46,14 +48,19 @@ class BesideAtoms(Learner):
         Unfitted, of the atom's number.
     rest : Learner
         Unfitted: laws without jumps.
+    stages : Stages
+        What the roads to the rest, and to all rows, have fitted.
     """
 
-    def __init__(self, atoms: Float64Array, choice: FittedRoad, rest: Learner):
+    def __init__(
+        self, atoms: Float64Array, choice: FittedRoad, rest: Learner, stages: Stages
+    ):
         self.atoms, self.choice, self.rest = atoms, choice, rest
+        self.stages = stages
 
-    def _start(self, sample: Sample) -> float:
+    def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit nothing yet."""
-        del sample
+        del sample, outer
         return 0.0
 
     def _finish(self, sample: Sample) -> None:
@@ -67,6 +74,7 @@ class BesideAtoms(Learner):
             self._fit_rest(sample, free)
         self.told_ = np.arange(np.sum(~self.free_))
         self.widths_ = atom_widths(self.atoms, y[free], sample.weight[free])
+        del self.stages
 
     def _number(self, y: Float64Array) -> Float64Array:
         """Return the number of each target's atom, 0 for none."""
@@ -77,6 +85,7 @@ class BesideAtoms(Learner):
         """Fit the smooth part, and keep what it says of rows at an atom."""
         part = sample.take(np.flatnonzero(free))
         if sample.is_whole and part.is_whole:
+            self.stages.note_part(part, sample, np.flatnonzero(free))
             self.rest.fit(part)
             self.judged_, self.free_ = sample.judged, free
             # Rows at an atom had no part in the smooth models: these are honest for
@@ -98,10 +107,9 @@ class BesideAtoms(Learner):
         self.choice.keep_rows(np.flatnonzero(judged))
 
     @property
-    def heaviest(self) -> FittedRoad:
-        """That of the rest."""
-        road: FittedRoad = self.rest.heaviest
-        return road
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the rest said out of fold."""
+        return self.rest.tasks_
 
     def answers(self, table: Table) -> Answers:
         """Return what is said of the choice, and the laws of the rest."""
@@ -111,7 +119,8 @@ class BesideAtoms(Learner):
         """Return the same of some of the judged rows."""
         rows = np.arange(len(self.judged_))[places]
         own = np.flatnonzero(self.free_[rows])
-        smooth = self.rest.oof_law_.take(self._places_of_rest(rows[own]))
+        of_rest = self._places_of_rest(rows[own])
+        smooth = self.rest.law_of(self.rest.oof_answers(of_rest))
         return self.choice.oof_answers(rows), self._with_atoms(rows, own, smooth)
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:

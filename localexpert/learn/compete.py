@@ -12,7 +12,12 @@ from calibration.typing import Float64Array
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
-from localexpert.experts.thresholds import FEW_VALUES, find_atoms, is_discrete
+from localexpert.experts.thresholds import (
+    FEW_VALUES,
+    find_atoms,
+    is_discrete,
+    lattice_step,
+)
 from localexpert.law.steps import cell_edges
 from localexpert.law.value_map import ExpLess, LogOf
 from localexpert.learn.atoms import BesideAtoms, NearAtoms
@@ -26,8 +31,10 @@ from localexpert.learn.roads import (
     GridRoad,
     Road,
     Transformed,
+    marginal_road,
 )
 from localexpert.learn.settings import Settings
+from localexpert.learn.stages import Stages
 from localexpert.learn.steps import Step
 from localexpert.learn.values import MANY_VALUES, Cells, Tails
 
@@ -42,6 +49,9 @@ _LEAST_REST = 10
 # A value at an end that is met so many times as often as the next three, and more often
 # than so many rows, is inflated.
 _INFLATED, _LEAST_INFLATED = 2.0, 20.0
+# Counts are heaped on values that are met so many times as often as their neighbours,
+# if what is more holds such a share of the weight.
+_MORE, _LEAST_HEAPED = 1.5, 0.05
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
@@ -85,16 +95,21 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     _check_told_apart(held, weight)
     if settings.monotone is not None:
         atoms, free = atoms[:0], held
-    smooth = _pool(_smooth_roads(settings, free), settings, n)
+    stages = Stages()
+    roads = _smooth_roads(settings, free)
+    if settings.chooses_roads and len(atoms):
+        # Of all rows it says nearly the same, and once is enough.
+        roads.pop("grid", None)
+    smooth = _pool(roads, settings, n, stages)
     if len(atoms) == 0:
         return "continuous", smooth
-    mixed = _beside(atoms, smooth, settings, n)
+    mixed = _beside(atoms, smooth, settings, n, stages)
     if not settings.chooses_roads:
         return "mixed", mixed
     # Or atoms are what a smooth target was rounded to: then all rows tell of it.
     near = (NearAtoms(atoms),)
-    rounded = _pool(_smooth_roads(settings, held), settings, n, near)
-    return "mixed", Pool({"mixed": mixed, "smooth": rounded}, settings.seed)
+    rounded = _pool(_smooth_roads(settings, held), settings, n, stages, near)
+    return "mixed", Pool({"smooth": rounded, "mixed": mixed}, settings.seed)
 
 
 def check_roads(settings: Settings) -> None:
@@ -152,7 +167,11 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
     # The forest of the grid keeps no order.
     if len(y) <= _MOST_ROWS_FOR_GRID and settings.monotone is None:
         found["grid"] = GridRoad()
-    return found | _log_road(y)
+    found |= _log_road(y)
+    if settings.monotone is None:
+        found["residuals"] = marginal_road("residuals", "auto", "quantile")
+        found["climatology"] = marginal_road("climatology", None, "quantile")
+    return found
 
 
 def _discrete_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
@@ -181,10 +200,16 @@ def _discrete_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
 
 def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
     """Return what competes for a discrete target."""
-    made = _make(_discrete_roads(settings, y), settings, len(y))
+    made = _make(_discrete_roads(settings, y), settings, len(y), Stages())
     n_values = len(np.unique(y))
     if settings.chooses_roads and n_values > 2:
         made["cells"] = _learn_rounded(settings, y, weight)
+        if not _is_heaped(*count_values(y, weight)):
+            # A question for each value would tell nothing more, for as much time.
+            del made["discrete"]
+        if settings.monotone is None:
+            known = {"climatology": marginal_road("climatology", None, "values")}
+            made |= _make(known, settings, len(y), Stages())
     many = n_values > FEW_VALUES
     steps = (Tails(settings.bounds),) if many else ()
     return _join(made, settings, steps)
@@ -211,22 +236,41 @@ def _learn_rounded(
     if len(np.unique(rest)) >= MANY_VALUES:
         cell = float(values[1] - values[0])
         roads |= _log_road(rest, max(cell - float(rest.min()), 0.0))
+    stages = Stages()
     if len(atoms) == 0:
-        return _pool(roads, smooth, len(rest), (cells,))
-    learner = _pool(roads, smooth, len(rest))
-    mixed = _beside(atoms, learner, smooth, len(y))
+        return _pool(roads, smooth, len(rest), stages, (cells,))
+    learner = _pool(roads, smooth, len(rest), stages)
+    mixed = _beside(atoms, learner, smooth, len(y), stages)
     mixed.steps = (cells,)
     return mixed
 
 
 def _beside(
-    atoms: Float64Array, rest: Learner, settings: Settings, n: int
+    atoms: Float64Array, rest: Learner, settings: Settings, n: int, stages: Stages
 ) -> BesideAtoms:
     """Return atoms beside what learns the rest."""
     # Numbers of atoms, not values: there are no others.
     numbered = replace(settings, bounds=(0.0, float(len(atoms))))
     strategy = settings.strategy if settings.single else "auto"
-    return BesideAtoms(atoms, FittedRoad(DiscreteRoad(strategy), numbered, n), rest)
+    choice = FittedRoad(DiscreteRoad(strategy), numbered, n)
+    return BesideAtoms(atoms, choice, rest, stages)
+
+
+def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
+    """Return whether some values are met more often than a smooth law says.
+
+    Few values are cases of their own, and so are those of no lattice. Of the others
+    those count that are met half as often again as their neighbours, and two standard
+    errors more, if they hold a twentieth of the weight.
+    """
+    step = lattice_step(values)
+    if len(values) < MANY_VALUES or step is None:
+        return True
+    places = np.round((values - values[0]) / step).astype(np.intp)
+    met = np.bincount(places, weight)
+    usual = 0.5 * (met[:-2] + met[2:])
+    more = met[1:-1] - _MORE * usual - 2.0 * np.sqrt(usual + 1.0)
+    return bool(np.maximum(more, 0.0).sum() > _LEAST_HEAPED * weight.sum())
 
 
 def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
@@ -247,14 +291,17 @@ def _pool(
     roads: Mapping[str, Road],
     settings: Settings,
     n: int,
+    stages: Stages,
     steps: tuple[Step, ...] = (),
 ) -> Learner:
-    return _join(_make(roads, settings, n), settings, steps)
+    return _join(_make(roads, settings, n, stages), settings, steps)
 
 
-def _make(roads: Mapping[str, Road], settings: Settings, n: int) -> dict[str, Learner]:
+def _make(
+    roads: Mapping[str, Road], settings: Settings, n: int, stages: Stages
+) -> dict[str, Learner]:
     """Return the unfitted stages of each road."""
-    return {name: FittedRoad(road, settings, n) for name, road in roads.items()}
+    return {name: FittedRoad(road, settings, n, stages) for name, road in roads.items()}
 
 
 def _join(

@@ -9,19 +9,26 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.frame import marginal_crps
 from localexpert.data.counts import count_values
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
 from localexpert.law.law import Law
+from localexpert.learn.base_rates import BaseRates
 from localexpert.learn.learner import Learner
 from localexpert.learn.roads import Road
 from localexpert.learn.settings import Settings
 from localexpert.learn.smooth import Curves
+from localexpert.learn.stages import Stages
+from localexpert.learn.steps import Carry
 from localexpert.learn.values import Masses
 from localexpert.progress import current_progress
+
+_TRIAL_TREES = 20
 
 # Centre, scale, and what the experts say, (n,), (n,) and (n, N).
 Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
@@ -37,6 +44,8 @@ class FittedRoad(Learner):
         What the regressor was given.
     n : int
         Number of rows.
+    stages : Stages, optional
+        What other roads have fitted.
 
     Attributes
     ----------
@@ -47,36 +56,58 @@ class FittedRoad(Learner):
         In the coordinate of the frame.
     """
 
-    def __init__(self, road: Road, settings: Settings, n: int):
+    def __init__(
+        self, road: Road, settings: Settings, n: int, stages: Stages | None = None
+    ):
+        self.stages = Stages() if stages is None else stages
         own, self.steps = road.bind(settings)
+        self.hopeless = road.hopeless
         self.thresholds, self.n_thresholds = own.thresholds, own.n_thresholds
         self.frame = own.make_frame()
         self.experts = CalibratedExperts(own.members(n), own.make_calibration())
+        # A small forest says whether a whole one is worth its time.
+        self._trial: CalibratedExperts | None = None
+        if own.strategy == "deep":
+            few = {"deep": own.deep_forest(_TRIAL_TREES)}
+            self._trial = CalibratedExperts(few, own.make_calibration())
         self.laws = Masses(own.bounds) if self._asks_of_values else Curves(own)
 
     @property
     def _asks_of_values(self) -> bool:
         return isinstance(self.thresholds, str) and self.thresholds == "values"
 
-    def _start(self, sample: Sample) -> float:
+    def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit the frame, or without one the experts, and say what may come of it.
 
         Of a frame it is the CRPS of the marginal carried to its rows, of experts theirs
         after the most simple calibration.
         """
-        with current_progress().stage("frame"):
-            self.frame.fit(sample)
+        self._fit_frame(sample, outer)
         if self.frame.kind_ is not None:
             return self.frame.loss_
-        asked = self._ask_experts(sample)
+        if isinstance(self.experts.members.get("marginal"), BaseRates):
+            y = sample.tame().y[sample.judged]
+            return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
         if self._asks_of_values:
             return 0.0
-        return self.experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+        experts = self._trial or self.experts
+        asked = self._ask(experts, sample)
+        return experts.prospect(asked, self.thresholds_, self.frame.oof_scale_)
+
+    def _fit_frame(self, sample: Sample, outer: Sample) -> None:
+        if self._asks_of_values:
+            self.frame.fit(sample)
+            return
+        last = self.steps[-1] if self.steps else None
+        carry = last if isinstance(last, Carry) else None
+        with current_progress().stage("frame"):
+            self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
 
     def _finish(self, sample: Sample) -> None:
         """Fit the other stages, on the rows of `start`."""
-        if self.frame.kind_ is not None:
-            self._ask_experts(sample)
+        if not hasattr(self.experts, "pool_"):
+            self._ask(self.experts, sample)
+        del self.stages, self._trial
         rows, part = self._locate(sample)
         self.experts.calibrate(part, self.thresholds_)
         self.judged_ = rows[part.judged]
@@ -96,7 +127,7 @@ class FittedRoad(Learner):
         part = sample if len(rows) == len(sample) else sample.take(rows)
         return rows, replace(part, y=self.frame.oof_coordinate_)
 
-    def _ask_experts(self, sample: Sample) -> Sample:
+    def _ask(self, experts: CalibratedExperts, sample: Sample) -> Sample:
         """Place thresholds, ask experts at them, and return what was asked."""
         _, part = self._locate(sample)
         check_learns(part.folds, part.weight)
@@ -107,13 +138,13 @@ class FittedRoad(Learner):
                 part.y, self.n_thresholds, self.thresholds, part.weight
             )
         located = replace(part, table=self.frame.add_oof_features(part.table))
-        self.experts.ask(located, self.thresholds_, self.frame.oof_scale_)
+        experts.ask(located, self.thresholds_, self.frame.oof_scale_)
         return located
 
     @property
-    def heaviest(self) -> FittedRoad:
-        """The road itself."""
-        return self
+    def tasks_(self) -> TaskRecord:
+        """What the experts said out of fold."""
+        return self.experts.tasks_
 
     def answers(self, table: Table) -> Answers:
         """Return centre, scale, and what the experts say of new rows."""

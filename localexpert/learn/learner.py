@@ -31,11 +31,15 @@ class Learner(ABC):
     ----------
     steps : tuple of Step
         The first is nearest to y.
+    hopeless : float
+        What `start` says is so many times the loss of another learner, if this one is
+        of no use beside it.
     judged_ : ndarray of int of shape (m,)
         Rows that are forecast out of fold, of whom `oof_law_` and `tasks_` speak.
     """
 
     steps: tuple[Step, ...] = ()
+    hopeless: float = np.inf
     judged_: Rows
 
     def fit(self, sample: Sample) -> Self:
@@ -62,13 +66,13 @@ class Learner(ABC):
             A CRPS out of fold of which the whole is hardly below a part; 0 where
             nothing less than the whole tells.
         """
-        known = True
+        known, outer = True, sample
         for step in self.steps:
             step.fit(sample)
-            sample = step.inner(sample)
+            outer, sample = sample, step.inner(sample)
             # A CRPS in other units tells nothing.
             known = known and not step.changes_target
-        trial = self._start(sample)
+        trial = self._start(sample, outer)
         return trial if known else 0.0
 
     def finish(self, sample: Sample) -> Self:
@@ -199,14 +203,13 @@ class Learner(ABC):
 
     @property
     @abstractmethod
-    def heaviest(self) -> Any:
-        """The road whose experts `tasks_` and `points` speak of."""
-
-    @property
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
-        tasks: TaskRecord = self.heaviest.experts.tasks_
-        return tasks
+
+    @property
+    def heaviest(self) -> Learner:
+        """What has the experts that `tasks_` and `points` speak of."""
+        return self
 
     @abstractmethod
     def answers(self, table: Table) -> Any:
@@ -217,7 +220,8 @@ class Learner(ABC):
         """Return the same of some of the judged rows, by what has not seen them."""
 
     @abstractmethod
-    def _start(self, sample: Sample) -> float: ...
+    def _start(self, sample: Sample, outer: Sample) -> float:
+        """Start with rows, given the same before the last step to their target."""
 
     @abstractmethod
     def _finish(self, sample: Sample) -> None: ...

@@ -15,6 +15,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.experts.task_record import TaskRecord
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
@@ -27,9 +28,6 @@ from localexpert.progress import current_progress
 
 # Rows by which roads are weighed: two or three weights ask for no more.
 _ROWS_TO_WEIGH = 2000
-# A road whose first stage alone is so much worse than a finished road cannot win:
-# experts lower the loss of a frame by a tenth, seldom by more than a fifth.
-_HOPELESS = 1.3
 # A pool that gains less than this share of the best road's CRPS gains nothing.
 _LEAST_GAIN = 0.0005
 # A road of less weight is left out of a pool.
@@ -91,8 +89,9 @@ class Pool(Learner):
         self.losses_: dict[str, float] = {}
         self.unfinished_: list[str] = []
 
-    def _start(self, sample: Sample) -> float:
+    def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit the first stage of the first road, and return what it tells."""
+        del outer
         name, road = next(iter(self.roads.items()))
         with current_progress().stage(name):
             return road.start(sample)
@@ -159,7 +158,7 @@ class Pool(Learner):
     def _has_prospect(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
         trial = road.start(sample)
-        if trial <= _HOPELESS * min(self.losses_.values()):
+        if trial <= road.hopeless * min(self.losses_.values()):
             return True
         self.losses_[name] = trial
         self.unfinished_.append(name)
@@ -234,7 +233,12 @@ class Pool(Learner):
         return self.fitted_[self.heaviest_].points(table)
 
     @property
-    def heaviest(self) -> Any:
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the heaviest road said out of fold."""
+        return self.fitted_[self.heaviest_].tasks_
+
+    @property
+    def heaviest(self) -> Learner:
         """That of the heaviest road."""
         return self.fitted_[self.heaviest_].heaviest
 

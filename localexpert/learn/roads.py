@@ -17,6 +17,9 @@ from localexpert.learn.values import Cells
 
 # Steps between knots of a grid, in probits: 0 is the mean step of the thresholds.
 _GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
+# A straight line needs no more, and what is nearly the first stage of another road is
+# worth something only where experts learn nothing.
+_MARGINAL_SMOOTHINGS, _MARGINAL_HOPELESS = (0.4,), 1.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,9 +36,10 @@ class Road:
     thresholds : {"quantile", "uniform", "values"} or array-like of shape (N,)
         "values": between each pair of neighbouring values of a discrete target.
     n_thresholds : int
-    strategy : {"auto", "shared", "joint", "deep", "independent"} or Experts
+    strategy : {"auto", "shared", "joint", "deep", "independent", "marginal"} or Experts
         "deep": a `JointForest` whose trees grow until rows are alone, and try all
-        features at a split. The others, and what is above, as in
+        features at a split. "marginal": no expert; forecasts are the law of the
+        residuals, or of y where there is no frame. The others, and what is above, as in
         `LocalExpertRegressor`.
     calibrator : str, ScoreCalibrator or None
         Where the regressor's own is "auto".
@@ -44,6 +48,9 @@ class Road:
     steps : tuple of Step
         What is done to the target before, and to laws afterwards; the first is nearest
         to y.
+    hopeless : float
+        The road is not finished if the CRPS of its first stage alone is so many times
+        that of the best road.
 
     Examples
     --------
@@ -60,6 +67,8 @@ class Road:
     calibrator: Any = "auto"
     smoothings: tuple[float, ...] = (0.15, 0.2, 0.3, 0.4)
     steps: tuple[Step, ...] = ()
+    # Experts lower the loss of a frame by a tenth, seldom by more than a fifth.
+    hopeless: float = 1.3
 
     def __repr__(self) -> str:
         """Return what differs from the defaults."""
@@ -214,6 +223,30 @@ def DiscreteRoad(strategy: Any = "auto") -> Road:  # noqa: N802
     >>> model = LocalExpertRegressor(roads=[DiscreteRoad("joint"), CellRoad()])
     """
     return Road("discrete", None, "values", strategy=strategy)
+
+
+def marginal_road(name: str, frame: str | None, thresholds: str) -> Road:
+    """Return the road without experts: the law of residuals, or climatology.
+
+    Parameters
+    ----------
+    name : str
+    frame : {"auto"} or None
+    thresholds : {"quantile", "values"}
+
+    Returns
+    -------
+    Road
+    """
+    return Road(
+        name,
+        frame,
+        thresholds,
+        strategy="marginal",
+        calibrator=None,
+        smoothings=_MARGINAL_SMOOTHINGS,
+        hopeless=_MARGINAL_HOPELESS,
+    )
 
 
 def CellRoad(road: Road | None = None) -> Road:  # noqa: N802

@@ -31,6 +31,7 @@ from localexpert.experts import (
 )
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
+from localexpert.learn.base_rates import BaseRates
 from localexpert.learn.order import (
     check_order,
     check_order_of_frame,
@@ -42,7 +43,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 UNBOUNDED: Bounds = (-np.inf, np.inf)
 _FRAMES = ("auto", "standardize", "center")
-_STRATEGIES = ("auto", "shared", "joint", "deep", "independent")
+_STRATEGIES = ("auto", "shared", "joint", "deep", "independent", "marginal")
 # What a road is left to choose.
 _USUAL = {
     "frame": "auto",
@@ -52,6 +53,9 @@ _USUAL = {
 }
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
+# Trees of a forest that is one member of a pool: with twice as many a pool scores the
+# same.
+_DEEP_TREES = 100
 
 
 @dataclass(frozen=True)
@@ -193,14 +197,10 @@ class Settings:
         if self.strategy == "independent":
             one = IndependentExperts(self.expert, monotone=self.monotone, **common)
             return {"independent": one}
+        if self.strategy == "marginal":
+            return {"marginal": BaseRates()}
         if self.strategy == "deep":
-            forest = JointForest(
-                min_samples_leaf=1,
-                max_features=1.0,
-                out_of_bag=self.out_of_bag,
-                **common,
-            )
-            return {"JointForest": forest}
+            return {"deep": self.deep_forest()}
         # Unlike in kind, they err on different rows, so a pool of both is better than
         # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
@@ -210,6 +210,17 @@ class Settings:
         if self.strategy != "auto":
             return {self.strategy: both[self.strategy]}
         return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
+
+    def deep_forest(self, n_trees: int = _DEEP_TREES) -> JointForest:
+        """Return the unfitted forest whose trees grow until rows are alone."""
+        return JointForest(
+            n_trees,
+            min_samples_leaf=1,
+            max_features=1.0,
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )
 
     def make_frame(self) -> Frame:
         """Return the unfitted frame."""

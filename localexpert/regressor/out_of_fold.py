@@ -26,7 +26,6 @@ class OutOfFoldLaws:
     forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
     recalibration_: Recalibration | None
-    oof_prediction_: Float64Array
     fitted_rows_: Rows
     untested_rows_: Rows
     oof_targets_: Float64Array
@@ -45,10 +44,29 @@ class OutOfFoldLaws:
             law = self.recalibration_.apply_oof(law)
         return PredictiveDistribution(law)
 
+    @cached_property
+    def oof_prediction_(self) -> Float64Array:
+        """What `predict` says of each training row, by what has not seen it."""
+        return self.oof_distribution_.mean()
+
+    def _oof_dist(self, places: Rows) -> PredictiveDistribution:
+        """Return the distributions of some of these rows."""
+        asks_all = self.recalibration_ is not None or self._is_recentred
+        if asks_all or isinstance(self.forecaster_, ConstantLaws):
+            return self.oof_distribution_[places]
+        forecaster = self.forecaster_
+        law = forecaster.law_of(forecaster.oof_answers(places))
+        return PredictiveDistribution(law)
+
+    @property
+    def _is_recentred(self) -> bool:
+        """Whether a stacker moves the distributions."""
+        return self.stacker_ is not None and not self.stacker_.keeps_mean
+
     def _oof_law(self) -> Law:
         """Return the laws of the training rows as a recalibration sees them."""
         law = self.forecaster_.oof_law_
-        if self.stacker_ is None or self.stacker_.keeps_mean:
+        if not self._is_recentred:
             return law
         return recentre(law, self.oof_prediction_)
 
@@ -57,4 +75,5 @@ class OutOfFoldLaws:
 
     def _forget_laws(self) -> None:
         """Drop the laws of an earlier fit."""
-        self.__dict__.pop("oof_distribution_", None)
+        for name in ("oof_distribution_", "oof_prediction_"):
+            self.__dict__.pop(name, None)

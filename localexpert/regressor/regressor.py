@@ -250,6 +250,7 @@ class LocalExpertRegressor(
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
             self.recalibration_, self.stacker_ = None, None
+            self._forget_laws()
             self.bounds_ = settings.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
@@ -271,7 +272,7 @@ class LocalExpertRegressor(
                 judged = self._fit_forecaster(settings, sample)
                 self._note_rows(rows, judged)
                 if self.bounds == "auto":
-                    self.bounds_ = self._first_law().support
+                    self.bounds_ = self._oof_dist(np.arange(1)).law.support
                 sample = sample.take_judged(judged)
                 self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
@@ -284,12 +285,6 @@ class LocalExpertRegressor(
         self.check_.warn()
         return self
 
-    def _first_law(self) -> Law:
-        """Return the law of the first judged row, which says where laws end."""
-        forecaster: Any = self.forecaster_
-        law: Law = forecaster.law_of(forecaster.oof_answers(np.arange(1)))
-        return law
-
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
     ) -> None:
@@ -298,8 +293,7 @@ class LocalExpertRegressor(
         if copies is not None:
             told = {"copies": len(copies) - len(np.unique(copies))}
             self.report_ = self.report_.add("copies", told)
-        said = self.oof_distribution_
-        self.check_ = FitCheck.of(said, sample.y, sample.weight, seed)
+        self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _learn_correction(
         self,
@@ -392,9 +386,6 @@ class LocalExpertRegressor(
         if recalibration is not None:
             self.recalibration_ = recalibration
             self.report_ = self.report_.add("recalibration", recalibration.choices())
-        self._forget_laws()
-        if self.stacker_ is None or self.stacker_.keeps_mean:
-            self.oof_prediction_ = self.oof_distribution_.mean()
 
     def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
