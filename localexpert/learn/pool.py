@@ -86,6 +86,7 @@ class Pool(Learner):
     ):
         self.roads, self.random_state, self.exact = roads, random_state, exact
         self.steps = steps
+        self.kind_: PoolKind = "linear"
         self.losses_: dict[str, float] = {}
         self.unfinished_: list[str] = []
 
@@ -100,6 +101,7 @@ class Pool(Learner):
         """Finish the first road, try the others, and weigh those that are finished."""
         y = sample.tame().y
         finished: dict[str, Learner] = {}
+        laws: list[Law] = []
         for name, road in self.roads.items():
             with current_progress().stage(name):
                 if finished and not self._has_prospect(name, road, sample):
@@ -110,25 +112,33 @@ class Pool(Learner):
             )
             rows = road.judged_[places]
             law = road.law_as_new(places, y[rows])
+            laws.append(law)
             self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
         with current_progress().stage("pool"):
-            self._weigh(finished, replace(sample, y=y))
+            self._weigh(finished, laws, replace(sample, y=y))
         # The others have all their models still.
         self.roads = self.fitted_
 
-    def _weigh(self, finished: dict[str, Learner], sample: Sample) -> None:
+    def _weigh(
+        self, finished: dict[str, Learner], laws: list[Law], sample: Sample
+    ) -> None:
         """Take the pool, or the road, with the least CRPS of rows that all judge."""
         self.judged_ = reduce(
             np.intersect1d, [road.judged_ for road in finished.values()]
         )
-        for road in finished.values():
-            road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
+        same = all(len(r.judged_) == len(self.judged_) for r in finished.values())
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
         places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
-        laws = [road.law_as_new(places, y) for road in finished.values()]
+        if not same:
+            for road in finished.values():
+                road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
+            laws = [road.law_as_new(places, y) for road in finished.values()]
         folds = _folds_of(number[places], len(judged.folds))
+        if len(laws) == 1:
+            self._take(finished, np.ones(1), np.ones((len(judged), 1)))
+            return
         scores = PoolScores.coarse(laws, y)
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
@@ -136,14 +146,7 @@ class Pool(Learner):
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
         )
-        self.weights_ = {
-            name: float(w) for name, w in zip(finished, own, strict=True) if w > 0.0
-        }
-        self.fitted_ = {name: finished[name] for name in self.weights_}
-        self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
-        # Of a row that a pool was not learned from, by the weights of its fold.
-        self.oof_weights_ = of_folds[number][:, own > 0.0]
-        self.sharpness_ = 1.0
+        self._take(finished, own, of_folds[number])
         if len(self.weights_) == 1:
             return
         rows = of_folds[number[places]]
@@ -154,6 +157,20 @@ class Pool(Learner):
 
         pool = self._join([laws[k] for k in np.flatnonzero(own)], rows[:, own > 0.0])
         self.sharpness_ = learn_sharpness(pool, y, weight, crps)
+
+    def _take(
+        self, finished: dict[str, Learner], own: Float64Array, oof: Float64Array
+    ) -> None:
+        """Keep the roads with weight (M,), and the weights (m, M) of judged rows.
+
+        Of a row that a pool was not learned from, those of its fold.
+        """
+        held = own > 0.0
+        named = zip(finished, own, held, strict=True)
+        self.weights_ = {name: float(w) for name, w, some in named if some}
+        self.fitted_ = {name: finished[name] for name in self.weights_}
+        self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
+        self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
 
     def _has_prospect(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
@@ -174,16 +191,14 @@ class Pool(Learner):
     ) -> tuple[Float64Array, Float64Array]:
         """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))
-        self.kind_: PoolKind = "linear"
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
-        if len(names) > 1:
-            for kind in kinds:
-                pool = LearnedPool(kind, random_state=self.random_state)
-                pool.learn(scores, weight, folds)
-                each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
-                loss = self.losses_[kind] = float(np.average(each, weights=weight))
-                if loss < least:
-                    chosen, least, self.kind_ = pool, loss, kind
+        for kind in kinds:
+            pool = LearnedPool(kind, random_state=self.random_state)
+            pool.learn(scores, weight, folds)
+            each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
+            loss = self.losses_[kind] = float(np.average(each, weights=weight))
+            if loss < least:
+                chosen, least, self.kind_ = pool, loss, kind
         alone = np.eye(len(names))[best]
         if chosen is None:
             return alone, np.tile(alone, (len(folds), 1))

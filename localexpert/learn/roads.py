@@ -17,6 +17,8 @@ from localexpert.learn.values import Cells
 
 # Steps between knots of a grid, in probits: 0 is the mean step of the thresholds.
 _GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
+# Few trees are as much worse than many as a fifth.
+_GRID_HOPELESS = 1.45
 # A straight line needs no more, and what is nearly the first stage of another road is
 # worth something only where experts learn nothing.
 _MARGINAL_SMOOTHINGS, _MARGINAL_HOPELESS = (0.4,), 1.02
@@ -202,6 +204,7 @@ def GridRoad(n_thresholds: int = 150, *, strategy: Any = "deep") -> Road:  # noq
         strategy=strategy,
         calibrator=QuadraticCalibrator(10.0),
         smoothings=_GRID_SMOOTHINGS,
+        hopeless=_GRID_HOPELESS,
     )
 
 

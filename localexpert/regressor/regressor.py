@@ -138,7 +138,8 @@ class LocalExpertRegressor(
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
     a probability of its own beside a smooth rest. Of a smooth target `FrameRoad`,
     `GridRoad` and, if it is skewed and never negative, `Transformed` (its logarithm)
-    compete, of a discrete one `DiscreteRoad` and `CellRoad`.
+    compete, of a discrete one `DiscreteRoad` and `CellRoad`; and with them climatology,
+    and the law of the residuals around the centre.
 
     Rows that `cv` never tests train the models of folds, and have no part in what is
     learned out of fold (calibrators, spline, stacker). In a frame experts need rows
