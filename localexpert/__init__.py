@@ -32,7 +32,9 @@ from localexpert.explain import (
     permutation_importance,
     plot_explanation,
 )
-from localexpert.forecasters.roads import (
+from localexpert.large.fit_large import fit_large
+from localexpert.large.predict_table import predict_table
+from localexpert.learn.roads import (
     CellRoad,
     DiscreteRoad,
     FrameRoad,
@@ -40,8 +42,7 @@ from localexpert.forecasters.roads import (
     Road,
     Transformed,
 )
-from localexpert.large.fit_large import fit_large
-from localexpert.large.predict_table import predict_table
+from localexpert.learn.steps import Step
 from localexpert.metrics import (
     DistributionScorer,
     crps_score,
@@ -112,6 +113,7 @@ __all__ = [
     "SharedBoosting",
     "ShiftWeights",
     "Stacker",
+    "Step",
     "Transformed",
     "WeightedConformal",
     "adapt",

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from examples.templates import own_calibrator, own_experts
+from examples.templates import own_calibrator, own_experts, own_road
 from localexpert import LocalExpertRegressor, crps_score
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -57,14 +58,18 @@ def test_template(path: Path, tmp_path: Path) -> None:
 
 def test_there_are_examples_and_templates() -> None:
     assert EXAMPLES
-    assert [path.stem for path in TEMPLATES] == ["own_calibrator", "own_experts"]
+    assert [path.stem for path in TEMPLATES] == [
+        "own_calibrator",
+        "own_experts",
+        "own_road",
+    ]
 
 
 # The calibrator is held to the contract of all of them in
 # tests/calibration/base/test_calibrators.py.
 
 
-@pytest.mark.parametrize("module", [own_calibrator, own_experts])
+@pytest.mark.parametrize("module", [own_calibrator, own_experts, own_road])
 def test_docstrings_of_templates_run(module: object) -> None:
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 0
@@ -98,6 +103,20 @@ def test_own_experts_refuse_what_is_no_number_of_rows() -> None:
     model = LocalExpertRegressor(strategy=own_experts.NearestExperts(0))
     with pytest.raises(ValueError, match="`n_neighbors` must be at least 1, got 0"):
         model.fit(np.arange(200.0)[:, None], np.arange(200.0))
+
+
+def test_an_own_road_is_a_record_with_a_step() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    y = 3.0 * X[:, 0] + 0.3 * rng.normal(size=200)
+    plain, wide = (
+        LocalExpertRegressor(roads=own_road.wide_road(k), random_state=0).fit(X, y)
+        for k in (1.0, 1.5)
+    )
+    assert "'wide'" in repr(clone(wide).roads)
+    low, high = (np.ptp(m.predict_interval(X), axis=1) for m in (plain, wide))
+    assert (high > 1.2 * low).all()
+    assert crps_score(y, wide.oof_distribution_) > 0.0
 
 
 def test_a_tiny_weight_beside_a_large_one_is_a_side_of_the_cut():

@@ -94,7 +94,7 @@ ARROWS: dict[str, str] = {
         f"calibration.storage {_GROUND} localexpert.data localexpert.progress"
     ),
     # ... roads that join them, and what is learned from what roads say.
-    "localexpert.forecasters": (
+    "localexpert.learn": (
         f"scipy sklearn calibration {_GROUND} localexpert.coordinate "
         "localexpert.curves localexpert.data localexpert.experts localexpert.law "
         "localexpert.progress localexpert.recalibration"
@@ -110,13 +110,13 @@ ARROWS: dict[str, str] = {
     "localexpert.storage": "calibration.storage",
     "localexpert.regressor": (
         f"sklearn calibration {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.forecasters localexpert.law "
+        "localexpert.experts localexpert.learn localexpert.law "
         "localexpert.metrics localexpert.progress localexpert.recalibration "
         "localexpert.stacking localexpert.storage"
     ),
     "localexpert.ensemble": (
         f"sklearn {_GROUND} localexpert.data localexpert.distribution "
-        "localexpert.forecasters localexpert.law localexpert.recalibration "
+        "localexpert.learn localexpert.law localexpert.recalibration "
         "localexpert.regressor"
     ),
     # Around a fitted regressor: why, what it looks like, one page, the shell.
@@ -137,7 +137,7 @@ ARROWS: dict[str, str] = {
     "localexpert.large": (
         "pandas sklearn lightgbm dask distributed calibration calibration.sources "
         f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
-        "localexpert.distribution localexpert.experts localexpert.forecasters "
+        "localexpert.distribution localexpert.experts localexpert.learn "
         "localexpert.progress localexpert.recalibration localexpert.regressor "
         "localexpert.storage"
     ),
@@ -149,7 +149,7 @@ ARROWS: dict[str, str] = {
     "localexpert.reporting": (
         f"matplotlib scipy lightgbm calibration calibration.storage {_GROUND} "
         "localexpert.curves localexpert.data localexpert.distribution "
-        "localexpert.experts localexpert.explain localexpert.forecasters "
+        "localexpert.experts localexpert.explain localexpert.learn "
         "localexpert.law localexpert.metrics localexpert.plots "
         "localexpert.regressor localexpert.risk"
     ),

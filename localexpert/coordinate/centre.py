@@ -70,6 +70,8 @@ class CentreStack:
         Variance of the folds' models around their mean: how much less the squared
         error of the mean is than that of the out-of-fold centre. 0 where folds leave
         rows untested: their models know more or less, and differ by that.
+    gain_ : float
+        The same as a share of that squared error.
     dense_inputs_ : DenseInputs or None
         How families of dense or narrow columns read rows.
     report_ : dict of str to dict
@@ -105,7 +107,8 @@ class CentreStack:
         if isinstance(self.regressors, str):
             # Regressors of the user's see y as it is: they may know what to expect.
             self.origin_, self.unit_ = single_precision(sample.y)
-        sample = replace(sample, y=(sample.y - self.origin_) / self.unit_)
+        given = sample.y
+        sample = replace(sample, y=(given - self.origin_) / self.unit_)
         table, y, w = sample.table, sample.y, sample.weight
         self.report_: dict[str, dict[str, float]] = {}
         groups = [
@@ -131,9 +134,11 @@ class CentreStack:
         # By how much the mean of the folds' models beats one of them: exactly their
         # variance (Krogh & Vedelsby 1995). It is nearly the same on rows that some of
         # them have seen, the only ones at hand.
-        self.ambiguity_ = 0.0
+        self.ambiguity_ = self.gain_ = 0.0
         if sample.is_whole:
             self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+            error = float(w @ (self.oof_ - given) ** 2 / w.sum())
+            self.gain_ = self.ambiguity_ / (error or 1.0)
         for family in self.fitted_.values():
             # Joined; kept besides they would be a good part of a large model.
             del family.oof_

@@ -38,7 +38,7 @@ class Frame:
         "auto" takes the one whose coordinate alone, before any expert, makes the best
         forecast: the least out-of-fold CRPS of the marginal distribution of r, carried
         to each row's centre and scale.
-    center : "stack", regressor or list of regressors
+    center : "stack", regressor, list of regressors or CentreStack
     out_of_bag : bool
         Whether a forest may predict rows out of bag instead of out of fold.
 
@@ -110,19 +110,14 @@ class Frame:
             tried.append(self._place(part, centers))
             return min(tried[-1].losses.values())
 
-        self.centre_ = CentreStack(
-            self.center,
-            out_of_bag=self.out_of_bag,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
+        self.centre_ = self._make_centre()
         with current_progress().stage("centre"):
             self.centre_.fit(tame, judge)
         # The centre has kept the first of those with the least loss.
         places = min(tried, key=lambda one: min(one.losses.values()))
         losses = places.losses
         if kind == "auto":
-            losses = {**losses, None: _marginal_crps(y, np.ones(len(y)), w)}
+            losses = {**losses, None: marginal_crps(y, np.ones(len(y)), w)}
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
         if places.scale is not None:
@@ -133,6 +128,16 @@ class Frame:
             self.loss_ = losses[self.kind_]
             self.oof_center_ = places.centers
             self._credit(y, w)
+
+    def _make_centre(self) -> CentreStack:
+        if isinstance(self.center, CentreStack):
+            return self.center
+        return CentreStack(
+            self.center,
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
 
     def _credit(self, y: Float64Array, w: Float64Array) -> None:
         """Say how much nearer new rows are than those that were judged."""
@@ -152,14 +157,14 @@ class Frame:
         y, w = part.y, part.weight
         losses: dict[str | None, float] = {}
         if self.kind_ != "standardize":
-            losses["center"] = _marginal_crps(y - centers, np.ones(len(y)), w)
+            losses["center"] = marginal_crps(y - centers, np.ones(len(y)), w)
         if self.kind_ == "center":
             return _Places(centers, None, losses)
         scale = ScaleModel(n_jobs=self.n_jobs, random_state=self.random_state)
         with current_progress().stage("scale"):
             scale.fit(replace(part, y=y - centers))
         coordinate = (y - centers) / scale.oof_
-        losses["standardize"] = _marginal_crps(coordinate, scale.oof_, w)
+        losses["standardize"] = marginal_crps(coordinate, scale.oof_, w)
         return _Places(centers, scale, losses)
 
     def located(self, sample: Sample) -> Rows:
@@ -256,11 +261,19 @@ class Frame:
         }
 
 
-def _marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:
+def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:
     """Return the CRPS, in units of y, of every row's forecast m + s R.
 
     R has the weighted distribution of `r`, for which
     CRPS_i = s_i (E|r_i - R| - E|R - R'| / 2), by sums over the sorted values.
+
+    Parameters
+    ----------
+    r, scale, w : ndarrays of shape (n,)
+
+    Returns
+    -------
+    float
     """
     order = np.argsort(r, kind="stable")
     x, v = r[order], w[order] / w.sum()

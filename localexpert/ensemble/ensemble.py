@@ -34,10 +34,9 @@ from localexpert.ensemble.members import (
     named_members,
     seeded_clones,
 )
-from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.forecasters.pool_weights import crps_matrices
 from localexpert.law.join import PoolKind, can_pool_scores
 from localexpert.law.law import Law
+from localexpert.learn.pool_weights import LearnedPool, crps_matrices
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor

@@ -23,9 +23,9 @@ from localexpert.distribution.predictive import (
     check_distribution,
     check_outcomes,
 )
-from localexpert.forecasters.learned_pool import LearnedPool
 from localexpert.law.join import PoolKind, pool_laws
 from localexpert.law.law import Law
+from localexpert.learn.pool_weights import LearnedPool
 
 
 def pool(

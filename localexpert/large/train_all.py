@@ -10,8 +10,6 @@ from typing import Any
 
 from localexpert._validation import check_seed
 from localexpert.experts import SharedBoosting
-from localexpert.forecasters.continuous import ContinuousForecaster
-from localexpert.forecasters.roads import GridRoad
 from localexpert.large.all_rows import AllRows, JudgeRows
 from localexpert.large.expert_boosting import boost_experts
 from localexpert.large.frame_boosting import refine_frame
@@ -34,30 +32,20 @@ def check_boosted(model: Any) -> None:
     ----------
     model : LocalExpertRegressor
     """
-    named = [model, *_listed(model.roads)]
-    for one in named:
-        strategy = getattr(one, "strategy", "auto")
+    roads = [] if isinstance(model.roads, str) else model.roads
+    given = list(roads) if isinstance(roads, list | tuple) else [roads]
+    for one in [model, *given]:
         expert = getattr(one, "expert", None)
-        if isinstance(one, GridRoad) and strategy is None:
-            strategy = "joint"
-        plain = isinstance(strategy, str) and strategy in ("auto", "shared")
-        if expert is None and (plain or isinstance(strategy, SharedBoosting)):
+        plain = isinstance(one.strategy, str) and one.strategy in ("auto", "shared")
+        if expert is None and (plain or isinstance(one.strategy, SharedBoosting)):
             continue
-        of = repr(strategy) if expert is None else type(expert).__name__
+        got = repr(one.strategy) if expert is None else type(expert).__name__
+        of = getattr(one, "name", type(one).__name__)
         msg = (
             '`train` must be "sample" where experts are no boosting of all thresholds, '
-            f"which goes on part by part, got {of} of {type(one).__name__}."
+            f"which goes on part by part, got {got} of {of}."
         )
         raise ValueError(msg)
-
-
-def _listed(roads: Any) -> list[Any]:
-    """Return the roads of a parameter, and those inside them."""
-    if isinstance(roads, str):
-        return []
-    found = list(roads) if isinstance(roads, list | tuple) else [roads]
-    inner = [one.road for one in found if getattr(one, "road", None) is not None]
-    return found + (_listed(inner) if inner else [])
 
 
 def train_all(
@@ -146,7 +134,7 @@ class _Training:
     def _refine_frames(self) -> None:
         """Let centres and scales go on."""
         for number, leaf in enumerate(self.leaves):
-            if isinstance(leaf, ContinuousForecaster) and leaf.frame.kind_ is not None:
+            if leaf.frame.kind_ is not None:
                 leaf.frame.refinement_ = refine_frame(
                     leaf.frame, number, self.rows, self.model.n_jobs, self.seed
                 )
@@ -180,7 +168,7 @@ class _Training:
     @staticmethod
     def _describe(leaf: Any) -> dict[str, Any]:
         """Return the rounds of a road's boosters, ready for JSON."""
-        told = getattr(getattr(leaf, "frame", None), "refinement_", None)
+        told = leaf.frame.refinement_
         rounds: dict[str, Any] = {} if told is None else told.choices()
         for name, one in leaf.experts.pool_.fitted_.items():
             if isinstance(one, SharedBoosting):
@@ -199,7 +187,7 @@ class _State:
         return cls(
             tuple(
                 (
-                    getattr(getattr(leaf, "frame", None), "refinement_", None),
+                    leaf.frame.refinement_,
                     leaf.experts.pool_.fitted_,
                     leaf.experts.pool_.weights_,
                 )
@@ -210,8 +198,7 @@ class _State:
     def restore(self, leaves: list[Any]) -> None:
         """Put it back."""
         for leaf, (refinement, fitted, weights) in zip(leaves, self.held, strict=True):
-            if hasattr(leaf, "frame"):
-                leaf.frame.refinement_ = refinement
+            leaf.frame.refinement_ = refinement
             leaf.experts.pool_.fitted_ = fitted
             leaf.experts.pool_.weights_ = weights
 

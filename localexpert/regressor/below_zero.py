@@ -6,7 +6,7 @@ from typing import Any
 
 from localexpert.data.sample import Sample
 from localexpert.distribution.below_zero import mass_below_zero
-from localexpert.forecasters.fit_report import FitReport
+from localexpert.learn.fit_report import FitReport
 
 # A share of the probability that is too small to be worth a word.
 _LEAST_MASS = 5e-4

@@ -12,7 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.data.directions import check_directions, read_directions
 from localexpert.data.table import Table
 from localexpert.data.table_summary import TableSummary
-from localexpert.forecasters.constant import ConstantForecaster
+from localexpert.law.law import Law
 from localexpert.stacking.meta_features import MetaFeatures
 
 
@@ -32,6 +32,58 @@ def fit_constant(model: Any, X: Any, y: Float64Array, weight: Float64Array) -> N
     value = float(y[weight > 0.0][0])
     msg = f"`y` is {value:g} in every row; every forecast is that value."
     warnings.warn(msg, CalibrationWarning, stacklevel=3)
-    model.forecaster_ = ConstantForecaster(value, len(model.fitted_rows_))
+    model.forecaster_ = ConstantLaws(value, len(model.fitted_rows_))
     model.meta_features_ = MetaFeatures(np.array([value]))
+    n = len(model.fitted_rows_)
+    model.oof_targets_ = np.full(n, value)
+    model.oof_weights_ = weight[model.fitted_rows_]
     model._use(None)
+
+
+class ConstantLaws:
+    """One value for every row.
+
+    Parameters
+    ----------
+    value : float
+    n : int
+        Number of training rows.
+    """
+
+    def __init__(self, value: float, n: int):
+        self.value = value
+        self.oof_law_ = self._law(n)
+
+    def law(self, table: Table) -> Law:
+        """Return the law of new rows.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        Law
+        """
+        return self._law(len(table))
+
+    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+        """Return the one value, which the target never passes, (n, 1) each.
+
+        Parameters
+        ----------
+        table : Table of shape (n, p)
+
+        Returns
+        -------
+        thresholds, probabilities : ndarrays of shape (n, 1)
+        """
+        return np.full((len(table), 1), self.value), np.ones((len(table), 1))
+
+    def leaves(self, y: Float64Array) -> tuple[()]:
+        """Return no roads: nobody is asked."""
+        del y
+        return ()
+
+    def _law(self, n: int) -> Law:
+        return Law.discrete(np.array([self.value]), np.ones((n, 1)))

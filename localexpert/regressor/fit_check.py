@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
+from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.metrics import pit_test
 
 # Rows that are looked at, at most, and fewer than which tell nothing.
-_MOST_ROWS, _FEWEST_ROWS = 5000, 30
+_MOST_ROWS, _FEWEST_ROWS = 2000, 30
 # Forecasts are off if a test of their levels says so and coverage by so much.
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
 # Standard errors by which a loss to climatology counts.
@@ -22,7 +24,7 @@ _ERRORS = 2.0
 
 @dataclass(frozen=True)
 class FitCheck:
-    """What forecasts out of fold are worth, of 5000 rows at most.
+    """What forecasts out of fold are worth, of 2000 rows at most.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class FitCheck:
     @classmethod
     def of(
         cls,
-        dist: PredictiveDistribution,
+        ask: Callable[[Rows], PredictiveDistribution],
         y: Float64Array,
         weight: Float64Array,
         seed: int,
@@ -62,14 +64,14 @@ class FitCheck:
 
         Parameters
         ----------
-        dist : PredictiveDistribution
-            Of n rows.
+        ask : function of an ndarray of int
+            Returns the distributions of some of the n rows.
         y, weight : ndarrays of shape (n,)
         seed : int
             Draws the rows.
         """
         rows = _draw(weight, np.random.default_rng(seed))
-        some, came = dist[rows], y[rows]
+        some, came = ask(rows), y[rows]
         crps = some.crps(came)
         gain = crps - _climatology(came)
         half, most = (float(some.covered(came, c).mean()) for c in (0.5, 0.9))

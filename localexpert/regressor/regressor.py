@@ -27,14 +27,12 @@ from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
-from localexpert.forecasters.competitors import check_roads
-from localexpert.forecasters.fit_report import FitReport
-from localexpert.forecasters.forecaster import first_law
-from localexpert.forecasters.plan import Plan
-from localexpert.forecasters.settings import Settings
 from localexpert.law.law import Law
 from localexpert.law.near_values import merge_near_values
 from localexpert.law.recentre import recentre
+from localexpert.learn.compete import check_roads, choose_learner
+from localexpert.learn.fit_report import FitReport
+from localexpert.learn.settings import Settings
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
@@ -140,7 +138,8 @@ class LocalExpertRegressor(
     its forecasts are probabilities per value. A value that holds 2 % of the weight has
     a probability of its own beside a smooth rest. Of a smooth target `FrameRoad`,
     `GridRoad` and, if it is skewed and never negative, `Transformed` (its logarithm)
-    compete, of a discrete one `DiscreteRoad` and `CellRoad`.
+    compete, of a discrete one `DiscreteRoad` and `CellRoad`; and with them climatology,
+    and the law of the residuals around the centre.
 
     Rows that `cv` never tests train the models of folds, and have no part in what is
     learned out of fold (calibrators, spline, stacker). In a frame experts need rows
@@ -252,6 +251,7 @@ class LocalExpertRegressor(
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
             self.recalibration_, self.stacker_ = None, None
+            self._forget_laws()
             self.bounds_ = settings.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
@@ -273,8 +273,9 @@ class LocalExpertRegressor(
                 judged = self._fit_forecaster(settings, sample)
                 self._note_rows(rows, judged)
                 if self.bounds == "auto":
-                    self.bounds_ = first_law(self.forecaster_).support
+                    self.bounds_ = self._oof_dist(np.arange(1)).law.support
                 sample = sample.take_judged(judged)
+                self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
                 held = given, target, weight, aside
@@ -293,8 +294,7 @@ class LocalExpertRegressor(
         if copies is not None:
             told = {"copies": len(copies) - len(np.unique(copies))}
             self.report_ = self.report_.add("copies", told)
-        said = self.oof_distribution_
-        self.check_ = FitCheck.of(said, sample.y, sample.weight, seed)
+        self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _learn_correction(
         self,
@@ -349,9 +349,9 @@ class LocalExpertRegressor(
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
         """Fit every stage of the road; return which rows it judges out of fold."""
-        plan = Plan.of(settings, sample)
-        self.forecaster_ = forecaster = plan.forecaster.fit(sample)
-        self.report_ = plan.report(forecaster)
+        target, learner = choose_learner(settings, sample)
+        self.forecaster_ = forecaster = learner.fit(sample)
+        self.report_ = FitReport(target, forecaster.choices())
         if settings.monotone is not None:
             told = describe_directions(settings.monotone)
             self.report_ = self.report_.add("monotone", told)
@@ -387,9 +387,6 @@ class LocalExpertRegressor(
         if recalibration is not None:
             self.recalibration_ = recalibration
             self.report_ = self.report_.add("recalibration", recalibration.choices())
-        self._forget_laws()
-        if self.stacker_ is None or self.stacker_.keeps_mean:
-            self.oof_prediction_ = self.oof_distribution_.mean()
 
     def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.

@@ -9,7 +9,7 @@ import numpy as np
 
 from localexpert.distribution.predictors import find_forecaster
 from localexpert.experts.report import ExpertReport
-from localexpert.forecasters.fit_report import FitReport
+from localexpert.learn.fit_report import FitReport
 from localexpert.plots.experts import plot_expert_report
 from localexpert.plots.thresholds import plot_threshold_reliability
 from localexpert.reporting import markup as html

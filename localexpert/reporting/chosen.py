@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.forecasters.fit_report import FitReport
+from localexpert.learn.fit_report import FitReport
 from localexpert.reporting.markup import enumerate_texts, show
 
 _TARGETS = {

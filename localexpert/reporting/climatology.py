@@ -11,10 +11,10 @@ from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.forecasters.support import Support
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.law.near_values import merge_near_values
+from localexpert.learn.support import Support
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # Most distinct values that are kept; of more, as many quantiles.

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from calibration.typing import Float64Array
 from localexpert.data.table import TableReader
 from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same
-from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 
@@ -42,19 +39,11 @@ class Training:
 
 
 def recall_training(model: Any) -> Training | None:
-    """Return what a regressor of ours keeps of its training; None for other models.
-
-    Targets are put together from centre, scale and coordinate, which miss them by
-    rounding at most.
-    """
+    """Return what a regressor of ours keeps of its training; None for other models."""
     model = open_same(model, pipelines=True)
     if not isinstance(model, LocalExpertRegressor):
         return None
-    road = model.forecaster_
-    y = road.recall_targets()
-    weight = np.ones(len(y))
-    if not isinstance(road, ConstantForecaster):
-        weight = road.recall_weights()
+    y, weight = model.oof_targets_, model.oof_weights_
     return Training(y, weight, model.oof_distribution_)
 
 

@@ -128,7 +128,7 @@ class TestRefusals:
         ):
             explain_boosting(model, X[:1], X, threshold=0.0)
         y[:80] = 0.0
-        with pytest.raises(ValueError, match="got MixedForecaster"):
+        with pytest.raises(ValueError, match="got BesideAtoms"):
             explain_boosting(fast().fit(X, y), X[:1], X, threshold=1.0)
 
     def test_bad_arguments(self, rng):

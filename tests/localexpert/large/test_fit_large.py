@@ -155,7 +155,7 @@ def test_repeated_rows_are_drawn_together() -> None:
     once = in_one_table()
     drawn = model.report_.choices["large"]["sample"]
     assert abs(drawn - once.report_.choices["large"]["sample"]) < 70
-    assert model.forecaster_.recall_weights().min() >= 3.0
+    assert model.oof_weights_.min() >= 3.0
 
 
 def test_rows_of_a_key_are_learned_from_together() -> None:

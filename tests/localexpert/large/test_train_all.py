@@ -319,7 +319,7 @@ def test_scratch_rows_are_those_written(tmp_path: Path, rng: Any) -> None:
         ),
         (
             {"model": LocalExpertRegressor(roads=[FrameRoad(), GridRoad()])},
-            "got 'joint' of GridRoad",
+            "got 'deep' of grid",
         ),
         (
             {
@@ -327,7 +327,7 @@ def test_scratch_rows_are_those_written(tmp_path: Path, rng: Any) -> None:
                     roads=Transformed(FrameRoad(strategy="independent"))
                 )
             },
-            "got 'independent' of FrameRoad",
+            "got 'independent' of transformed",
         ),
     ],
 )

@@ -9,8 +9,8 @@ import pytest
 
 from calibration import reliability_curve
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.plots import plot_threshold_reliability
+from localexpert.regressor.constant import ConstantLaws
 
 CUTS = np.linspace(-1.5, 1.5, 9)
 
@@ -107,7 +107,7 @@ def test_axes_that_are_a_figure_get_the_legend_below(tasks):
 
 
 def test_bad_input_is_named(tasks):
-    constant = SimpleNamespace(forecaster_=ConstantForecaster(1.0, 5))
+    constant = SimpleNamespace(forecaster_=ConstantLaws(1.0, 5))
     with pytest.raises(TypeError, match="`model` must be a TaskRecord or a fitted"):
         plot_threshold_reliability(constant)
     with pytest.raises(

@@ -13,7 +13,7 @@ from tests.forecasts import normal, of_values
 
 def checked(dist, y, weight=None):
     weight = np.ones(len(y)) if weight is None else weight
-    return FitCheck.of(dist, y, weight, 0)
+    return FitCheck.of(dist.__getitem__, y, weight, 0)
 
 
 def test_figures_are_those_of_brute_force(rng):

@@ -123,9 +123,9 @@ def test_one_seed_is_drawn_for_all_stages(houses):
     )
     model.fit(X[["size", "floor"]], y)
     road = model.forecaster_
-    stages = (road, road.frame, road.experts.calibration, model.recalibration_)
+    stages = (road.frame, road.experts.calibration, model.recalibration_)
     seeds = {stage.random_state for stage in stages}
-    seeds |= {
+    seeds |= {road.laws.seed} | {
         expert.random_state
         for expert in road.experts.members.values()
         if isinstance(expert, JointForest | SharedBoosting)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localexpert.forecasters.fit_report import FitReport
+from localexpert.learn.fit_report import FitReport
 from localexpert.reporting.chosen import describe_areas, describe_choices
 
 FRAME = {

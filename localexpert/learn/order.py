@@ -24,19 +24,19 @@ def check_order(model: Any) -> None:
     model : LocalExpertRegressor
     """
     if model.expert is not None:
-        _refuse("expert", model.expert, "None, for its answers are not constrained")
+        refuse_order("expert", model.expert, "None, for its answers have no order")
     if not isinstance(model.center, str):
-        _refuse("center", model.center, '"stack", for there is no centre')
+        refuse_order("center", model.center, '"stack", for there is no centre')
     if model.stacker is not None:
-        _refuse("stacker", model.stacker, "None, for it may move any row")
+        refuse_order("stacker", model.stacker, "None, for it may move any row")
     if isinstance(model.smoothing, str) and model.smoothing in _ROW_BY_ROW:
         rule = '"auto" or a number, for this one bends each row in its own way'
-        _refuse("smoothing", model.smoothing, rule)
+        refuse_order("smoothing", model.smoothing, rule)
     ours = PitRecalibration, ConformalRecalibration
     given = model.recalibrate
     if not (given is None or isinstance(given, str | ours[0] | ours[1])):
         rule = 'None, "pit" or "conformal", which have one increasing map for all rows'
-        _refuse("recalibrate", given, rule)
+        refuse_order("recalibrate", given, rule)
 
 
 def check_order_of_frame(kind: Any) -> None:
@@ -47,7 +47,7 @@ def check_order_of_frame(kind: Any) -> None:
     kind : {"auto", "standardize", "center"} or None
     """
     if kind not in (None, "auto"):
-        _refuse("frame", kind, 'None or "auto", for around centres rows may cross')
+        refuse_order("frame", kind, 'None or "auto", for around centres rows may cross')
 
 
 def order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:
@@ -67,30 +67,29 @@ def order_strategy(strategy: str | Experts, monotone: Directions) -> str | Exper
         return "shared"
     if isinstance(strategy, str):
         if strategy not in _CONSTRAINED:
-            _refuse("strategy", strategy, '"auto", "shared" or "independent"')
+            refuse_order("strategy", strategy, '"auto", "shared" or "independent"')
         return strategy
     own = strategy.get_params(deep=False).get("monotone", strategy)
     if own is strategy:
-        _refuse("strategy", strategy, "experts with a parameter `monotone`")
+        refuse_order("strategy", strategy, "experts with a parameter `monotone`")
     if own is not None and own != monotone:
-        _refuse("strategy", strategy, "experts with the same `monotone`, or none")
+        refuse_order("strategy", strategy, "experts with the same `monotone`, or none")
     told: Experts = clone(strategy).set_params(monotone=monotone)
     told.check_parameters()
     return told
 
 
-def check_order_of_road(road: Any) -> None:
-    """Refuse a road that does not say that it keeps the order.
+def refuse_order(name: str, value: Any, rule: str) -> None:
+    """Refuse a value by which the order of `monotone` may be lost.
 
     Parameters
     ----------
-    road : Road
+    name : str
+        Of the parameter.
+    value : object
+    rule : str
+        What it must be.
     """
-    if not road.keeps_order:
-        _refuse("roads", road, "roads whose class has `keeps_order`")
-
-
-def _refuse(name: str, value: Any, rule: str) -> None:
     msg = (
         f"`{name}` must be {rule}, to keep the order of `monotone`, got {value!r:.80}."
     )

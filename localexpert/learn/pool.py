@@ -1,51 +1,59 @@
-"""`PooledForecaster`: roads that compete, and the pool of those that are worth it."""
+"""`Pool`: roads that compete, and the pool of those that are worth it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Fold, Rows, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
-from localexpert.forecasters.forecaster import Forecaster, RoadForecaster
-from localexpert.forecasters.learned_pool import LearnedPool
-from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
-from localexpert.forecasters.pool_weights import PoolScores, draw_rows
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.law.level_map import map_levels
+from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.steps import clip_scores
+from localexpert.learn.learner import Learner
+from localexpert.learn.pool_weights import LearnedPool, PoolScores, draw_rows
+from localexpert.learn.smooth import WEIGHT_OF_CRPS
+from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
 
 # Rows by which roads are weighed: two or three weights ask for no more.
 _ROWS_TO_WEIGH = 2000
-# A road whose first stage alone is so much worse than a finished road cannot win:
-# experts lower the loss of a frame by a tenth, seldom by more than a fifth.
-_HOPELESS = 1.3
 # A pool that gains less than this share of the best road's CRPS gains nothing.
 _LEAST_GAIN = 0.0005
 # A road of less weight is left out of a pool.
 _LEAST_WEIGHT = 0.05
+# A pool is never made wider, and hardly ever needs more than this.
+_MOST = 1.5
+# So many rows speak for leaving the pool as it is.
+_ROWS_BEFORE = 100.0
+# Scores of rows count up to this, and what the mean square of normal ones then is.
+_FARTHEST, _MEAN_SQUARE = 3.0, 0.995
+_LEAST_MASS = 1e-12
 _KINDS: tuple[PoolKind, ...] = ("linear", "probit")
 
 
-@dataclass
-class PooledForecaster(RoadForecaster):
+class Pool(Learner):
     """Fit roads, and join what they say by the weights with the least CRPS.
 
     Parameters
     ----------
-    roads : mapping of str to RoadForecaster
+    roads : mapping of str to Learner
         Unfitted; the first is finished in any case, others while they may be of use.
         Those without weight are not kept.
     random_state : int
         Draws the rows by which roads are weighed.
+    steps : tuple of Step
+        Unfitted.
     exact : bool
         Whether forecasts must follow from those of the roads to rounding, so that the
         order of rows is kept: of laws that are not discrete the best road is taken
@@ -53,7 +61,7 @@ class PooledForecaster(RoadForecaster):
 
     Attributes
     ----------
-    fitted_ : dict of str to RoadForecaster
+    fitted_ : dict of str to Learner
         The roads in the forecast.
     weights_ : dict of str to float
         Theirs; they sum to 1.
@@ -68,22 +76,32 @@ class PooledForecaster(RoadForecaster):
         Roads that had no prospect.
     """
 
-    roads: Mapping[str, RoadForecaster]
-    random_state: int = 0
-    exact: bool = False
-    losses_: dict[str, float] = field(default_factory=dict)
-    unfinished_: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        roads: Mapping[str, Learner],
+        random_state: int = 0,
+        *,
+        exact: bool = False,
+        steps: tuple[Step, ...] = (),
+    ):
+        self.roads, self.random_state, self.exact = roads, random_state, exact
+        self.steps = steps
+        self.kind_: PoolKind = "linear"
+        self.losses_: dict[str, float] = {}
+        self.unfinished_: list[str] = []
 
-    def begin(self, sample: Sample) -> float:
+    def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit the first stage of the first road, and return what it tells."""
+        del outer
         name, road = next(iter(self.roads.items()))
         with current_progress().stage(name):
-            return road.begin(sample)
+            return road.start(sample)
 
-    def finish(self, sample: Sample) -> PooledForecaster:
+    def _finish(self, sample: Sample) -> None:
         """Finish the first road, try the others, and weigh those that are finished."""
         y = sample.tame().y
-        finished: dict[str, RoadForecaster] = {}
+        finished: dict[str, Learner] = {}
+        laws: list[Law] = []
         for name, road in self.roads.items():
             with current_progress().stage(name):
                 if finished and not self._has_prospect(name, road, sample):
@@ -93,27 +111,34 @@ class PooledForecaster(RoadForecaster):
                 sample.weight[road.judged_], _ROWS_TO_WEIGH, self.random_state
             )
             rows = road.judged_[places]
-            law = road.law_ahead(places, y[rows])
+            law = road.law_as_new(places, y[rows])
+            laws.append(law)
             self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
         with current_progress().stage("pool"):
-            self._weigh(finished, replace(sample, y=y))
+            self._weigh(finished, laws, replace(sample, y=y))
         # The others have all their models still.
         self.roads = self.fitted_
-        return self
 
-    def _weigh(self, finished: dict[str, RoadForecaster], sample: Sample) -> None:
+    def _weigh(
+        self, finished: dict[str, Learner], laws: list[Law], sample: Sample
+    ) -> None:
         """Take the pool, or the road, with the least CRPS of rows that all judge."""
         self.judged_ = reduce(
             np.intersect1d, [road.judged_ for road in finished.values()]
         )
-        for road in finished.values():
-            road.keep(np.flatnonzero(np.isin(road.judged_, self.judged_)))
+        same = all(len(r.judged_) == len(self.judged_) for r in finished.values())
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
         places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
-        laws = [road.law_ahead(places, y) for road in finished.values()]
+        if not same:
+            for road in finished.values():
+                road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
+            laws = [road.law_as_new(places, y) for road in finished.values()]
         folds = _folds_of(number[places], len(judged.folds))
+        if len(laws) == 1:
+            self._take(finished, np.ones(1), np.ones((len(judged), 1)))
+            return
         scores = PoolScores.coarse(laws, y)
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
@@ -121,14 +146,7 @@ class PooledForecaster(RoadForecaster):
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
         )
-        self.weights_ = {
-            name: float(w) for name, w in zip(finished, own, strict=True) if w > 0.0
-        }
-        self.fitted_ = {name: finished[name] for name in self.weights_}
-        self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
-        # Of a row that a pool was not learned from, by the weights of its fold.
-        self.oof_weights_ = of_folds[number][:, own > 0.0]
-        self.sharpness_ = 1.0
+        self._take(finished, own, of_folds[number])
         if len(self.weights_) == 1:
             return
         rows = of_folds[number[places]]
@@ -140,10 +158,24 @@ class PooledForecaster(RoadForecaster):
         pool = self._join([laws[k] for k in np.flatnonzero(own)], rows[:, own > 0.0])
         self.sharpness_ = learn_sharpness(pool, y, weight, crps)
 
-    def _has_prospect(self, name: str, road: RoadForecaster, sample: Sample) -> bool:
+    def _take(
+        self, finished: dict[str, Learner], own: Float64Array, oof: Float64Array
+    ) -> None:
+        """Keep the roads with weight (M,), and the weights (m, M) of judged rows.
+
+        Of a row that a pool was not learned from, those of its fold.
+        """
+        held = own > 0.0
+        named = zip(finished, own, held, strict=True)
+        self.weights_ = {name: float(w) for name, w, some in named if some}
+        self.fitted_ = {name: finished[name] for name in self.weights_}
+        self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
+        self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
+
+    def _has_prospect(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
-        trial = road.begin(sample)
-        if trial <= _HOPELESS * min(self.losses_.values()):
+        trial = road.start(sample)
+        if trial <= road.hopeless * min(self.losses_.values()):
             return True
         self.losses_[name] = trial
         self.unfinished_.append(name)
@@ -159,16 +191,14 @@ class PooledForecaster(RoadForecaster):
     ) -> tuple[Float64Array, Float64Array]:
         """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))
-        self.kind_: PoolKind = "linear"
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
-        if len(names) > 1:
-            for kind in kinds:
-                pool = LearnedPool(kind, random_state=self.random_state)
-                pool.learn(scores, weight, folds)
-                each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
-                loss = self.losses_[kind] = float(np.average(each, weights=weight))
-                if loss < least:
-                    chosen, least, self.kind_ = pool, loss, kind
+        for kind in kinds:
+            pool = LearnedPool(kind, random_state=self.random_state)
+            pool.learn(scores, weight, folds)
+            each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
+            loss = self.losses_[kind] = float(np.average(each, weights=weight))
+            if loss < least:
+                chosen, least, self.kind_ = pool, loss, kind
         alone = np.eye(len(names))[best]
         if chosen is None:
             return alone, np.tile(alone, (len(folds), 1))
@@ -179,63 +209,60 @@ class PooledForecaster(RoadForecaster):
         rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
         return own, rows[1:]
 
-    @property
-    def tasks_(self) -> TaskRecord:
-        """What the experts of the heaviest road said out of fold."""
-        return self.fitted_[self.heaviest_].tasks_
-
-    def place(self, table: Table) -> Any:
+    def answers(self, table: Table) -> Any:
         """Return weights, and what each road says of new rows."""
         weights = np.array(list(self.weights_.values()))
-        return weights, [road.place(table) for road in self.fitted_.values()]
+        return weights, [road.answers(table) for road in self.fitted_.values()]
 
-    def oof_placed(self, places: Rows | slice) -> Any:
+    def oof_answers(self, places: Rows | slice) -> Any:
         """Return the same of some of the judged rows."""
-        said = [road.oof_placed(places) for road in self.fitted_.values()]
+        said = [road.oof_answers(places) for road in self.fitted_.values()]
         return self.oof_weights_[places], said
 
-    def law_of(self, placed: Any) -> Law:
+    def _law_of(self, answers: Any) -> Law:
         """Return the pool of the laws that follow."""
-        weights, said = placed
+        weights, said = answers
         roads = zip(self.fitted_.values(), said, strict=True)
         return self._join([road.law_of(one) for road, one in roads], weights)
 
-    def law_ahead(self, places: Rows, y: Float64Array) -> Law:
+    def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
         """Return the pool of what the roads say."""
-        laws = [road.law_ahead(places, y) for road in self.fitted_.values()]
+        laws = [road.law_as_new(places, y) for road in self.fitted_.values()]
         return self._join(laws, self.oof_weights_[places])
 
     def _join(self, laws: list[Law], weights: Float64Array) -> Law:
         """Return the pool, weights (M,) or (n, M): one law, as quick as another."""
         law = pool_laws(laws, weights, self.kind_)
         if self.sharpness_ > 1.0:
-            return map_levels(law, multiply_scores(self.sharpness_))
+            return map_levels(law, LevelMap.line(0.0, self.sharpness_))
         return law
 
-    def _keep(self, places: Rows) -> None:
+    def _keep_rows(self, places: Rows) -> None:
         """Let the roads keep it."""
         self.oof_weights_ = self.oof_weights_[places]
         for road in self.fitted_.values():
-            road.keep(places)
+            road.keep_rows(places)
 
-    def points(self, table: Table) -> tuple[Float64Array, Float64Array]:
+    def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""
         return self.fitted_[self.heaviest_].points(table)
 
     @property
-    def heaviest(self) -> Forecaster:
+    def tasks_(self) -> TaskRecord:
+        """What the experts of the heaviest road said out of fold."""
+        return self.fitted_[self.heaviest_].tasks_
+
+    @property
+    def heaviest(self) -> Learner:
         """That of the heaviest road."""
         return self.fitted_[self.heaviest_].heaviest
 
-    def recall_targets(self) -> Float64Array:
-        """Return the targets of the judged rows."""
-        return self.fitted_[self.heaviest_].recall_targets()
+    def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
+        """Ask each road of the pool."""
+        for road in self.fitted_.values():
+            yield from road.leaves(y)
 
-    def recall_weights(self) -> Float64Array:
-        """Return the weights of the judged rows."""
-        return self.fitted_[self.heaviest_].recall_weights()
-
-    def choices(self) -> dict[str, Any]:
+    def _choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""
         roads = {
             "kind": self.kind_ if len(self.weights_) > 1 else self.heaviest_,
@@ -261,3 +288,51 @@ def _folds_of(number: Rows, n_folds: int) -> list[Fold]:
 
 def _mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
     return float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
+
+
+def learn_sharpness(
+    law: Law, y: Float64Array, weight: Float64Array, crps: Callable[[float], float]
+) -> float:
+    r"""Return the k >= 1 for the scores of a pool, Phi(k Phi^-1(F)).
+
+    A pool of calibrated forecasts that differ is too wide (Gneiting & Ranjan 2013,
+    theorem 3.1). The loss is that of curves: the mean log score and ten times the
+    logarithm of the mean CRPS. Of a smooth F the log score of z = Phi^-1(F(y)) is
+    log k - (k^2 - 1) z^2 / 2 and a part without k; where F jumps it is that of the
+    mass between two scores. As many as 100 rows speak for k = 1.
+
+    Parameters
+    ----------
+    law : Law
+        The pool, of n rows, none of which it was learned from.
+    y, weight : ndarrays of shape (n,)
+    crps : function of k
+        The mean CRPS.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Gneiting & Ranjan (2013), Combining predictive distributions, Electronic Journal of
+    Statistics 7.
+    """
+    share = weight / weight.sum()
+    at = y[:, None]
+    under, upto = clip_scores(law.scores(at, np.array([[0.0, 1.0]])).T)
+    jumps = np.isin(y, law.atoms) | law.all_jumps
+    is_last = y >= law.support[1]
+    smooth, apart = share[~jumps].sum(), share[jumps]
+    squares = np.minimum(upto[~jumps] ** 2, _FARTHEST**2) / _MEAN_SQUARE
+    square = float(share[~jumps] @ squares)
+    before = _ROWS_BEFORE / len(y)
+
+    def loss(k: float) -> float:
+        missed = 0.5 * k**2 * square - smooth * np.log(k)
+        masses = np.where(is_last, 1.0, ndtr(k * upto)) - ndtr(k * under)
+        missed -= apart @ np.log(np.maximum(masses[jumps], _LEAST_MASS))
+        missed += before * (0.5 * k**2 - np.log(k))
+        return float(missed + WEIGHT_OF_CRPS * np.log(max(crps(k), _LEAST_MASS)))
+
+    return float(minimize_scalar(loss, bounds=(1.0, _MOST), method="bounded").x)

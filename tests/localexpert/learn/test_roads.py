@@ -42,7 +42,7 @@ def tried(model):
     return {name: loss for name, loss in losses.items() if name not in KINDS}
 
 
-KINDS = ("linear", "probit")
+KINDS = ("linear", "probit", "residuals", "climatology")
 
 
 class TestWhichCompete:
@@ -60,7 +60,11 @@ class TestWhichCompete:
 
     def test_discrete_targets(self, rng):
         X, mean = draw(rng)
-        assert set(tried(make().fit(X, np.round(3.0 * mean)))) == {"discrete", "cells"}
+        assert set(tried(make().fit(X, np.round(2.0 * mean)))) == {"discrete", "cells"}
+        counts = rng.poisson(np.exp(1.4 + 0.4 * mean))
+        assert set(tried(make().fit(X, counts))) == {"cells"}
+        heaped = np.where(rng.uniform(size=150) < 0.5, 5 * (counts // 5), counts)
+        assert set(tried(make().fit(X, heaped))) == {"discrete", "cells"}
 
     def test_the_rest_beside_atoms(self, rng):
         X, mean = draw(rng)
@@ -69,7 +73,7 @@ class TestWhichCompete:
         assert model.report_.target == "mixed"
         assert set(tried(model)) == {"mixed", "smooth"}
         within = model.report_.choices["roads"]["within"]
-        assert {"frame", "grid", "log"} <= set(within["losses"])
+        assert {"frame", "log"} <= set(within["losses"])
         assert (model.predict_dist(X).cdf(-1e-9) == 0.0).all()
 
     @pytest.mark.parametrize(
@@ -85,6 +89,21 @@ class TestWhichCompete:
         X, mean = draw(rng)
         model = make(**named).fit(X, mean)
         assert "roads" not in model.report_.choices
+
+    def test_nothing_to_learn(self, rng):
+        """Roads without experts are pooled in where they are as good as others."""
+        X, new = rng.normal(size=(300, 8)), rng.normal(size=(1000, 8))
+        y = rng.gamma(2.0, size=300)
+        model = make(center="stack").fit(X, y)
+        assert {"residuals", "climatology"} <= set(
+            model.report_.choices["roads"]["losses"]
+        )
+        own = np.sort(y)
+        came = rng.gamma(2.0, size=1000)
+        climatology = np.abs(came[:, None] - own).mean(axis=1) - (
+            np.abs(own[:, None] - own).mean() / 2.0
+        )
+        assert model.predict_dist(new).crps(came).mean() < 1.02 * climatology.mean()
 
     def test_those_of_a_list(self, rng):
         X, mean = draw(rng)
@@ -226,7 +245,7 @@ class TestObjects:
         roads = [
             FrameRoad("center"),
             CellRoad(GridRoad(7)),
-            Transformed(DiscreteRoad()),
+            Transformed(func=np.sqrt, inverse=np.square),
         ]
         again = clone(LocalExpertRegressor(roads=roads)).roads
         assert repr(again) == repr(roads)
@@ -248,8 +267,6 @@ class TestRefusals:
             ([3], "must hold roads such as FrameRoad"),
             (FrameRoad("sideways"), r"`frame` must be .* got 'sideways'"),
             (GridRoad(0), "`n_thresholds` must be at least 1, got 0"),
-            (CellRoad(DiscreteRoad()), "`road` must be a road to smooth"),
-            (Transformed(DiscreteRoad()), "`road` must be a road to smooth"),
             (DiscreteRoad(), "must fit the target, got a road to few values"),
             (CellRoad(), "must fit the target, got a road to few values"),
             (Transformed(), "`func` must be finite on y, got nan at -"),
@@ -268,6 +285,12 @@ class TestRefusals:
         model = make(roads, center=Refusing())
         with pytest.raises((TypeError, ValueError), match=message):
             model.fit(X, mean - mean.mean())
+
+    @pytest.mark.parametrize("around", [CellRoad, Transformed])
+    def test_steps_that_do_not_fit_the_laws_they_read(self, around):
+        for wrong in (DiscreteRoad(), CellRoad(), 3):
+            with pytest.raises(TypeError, match="`road` must be a road to smooth"):
+                around(wrong)
 
     @pytest.mark.parametrize(
         "named",

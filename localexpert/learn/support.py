@@ -56,7 +56,7 @@ class Support:
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.forecasters.support import Support
+    >>> from localexpert.learn.support import Support
     >>> met, weight = np.array([0.0, 1.0, 3.0]), np.array([60.0, 30.0, 1.0])
     >>> support = Support.of(met, weight)
     >>> print(support.values)

@@ -31,7 +31,8 @@ from localexpert.experts import (
 )
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
-from localexpert.forecasters.order import (
+from localexpert.learn.base_rates import BaseRates
+from localexpert.learn.order import (
     check_order,
     check_order_of_frame,
     order_strategy,
@@ -42,7 +43,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 UNBOUNDED: Bounds = (-np.inf, np.inf)
 _FRAMES = ("auto", "standardize", "center")
-_STRATEGIES = ("auto", "shared", "joint", "independent")
+_STRATEGIES = ("auto", "shared", "joint", "deep", "independent", "marginal")
 # What a road is left to choose.
 _USUAL = {
     "frame": "auto",
@@ -50,10 +51,11 @@ _USUAL = {
     "thresholds": "quantile",
     "n_thresholds": 25,
 }
-# Steps between knots to choose from, in probits of the marginal.
-_SMOOTHINGS = (0.15, 0.2, 0.3, 0.4)
 # Above this many rows the forest of "auto" costs more time than it gains score.
 _MOST_ROWS_FOR_FOREST = 200_000
+# Trees of a forest that is one member of a pool: with twice as many a pool scores the
+# same.
+_DEEP_TREES = 100
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Settings:
         Whether the parameters describe one road.
     max_shape : float
         Greatest shape of the tails of marginals.
+    smoothings : tuple of float
+        Steps between knots to choose from, where `smoothing` is "auto".
     monotone : dict or None
         Directions of columns, which all that is chosen must keep.
     """
@@ -104,6 +108,7 @@ class Settings:
     roads: Any = "auto"
     single: bool = False
     max_shape: float = 0.2
+    smoothings: tuple[float, ...] = ()
     suspected: Bounds = UNBOUNDED
     monotone: Directions | None = None
 
@@ -156,20 +161,23 @@ class Settings:
         )
         return replace(self, bounds=(held[0], held[1]))
 
-    def with_road(self, **parts: Any) -> Settings:
-        """Return the settings with what a road names, checked."""
-        thresholds = _check_thresholds(parts.get("thresholds", self.thresholds))
-        n_thresholds = parts.get("n_thresholds", self.n_thresholds)
+    def for_road(self, road: Any) -> Settings:
+        """Return the settings with what a `Road` names, checked."""
+        values = isinstance(road.thresholds, str) and road.thresholds == "values"
+        thresholds = "values" if values else _check_thresholds(road.thresholds)
+        named = isinstance(thresholds, str) and not values
         own = replace(
             self,
             thresholds=thresholds,
-            n_thresholds=check_integer(n_thresholds, "n_thresholds", 1),
-            frame=_check_frame(
-                parts.get("frame", self.frame), named=isinstance(thresholds, str)
-            ),
-            strategy=_check_strategy(parts.get("strategy", self.strategy), self.expert),
-        )
-        return own.in_order()
+            n_thresholds=check_integer(road.n_thresholds, "n_thresholds", 1),
+            frame=_check_frame(road.frame, named=named),
+            strategy=_check_strategy(road.strategy, self.expert),
+            smoothings=road.smoothings,
+        ).in_order()
+        if _is_auto(own.calibrator) and own.monotone is None:
+            check_calibrator(road.calibrator)
+            own = replace(own, calibrator=road.calibrator)
+        return own
 
     @property
     def chooses_roads(self) -> bool:
@@ -189,6 +197,10 @@ class Settings:
         if self.strategy == "independent":
             one = IndependentExperts(self.expert, monotone=self.monotone, **common)
             return {"independent": one}
+        if self.strategy == "marginal":
+            return {"marginal": BaseRates()}
+        if self.strategy == "deep":
+            return {"deep": self.deep_forest()}
         # Unlike in kind, they err on different rows, so a pool of both is better than
         # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
@@ -198,6 +210,17 @@ class Settings:
         if self.strategy != "auto":
             return {self.strategy: both[self.strategy]}
         return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
+
+    def deep_forest(self, n_trees: int = _DEEP_TREES) -> JointForest:
+        """Return the unfitted forest whose trees grow until rows are alone."""
+        return JointForest(
+            n_trees,
+            min_samples_leaf=1,
+            max_features=1.0,
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )
 
     def make_frame(self) -> Frame:
         """Return the unfitted frame."""
@@ -220,7 +243,7 @@ class Settings:
     def make_builders(self) -> Sequence[CurveBuilder]:
         """Return the splines to choose from."""
         if self.smoothing == "auto":
-            return [ProbitSpline(s) for s in _SMOOTHINGS]
+            return [ProbitSpline(s) for s in self.smoothings]
         if isinstance(self.smoothing, str):
             return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
         return [ProbitSpline(float(self.smoothing))]
@@ -235,6 +258,10 @@ def _named_parts(model: Any) -> list[str]:
         if not (isinstance(given, type(usual)) and given == usual):
             named.append(part)
     return named + ["expert"] * (model.expert is not None)
+
+
+def _is_auto(given: Any) -> bool:
+    return isinstance(given, str) and given == "auto"
 
 
 def _check_thresholds(thresholds: Any) -> str | Float64Array:

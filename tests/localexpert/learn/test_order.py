@@ -20,6 +20,7 @@ from localexpert import (
     GridRoad,
     JointForest,
     LocalExpertRegressor,
+    Step,
     Transformed,
     fit_large,
     load,
@@ -244,6 +245,14 @@ def test_more_rows_than_the_sample():
     assert violation(large, y) <= ROUNDING
 
 
+class OwnStep(Step):
+    """A step that says nothing of order."""
+
+    def read(self, law):
+        """Return a law as it is."""
+        return law
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -252,8 +261,8 @@ class TestRefusals:
             ({"roads": FrameRoad("standardize")}, "`frame` must .*'standardize'"),
             ({"strategy": "joint"}, "`strategy` must .*`monotone`, got 'joint'"),
             ({"strategy": JointForest()}, r"`strategy` must .*got JointForest\(\)"),
-            ({"roads": GridRoad()}, "`strategy` must .*got JointForest"),
-            ({"roads": CellRoad(GridRoad())}, "`strategy` must .*got JointForest"),
+            ({"roads": GridRoad()}, "`strategy` must .*got 'deep'"),
+            ({"roads": CellRoad(GridRoad())}, "`strategy` must .*got 'deep'"),
             (
                 {"strategy": SharedBoosting(monotone={"age": 1})},
                 "`strategy` must be experts with the same `monotone`",
@@ -282,10 +291,8 @@ class TestRefusals:
             fit(**parameters)
 
     def test_a_road_that_does_not_say(self):
-        class OwnRoad(FrameRoad):
-            keeps_order = False
-
-        for roads in (OwnRoad(), Transformed(OwnRoad()), CellRoad(OwnRoad())):
+        own = FrameRoad().with_step(OwnStep())
+        for roads in (own, Transformed(own), CellRoad(own)):
             with pytest.raises(ValueError, match=r"`roads` must be .*`keeps_order`"):
                 fit(roads=roads)
 

@@ -27,14 +27,15 @@ def fitted():
 
 def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted):
     model, y = fitted
-    forecaster = model.forecaster_
+    road = model.forecaster_
+    laws = road.laws
     told = model.report_.summary()["spline"]
     assert told["chosen"] == min(told["losses"], key=told["losses"].get)
-    first, last = forecaster.base_.t(forecaster.thresholds_[[0, -1]])
+    first, last = laws.base_.t(road.thresholds_[[0, -1]])
     for smoothing in (0.3, 0.4):
-        frame, builder = forecaster.frame, ProbitSpline(smoothing)
-        curves = forecaster._curves(forecaster.tasks_.calibrated, builder)
-        law = forecaster._law(frame.oof_center_, frame.oof_scale_, curves)
+        frame, builder = road.frame, ProbitSpline(smoothing)
+        curves = laws.curves(road.tasks_.calibrated, builder)
+        law = laws._law(frame.oof_center_, frame.oof_scale_, curves)
         missed = -law.logpdf(y[:, None]).mean()
         crps = law.crps(y[:, None]).mean()
         n_knots = ((curves.knots > first) & (curves.knots < last)).sum()

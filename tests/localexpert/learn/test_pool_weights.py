@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
-from localexpert.forecasters.pool_weights import (
+from localexpert.law.join import pool_laws
+from localexpert.learn.pool_weights import (
     PoolScores,
     crps_matrices,
     linear_weights,
 )
-from localexpert.law.join import pool_laws
 from tests.forecasts import beside, normal, of_values
 
 N = 80

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from localexpert.forecasters.pool_sharpness import learn_sharpness, multiply_scores
 from localexpert.law.join import pool_laws
-from localexpert.law.level_map import map_levels
+from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.learn.pool import learn_sharpness
 from tests import forecasts
 from tests.forecasts import beside, of_values
 
@@ -79,10 +79,10 @@ def test_counts(rng):
     masses = poisson.pmf(values, mean[:, None])
     true = of_values(values, masses / masses.sum(axis=1, keepdims=True)).law
     assert learn_sharpness(true, y, np.ones(N), even) < 1.03
-    wide = map_levels(true, multiply_scores(1.0 / 1.15))
+    wide = map_levels(true, LevelMap.line(0.0, 1.0 / 1.15))
     k = learn_sharpness(wide, y, np.ones(N), even)
     assert k == pytest.approx(1.15, abs=0.04)
-    back = map_levels(wide, multiply_scores(1.15))
+    back = map_levels(wide, LevelMap.line(0.0, 1.15))
     np.testing.assert_allclose(back.masses, true.masses, atol=1e-9)
     # The greatest value has all that is left, however sharp.
     np.testing.assert_allclose(back.masses.sum(axis=1), 1.0)
@@ -94,10 +94,10 @@ def test_atoms_beside_a_smooth_rest(rng):
     y = np.where(rng.uniform(size=N) < share, 0.0, mean + rng.normal(size=N))
     true = beside(forecasts.normal(mean), [0.0], share[:, None], [0.1]).law
     assert learn_sharpness(true, y, np.ones(N), even) < 1.03
-    wide = map_levels(true, multiply_scores(1.0 / 1.2))
+    wide = map_levels(true, LevelMap.line(0.0, 1.0 / 1.2))
     k = learn_sharpness(wide, y, np.ones(N), even)
     assert k == pytest.approx(1.2, abs=0.04)
-    back = map_levels(wide, multiply_scores(1.2))
+    back = map_levels(wide, LevelMap.line(0.0, 1.2))
     np.testing.assert_allclose(back.masses, true.masses, atol=1e-3)
     at = np.tile([0.5, 1.5], (N, 1))
     np.testing.assert_allclose(back.cdf(at), true.cdf(at), atol=2e-3)

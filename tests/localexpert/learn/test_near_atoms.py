@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from localexpert import JointForest, LocalExpertRegressor, load
-from localexpert.forecasters.near_atoms import NearAtoms
+from localexpert.learn.atoms import NearAtoms
 from tests.forecasts import normal
 
 
@@ -96,9 +96,9 @@ def test_files_and_targets_are_kept(rounded, tmp_path):
     np.testing.assert_array_equal(
         again.quantiles([0.1, 0.9]), ours.quantiles([0.1, 0.9])
     )
-    kept = model.forecaster_.recall_targets()
-    np.testing.assert_allclose(kept, y[:150], rtol=1e-9)
-    np.testing.assert_array_equal(model.forecaster_.recall_weights(), np.ones(150))
+    kept = model.oof_targets_
+    np.testing.assert_array_equal(kept, y[:150])
+    np.testing.assert_array_equal(model.oof_weights_, np.ones(150))
 
 
 def test_named_parts_choose_between_values():

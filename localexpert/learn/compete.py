@@ -1,0 +1,368 @@
+"""Which roads compete for a target: the user's, or those that suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.data.counts import count_values
+from localexpert.data.ordinary import ordinary_range
+from localexpert.data.sample import Sample
+from localexpert.experts.thresholds import (
+    FEW_VALUES,
+    find_atoms,
+    is_discrete,
+    lattice_step,
+)
+from localexpert.law.steps import cell_edges
+from localexpert.law.value_map import ExpLess, LogOf
+from localexpert.learn.atoms import BesideAtoms, NearAtoms
+from localexpert.learn.fitted_road import FittedRoad
+from localexpert.learn.learner import Learner
+from localexpert.learn.pool import Pool
+from localexpert.learn.roads import (
+    CellRoad,
+    DiscreteRoad,
+    FrameRoad,
+    GridRoad,
+    Road,
+    Transformed,
+    marginal_road,
+)
+from localexpert.learn.settings import Settings
+from localexpert.learn.stages import Stages
+from localexpert.learn.steps import Step
+from localexpert.learn.values import MANY_VALUES, Cells, Tails
+
+# With more rows its hundreds of answers a row cost more time, and more of a saved
+# model, than they gain.
+_MOST_ROWS_FOR_GRID = 50_000
+# A target with a longer upper tail than that, in skewness, may be simpler in its
+# logarithm: that of an exponential law is 2, that of a normal one 0.
+_SKEWED = 1.0
+# A smooth rest beside atoms has at least so many different values.
+_LEAST_REST = 10
+# A value at an end that is met so many times as often as the next three, and more often
+# than so many rows, is inflated.
+_INFLATED, _LEAST_INFLATED = 2.0, 20.0
+# Counts are heaped on values that are met so many times as often as their neighbours,
+# if what is more holds such a share of the weight.
+_MORE, _LEAST_HEAPED = 1.5, 0.05
+# The marginal of a coordinate is told to this share of its size, or better.
+_LEAST_SPAN = 1e-10
+
+
+def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
+    """Look at a target, and return its kind and what learns it, unfitted.
+
+    Few distinct values, most of them repeated (`is_discrete`): probabilities per
+    value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest,
+    or what a smooth target is rounded to, whichever forecasts better, or their pool; or
+    all is discrete, if less than 10 values are left for the rest. Given `thresholds`
+    or a smooth target: smooth roads alone. So it is where an order of rows is to be
+    kept: two ordered parts beside ordered probabilities of atoms may cross.
+
+    Parameters
+    ----------
+    settings : Settings
+    sample : Sample
+
+    Returns
+    -------
+    target : {"continuous", "discrete", "mixed"}
+    learner : Learner
+    """
+    present = sample.weight > 0.0
+    held, weight = sample.y[present], sample.weight[present]
+    n = len(held)
+    if np.ptp(held) == 0.0:
+        msg = (
+            "`y` must differ in the rows that no recalibration sets aside, "
+            f"got {held[0]:g} only."
+        )
+        raise ValueError(msg)
+    placed = settings.places_thresholds
+    atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
+    free = held[~np.isin(held, atoms)]
+    settings = settings.with_atoms(atoms)
+    few = len(atoms) > 0 and len(np.unique(free)) < _LEAST_REST
+    if few or (placed and is_discrete(held, sample_weight=weight)):
+        return "discrete", _learn_values(settings, held, weight)
+    _check_told_apart(held, weight)
+    if settings.monotone is not None:
+        atoms, free = atoms[:0], held
+    stages = Stages()
+    roads = _smooth_roads(settings, free)
+    if settings.chooses_roads and len(atoms):
+        # Of all rows it says nearly the same, and once is enough.
+        roads.pop("grid", None)
+    smooth = _pool(roads, settings, n, stages)
+    if len(atoms) == 0:
+        return "continuous", smooth
+    mixed = _beside(atoms, smooth, settings, n, stages)
+    if not settings.chooses_roads:
+        return "mixed", mixed
+    # Or atoms are what a smooth target was rounded to: then all rows tell of it.
+    near = (NearAtoms(atoms),)
+    rounded = _pool(_smooth_roads(settings, held), settings, n, stages, near)
+    return "mixed", Pool({"smooth": rounded, "mixed": mixed}, settings.seed)
+
+
+def check_roads(settings: Settings) -> None:
+    """Refuse roads that cannot be taken, before anything is learned."""
+    roads = settings.roads
+    if isinstance(roads, str):
+        if roads != "auto":
+            msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
+            raise ValueError(msg)
+        return
+    if settings.single:
+        msg = (
+            '`roads` must be "auto" where `expert`, `frame`, `strategy`, `thresholds` '
+            "or `n_thresholds` describe one road: name them in a FrameRoad."
+        )
+        raise ValueError(msg)
+    given = _listed(roads)
+    if len(given) == 0:
+        msg = "`roads` must hold at least one road, got none."
+        raise ValueError(msg)
+    for road in given:
+        if not isinstance(road, Road):
+            msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
+            raise TypeError(msg)
+        road.bind(settings)
+
+
+def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
+    """Return the roads to a smooth target, or to the smooth part of one, by name.
+
+    Parameters
+    ----------
+    settings : Settings
+    y : ndarray of shape (m,)
+        Without values that have probability of their own.
+
+    Returns
+    -------
+    dict of str to Road
+    """
+    if settings.single:
+        return {"frame": _described(settings)}
+    if settings.roads != "auto":
+        roads = _named(_listed(settings.roads))
+        for name, road in roads.items():
+            if road.to_values:
+                msg = (
+                    "`roads` must fit the target, got a road to few values "
+                    f"({name!r}) for a continuous one."
+                )
+                raise ValueError(msg)
+            road.check_target(y)
+        return roads
+    found = {"frame": FrameRoad()}
+    # The forest of the grid keeps no order.
+    if len(y) <= _MOST_ROWS_FOR_GRID and settings.monotone is None:
+        found["grid"] = GridRoad()
+    found |= _log_road(y)
+    if settings.monotone is None:
+        found["residuals"] = marginal_road("residuals", "auto", "quantile")
+        found["climatology"] = marginal_road("climatology", None, "quantile")
+    return found
+
+
+def _discrete_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
+    """Return the roads to a discrete target by name.
+
+    A smooth road of the user's answers by cells around the values.
+
+    Parameters
+    ----------
+    settings : Settings
+    y : ndarray of shape (n,)
+
+    Returns
+    -------
+    dict of str to Road
+    """
+    if settings.single:
+        return {"discrete": DiscreteRoad(settings.strategy)}
+    if settings.roads != "auto":
+        roads = _named(_listed(settings.roads))
+        for road in roads.values():
+            road.check_target(y)
+        return {n: r if r.to_values else CellRoad(r) for n, r in roads.items()}
+    return {"discrete": DiscreteRoad()}
+
+
+def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
+    """Return what competes for a discrete target."""
+    made = _make(_discrete_roads(settings, y), settings, len(y), Stages())
+    n_values = len(np.unique(y))
+    if settings.chooses_roads and n_values > 2:
+        made["cells"] = _learn_rounded(settings, y, weight)
+        if not _is_heaped(*count_values(y, weight)):
+            # A question for each value would tell nothing more, for as much time.
+            del made["discrete"]
+        if settings.monotone is None:
+            known = {"climatology": marginal_road("climatology", None, "values")}
+            made |= _make(known, settings, len(y), Stages())
+    many = n_values > FEW_VALUES
+    steps = (Tails(settings.bounds),) if many else ()
+    return _join(made, settings, steps)
+
+
+def _learn_rounded(
+    settings: Settings, y: Float64Array, weight: Float64Array
+) -> Learner:
+    """Return smooth roads to a discrete target, beside inflated values at its ends.
+
+    What is not at these is on the other side of the edge of their cells.
+    """
+    values, sums = count_values(y, weight)
+    edges = cell_edges(values)
+    # Two ordered parts beside ordered probabilities of atoms may cross.
+    ends = _inflated(values, sums) if settings.monotone is None else (False, False)
+    low = float(edges[1]) if ends[0] else -np.inf
+    high = float(edges[-2]) if ends[1] else np.inf
+    atoms = values[[0, -1]][list(ends)]
+    cells, smooth = Cells(atoms).bind(settings)
+    smooth = replace(smooth, bounds=(low, high))
+    rest = y[~np.isin(y, atoms)]
+    roads = {"frame": FrameRoad()}
+    if len(np.unique(rest)) >= MANY_VALUES:
+        cell = float(values[1] - values[0])
+        roads |= _log_road(rest, max(cell - float(rest.min()), 0.0))
+    stages = Stages()
+    if len(atoms) == 0:
+        return _pool(roads, smooth, len(rest), stages, (cells,))
+    learner = _pool(roads, smooth, len(rest), stages)
+    mixed = _beside(atoms, learner, smooth, len(y), stages)
+    mixed.steps = (cells,)
+    return mixed
+
+
+def _beside(
+    atoms: Float64Array, rest: Learner, settings: Settings, n: int, stages: Stages
+) -> BesideAtoms:
+    """Return atoms beside what learns the rest."""
+    # Numbers of atoms, not values: there are no others.
+    numbered = replace(settings, bounds=(0.0, float(len(atoms))))
+    strategy = settings.strategy if settings.single else "auto"
+    choice = FittedRoad(DiscreteRoad(strategy), numbered, n)
+    return BesideAtoms(atoms, choice, rest, stages)
+
+
+def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
+    """Return whether some values are met more often than a smooth law says.
+
+    Few values are cases of their own, and so are those of no lattice. Of the others
+    those count that are met half as often again as their neighbours, and two standard
+    errors more, if they hold a twentieth of the weight.
+    """
+    step = lattice_step(values)
+    if len(values) < MANY_VALUES or step is None:
+        return True
+    places = np.round((values - values[0]) / step).astype(np.intp)
+    met = np.bincount(places, weight)
+    usual = 0.5 * (met[:-2] + met[2:])
+    more = met[1:-1] - _MORE * usual - 2.0 * np.sqrt(usual + 1.0)
+    return bool(np.maximum(more, 0.0).sum() > _LEAST_HEAPED * weight.sum())
+
+
+def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
+    """Return whether the least and the greatest value are met too often to be smooth.
+
+    That is twice as often as any of the next three.
+    """
+    if len(values) < MANY_VALUES:
+        return False, False
+    first, last = (
+        bool(own[0] > max(_INFLATED * own[1:4].max(), _LEAST_INFLATED))
+        for own in (weight, weight[::-1])
+    )
+    return first, last
+
+
+def _pool(
+    roads: Mapping[str, Road],
+    settings: Settings,
+    n: int,
+    stages: Stages,
+    steps: tuple[Step, ...] = (),
+) -> Learner:
+    return _join(_make(roads, settings, n, stages), settings, steps)
+
+
+def _make(
+    roads: Mapping[str, Road], settings: Settings, n: int, stages: Stages
+) -> dict[str, Learner]:
+    """Return the unfitted stages of each road."""
+    return {name: FittedRoad(road, settings, n, stages) for name, road in roads.items()}
+
+
+def _join(
+    made: dict[str, Learner], settings: Settings, steps: tuple[Step, ...]
+) -> Learner:
+    """Return the one that learns, or the pool of several, within steps."""
+    if len(made) > 1:
+        exact = settings.monotone is not None
+        return Pool(made, settings.seed, exact=exact, steps=steps)
+    only = next(iter(made.values()))
+    only.steps = (*steps, *only.steps)
+    return only
+
+
+def _log_road(y: Float64Array, shift: float | None = None) -> dict[str, Road]:
+    """Return the road to log(y + shift) by its name, if that may suit the target.
+
+    `shift` is by default 0, and half of the least y above 0 where some are 0.
+    """
+    if y.min() < 0.0 or np.ptp(y) == 0.0:
+        return {}
+    deviation = y - y.mean()
+    if np.mean(deviation**3) <= _SKEWED * np.std(y) ** 3:
+        return {}
+    if shift is None:
+        shift = 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())
+    most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
+    log, exp = LogOf(shift, most), ExpLess(shift, most)
+    return {"log": Transformed(FrameRoad(), log, exp)}
+
+
+def _described(settings: Settings) -> Road:
+    """Return the road that the regressor's own parameters describe."""
+    return FrameRoad(
+        settings.frame,
+        thresholds=settings.thresholds,
+        n_thresholds=settings.n_thresholds,
+        strategy=settings.strategy,
+    )
+
+
+def _listed(roads: Any) -> list[Any]:
+    return list(roads) if isinstance(roads, list | tuple) else [roads]
+
+
+def _named(roads: list[Road]) -> dict[str, Road]:
+    """Return roads by name; of several of a name the later ones have a number."""
+    found: dict[str, Road] = {}
+    for road in roads:
+        same = sum(key.split(" ")[0] == road.name for key in found)
+        found[f"{road.name} {same + 1}" if same else road.name] = road
+    return found
+
+
+def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
+    """Refuse a smooth target of which floats tell little but where it lies."""
+    near = np.clip(y, *ordinary_range(y, weight))
+    size = float(np.abs(near).max())
+    if np.ptp(near) < _LEAST_SPAN * size:
+        msg = (
+            f"`y` must differ by more than {_LEAST_SPAN:g} of its size, got values "
+            f"from {near.min():.17g} to {near.max():.17g}: subtract one of them."
+        )
+        raise ValueError(msg)

@@ -1,0 +1,315 @@
+"""`Road`: a way from rows to distributions, as a record; roads compete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from calibration import QuadraticCalibrator
+from calibration.typing import Float64Array
+from localexpert.learn.order import refuse_order
+from localexpert.learn.settings import Settings
+from localexpert.learn.steps import Carry, Step
+from localexpert.learn.values import Cells
+
+# Steps between knots of a grid, in probits: 0 is the mean step of the thresholds.
+_GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
+# Few trees are as much worse than many as a fifth.
+_GRID_HOPELESS = 1.45
+# A straight line needs no more, and what is nearly the first stage of another road is
+# worth something only where experts learn nothing.
+_MARGINAL_SMOOTHINGS, _MARGINAL_HOPELESS = (0.4,), 1.02
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Road:
+    """A way from rows to distributions: where questions are asked, and who answers.
+
+    What it does not name (centre, bounds, seed) it takes from the regressor.
+
+    Parameters
+    ----------
+    name : str
+        In reports.
+    frame : {"auto", "standardize", "center"} or None
+    thresholds : {"quantile", "uniform", "values"} or array-like of shape (N,)
+        "values": between each pair of neighbouring values of a discrete target.
+    n_thresholds : int
+    strategy : {"auto", "shared", "joint", "deep", "independent", "marginal"} or Experts
+        "deep": a `JointForest` whose trees grow until rows are alone, and try all
+        features at a split. "marginal": no expert; forecasts are the law of the
+        residuals, or of y where there is no frame. The others, and what is above, as in
+        `LocalExpertRegressor`.
+    calibrator : str, ScoreCalibrator or None
+        Where the regressor's own is "auto".
+    smoothings : tuple of float
+        Steps between knots to choose from, where the regressor's `smoothing` is "auto".
+    steps : tuple of Step
+        What is done to the target before, and to laws afterwards; the first is nearest
+        to y.
+    hopeless : float
+        The road is not finished if the CRPS of its first stage alone is so many times
+        that of the best road.
+
+    Examples
+    --------
+    >>> from localexpert import FrameRoad, LocalExpertRegressor, Road
+    >>> coarse = Road("coarse", frame=None, n_thresholds=9, strategy="joint")
+    >>> model = LocalExpertRegressor(roads=[FrameRoad(), coarse])
+    """
+
+    name: str = "own"
+    frame: str | None = "auto"
+    thresholds: Any = "quantile"
+    n_thresholds: int = 25
+    strategy: Any = "auto"
+    calibrator: Any = "auto"
+    smoothings: tuple[float, ...] = (0.15, 0.2, 0.3, 0.4)
+    steps: tuple[Step, ...] = ()
+    # Experts lower the loss of a frame by a tenth, seldom by more than a fifth.
+    hopeless: float = 1.3
+
+    def __repr__(self) -> str:
+        """Return what differs from the defaults."""
+        held = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        usual = {f.name: f.default for f in fields(self)}
+        told = [
+            f"{name}={value!r}"
+            for name, value in held.items()
+            if not (isinstance(value, type(usual[name])) and value == usual[name])
+        ]
+        return f"Road({', '.join([repr(self.name), *told])})"
+
+    @property
+    def to_values(self) -> bool:
+        """Whether it answers with probabilities of the values of a discrete target."""
+        own = isinstance(self.thresholds, str) and self.thresholds == "values"
+        return own or any(step.makes_values for step in self.steps)
+
+    def with_step(self, step: Step, name: str | None = None) -> Road:
+        """Return the road with one step more, nearest to y.
+
+        Parameters
+        ----------
+        step : Step
+        name : str, optional
+            Of the road that is returned.
+
+        Returns
+        -------
+        Road
+        """
+        if step.asks_smooth and self.to_values:
+            msg = (
+                "`road` must be a road to smooth distributions for "
+                f"{type(step).__name__}, got {self!r}."
+            )
+            raise TypeError(msg)
+        named = self.name if name is None else name
+        return replace(self, name=named, steps=(step, *self.steps))
+
+    def bind(self, settings: Settings) -> tuple[Settings, tuple[Step, ...]]:
+        """Return settings and steps of its own; refuse what is not valid.
+
+        Parameters
+        ----------
+        settings : Settings
+            What the regressor was given.
+
+        Returns
+        -------
+        settings : Settings
+        steps : tuple of Step
+            Unfitted.
+        """
+        if settings.monotone is not None and not all(s.keeps_order for s in self.steps):
+            refuse_order("roads", self, "roads whose steps have `keeps_order`")
+        steps = []
+        for step in self.steps:
+            own, settings = step.bind(settings)
+            steps.append(own)
+        return settings.for_road(self), tuple(steps)
+
+    def check_target(self, y: Float64Array) -> None:
+        """Refuse targets that the road cannot take.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+        """
+        for step in self.steps:
+            y = step.check_target(y)
+
+
+def FrameRoad(  # noqa: N802 - it makes an object, as a class does
+    frame: str | None = "auto",
+    *,
+    thresholds: Any = "quantile",
+    n_thresholds: int = 25,
+    strategy: Any = "auto",
+) -> Road:
+    """Return the road of thresholds around a centre that is learned first.
+
+    Parameters
+    ----------
+    frame : {"auto", "standardize", "center"} or None
+    thresholds : {"quantile", "uniform"} or array-like of shape (N,)
+    n_thresholds : int
+    strategy : {"auto", "shared", "joint", "deep", "independent"} or Experts
+        All four as of `Road`.
+
+    Returns
+    -------
+    Road
+
+    Examples
+    --------
+    >>> from localexpert import FrameRoad, GridRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=[FrameRoad(frame="center"), GridRoad()])
+    """
+    return Road("frame", frame, thresholds, n_thresholds, strategy)
+
+
+def GridRoad(n_thresholds: int = 150, *, strategy: Any = "deep") -> Road:  # noqa: N802
+    """Return the road of many thresholds on y itself, hardly smoothed, and one forest.
+
+    It wins where many rows come from few units, or where y is told by what the rows
+    around say and by no smooth centre.
+
+    Parameters
+    ----------
+    n_thresholds : int
+        Equally probable.
+    strategy : str or Experts
+        As of `Road`.
+
+    Returns
+    -------
+    Road
+
+    Examples
+    --------
+    >>> from localexpert import GridRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=GridRoad(200))
+    """
+    # The mean of many trees is never sure of anything; the quadratic says by how much,
+    # for as little as a tenth of the forest's own time.
+    return Road(
+        "grid",
+        None,
+        n_thresholds=n_thresholds,
+        strategy=strategy,
+        calibrator=QuadraticCalibrator(10.0),
+        smoothings=_GRID_SMOOTHINGS,
+        hopeless=_GRID_HOPELESS,
+    )
+
+
+def DiscreteRoad(strategy: Any = "auto") -> Road:  # noqa: N802
+    """Return the road of a question between each pair of neighbouring values.
+
+    Parameters
+    ----------
+    strategy : str or Experts
+        As of `Road`.
+
+    Returns
+    -------
+    Road
+
+    Examples
+    --------
+    >>> from localexpert import CellRoad, DiscreteRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=[DiscreteRoad("joint"), CellRoad()])
+    """
+    return Road("discrete", None, "values", strategy=strategy)
+
+
+def marginal_road(name: str, frame: str | None, thresholds: str) -> Road:
+    """Return the road without experts: the law of residuals, or climatology.
+
+    Parameters
+    ----------
+    name : str
+    frame : {"auto"} or None
+    thresholds : {"quantile", "values"}
+
+    Returns
+    -------
+    Road
+    """
+    return Road(
+        name,
+        frame,
+        thresholds,
+        strategy="marginal",
+        calibrator=None,
+        smoothings=_MARGINAL_SMOOTHINGS,
+        hopeless=_MARGINAL_HOPELESS,
+    )
+
+
+def CellRoad(road: Road | None = None) -> Road:  # noqa: N802
+    """Return a smooth road to a discrete target: a value gets the mass nearest to it.
+
+    Parameters
+    ----------
+    road : Road, optional
+        None: ``FrameRoad()``.
+
+    Returns
+    -------
+    Road
+
+    Examples
+    --------
+    >>> from localexpert import CellRoad, FrameRoad, LocalExpertRegressor
+    >>> model = LocalExpertRegressor(roads=CellRoad(FrameRoad("center")))
+    """
+    return _check_road(road).with_step(Cells(), "cells")
+
+
+def Transformed(  # noqa: N802
+    road: Road | None = None,
+    func: Callable[..., Any] = np.log,
+    inverse: Callable[..., Any] = np.exp,
+) -> Road:
+    """Return a smooth road to an increasing function of y.
+
+    Parameters
+    ----------
+    road : Road, optional
+        None: ``FrameRoad()``.
+    func, inverse : callable
+        An increasing function and its inverse; both map an array of values to an
+        array of the same shape.
+
+    Returns
+    -------
+    Road
+
+    Notes
+    -----
+    Tails of func(y) are no heavier than normal ones, so that all moments of y are
+    finite where func grows no slower than the logarithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import FrameRoad, LocalExpertRegressor, Transformed
+    >>> roads = [FrameRoad(), Transformed(FrameRoad(), np.sqrt, np.square)]
+    >>> model = LocalExpertRegressor(roads=roads)
+    """
+    return _check_road(road).with_step(Carry(func, inverse), "transformed")
+
+
+def _check_road(road: Road | None) -> Road:
+    if road is None:
+        return FrameRoad()
+    if not isinstance(road, Road):
+        msg = f"`road` must be a road to smooth distributions, got {road!r}."
+        raise TypeError(msg)
+    return road

@@ -1,0 +1,173 @@
+"""`Stages`: what roads have fitted, to be looked up by other roads of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibration.typing import Float64Array
+from localexpert.coordinate import CentreStack, Frame
+from localexpert.data.folds import Rows
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+from localexpert.learn.steps import Carry
+
+# A table by its identity, and a target by its bytes.
+_Key: TypeAlias = tuple[int, bytes]
+
+
+class Stages:
+    """Frames that were fitted, by their rows; they live as long as the fit.
+
+    A frame of the same rows and target is fitted once. The centre of a function of a
+    target is the function of that target's centre: the experts, who are told it, bend
+    it as they need.
+    """
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[_Key, str | None], Frame] = {}
+        self._tables: list[Table] = []
+        self._parts: dict[int, tuple[Sample, Rows]] = {}
+
+    def note_part(self, part: Sample, whole: Sample, rows: Rows) -> None:
+        """Note which rows of a sample a part of it has; both have all rows judged.
+
+        Parameters
+        ----------
+        part, whole : Sample
+        rows : ndarray of int
+        """
+        self._parts[id(part.table)] = whole, rows
+
+    def fit_frame(
+        self, frame: Frame, sample: Sample, carry: Carry | None, outer: Sample
+    ) -> Frame:
+        """Return a fitted frame, that of an earlier road if there is one.
+
+        Parameters
+        ----------
+        frame : Frame
+            Unfitted.
+        sample : Sample
+        carry : Carry or None
+            The last step to the sample's target, if it is a function.
+        outer : Sample
+            The same rows before it.
+
+        Returns
+        -------
+        Frame
+            Its own, whatever becomes of the other road's.
+        """
+        key = _key(sample), frame.kind
+        if key not in self._frames:
+            known = self._known_centre(sample, carry, outer)
+            if known is not None and isinstance(frame.center, str):
+                frame.center = known
+            self._frames[key] = frame.fit(sample)
+            # An identity is that of another table once this one is gone.
+            self._tables.append(sample.table)
+        return copy(self._frames[key])
+
+    def _known_centre(
+        self, sample: Sample, carry: Carry | None, outer: Sample
+    ) -> CarriedCentre | None:
+        """Return the unfitted centre that follows from one of other roads."""
+        func, rows = None, None
+        if carry is not None:
+            func = carry.there
+        elif id(sample.table) in self._parts:
+            outer, rows = self._parts[id(sample.table)]
+        else:
+            return None
+        known = self._centre_of(outer)
+        if known is None:
+            return None
+        return CarriedCentre(known, func, outer.tame().y, rows)
+
+    def _centre_of(self, sample: Sample) -> CentreStack | None:
+        """Return the built-in centre of rows, if one is known."""
+        key = _key(sample)
+        for (rows, _), frame in self._frames.items():
+            ours = isinstance(frame.center, str | CentreStack)
+            if rows == key and ours and hasattr(frame, "centre_"):
+                return frame.centre_
+        return None
+
+
+def _key(sample: Sample) -> _Key:
+    return id(sample.table), sample.y.tobytes()
+
+
+class CarriedCentre(CentreStack):
+    """A centre that follows from one of another target, or of more rows.
+
+    It is an increasing function of the known centre; or of a part of its rows the
+    straight line through it that has the least squared error there.
+
+    Parameters
+    ----------
+    known : CentreStack
+        Fitted.
+    func : callable or None
+        Increasing.
+    y : ndarray of shape (n,)
+        Targets of the known one, in whose range the function is defined.
+    rows : ndarray of int, optional
+        Which of the judged rows of the known centre these are.
+    """
+
+    def __init__(
+        self,
+        known: CentreStack,
+        func: Callable[..., Any] | None,
+        y: Float64Array,
+        rows: Rows | None = None,
+    ):
+        self.known, self.func, self._rows = known, func, rows
+        self.low, self.high = float(y.min()), float(y.max())
+
+    def fit(
+        self, sample: Sample, judge: Callable[[Float64Array], float] | None = None
+    ) -> CarriedCentre:
+        """Fit the line, and let the centre be judged."""
+        known, rows = self.known, self._rows
+        del self._rows
+        self.weights_, self.report_ = known.weights_, {}
+        self.dense_inputs_ = known.dense_inputs_
+        self.origin_, self.unit_ = 0.0, 1.0
+        judged = sample.judged
+        w, y = sample.weight[judged], sample.y[judged]
+        carried = self._carry(known.oof_ if rows is None else known.oof_[rows])
+        # Of a function experts know better: a line of least squares is too flat.
+        self.line_ = (0.0, 1.0) if rows is None else _fit_line(carried, y, w)
+        self.oof_ = self.line_[0] + self.line_[1] * carried
+        # As much less as of the known one, relative to the error.
+        self.gain_ = known.gain_
+        self.ambiguity_ = self.gain_ * float(w @ (y - self.oof_) ** 2 / w.sum())
+        if judge is not None:
+            judge(self.oof_)
+        return self
+
+    def predict(self, table: Table) -> Float64Array:
+        """Return the centre of new rows, shape (n,)."""
+        return self.line_[0] + self.line_[1] * self._carry(self.known.predict(table))
+
+    def _carry(self, centre: Float64Array) -> Float64Array:
+        if self.func is None:
+            return centre
+        return np.asarray(self.func(np.clip(centre, self.low, self.high)))
+
+
+def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:
+    """Return intercept and slope of y on x; of a slope that falls the identity."""
+    share = w / w.sum()
+    x0, y0 = float(share @ x), float(share @ y)
+    spread = float(share @ (x - x0) ** 2)
+    slope = float(share @ ((x - x0) * (y - y0))) / spread if spread > 0.0 else 1.0
+    if slope <= 0.0:
+        return 0.0, 1.0
+    return y0 - slope * x0, slope

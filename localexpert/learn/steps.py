@@ -1,0 +1,240 @@
+"""`Step`: what is done to a target before it is learned, and to laws afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from calibration import CalibrationWarning
+from calibration.typing import Float64Array
+from localexpert._validation import show
+from localexpert.data.sample import Sample
+from localexpert.law.bounds import clip, cut
+from localexpert.law.law import Law
+from localexpert.law.transform import carry_law
+from localexpert.law.value_map import ValueMap, call_vectorised
+from localexpert.learn.settings import Settings
+
+# So many ranges of y beyond it is far.
+_FAR = 3.0
+# Of a function of y: with tails no heavier than normal ones all moments of its inverse
+# that is no steeper than exp are finite.
+_LIGHT = -0.1
+# A function and its inverse lead back to y up to this share of its size and spread.
+_OF_SIZE = 1e-6
+
+
+class Step(ABC):
+    """A map of laws to laws, with what it does to the target that is learned.
+
+    Only `read` has to be written: by default the target is learned as it is.
+
+    Examples
+    --------
+    Forecasts that are never sure:
+
+    >>> from localexpert import FrameRoad, Step
+    >>> from localexpert.law.level_map import LevelMap, map_levels
+    >>> class Widen(Step):
+    ...     keeps_order = True
+    ...     def read(self, law):
+    ...         return map_levels(law, LevelMap.line(0.0, 0.9))
+    >>> road = FrameRoad().with_step(Widen())
+    """
+
+    # Whether laws that are in order (`monotone`) still are.
+    keeps_order: ClassVar[bool] = False
+    # Whether it reads laws without jumps only, and whether it makes laws of values.
+    asks_smooth: ClassVar[bool] = False
+    makes_values: ClassVar[bool] = False
+
+    def bind(self, settings: Settings) -> tuple[Self, Settings]:
+        """Return an unfitted copy, and the settings of what is learned within.
+
+        Parameters
+        ----------
+        settings : Settings
+            In units of the step's own target.
+
+        Returns
+        -------
+        step : Step
+        settings : Settings
+        """
+        return copy(self), settings
+
+    def check_target(self, y: Float64Array) -> Float64Array:
+        """Refuse targets that the step cannot take, and return what is learned.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return y
+
+    def fit(self, sample: Sample) -> None:
+        """Learn from the rows what the step asks of them.
+
+        Parameters
+        ----------
+        sample : Sample
+        """
+        del sample
+
+    @abstractmethod
+    def read(self, law: Law) -> Law:
+        """Return the law of y for one of what was learned.
+
+        Parameters
+        ----------
+        law : Law
+
+        Returns
+        -------
+        Law
+        """
+
+    def there(self, y: Float64Array) -> Float64Array:
+        """Return what is learned of targets (n,)."""
+        return y
+
+    def there_anew(self, y: Float64Array) -> Float64Array:
+        """Return the same of targets (n,) that new rows may have."""
+        return self.there(y)
+
+    def back(self, z: Float64Array) -> Float64Array:
+        """Return numbers (n, k) of what is learned in units of y."""
+        return z
+
+    def check_laws(self, law: Law, y: Float64Array) -> None:
+        """Warn of laws of some rows that cannot be meant, given all targets (n,)."""
+        del law, y
+
+    def choices(self) -> dict[str, Any]:
+        """Return what there is to tell of the step."""
+        return {}
+
+    @property
+    def changes_target(self) -> bool:
+        """Whether something else than y is learned."""
+        return type(self).there is not Step.there
+
+    def inner(self, sample: Sample) -> Sample:
+        """Return the rows with what is learned as their target."""
+        if not self.changes_target:
+            return sample
+        # Where y has no weight it may be anything.
+        present = sample.weight > 0.0
+        y = np.where(present, sample.y, sample.y[present][0])
+        return replace(sample, y=self.there(y))
+
+
+@dataclass
+class Carry(Step):
+    """Learn an increasing function of the target, and carry laws back.
+
+    Parameters
+    ----------
+    func, inverse : callable
+
+    Attributes
+    ----------
+    domain_ : (float, float)
+        The values of func(y) that are those of some y.
+    """
+
+    func: Callable[..., Any]
+    inverse: Callable[..., Any]
+    domain_: tuple[float, float] = field(init=False, repr=False)
+    keeps_order: ClassVar[bool] = True
+    asks_smooth: ClassVar[bool] = True
+
+    @property
+    def values(self) -> ValueMap:
+        """The map from func(y) to y."""
+        return ValueMap(self.inverse, self.func)
+
+    def bind(self, settings: Settings) -> tuple[Self, Settings]:
+        """Return a copy, and bounds in units of func(y)."""
+        ends = ValueMap(self.func, self.inverse).end
+        low, high = map(ends, settings.bounds)
+        first, last = map(ends, settings.suspected)
+        within = replace(
+            settings, bounds=(low, high), suspected=(first, last), max_shape=_LIGHT
+        )
+        return copy(self), within
+
+    def check_target(self, y: Float64Array) -> Float64Array:
+        """Refuse targets on which func does not increase, or has no inverse."""
+        y = np.unique(y)
+        z = call_vectorised(self.func, "func", y)
+        if not np.isfinite(z).all():
+            i = int(np.argmin(np.isfinite(z)))
+            msg = f"`func` must be finite on y, got {show(z[i])} at {show(y[i])}."
+            raise ValueError(msg)
+        if (np.diff(z) <= 0.0).any():
+            i = int(np.argmax(np.diff(z) <= 0.0))
+            msg = (
+                f"`func` must increase on y, got {show(z[i])} at {show(y[i])} and "
+                f"{show(z[i + 1])} at {show(y[i + 1])}."
+            )
+            raise ValueError(msg)
+        back = call_vectorised(self.inverse, "inverse", z)
+        wrong = ~(np.abs(back - y) <= _OF_SIZE * np.maximum(np.abs(y), np.ptp(y)))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            msg = (
+                f"`inverse` must undo `func`, got func({show(y[i])}) = {show(z[i])} "
+                f"and inverse({show(z[i])}) = {show(back[i])}."
+            )
+            raise ValueError(msg)
+        return z
+
+    def fit(self, sample: Sample) -> None:
+        """Find out which values are those of some y."""
+        z = self.there(sample.y[sample.weight > 0.0])
+        self.domain_ = self.values.domain(float(z.min()), float(z.max()))
+
+    def there(self, y: Float64Array) -> Float64Array:
+        """Return func(y) of targets (n,)."""
+        return self.values.inverse(y)
+
+    def back(self, z: Float64Array) -> Float64Array:
+        """Return y of numbers func(y), (n, k)."""
+        return self.values.forward(z)
+
+    def read(self, law: Law) -> Law:
+        """Return a law carried back."""
+        # What a model forecasts of z beyond where func increases is no y at all.
+        if law.ordered:
+            law = clip(law, *self.domain_, law.end_width)
+        else:
+            law = cut(law, *self.domain_)
+        return carry_law(law, self.values)
+
+    def check_laws(self, law: Law, y: Float64Array) -> None:
+        """Say so where forecasts of some rows have means far from all targets."""
+        means, room = law.moments()[:, 0], _FAR * np.ptp(y)
+        far = ~((means > y.min() - room) & (means < y.max() + room))
+        if far.any():
+            msg = (
+                f"`roads` has a road to {self.func!r} of y whose forecasts "
+                f"have means far from all targets in {far.mean():.0%} of the rows, "
+                f"such as {means[far][0]:.3g}: what is nearly impossible there is huge "
+                "in y. Take a function that bends less."
+            )
+            warnings.warn(msg, CalibrationWarning, stacklevel=2)
+
+    def choices(self) -> dict[str, Any]:
+        """Return the function; what the road chose is in units of it."""
+        return {"transform": repr(self.func)}

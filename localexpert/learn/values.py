@@ -1,0 +1,266 @@
+"""Laws of discrete targets: probabilities per value, cells around them, and tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibration.typing import Float64Array
+from localexpert.curves.spline import increase_probabilities
+from localexpert.data.counts import count_values
+from localexpert.data.sample import Sample
+from localexpert.experts.thresholds import cuts_between, lattice_step
+from localexpert.law.basis import STANDARD
+from localexpert.law.curve import Curve, read_curve
+from localexpert.law.law import Law
+from localexpert.law.near_values import nearest_places
+from localexpert.law.steps import cell_edges
+from localexpert.learn.settings import UNBOUNDED, Bounds, Settings
+from localexpert.learn.steps import Step
+from localexpert.learn.support import MOST_BEYOND, Support, ordinary_values
+
+# From so many values on a smooth law is learned of targets anywhere in their cells.
+MANY_VALUES = 12
+# A support goes on for so many steps beyond what was met, the k-th with a share in
+# proportion to 1 / (k (k + 1)): what is beyond them all has this share.
+_BEYOND = 1.0 / (MOST_BEYOND + 1.0)
+# How far in deviations of its logarithm the distance from the last step spreads.
+_SPREAD = 1.0
+
+
+class Masses:
+    """Probabilities of values, from those at the cuts between them.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        Least and greatest value that is possible, met or not.
+    """
+
+    def __init__(self, bounds: Bounds):
+        self.bounds = bounds
+
+    def fit(self, part: Sample, **_parts: Any) -> None:
+        """Look at which values there are.
+
+        Parameters
+        ----------
+        part : Sample
+        """
+        met, weight = count_values(part.y, part.weight)
+        self.support_ = Support.of(met, weight, self.bounds)
+        self.n_ = float(part.weight.sum())
+
+    def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
+        """Difference the increasing CDF; every value keeps a little probability.
+
+        A value unseen near x may still come: all share the weight of one row in n + 1,
+        so that no log score is infinite, and means of many values stay where they are.
+        What was never met at all gets its part from its rare neighbours (`Support`).
+
+        Parameters
+        ----------
+        center, scale : ndarrays of shape (n,)
+            Those of no frame.
+        p : ndarray of shape (n, N)
+
+        Returns
+        -------
+        Law
+        """
+        del center, scale
+        masses = masses_between(increase_probabilities(p, self.n_), self.n_)
+        return Law.discrete(self.support_.values, self.support_.spread(masses))
+
+    def choices(self) -> dict[str, Any]:
+        """Return nothing: nothing is chosen."""
+        return {}
+
+
+def masses_between(
+    cdf: Float64Array, n: float, extra: Float64Array | None = None
+) -> Float64Array:
+    """Return the probabilities of values that cuts part, all of them positive.
+
+    They share as much as one row has, so that no log score is infinite: what was not
+    seen near x may still come.
+
+    Parameters
+    ----------
+    cdf : ndarray of shape (m, V - 1)
+        At the cuts, increasing along a row.
+    n : float
+        Number of training rows.
+    extra : ndarray of shape (V,), optional
+        Their shares of the row, of sum 1; by default equal ones.
+
+    Returns
+    -------
+    ndarray of shape (m, V)
+    """
+    ends = np.zeros((len(cdf), 1)), np.ones((len(cdf), 1))
+    masses = np.diff(np.column_stack([ends[0], cdf, ends[1]]), axis=1)
+    shares = 1.0 / masses.shape[1] if extra is None else extra
+    return np.asarray((n * masses + shares) / (n + 1.0))
+
+
+@dataclass
+class Cells(Step):
+    """Give each value the mass of a smooth law that is nearest to it.
+
+    Where a target of many values is nearly a function of the features, a centre tells
+    more than a question for each value does.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (A,)
+        Values that are learned as they are.
+    bounds : (float, float)
+        Least and greatest value that is possible, met or not.
+    random_state : int
+        Draws where in its cell a target is learned.
+    """
+
+    atoms: Float64Array = field(default_factory=lambda: np.empty(0))
+    bounds: Bounds = UNBOUNDED
+    random_state: int = 0
+    keeps_order: ClassVar[bool] = True
+    asks_smooth: ClassVar[bool] = True
+    makes_values: ClassVar[bool] = True
+
+    def bind(self, settings: Settings) -> tuple[Self, Settings]:
+        """Return a copy with bounds and seed; within it there are no bounds.
+
+        The cells of the outermost values reach as far as there is mass.
+        """
+        own = replace(self, bounds=settings.bounds, random_state=settings.seed)
+        return own, replace(settings, bounds=UNBOUNDED, suspected=UNBOUNDED)
+
+    def fit(self, sample: Sample) -> None:
+        """Look at which values there are."""
+        self.met_, weight = count_values(sample.y, sample.weight)
+        self.support_ = Support.of(self.met_, weight, self.bounds)
+        self.n_ = float(sample.weight.sum())
+
+    def there(self, y: Float64Array) -> Float64Array:
+        """Return targets anywhere in their cells: so a smooth law has no steps.
+
+        Of few values a smooth law tells more if it sees which they are.
+        """
+        if len(self.met_) < MANY_VALUES:
+            return y
+        rng = np.random.default_rng(self.random_state)
+        values = self.support_.values
+        edges, at = cell_edges(values), nearest_places(values, y)
+        # A value that is far from others has a cell as wide as theirs.
+        half = 0.5 * np.median(np.diff(edges))
+        low = np.maximum(edges[at], values[at] - half)
+        high = np.minimum(edges[at + 1], values[at] + half)
+        drawn = low + rng.uniform(size=len(y)) * (high - low)
+        return np.where(np.isin(y, self.atoms), y, drawn)
+
+    def there_anew(self, y: Float64Array) -> Float64Array:
+        """Return targets as they are."""
+        return y
+
+    def read(self, law: Law) -> Law:
+        """Return the law of the nearest value.
+
+        One row besides is shared by all values, those met and, as a forecast's own mass
+        would be, those that were not: these are many, and may lie far out.
+        """
+        values, shares = self.support_.values, self.support_.shares
+        extra = shares.sum(axis=0) / len(shares)
+        cuts = np.tile(cuts_between(values), (len(law), 1))
+        cdf = np.maximum.accumulate(law.cdf(cuts), axis=1)
+        return Law.discrete(values, masses_between(cdf, self.n_, extra))
+
+
+@dataclass
+class Tails(Step):
+    """Let the values of a discrete law go on beyond the ends without end.
+
+    What a law gives to values beyond the greatest one met, it gives to a lattice that
+    ends nowhere: a count of twice the greatest is rare, and not impossible. Distances
+    from the last value of the support are log-normal, with the median as far away as
+    the support goes on, so that moments are finite.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        Least and greatest value that is possible.
+    """
+
+    bounds: Bounds
+    keeps_order: ClassVar[bool] = True
+
+    def fit(self, sample: Sample) -> None:
+        """Note what was met."""
+        values, weight = count_values(sample.y, sample.weight)
+        values = values[ordinary_values(values, weight)]
+        self.met_ = float(values[0]), float(values[-1])
+        self.step_ = lattice_step(values)
+
+    def read(self, law: Law) -> Law:
+        """Return the law with a part of what is beyond the values met on a curve."""
+        if self.step_ is None:
+            # A discrete law says of any value that it is in the cell of one.
+            return law
+        sides = law.atoms < self.met_[0], law.atoms > self.met_[1]
+        gaps = [law.masses[:, side].sum(axis=1) for side in sides]
+        open_ = [
+            bool(side.any()) and not np.isfinite(end)
+            for side, end in zip(sides, self.bounds, strict=True)
+        ]
+        if not any(open_) or len(law) == 0:
+            return law
+        masses, parts = law.masses.copy(), []
+        for side, gap, is_open in zip(sides, gaps, open_, strict=True):
+            taken = _BEYOND if is_open else 0.0
+            masses[:, side] *= 1.0 - taken
+            parts.append(taken * gap)
+        step = self.step_
+        # Between the ends no value of the support falls to the curve, but for values
+        # that are far out.
+        low, high = _ends_of_run(law.atoms, self.met_, step)
+        spans = self.met_[0] - low, high - self.met_[1]
+        total = np.maximum(parts[0] + parts[1], 1e-300)
+        return replace(
+            law,
+            curve=_both_tails(parts[0] / total, (low, high), spans),
+            masses=masses,
+            step=step,
+            offset=float(law.atoms[0]),
+            ends=self.bounds,
+        )
+
+
+def _ends_of_run(
+    values: Float64Array, inside: tuple[float, float], step: float
+) -> tuple[float, float]:
+    """Return where the cells end that leave no gap around those inside."""
+    gaps = np.append(np.flatnonzero(np.diff(values) > 1.5 * step), len(values) - 1)
+    last = gaps[np.searchsorted(values[gaps], inside[1])]
+    first = np.append(0, gaps[:-1] + 1)
+    start = first[np.searchsorted(values[first], inside[0], "right") - 1]
+    return float(values[start]) - 0.5 * step, float(values[last]) + 0.5 * step
+
+
+def _both_tails(
+    share: Float64Array, ends: tuple[float, float], spans: tuple[float, float]
+) -> Curve:
+    """Return curves with a share (n,) below the lower end, and the rest above."""
+    n, g = len(share), STANDARD.greville
+    free = np.full(n, np.inf)
+    if (share == 0.0).all():
+        u = np.log(spans[1]) + _SPREAD * g
+        low = np.full(n, ends[1])
+        return read_curve(np.tile(u, (n, 1)), low, free)
+    start = np.clip(ndtri(share), -9.0, 9.0)[:, None]
+    with np.errstate(over="ignore"):
+        below = ends[0] - spans[0] * np.exp(_SPREAD * np.maximum(start - g, 0.0))
+        above = ends[1] + spans[1] * np.exp(_SPREAD * np.maximum(g - start, 0.0))
+    return read_curve(np.where(g < start, below, above), -free, free, plain=True)

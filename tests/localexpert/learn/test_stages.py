@@ -1,0 +1,68 @@
+"""What roads of the same rows share: one centre, and what follows from it."""
+
+import numpy as np
+import pytest
+
+from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed
+from localexpert.coordinate import CentreStack
+from localexpert.learn.stages import CarriedCentre
+
+FOREST = JointForest(20, random_state=0)
+QUICK = FrameRoad("center", strategy=FOREST, n_thresholds=7)
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Count the centres that are fitted on rows."""
+    fitted = []
+    fit = CentreStack.fit
+
+    def note(self, sample, judge=None):
+        fitted.append(len(sample))
+        return fit(self, sample, judge)
+
+    monkeypatch.setattr(CentreStack, "fit", note)
+    return fitted
+
+
+def draw(rng, n=120):
+    X = rng.uniform(size=(n, 3))
+    return X, np.exp(2.0 * X[:, 0] + 0.3 * rng.normal(size=n))
+
+
+def test_a_function_of_the_target_has_the_function_of_its_centre(rng, count):
+    X, y = draw(rng)
+    model = LocalExpertRegressor(roads=[QUICK, Transformed(QUICK)], random_state=0)
+    model.fit(X, y)
+    assert count == [120]
+    frames = [leaf.frame for leaf, _, _ in model.forecaster_.leaves(y) if leaf.steps]
+    for frame in frames:
+        known = np.clip(frame.centre_.known.oof_, y.min(), y.max())
+        np.testing.assert_allclose(frame.centre_.oof_, np.log(known))
+    assert np.isfinite(model.predict_dist(X).mean()).all()
+
+
+def test_equal_frames_are_fitted_once(rng, count):
+    X, y = draw(rng)
+    other = FrameRoad("center", strategy=FOREST, n_thresholds=5)
+    LocalExpertRegressor(roads=[QUICK, other], random_state=0).fit(X, y)
+    assert count == [120]
+
+
+def test_the_rest_beside_atoms_has_the_line_through_the_centre_of_all(rng, count):
+    X, y = draw(rng, 200)
+    y = np.where(rng.uniform(size=200) < 0.3, 0.0, y)
+    model = LocalExpertRegressor(random_state=0, cv=2).fit(X, y)
+    assert model.report_.target == "mixed"
+    assert count == [200]
+
+
+def test_a_regressor_of_the_users_is_fitted_for_each_target(rng):
+    from sklearn.linear_model import LinearRegression
+
+    X, y = draw(rng)
+    model = LocalExpertRegressor(
+        roads=[QUICK, Transformed(QUICK)], center=LinearRegression(), random_state=0
+    ).fit(X, y)
+    for leaf, _, _ in model.forecaster_.leaves(y):
+        assert not isinstance(leaf.frame.centre_, CarriedCentre)
