@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
-from scipy.special import ndtri
+from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.base_curve import BaseCurve, follow_curve
-from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert.curves.marginal import fit_tail, smooth_quantiles
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
@@ -25,6 +23,8 @@ from localexpert.law.level_map import LevelMap
 # Levels of the curve between the tails, equally spaced in probit, and the share of the
 # weight that each tail takes.
 _N_LEVELS, _TAIL_SHARE = 41, 0.08
+# exp of more overflows; a point that far out is as good as infinite.
+_MAX_EXPONENT, _GREATEST = 700.0, 1e150
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,17 +79,6 @@ class BaseCDF:
     slopes: Float64Array
     shapes: tuple[float, float] = (0.0, 0.0)
 
-    @property
-    def curve(self) -> BaseCurve:
-        """The curve as kernels take it."""
-        # Equal densities at the join: t'(r) normal_hazard(|t|) = 1 / scale.
-        ends = np.abs([self.levels[0], self.levels[-1]])
-        hazards = np.array([normal_hazard(end) for end in ends])
-        scales = 1.0 / (np.array([self.slopes[0], self.slopes[-1]]) * hazards)
-        shares = [log_normal_cdf(-end) for end in ends]
-        parts = self.points, self.levels, self.slopes, scales, self.shapes, shares
-        return BaseCurve(*(for_kernels(np.asarray(part)) for part in parts))
-
     def __reduce__(self) -> tuple[type[BaseCDF], tuple[object, ...]]:
         # So files of models hold it, which may be older than this class is now.
         return type(self), (self.points, self.levels, self.slopes, self.shapes)
@@ -138,7 +127,7 @@ class BaseCDF:
         near = np.clip(values, *ordinary_range(values, weight))
         points, rates = smooth_quantiles(near, weight, levels)
         steepest = steepest_slopes(points, levels)
-        hazard, tails = normal_hazard(float(levels[-1])), []
+        hazard, tails = _normal_hazard(levels[-1]), []
         for end, sign in ((0, -1), (-1, 1)):
             scale = 1.0 / (min(1.0 / rates[end], steepest[end]) * hazard)
             # Outwards on both sides.
@@ -150,23 +139,67 @@ class BaseCDF:
 
     def t(self, r: ArrayLike) -> Float64Array:
         """Return t(r) = Phi^-1(B(r)), r of any shape."""
-        return self._follow(r, 0)
+        return self._follow(r)[0]
 
     def derivative(self, r: ArrayLike) -> Float64Array:
         """Return dt/dr at r, of any shape."""
-        return self._follow(r, 1)
+        return self._follow(r)[1]
 
     def inverse(self, t: ArrayLike) -> Float64Array:
         """Return the r with t(r) = t, of any shape."""
-        return self._follow(t, 0, inverse=True)
+        levels = np.asarray(t, dtype=np.float64)
+        r = self._between(levels, inverse=True)[0]
+        for side, (sign, scale, shape, log_share) in self._tails().items():
+            beyond = sign * (levels - self.levels[side]) > 0.0
+            # Rounding at the end point itself must not lead back inside.
+            h = np.clip(log_share - log_ndtr(-np.abs(levels)), 0.0, _GREATEST)
+            if shape > 0.0:
+                x = scale * np.expm1(np.minimum(shape * h, _MAX_EXPONENT)) / shape
+            else:
+                # The root of the quadratic that does not subtract numbers of one size.
+                x = scale * 2.0 * h / (1.0 + np.sqrt(1.0 - 2.0 * shape * h))
+            away = self.points[side] + sign * np.where(np.isinf(levels), np.inf, x)
+            r = np.where(beyond, away, r)
+        return r[()]
 
-    def _follow(
-        self, x: ArrayLike, which: int, *, inverse: bool = False
-    ) -> Float64Array:
-        array = np.asarray(x, dtype=np.float64)
-        found = follow_curve(self.curve, for_kernels(array.ravel()), inverse=inverse)
-        out: Float64Array = found[which].reshape(array.shape)
-        return out[()]
+    def _follow(self, r: ArrayLike) -> tuple[Float64Array, Float64Array]:
+        """Return t(r) and its derivative."""
+        points = np.asarray(r, dtype=np.float64)
+        t, slope = self._between(points)
+        for side, (sign, scale, shape, log_share) in self._tails().items():
+            # Both tails are read as upper ones: the lower one with its signs turned.
+            x = np.minimum(sign * (points - self.points[side]), _GREATEST)
+            beyond, v = x > 0.0, np.maximum(x, 0.0) / scale
+            if shape > 0.0:
+                # log1p: for small shapes this goes over into v, the exponential tail.
+                hazard, rate = np.log1p(shape * v) / shape, 1.0 / (1.0 + shape * v)
+            else:
+                hazard, rate = v * (1.0 - 0.5 * shape * v), 1.0 - shape * v
+            # In logarithms, so that a point a hundred deviations out still has a level.
+            away = -ndtri_exp(log_share - hazard)
+            t = np.where(beyond, sign * away, t)
+            # t' from S(r) = Phi(-t): the two hazards are equal up to t'.
+            slope = np.where(beyond, rate / scale / _normal_hazard(away), slope)
+        endless = np.isinf(points)
+        return np.where(endless, points, t)[()], np.where(endless, 0.0, slope)[()]
+
+    def _between(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the curve between the end points, or its inverse, of any shape."""
+        curve = LevelMap(self.points, self.levels, self.slopes)
+        parts = curve.follow(x.reshape(1, -1), inverse=inverse)
+        return parts[0].reshape(x.shape), parts[1].reshape(x.shape)
+
+    def _tails(self) -> dict[int, tuple[float, float, float, float]]:
+        """Return sign, scale, shape and the log of the share of both tails, by end."""
+        tails = {}
+        for side, sign, shape in zip((0, -1), (-1.0, 1.0), self.shapes, strict=True):
+            end = abs(self.levels[side])
+            # Equal densities at the join: t'(r) normal_hazard(|t|) = 1 / scale.
+            scale = 1.0 / (self.slopes[side] * _normal_hazard(end))
+            tails[side] = sign, float(scale), shape, float(log_ndtr(-end))
+        return tails
 
     def least_slopes(self) -> tuple[float, float]:
         """Return the least end slopes of a forecast in t that keep 4 moments finite.
@@ -243,7 +276,7 @@ def _bend_smoothly(
         end = -float(lower[0])
         # With S the tail's share beyond x, (log S')' is -(1 + shape) / scale there; by
         # the chain rule that fixes t'' where t' and the densities are equal.
-        bend = slope**2 * ((1.0 + shape) * normal_hazard(end) - end)
+        bend = slope**2 * ((1.0 + shape) * _normal_hazard(end) - end)
         lower[1] = lower[0] + slope * first / 3.0
         lower[2] = lower[1] + (first + second) * (slope / 3.0 + bend * first / 6.0)
         # Where the tail is far steeper than the curve beside it order goes first.
@@ -252,3 +285,8 @@ def _bend_smoothly(
         coefficients[::sign] = sign * lower
     curve = BSpline(knots, coefficients, 3)
     return points, curve(points), curve(points, 1)
+
+
+def _normal_hazard(z: Any) -> Any:
+    """Return phi(z) / Phi(-z), the slope of -log Phi(-z)."""
+    return np.sqrt(2.0 / np.pi) / erfcx(z * np.sqrt(0.5))

@@ -199,7 +199,7 @@ def expected_by_loss(law: Law) -> dict[str, Float64Array]:
     """
     parts, spread = law.integrals(_median(law))
     abs_error = parts[0, :, 0] + parts[1, :, 0]
-    endless = ~np.isfinite(law.moments()[:, 0])
+    endless = ~np.isfinite(law.moments(2)[:, 0])
     return {
         "crps": np.where(endless, np.inf, spread),
         "abs_error": np.where(endless, np.inf, abs_error),

@@ -374,14 +374,14 @@ class PredictiveDistribution(
 
     @cached_property
     def _moments(self) -> Float64Array:
-        return self.law.moments()
+        return self.law.moments(2)
 
     def _standardized(self, order: int) -> Float64Array:
         """Return a central moment over that power of the standard deviation."""
         variance = self._moments[:, 1]
         scale = np.where(variance > 0.0, variance, 1.0) ** (0.5 * order)
         finite = np.isfinite(scale)
-        ratio = self._moments[:, order - 1] / np.where(finite, scale, 1.0)
+        ratio = self.law.moments(order)[:, order - 1] / np.where(finite, scale, 1.0)
         return np.where(finite, ratio, np.nan)
 
 

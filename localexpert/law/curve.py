@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.law_curve import (
-    Rows,
-    curve_densities,
-    curve_scores,
-    curve_values,
-)
-from localexpert._kernels.law_integrals import (
-    curve_integrals,
-    curve_moments,
-    curve_nodes,
-)
+from localexpert._kernels.law_curve import follow_curves
 from localexpert._kernels.monotone import increase_rows
-from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._kernels.regions import density_levels, level_crossings
-from localexpert.law.basis import REACH, STANDARD, Basis
+from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.search import golden_section
+from localexpert.law.steps import LOG_SQRT_TWO_PI
 
 # Peaks of a density that are looked at more closely.
 _PEAKS, _GOLDEN_STEPS = 3, 45
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
+# Rows whose nodes are in memory at a time.
+_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,58 +61,173 @@ class Curve:
         return type(self), (self.basis, *arrays)
 
     @cached_property
-    def rows(self) -> Rows:
-        """The arrays as kernels take them."""
-        arrays = self.coefficients, self.slopes, self.low, self.high
-        return Rows(*(for_kernels(array) for array in arrays))
+    def is_free(self) -> bool:
+        """Whether there is no bound in any row."""
+        return bool(np.isinf(self.low).all() and np.isinf(self.high).all())
 
     def take(self, rows: slice | NDArray[Any]) -> Curve:
         """Return the curves of some rows."""
-        return Curve(
-            self.basis,
-            self.coefficients[rows],
-            self.slopes[rows],
-            self.low[rows],
-            self.high[rows],
-        )
+        arrays = self.coefficients, self.slopes, self.low, self.high
+        return Curve(self.basis, *(array[rows] for array in arrays))
 
-    def values(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return Q(z) and log Q'(z), z (n, k)."""
-        return curve_values(self.basis.shared, self.rows, for_kernels(z))
+    def coordinates(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return u at scores (n, k), or scores of coordinates; and du/dz there."""
+        rows = self.coefficients, self.slopes
+        return follow_curves(self.basis.shared, *rows, x, inverse=inverse)
+
+    def values(self, z: Float64Array) -> Float64Array:
+        """Return Q(z), z (n, k)."""
+        return self.follow(z)[0]
+
+    def follow(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return Q(z) and Q'(z), z (n, k)."""
+        u, rate = self.coordinates(z)
+        if self.is_free:
+            return u, rate
+        y, rise = from_coordinates(u, self.low[:, None], self.high[:, None])
+        with np.errstate(invalid="ignore", over="ignore"):
+            rate *= rise
+            for side, end, bound, gap in self._ends():
+                beyond = (side * z > side * end) & np.isfinite(gap)
+                log_share = log_ndtr(-np.abs(z)) - log_ndtr(-abs(end))
+                y = np.where(beyond, bound - side * gap * np.exp(log_share), y)
+                density = -0.5 * z**2 - LOG_SQRT_TWO_PI - log_ndtr(-abs(end))
+                rate = np.where(beyond, gap * np.exp(density), rate)
+        return y, rate
 
     def heights(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return Q(z) and the log density there, z (n, k)."""
-        y, log_slopes = self.values(z)
-        return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - log_slopes
-
-    def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the z with Q(z) = y and the log density there, y (n, k)."""
-        return curve_densities(self.basis.shared, self.rows, for_kernels(y))
+        y, rate = self.follow(z)
+        return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - np.log(rate)
 
     def scores(self, y: Float64Array) -> Float64Array:
-        """Return the z with Q(z) = y, infinite beyond bounds, y (n, k)."""
-        return curve_scores(self.basis.shared, self.rows, for_kernels(y))
+        """Return the z with Q(z) = y, infinite at bounds and beyond, y (n, k)."""
+        return self._find(y)[0]
+
+    def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the z with Q(z) = y and the log density there, y (n, k).
+
+        At a bound it is that beside it.
+        """
+        z, rate = self._find(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_density = -0.5 * z**2 - LOG_SQRT_TWO_PI - np.log(rate)
+        if self.is_free:
+            return z, log_density
+        for side, end, bound, gap in self._ends():
+            beyond = (side * z > side * end) & np.isfinite(gap)
+            even = np.where(beyond, log_ndtr(-abs(end)) - np.log(gap), log_density)
+            log_density = np.where(side * y > side * bound, -np.inf, even)
+        return z, np.where(np.isinf(y), -np.inf, log_density)
+
+    def _find(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the z with Q(z) = y, and Q'(z) where y is not next to a bound."""
+        if self.is_free:
+            return self.coordinates(y, inverse=True)
+        low, high = self.low[:, None], self.high[:, None]
+        u = to_coordinates(y, low, high)
+        z, rate = self.coordinates(u, inverse=True)
+        for side, end, bound, gap in self._ends():
+            beyond = (side * z > side * end) & np.isfinite(gap)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_share = np.log(np.clip(side * (bound - y), 0.0, gap) / gap)
+                even = ndtri_exp(log_ndtr(-abs(end)) + log_share)
+            z = np.where(beyond, -side * even, z)
+        with np.errstate(invalid="ignore"):
+            return z, rate * from_coordinates(u, low, high)[1]
+
+    def _ends(self) -> Iterator[tuple[float, float, Float64Array, Float64Array]]:
+        """Yield side, last score, bound, and what is left to it beyond, all (n, 1).
+
+        There y is uniform: its density is neither 0 nor infinite at the bound.
+        """
+        breaks, width = self.basis.shared.breaks, (self.high - self.low)[:, None]
+        for side, k, bound in ((-1.0, 0, self.low), (1.0, -1, self.high)):
+            at = bound[:, None]
+            gap = _gaps(-side * self.coefficients[:, k, None], width)
+            yield side, float(breaks[k]), at, np.where(np.isfinite(at), gap, np.inf)
 
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.
 
-        Shape (4, n, k); and that of F (1 - F), shape (n,).
+        Shape (4, n, k); and that of F (1 - F), shape (n,). With y = Q(z) an integral of
+        F(y)^a dy is one of Phi(z)^a Q'(z) dz: nothing cancels, and Gauss-Legendre sums
+        on panels are right to many digits.
         """
-        tables = self.basis.shared, self.rows, self.basis.panels
-        return curve_integrals(*tables, for_kernels(y))
+        borders, sums = self.basis.panels.borders, self._panel_sums()
+        last, (n, k) = len(borders) - 2, y.shape
+        # Up to each border and beyond it; `np.cumsum` is slow across rows.
+        none = np.zeros((2, n))
+        upto = np.stack([*accumulate(sums[:, ::2], initial=none)], axis=1)
+        beyond = np.stack([*accumulate(sums[::-1, 1::2], initial=none)], axis=1)
+        middle = int(np.searchsorted(borders, 0.0))
+        spread = upto[0, middle] - upto[1, middle]
+        spread += beyond[0, last + 1 - middle] - beyond[1, last + 1 - middle]
+        z = np.clip(self.scores(y), borders[0], borders[-1])
+        p = np.minimum(np.searchsorted(borders, z, "right") - 1, last)
+        # What is left of y in its panel, and right of it.
+        ends = np.stack([borders[p], z, borders[p + 1]], axis=2)
+        width = np.diff(ends, axis=2)[..., None]
+        nodes = ends[..., :2, None] + width * RULE[0]
+        rate = self.follow(nodes.reshape(n, -1))[1].reshape(nodes.shape)
+        level = ndtr(nodes * [[1.0], [-1.0]])
+        part = width * RULE[1] * rate * level
+        parts = np.stack([part.sum(axis=3), (part * level).sum(axis=3)])
+        row, out = np.arange(n)[:, None], np.empty((4, n, k))
+        out[:2] = upto[:, p, row] + parts[..., 0]
+        out[2:] = beyond[:, last - p, row] + parts[..., 1]
+        # Beyond the borders F is 0 or 1 but for rounding.
+        first, final = self.values(np.tile(borders[[0, -1]], (n, 1))).T[:, :, None]
+        with np.errstate(invalid="ignore"):
+            out[:2] += np.maximum(y - final, 0.0)
+            out[2:] += np.maximum(first - y, 0.0)
+        return out, spread
 
-    def moments(self) -> Float64Array:
-        """Return the mean and the second to fourth central moment, (n, 4)."""
-        return curve_moments(self.basis.shared, self.rows, self.basis.panels)
+    def _panel_sums(self) -> Float64Array:
+        """Return the integrals of F, 1 - F, F^2 and (1 - F)^2 on panels, (P, 4, n)."""
+        panels, n = self.basis.panels, len(self)
+        rises = np.diff(self.coefficients, axis=1).T
+        if self.is_free:
+            sums = panels.sums @ rises
+        else:
+            u = panels.values @ self.coefficients.T
+            rise = from_coordinates(u, self.low, self.high)[1]
+            sums = panels.weights @ ((panels.rates @ rises) * rise)
+        return np.asarray(sums).reshape(4, -1, n).transpose(1, 0, 2)
+
+    def moments(self, order: int = 4) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, order)."""
+        out, panels = np.empty((len(self), order)), self.basis.panels
+        # Differences from a middle value: large values would lose digits.
+        if self.is_free and order == 2:
+            middle = self.coefficients[:, self.basis.size // 2, None]
+            away = self.coefficients - middle
+            mean = (away * panels.mean).sum(axis=1)
+            away -= mean[:, None]
+            pairs = away * (panels.products @ away.T).T
+            return np.column_stack([middle[:, 0] + mean, pairs.sum(axis=1)])
+        for start in range(0, len(self), _ROWS):
+            rows = slice(start, start + _ROWS)
+            y, share = self.take(rows).nodes()
+            middle = y[:, y.shape[1] // 2, None].copy()
+            y -= middle
+            mean = (y * share).sum(axis=1)
+            y -= mean[:, None]
+            out[rows, 0], part = middle[:, 0] + mean, share * y
+            for k in range(1, order):
+                part *= y
+                out[rows, k] = part.sum(axis=1)
+        return out
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         """Return Q at the nodes of the basis, (n, m), and their shares (m,)."""
-        tables = self.basis.shared, self.rows, self.basis.panels
-        return curve_nodes(*tables), self.basis.nodes[1]
-
-    def coordinates(self, z: Float64Array) -> Float64Array:
-        """Return u at scores (n, k)."""
-        return self.free().values(z)[0]
+        panels = self.basis.panels
+        u = np.ascontiguousarray((panels.values @ self.coefficients.T).T)
+        if not self.is_free:
+            u = from_coordinates(u, self.low[:, None], self.high[:, None])[0]
+        return u, panels.share
 
     def free(self) -> Curve:
         """Return the curves of the coordinates themselves, without bounds."""
@@ -128,7 +236,7 @@ class Curve:
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""
-        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
+        grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
         heights = self.heights(np.tile(grid, (len(self), 1)))[1]
         walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
@@ -155,12 +263,42 @@ class Curve:
 
         From nodes, with lines of log density between them.
         """
-        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
+        grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
         z = np.tile(grid, (len(self), 1))
         y, log_density = self.heights(z)
         levels = density_levels(log_density, ndtr(z), np.ascontiguousarray(coverage))
         rows = zip(y, log_density, levels, strict=True)
         return [level_crossings(*row) for row in rows]
+
+
+def _gaps(t: Float64Array, width: Float64Array) -> Float64Array:
+    """Return how far values are from the bound that t = -inf stands for.
+
+    Not differences of values, which floats may not tell apart.
+    """
+    two = np.isfinite(width)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(two, width * expit(t), np.exp(t)) if two.any() else np.exp(t)
+
+
+def from_coordinates(
+    u: Float64Array, low: Float64Array, high: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return y of coordinates between bounds that broadcast against them, and dy/du."""
+    lower, upper = np.isfinite(low), np.isfinite(high)
+    if lower.all() and not upper.any():
+        with np.errstate(over="ignore"):
+            gap = np.exp(u)
+        return low + gap, gap
+    # From the nearer end, whose distance keeps its digits.
+    from_low = lower & (~upper | (u < 0.0))
+    t = np.where(from_low, u, -u)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = _gaps(t, high - low)
+        rise = np.where(lower & upper, gap * expit(-t), gap)
+        y = np.where(from_low, low + gap, high - gap)
+    free = ~(lower | upper)
+    return np.where(free, u, y), np.where(free, 1.0, rise)
 
 
 def to_coordinates(
@@ -169,7 +307,9 @@ def to_coordinates(
     """Return the coordinate of y (n, k) between bounds (n, 1)."""
     if not (np.isfinite(low).any() or np.isfinite(high).any()):
         return y
-    return coordinates_of_gaps(y, (y - low, high - y), low, high)
+    with np.errstate(invalid="ignore"):
+        gaps = y - low, high - y
+    return coordinates_of_gaps(y, gaps, low, high)
 
 
 def coordinates_of_gaps(

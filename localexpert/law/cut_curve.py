@@ -32,8 +32,8 @@ def rebound(
         return curve
     g = np.broadcast_to(basis.greville, (len(curve), basis.size))
     if same:
-        return read_curve(curve.coordinates(g), low, high, basis=basis)
-    y = curve.values(g)[0]
+        return read_curve(curve.coordinates(g)[0], low, high, basis=basis)
+    y = curve.values(g)
     u = to_coordinates(y, low[:, None], high[:, None])
     return read_curve(np.maximum.accumulate(u, axis=1), low, high, basis=basis)
 
@@ -53,7 +53,7 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
             f"got ({low:g}, {high:g}) and none of row {i}."
         )
         raise ValueError(msg)
-    middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))[0]
+    middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))
     farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
     new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)
     new_high = np.where(high - middle[:, 1] < farthest, high, np.inf)
@@ -62,7 +62,7 @@ def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Arra
     g = basis.greville
     own = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
     at = scores_of(outside[:, :1] + own[0], outside[:, 1:] + own[1])
-    y = curve.values(at)[0]
+    y = curve.values(at)
     gaps = [y - new_low[:, None], new_high[:, None] - y]
     for side in range(2):
         # Beside a bound a difference of values has no digits left.

@@ -9,12 +9,12 @@ from scipy import stats
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert._kernels.normal import LOG_SQRT_TWO_PI
 from localexpert._validation import as_numbers, check_integer
 from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, coordinates_of_gaps, fill_ends, read_curve
 from localexpert.law.hermite_curve import curve_through
 from localexpert.law.law import Law
+from localexpert.law.steps import LOG_SQRT_TWO_PI
 
 # Probability that is left out in each tail of a discrete law, and most values in all.
 _LEFT_OUT, _MOST_VALUES = 1e-12, 10_000

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from calibration.typing import Float64Array
-from localexpert.law.basis import REACH, basis_of
+from localexpert.law.basis import REACH, hermite_basis
 from localexpert.law.chords import chords_beside
 from localexpert.law.curve import Curve, to_coordinates
 
@@ -81,15 +81,9 @@ def curve_through(
     heights = np.column_stack(columns)
     rates = np.column_stack([tails[:, [0, 0]], slopes, tails[:, [1, 1]]])
     breaks, heights, rates = _fill_gaps(breaks, heights, rates)
-    thirds = np.diff(breaks) / 3.0
-    # The coefficients on double knots are the control points of the pieces.
-    inner = np.empty((len(u), 2 * len(thirds)))
-    inner[:, ::2] = heights[:, :-1] + rates[:, :-1] * thirds
-    inner[:, 1::2] = heights[:, 1:] - rates[:, 1:] * thirds
-    c = np.column_stack([heights[:, 0], inner, heights[:, -1]])
-    knots = np.concatenate([[first] * 4, np.repeat(breaks[1:-1], 2), [last] * 4])
+    basis, c = hermite_basis(breaks, heights, rates)
     c = np.maximum.accumulate(c, axis=1)
-    return Curve(basis_of(knots), c, tails, low, high)
+    return Curve(basis, c, tails, low, high)
 
 
 def _fill_gaps(

@@ -363,7 +363,7 @@ class Law:
         """Return the least y with P(Y <= y) >= Phi(score), for far tails too."""
         if self.curve is None:
             return self.ppf(ndtr(scores))
-        y = self._inner_ppf(scores) if len(self.atoms) else self.curve.values(scores)[0]
+        y = self._inner_ppf(scores) if len(self.atoms) else self.curve.values(scores)
         if self.step > 0.0:
             with np.errstate(invalid="ignore"):
                 place = np.ceil((y - self.offset) / self.step - 0.5 - _SLACK)
@@ -396,7 +396,7 @@ class Law:
         lower = np.clip((p - held[0]) / share, 0.0, 1.0)
         upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
         walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
-        smooth = self.curve.values(scores_of(lower, upper))[0]
+        smooth = self.curve.values(scores_of(lower, upper))
         smooth = np.clip(smooth, walls[k], walls[k + 1])
         return np.where(in_jump, walls[np.minimum(k + 1, n_atoms)], smooth)
 
@@ -419,7 +419,7 @@ class Law:
         if len(self) == 0:
             return np.empty((0, 1)), np.empty((0, 1))
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
-        ends = np.clip(self.curve.values(z)[0], *self.ends)
+        ends = np.clip(self.curve.values(z), *self.ends)
         atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
         ends[:, 0], ends[:, 2] = (
             np.minimum(ends[:, 0], atoms[0]),
@@ -528,12 +528,12 @@ class Law:
         weights = np.hstack([self.masses, self.rest[:, None] * shares])
         return np.hstack([atoms, y]), weights
 
-    def moments(self) -> Float64Array:
-        """Return the mean and the second to fourth central moment, (n, 4)."""
+    def moments(self, order: int = 4) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, order)."""
         if self.known is not None:
-            return self.known.copy()
+            return self.known[:, :order].copy()
         if self.is_smooth and self.curve is not None:
-            return self.curve.moments()
+            return self.curve.moments(order)
         out = np.empty((len(self), 4))
         for rows, part in self._parts():
             y, weights = part.nodes()
@@ -546,7 +546,7 @@ class Law:
                 # Sums of clipped values at the same nodes keep order.
                 y, shares = part.curve.nodes()
                 out[rows, 0] = (np.clip(y, *part.ends) * shares).sum(axis=1)
-        return out
+        return out[:, :order]
 
     def entropy(self) -> Float64Array:
         """Return -E logpdf(Y), (n,)."""
@@ -564,7 +564,7 @@ class Law:
                 )
                 out[rows] = step_entropy(masses, width)
                 continue
-            z, shares = part.curve.basis.nodes
+            z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
             log_density = part.curve.heights(np.tile(z, (len(part), 1)))[1]
             smooth = -(shares * log_density).sum(axis=1)
             own = part.rest * smooth - xlogy(part.rest, part.rest)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.level_map import map_scores, unmap_scores
+from localexpert._kernels.law_curve import follow_curves
+from localexpert.law.basis import hermite_basis
 from localexpert.law.curve import Curve, end_slopes, increase_curves
 from localexpert.law.law import Law
 from localexpert.law.steps import scores_of
@@ -96,22 +96,26 @@ class LevelMap:
 
     def forward(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return h and log h' at scores (n, k)."""
-        return map_scores(*self._curves(), for_kernels(scores))
+        mapped, slopes = self.follow(scores)
+        return mapped, np.log(slopes)
 
     def inverse(self, scores: Float64Array) -> Float64Array:
         """Return the s with h(s) = scores (n, k)."""
-        return unmap_scores(*self._curves(), for_kernels(scores))
+        return self.follow(scores, inverse=True)[0]
+
+    def follow(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return h at scores (n, k), or scores of its values; and h' there."""
+        values, slopes = np.atleast_2d(self.values), np.atleast_2d(self.slopes)
+        basis, c = hermite_basis(self.knots, values, slopes)
+        return follow_curves(basis.shared, c, slopes[:, [0, -1]], x, inverse=inverse)
 
     def take(self, rows: slice | NDArray[Any]) -> LevelMap:
         """Return the map of some rows; one curve for all rows is that of any."""
         if self.values.ndim == 1:
             return self
         return LevelMap(self.knots, self.values[rows], self.slopes[rows])
-
-    def _curves(self) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return knots (m,), values and slopes, (1, m) or (n, m)."""
-        curves = self.knots, np.atleast_2d(self.values), np.atleast_2d(self.slopes)
-        return tuple(for_kernels(part) for part in curves)  # type: ignore[return-value]
 
 
 def log_rate(
@@ -163,10 +167,10 @@ def _read_at(law: Law, at: Float64Array) -> Curve:
     """Return the curve whose values at the g_k are those of the law's at scores."""
     curve = law.curve
     assert curve is not None
-    basis, read = curve.basis, curve.coordinates(at)
+    basis, read = curve.basis, curve.coordinates(at)[0]
     if law.ordered:
         return replace(curve, coefficients=read)
-    own = curve.coordinates(np.broadcast_to(basis.greville, at.shape))
+    own = curve.coordinates(np.broadcast_to(basis.greville, at.shape))[0]
     found = curve.coefficients + basis.solve(read - own)
     found = increase_curves(found, read, basis)
     return replace(curve, coefficients=found, slopes=end_slopes(found, basis))

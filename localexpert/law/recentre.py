@@ -53,7 +53,7 @@ def recentre(law: Law, means: Float64Array) -> Law:
 
     def mean(rows: NDArray[np.intp], shift: Float64Array) -> Float64Array:
         # A smaller CDF is that of larger values.
-        return map_levels(law.take(rows), LevelMap.line(-shift)).moments()[:, 0]
+        return map_levels(law.take(rows), LevelMap.line(-shift)).moments(2)[:, 0]
 
     spread = np.sqrt(before[:, 1])
     endless = np.flatnonzero(~np.isfinite(spread))

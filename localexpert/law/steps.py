@@ -8,6 +8,7 @@ from scipy.special import log_ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
 
+LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Scores beyond which levels are 0 or 1: none is told apart there.
 _FURTHEST = 37.0
 # A touch of slack, so that a coverage is not missed by the rounding of a sum.

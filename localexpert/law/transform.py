@@ -47,7 +47,7 @@ def transform_law(law: Law, values: ValueMap) -> Law:
         law = lattice_as_atoms(law)
     curve = law.curve
     if curve is not None and len(law) and (law.rest > 0.0).any():
-        x = curve.values(np.tile(_TRIED, (len(law), 1)))[0][law.rest > 0.0]
+        x = curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
         z = values.forward(x)
         _check_values(x, z)
         _check_inverse(x, z, values)
@@ -110,7 +110,7 @@ def _with_endless_moments(law: Law) -> Law:
     if law.curve is None or law.has_jumps:
         return law
     ends = np.tile([-REACH, 0.0, REACH], (len(law), 1))
-    y = law.curve.values(ends)[0]
+    y = law.curve.values(ends)
     moments = law.moments()
     endless = np.zeros((len(law), 2, 5), dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -141,7 +141,7 @@ def _map_curve(
 ) -> Curve:
     """Return the curve of func(Y), between the limits of func at its bounds."""
     g = np.broadcast_to(curve.basis.greville, curve.coefficients.shape)
-    y = _map_inside(curve.values(g)[0], ends, values)
+    y = _map_inside(curve.values(g), ends, values)
     low, high = (_limits(values, side) for side in (curve.low, curve.high))
     low = np.where(np.isfinite(ends[0]), -np.inf, low)
     high = np.where(np.isfinite(ends[1]), np.inf, high)
