@@ -60,7 +60,7 @@ def fit_logistic(
     p = len(start)
     # Arrays are made here: each kernel that makes one compiles that, too.
     points, hessian = np.tile(start, (4, 1)), np.empty((p, p))
-    fixed = (for_kernels(part) for part in problem)
+    fixed = LogisticProblem(*(for_kernels(part) for part in problem))
     converged = _fit(*fixed, points, hessian)
     return points[0], bool(converged)
 

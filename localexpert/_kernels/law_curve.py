@@ -40,8 +40,8 @@ def follow_curves(
     """
     # Arrays are made here: each kernel that makes one compiles that, too.
     out = np.empty((2, *x.shape))
-    fixed = (for_kernels(part) for part in (c, slopes, x))
-    _follow(*shared, *fixed, inverse, out[0], out[1])
+    rows = for_kernels(c), for_kernels(slopes), for_kernels(x)
+    _follow(*shared, *rows, inverse, out[0], out[1])
     return out[0], out[1]
 
 
