@@ -647,7 +647,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.large.train_all": {"check_boosted", "train_all"},
     "localexpert.large.unseen_rows": {"Block", "UnseenRows"},
-    "localexpert.law.basis": {"Basis", "basis_of"},
+    "localexpert.law.basis": {"Basis", "Panels", "basis_of", "hermite_basis"},
     "localexpert.law.bounds": {"clip", "cut"},
     "localexpert.law.chords": {
         "chords_beside",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import for_kernels, njit
+from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
@@ -65,6 +65,63 @@ def fit_logistic(
     return points[0], bool(converged)
 
 
+@inner
+def _evaluate(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    theta: Float64Array,
+    gradient: Float64Array,
+    hessian: Float64Array,
+) -> float:
+    """Return `logistic_objective`; fill in its gradient and its lower Hessian."""
+    total = 0.0
+    for j in range(len(theta)):
+        away = theta[j] - prior[j]
+        total += 0.5 * penalty[j] * away * away
+        gradient[j] = penalty[j] * away
+        for k in range(j + 1):
+            hessian[j, k] = penalty[j] if j == k else 0.0
+    for i in range(len(weight0)):
+        f = 0.0
+        for j in range(len(theta)):
+            f += theta[j] * design[j, i]
+        # log(1 + e^f) and expit without overflow on either side.
+        e = math.exp(-abs(f))
+        w = weight0[i] + weight1[i]
+        total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
+        slope = w * ((1.0 if f >= 0.0 else e) / (1.0 + e)) - weight1[i]
+        # q (1 - q), which 1 - q would lose where q rounds to 1.
+        curvature = w * e / ((1.0 + e) * (1.0 + e))
+        for j in range(len(theta)):
+            gradient[j] += slope * design[j, i]
+            for k in range(j + 1):
+                hessian[j, k] += curvature * design[j, i] * design[k, i]
+    return total
+
+
+@inner
+def _solve(matrix: Float64Array, vector: Float64Array) -> None:
+    """Solve a positive definite system by elimination: `vector` becomes the solution.
+
+    Written out, since LAPACK takes two seconds to be compiled in, and no row needs to
+    be exchanged. `matrix` is used up.
+    """
+    p = len(vector)
+    for j in range(p):
+        for i in range(j + 1, p):
+            factor = matrix[i, j] / matrix[j, j]
+            for k in range(j + 1, p):
+                matrix[i, k] -= factor * matrix[j, k]
+            vector[i] -= factor * vector[j]
+    for j in range(p - 1, -1, -1):
+        for k in range(j + 1, p):
+            vector[j] -= matrix[j, k] * vector[k]
+        vector[j] /= matrix[j, j]
+
+
 @njit
 def _fit(
     design: Float64Array,
@@ -76,35 +133,14 @@ def _fit(
     hessian: Float64Array,
 ) -> bool:
     """Fill in the first of `points` (4, p), all of which begin at the start."""
-    p, m = design.shape
+    p = len(design)
     theta, trial, step, gradient = points[0], points[1], points[2], points[3]
     most, scale, decrement = np.inf, 1.0, 0.0
     n_steps = n_halvings = 0
     while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
-        # Value, gradient and Hessian at the trial.
-        total = 0.0
-        for j in range(p):
-            away = trial[j] - prior[j]
-            total += 0.5 * penalty[j] * away * away
-            gradient[j] = penalty[j] * away
-            for k in range(p):
-                hessian[j, k] = penalty[j] if j == k else 0.0
-        for i in range(m):
-            f = 0.0
-            for j in range(p):
-                f += trial[j] * design[j, i]
-            # log(1 + e^f) and expit without overflow on either side.
-            e = math.exp(-abs(f))
-            w = weight0[i] + weight1[i]
-            total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
-            slope = w * ((1.0 if f >= 0.0 else e) / (1.0 + e)) - weight1[i]
-            # q (1 - q), which 1 - q would lose where q rounds to 1.
-            curvature = w * e / ((1.0 + e) * (1.0 + e))
-            for j in range(p):
-                gradient[j] += slope * design[j, i]
-                # The lower triangle; the other follows by symmetry.
-                for k in range(j + 1):
-                    hessian[j, k] += curvature * design[j, i] * design[k, i]
+        total = _evaluate(
+            design, weight0, weight1, penalty, prior, trial, gradient, hessian
+        )
         # Armijo's condition with the usual constant: almost any descent will do, as
         # Newton steps end up whole. Written so that nan is caught, too.
         if not total <= most:
@@ -123,18 +159,8 @@ def _fit(
             # A tiny ridge keeps the solve defined where probabilities saturate.
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
             step[j] = gradient[j]
-        # By elimination, written out: LAPACK takes two seconds to be compiled in, and
-        # no row of a positive definite matrix needs to be exchanged.
+        _solve(hessian, step)
         for j in range(p):
-            for i in range(j + 1, p):
-                factor = hessian[i, j] / hessian[j, j]
-                for k in range(j + 1, p):
-                    hessian[i, k] -= factor * hessian[j, k]
-                step[i] -= factor * step[j]
-        for j in range(p - 1, -1, -1):
-            for k in range(j + 1, p):
-                step[j] -= hessian[j, k] * step[k]
-            step[j] /= hessian[j, j]
             decrement += gradient[j] * step[j]
         if not decrement < np.inf:
             return False

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration._kernels._jit import for_kernels, njit
+from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array, Int64Array
 
 _MAX_STEPS = 100
@@ -45,6 +45,75 @@ def follow_curves(
     return out[0], out[1]
 
 
+@inner
+def _share_at(a1: float, a2: float, a3: float, goal: float) -> float:
+    """Return the share at which an increasing piece has risen by `goal`.
+
+    Newton steps kept inside a shrinking bracket, bisection where they leave it.
+    """
+    rise = a1 + a2 + a3
+    if not 0.0 < goal < rise:
+        return 1.0 if goal > 0.0 else 0.0
+    low, high, s = 0.0, 1.0, goal / rise
+    for _ in range(_MAX_STEPS):
+        miss = s * (a1 + s * (a2 + s * a3)) - goal
+        slope = a1 + s * (2.0 * a2 + 3.0 * s * a3)
+        if miss > 0.0:
+            high = s
+        else:
+            low = s
+        trial = s - miss / slope if slope > 0.0 else -1.0
+        # The error after a step of Newton's is of the order of its square.
+        enough = 1e-9
+        if not low <= trial <= high:
+            trial, enough = 0.5 * (low + high), 2.0**-52
+        step = abs(trial - s)
+        s = trial
+        if step <= enough:
+            break
+    return s
+
+
+@inner
+def _piece_of(
+    breaks: Float64Array,
+    first: Int64Array,
+    pieces: Float64Array,
+    own: Float64Array,
+    at: float,
+    inverse: bool,
+    p: int,
+    stop: float,
+) -> int:
+    """Return the piece in which a row is at a score or, with `inverse`, at a value.
+
+    Of values that rise it is likely the one after p, which ends at `stop`.
+    """
+    low, high, middle = 0, len(first), len(first) >> 1
+    if p >= 0 and at > stop:
+        low = min(p + 1, high - 1)
+        middle = low + 1
+    elif p >= 0:
+        high = max(p, 1)
+        middle = high >> 1
+    while high - low > 1:
+        key = breaks[middle]
+        if inverse:
+            k, m = first[middle], pieces[middle]
+            key = own[k] + (
+                m[0, 0] * (own[k + 1] - own[k])
+                + m[0, 1] * (own[k + 2] - own[k])
+                + m[0, 2] * (own[k + 3] - own[k])
+            )
+        # `<` finds the first of equal values: the least z, on a flat stretch.
+        if key < at:
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) >> 1
+    return low
+
+
 @njit
 def _follow(
     breaks: Float64Array,
@@ -59,56 +128,30 @@ def _follow(
 ) -> None:
     last, end = len(first) - 1, c.shape[1] - 1
     for i in range(x.shape[0]):
-        row = i if c.shape[0] > 1 else 0
+        own, line = c[i if len(c) > 1 else 0], slopes[i if len(c) > 1 else 0]
         lowest, highest = breaks[0], breaks[last + 1]
         if inverse:
-            lowest, highest = c[row, 0], c[row, end]
+            lowest, highest = own[0], own[end]
         p, start, stop = -1, 0.0, 0.0
         a0 = a1 = a2 = a3 = width = 0.0
         for j in range(x.shape[1]):
             at = x[i, j]
             if at < lowest or at > highest or (inverse and at == highest):
                 side = 0 if at < lowest else 1
-                slope, run = slopes[row, side], at - (highest if side else lowest)
+                slope, run = line[side], at - (highest if side else lowest)
                 if inverse:
                     value = breaks[(last + 1) * side] + run / slope
                     u = at
                 else:
-                    u = value = c[row, end * side] + run * slope
+                    u = value = own[end * side] + run * slope
             else:
                 if p < 0 or not start < at <= stop:
-                    # Of values that rise the next piece is the likeliest.
-                    low, high = 0, last + 1
-                    middle = high >> 1
-                    if p >= 0 and at > stop:
-                        low = min(p + 1, last)
-                        middle = low + 1
-                    elif p >= 0:
-                        high = max(p, 1)
-                        middle = high >> 1
-                    while high - low > 1:
-                        key = breaks[middle]
-                        if inverse:
-                            k = first[middle]
-                            key = c[row, k] + (
-                                pieces[middle, 0, 0] * (c[row, k + 1] - c[row, k])
-                                + pieces[middle, 0, 1] * (c[row, k + 2] - c[row, k])
-                                + pieces[middle, 0, 2] * (c[row, k + 3] - c[row, k])
-                            )
-                        # `<` finds the first of equal values: the least z, on a flat
-                        # stretch.
-                        if key < at:
-                            low = middle
-                        else:
-                            high = middle
-                        middle = (low + high) >> 1
-                    p, k = low, first[low]
+                    p = _piece_of(breaks, first, pieces, own, at, inverse, p, stop)
+                    k = first[p]
                     # The B-splines sum to 1, so differences keep their digits.
-                    c1 = c[row, k + 1] - c[row, k]
-                    c2 = c[row, k + 2] - c[row, k]
-                    c3 = c[row, k + 3] - c[row, k]
-                    m = pieces[p]
-                    a0 = c[row, k] + m[0, 0] * c1 + m[0, 1] * c2 + m[0, 2] * c3
+                    c0, m = own[k], pieces[p]
+                    c1, c2, c3 = own[k + 1] - c0, own[k + 2] - c0, own[k + 3] - c0
+                    a0 = c0 + m[0, 0] * c1 + m[0, 1] * c2 + m[0, 2] * c3
                     a1 = m[1, 0] * c1 + m[1, 1] * c2 + m[1, 2] * c3
                     a2 = m[2, 0] * c1 + m[2, 1] * c2 + m[2, 2] * c3
                     a3 = m[3, 0] * c1 + m[3, 1] * c2 + m[3, 2] * c3
@@ -117,28 +160,7 @@ def _follow(
                     if inverse:
                         start, stop = a0, a0 + a1 + a2 + a3
                 if inverse:
-                    # Newton steps kept inside a shrinking bracket, bisection where they
-                    # leave it.
-                    goal, rise = at - a0, a1 + a2 + a3
-                    s = 0.0 if not goal > 0.0 else 1.0
-                    if goal > 0.0 and goal < rise:
-                        left, right, s = 0.0, 1.0, goal / rise
-                        for _ in range(_MAX_STEPS):
-                            miss = s * (a1 + s * (a2 + s * a3)) - goal
-                            slope = a1 + s * (2.0 * a2 + 3.0 * s * a3)
-                            if miss > 0.0:
-                                right = s
-                            else:
-                                left = s
-                            trial = s - miss / slope if slope > 0.0 else -1.0
-                            # A step's error is of the order of its square.
-                            enough = 1e-9
-                            if not left <= trial <= right:
-                                trial, enough = 0.5 * (left + right), 2.0**-52
-                            step = abs(trial - s)
-                            s = trial
-                            if step <= enough:
-                                break
+                    s = _share_at(a1, a2, a3, at - a0)
                     value = breaks[p] + width * s
                     u = at
                 else:
