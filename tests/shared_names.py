@@ -424,8 +424,8 @@ SHARED: dict[str, set[str]] = {
         "step_lengths",
     },
     "localexpert.curves.base_cdf": {"BaseCDF", "law_of_curves"},
-    "localexpert.curves.marginal": {"fit_tail", "smooth_quantiles"},
-    "localexpert.curves.ordered_spline": {"extend_tails", "ordered_spline"},
+    "localexpert.curves.base_cdf": {"fit_tail", "smooth_quantiles"},
+    "localexpert.curves.spline": {"extend_tails", "ordered_spline"},
     "localexpert.curves.spline": {
         "clip_bound",
         "curvature_matrix",
@@ -474,9 +474,9 @@ SHARED: dict[str, set[str]] = {
         "warn_of_unseen",
     },
     "localexpert.data.weights": {"fit_weighted", "name_of_argument"},
-    "localexpert.distribution.arrays": {"StoredForecasts"},
+    "localexpert.distribution.makers": {"StoredForecasts"},
     "localexpert.distribution.below_zero": {"mass_below_zero"},
-    "localexpert.distribution.derived": {"DerivedForecasts"},
+    "localexpert.distribution.pointwise": {"DerivedForecasts"},
     "localexpert.distribution.expected": {
         "ExpectedLosses",
         "expected_by_loss",
@@ -484,7 +484,7 @@ SHARED: dict[str, set[str]] = {
         "mean_of_rows",
         "mean_of_sums",
     },
-    "localexpert.distribution.foreign": {"ForeignForecasts"},
+    "localexpert.distribution.makers": {"ForeignForecasts"},
     "localexpert.distribution.frame": {"Questions", "forecast_frame", "import_pandas"},
     "localexpert.distribution.pointwise": {"PointwiseAnswers"},
     "localexpert.distribution.predictive": {"check_distribution", "check_outcomes"},
@@ -654,7 +654,7 @@ SHARED: dict[str, set[str]] = {
         "harmonic_slopes",
         "steepest_slopes",
     },
-    "localexpert.law.copula_sums": {"Correlation", "draw_sums"},
+    "localexpert.law.totals": {"Correlation", "draw_sums"},
     "localexpert.law.curve": {
         "Curve",
         "coordinates_of_gaps",
@@ -664,16 +664,16 @@ SHARED: dict[str, set[str]] = {
         "read_curve",
         "to_coordinates",
     },
-    "localexpert.law.cut_curve": {"cut_curve", "rebound"},
-    "localexpert.law.from_draws": {"law_of_samples"},
-    "localexpert.law.from_quantiles": {
+    "localexpert.law.bounds": {"cut_curve", "rebound"},
+    "localexpert.law.from_others": {"law_of_samples"},
+    "localexpert.law.from_others": {
         "increase_rows",
         "law_of_bins",
         "law_of_quantiles",
         "read_rows",
     },
-    "localexpert.law.from_scipy": {"law_of_frozen"},
-    "localexpert.law.hermite_curve": {"curve_through"},
+    "localexpert.law.from_others": {"law_of_frozen"},
+    "localexpert.law.from_others": {"curve_through"},
     "localexpert.law.join": {
         "append_laws",
         "can_pool_scores",
@@ -697,7 +697,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.law.recentre": {"recentre"},
     "localexpert.law.search": {"golden_section"},
-    "localexpert.law.shares": {"draw_shares"},
+    "localexpert.law.steps": {"draw_shares"},
     "localexpert.law.steps": {
         "cell_edges",
         "cell_widths",
@@ -709,7 +709,7 @@ SHARED: dict[str, set[str]] = {
         "step_entropy",
         "step_moments",
     },
-    "localexpert.law.sum_grid": {
+    "localexpert.law.totals": {
         "add_smooth",
         "add_values",
         "lattice_step",
@@ -759,14 +759,14 @@ SHARED: dict[str, set[str]] = {
         "split_calibration_rows",
     },
     "localexpert.recalibration.groups": {"read_groups"},
-    "localexpert.recalibration.held_out": {
+    "localexpert.recalibration.conformal": {
         "HeldOut",
         "curve_through",
         "outer_shares",
         "run_starts",
     },
     "localexpert.recalibration.pit": {"furthest_score"},
-    "localexpert.recalibration.pit_curves": {"PitCells", "fit_curve"},
+    "localexpert.recalibration.pit": {"PitCells", "fit_curve"},
     "localexpert.recalibration.shift": {"effective_rows"},
     "localexpert.recalibration.weighted": {"learn_weighted"},
     "localexpert.regressor.base": {"DistributionRegressor", "check_has_rows"},

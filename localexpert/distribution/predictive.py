@@ -22,11 +22,10 @@ from localexpert._validation import (
     make_rng,
     show,
 )
-from localexpert.distribution.arrays import StoredForecasts
-from localexpert.distribution.derived import DerivedForecasts
 from localexpert.distribution.expected import ExpectedLosses
-from localexpert.distribution.foreign import ForeignForecasts
 from localexpert.distribution.frame import Questions, forecast_frame
+from localexpert.distribution.makers import ForeignForecasts, StoredForecasts
+from localexpert.distribution.pointwise import DerivedForecasts
 from localexpert.law.law import Law
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import invert_rows
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.law.basis import STANDARD, Basis
-from localexpert.law.curve import Curve, read_curve
-from localexpert.law.cut_curve import rebound
+from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
 from localexpert.law.near_values import near_runs, nearest_places

@@ -1,4 +1,4 @@
-"""Answers of rows whose probability is all in values: (1, m) or (n, m) of them."""
+"""Levels and scores, and answers of rows whose probability is all in values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
+from localexpert._validation import check_integer, make_rng
 
 LOG_SQRT_TWO_PI = 0.5 * np.log(2.0 * np.pi)
 # Scores beyond which levels are 0 or 1: none is told apart there.
@@ -97,3 +98,65 @@ def scores_of(below: Float64Array, above: Float64Array) -> Float64Array:
 def clip_scores(scores: Float64Array) -> Float64Array:
     """Return normal scores, finite ones for levels of 0 and 1."""
     return np.asarray(np.clip(scores, -_FURTHEST, _FURTHEST))
+
+
+# Marks the stream of PIT draws as another one than that of the same seed elsewhere.
+_PIT_STREAM = 54_881
+
+
+def draw_shares(
+    random_state: int | np.random.Generator | None, shape: tuple[int, ...]
+) -> Float64Array:
+    """Return uniform draws.
+
+    The draws of a seed are not those of ``default_rng(seed)``, from which y itself
+    may have been drawn: PIT values of the same draws would not be uniform.
+    """
+    if not isinstance(random_state, np.random.Generator | None):
+        seed = check_integer(random_state, "random_state", 0)
+        random_state = np.random.default_rng([seed, _PIT_STREAM])
+    return make_rng(random_state).uniform(size=shape)
+
+
+def step_integrals(
+    values: Float64Array, masses: Float64Array, y: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return integrals (4, n, k) cut at y (n, k), and that of F (1 - F), (n,).
+
+    The four are those of F and of its square below y, of 1 - F and of its square above.
+    """
+    # Levels up to the next value, and what is summed up to each value.
+    level = np.minimum(np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True), 1)
+    level[:, -1] = 1.0
+    powers = np.stack([level, level**2, 1.0 - level, (1.0 - level) ** 2])
+    sums = np.zeros(powers.shape)
+    np.cumsum(powers[..., :-1] * np.diff(values), axis=2, out=sums[..., 1:])
+    if len(values) == 1:
+        count = np.searchsorted(values[0], y, "right")
+    else:
+        pairs = zip(values, y, strict=True)
+        count = np.stack([np.searchsorted(own, at, "right") for own, at in pairs])
+    place, row = np.maximum(count - 1, 0), np.arange(len(y))[:, None]
+    run = y - np.broadcast_to(values, masses.shape)[row, place]
+    out = sums[:, row, place] + np.maximum(run, 0.0) * powers[:, row, place]
+    out[2:] = sums[2:, :, -1:] - out[2:] + np.maximum(-run, 0.0)
+    return out, sums[0, :, -1] - sums[1, :, -1]
+
+
+def step_shortest(
+    values: Float64Array, masses: Float64Array, coverage: float
+) -> Float64Array:
+    """Return the shortest interval between values that holds `coverage`, (n, 2).
+
+    The first of several.
+    """
+    out = np.empty((len(masses), 2))
+    for i, mass in enumerate(masses):
+        own, upto = values[i % len(values)], np.minimum(np.cumsum(mass), 1.0)
+        upto[-1] = 1.0
+        goal = np.append(0.0, upto[:-1]) + coverage * _SLACK
+        # From some value on too little is left on the right.
+        last = np.searchsorted(upto, goal[goal <= 1.0])
+        first = int(np.argmin(own[last] - own[: len(last)]))
+        out[i] = own[first], own[last[first]]
+    return out

@@ -13,7 +13,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.recalibration.base import Forecast, check_rows, correct
-from localexpert.recalibration.held_out import (
+from localexpert.recalibration.conformal import (
     HeldOut,
     curve_through,
     outer_shares,
