@@ -10,15 +10,9 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert._validation import check_choice, check_level
 from localexpert.distribution.pointwise import PointwiseAnswers
+from localexpert.law.basis import STANDARD
 from localexpert.law.law import Law
 
-# Normal scores of outcomes, and their shares in means over these (Gauss-Hermite): for
-# variances of losses, of which two digits are enough.
-_SCORES, _SHARES = np.polynomial.hermite_e.hermegauss(24)
-_SHARES = _SHARES / _SHARES.sum()
-# Of laws with jumps, in which scores may be few: levels in the middle of equal shares.
-_MIDDLES = (np.arange(100) + 0.5) / 100
-_EQUAL = np.full(100, 0.01)
 LOSSES: tuple[str, ...] = ("crps", "abs_error")
 
 
@@ -230,11 +224,9 @@ def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
 def _outcomes(law: Law) -> tuple[Float64Array, Float64Array]:
     """Return outcomes (n, m) and shares that stand for them in means of losses."""
     if law.is_discrete:
-        y, shares = law.nodes()
-        return np.ascontiguousarray(y), shares
-    if law.has_jumps:
-        return law.ppf(np.tile(_MIDDLES, (len(law), 1))), _EQUAL
-    return law.ppf_scores(np.tile(_SCORES, (len(law), 1))), _SHARES
+        return law.nodes()
+    at, shares = STANDARD.greville, STANDARD.greville_weights
+    return law.ppf_scores(np.tile(at, (len(law), 1))), shares
 
 
 def _median(law: Law) -> Float64Array:

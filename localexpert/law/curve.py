@@ -15,14 +15,16 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import follow_curves
 from localexpert._kernels.monotone import increase_rows
-from localexpert._kernels.regions import density_levels, level_crossings
 from localexpert.law.basis import REACH, RULE, STANDARD, Basis
 from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
-# Peaks of a density that are looked at more closely.
-_PEAKS, _GOLDEN_STEPS = 3, 45
+# Peaks of a density that are looked at more closely, and scores between which.
+_PEAKS, _GOLDEN_STEPS, _PEAK_REACH = 3, 45, 6.0
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
+# Halvings in which the level of a region is found (40 / 2^26 is below 1e-6), and
+# by how much the logarithms of densities fall from the median to the ends there.
+_HALVINGS, _TILT = 26, 0.03
 # Rows whose nodes are in memory at a time.
 _ROWS = 256
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
@@ -242,7 +244,9 @@ class Curve:
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""
-        grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
+        nodes = self.basis.panels.z
+        # Beyond, a density that is high holds no probability: it is rounding.
+        grid = nodes[np.abs(nodes) < _PEAK_REACH]
         heights = self.heights(np.tile(grid, (len(self), 1)))[1]
         walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
@@ -267,14 +271,39 @@ class Curve:
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
 
-        From nodes, with lines of log density between them.
+        From nodes, with lines of log density between them. Of a flat density it is
+        what is nearer to the median.
         """
         grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
-        z = np.tile(grid, (len(self), 1))
-        y, log_density = self.heights(z)
-        levels = density_levels(log_density, ndtr(z), np.ascontiguousarray(coverage))
-        rows = zip(y, log_density, levels, strict=True)
-        return [level_crossings(*row) for row in rows]
+        y, heights = self.heights(np.tile(grid, (len(self), 1)))
+        heights -= _TILT * np.abs(ndtr(grid) - 0.5)
+        top, bottom = (
+            ends(heights[:, :-1], heights[:, 1:]) for ends in (np.maximum, np.minimum)
+        )
+        # Below exp(-40) of its peak a density counts as none.
+        high = top.max(axis=1)
+        low, mass = high - 40.0, np.diff(ndtr(grid))
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            level = middle[:, None]
+            # The density is exponential where its logarithm is a line.
+            with np.errstate(invalid="ignore", divide="ignore"):
+                part = np.expm1(level - top) / np.expm1(bottom - top)
+            part = np.where(top < level, 0.0, np.where(bottom < level, part, 1.0))
+            enough = (part * mass).sum(axis=1) >= coverage
+            # The lower end: the region holds at least what was asked for.
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        return [_above(*row) for row in zip(y, heights, low, strict=True)]
+
+
+def _above(y: Float64Array, heights: Float64Array, level: float) -> Float64Array:
+    """Return where lines through heights (k,) are above a level: intervals (m, 2)."""
+    edges = np.diff(heights >= level, prepend=False, append=False)
+    inner = np.flatnonzero(edges) - np.tile([0, 1], int(edges.sum()) // 2)
+    outer = (inner + np.tile([-1, 1], len(inner) // 2)).clip(0, len(y) - 1)
+    fall = heights[inner] - heights[outer]
+    share = np.divide(heights[inner] - level, fall, out=fall * 0.0, where=fall > 0.0)
+    return np.asarray((y[inner] + share * (y[outer] - y[inner])).reshape(-1, 2))
 
 
 def _gaps(t: Float64Array, width: Float64Array) -> Float64Array:

@@ -15,7 +15,7 @@ from localexpert._kernels.law_curve import follow_curves
 from localexpert.law.basis import hermite_basis
 from localexpert.law.curve import Curve, end_slopes, increase_curves
 from localexpert.law.law import Law
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import clip_scores, scores_of
 
 # A further piece at each end, on which a map leads over to slope 1.
 _END_STEP = 1.0
@@ -227,5 +227,5 @@ def _beside_atoms(
     own = np.where(law.rest > 0.0, law.rest, 1.0)[:, None]
     lower = np.clip((ndtr(back) - held[0]) / own, 0.0, 1.0)
     upper = np.clip((ndtr(-back) - held[1]) / own, 0.0, 1.0)
-    at = np.clip(scores_of(lower, upper), -12.0, 12.0)
+    at = clip_scores(scores_of(lower, upper))
     return masses, np.maximum.accumulate(np.where(law.rest[:, None] > 0, at, g), axis=1)
