@@ -14,8 +14,7 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 from calibration.typing import Float64Array
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
-from localexpert.law.basis import REACH, STANDARD
-from localexpert.law.chords import steepest_slopes
+from localexpert.law.basis import REACH, STANDARD, steepest_slopes
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap

@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_same_length,
     show,
 )
-from localexpert.distribution.pointwise import PointwiseAnswers
+from localexpert.distribution.answers import Answers
 from localexpert.law.basis import STANDARD, basis_of
 from localexpert.law.curve import Curve, end_slopes
 from localexpert.law.from_others import (
@@ -31,7 +31,7 @@ from localexpert.law.law import Law
 from localexpert.law.steps import cell_widths
 
 
-class StoredForecasts(PointwiseAnswers):
+class MadeForecasts(Answers):
     """What a forecast is, in arrays; a base of `PredictiveDistribution`."""
 
     @property
@@ -177,137 +177,6 @@ class StoredForecasts(PointwiseAnswers):
             known=None if moments is None else _check_moments(moments, len(rows)),
         )
         return cls(law)
-
-
-def _refuse_alone(**parts: Any) -> None:
-    """Refuse parts of curves where there are none."""
-    for name, value in parts.items():
-        if value is not None:
-            msg = f"`{name}` must be None without `coefficients`, got {value!r:.60}."
-            raise ValueError(msg)
-
-
-def _read_atoms(atoms: ArrayLike) -> Float64Array:
-    """Return increasing values, or none."""
-    values = as_numbers(atoms, "atoms")
-    if values.size == 0:
-        return np.empty(0)
-    values = check_array(values, "atoms", (None,))
-    check_increasing(values, "atoms")
-    return values
-
-
-def _read_masses(
-    masses: ArrayLike | None, values: Float64Array, curve: Curve | None
-) -> Float64Array:
-    """Return the masses (n, A) of atoms, whole where there is no curve."""
-    if len(values) == 0:
-        if curve is None:
-            msg = (
-                "`coefficients` or `atoms` with `masses` must be given, got no "
-                "`coefficients` and no `atoms`."
-            )
-            raise ValueError(msg)
-        return np.empty((len(curve), 0))
-    if masses is None:
-        msg = "`masses` must be given for `atoms`, got None."
-        raise ValueError(msg)
-    rows = check_probability_rows(masses, "masses", len(values), full=curve is None)
-    if curve is not None:
-        check_same_length(len(curve), "`coefficients`", len(rows), "masses")
-    return rows
-
-
-def _read_widths(widths: ArrayLike | None, values: Float64Array) -> Float64Array:
-    """Return positive widths of cells, one for each atom."""
-    if len(values) == 0:
-        return values
-    if widths is None:
-        return cell_widths(values)
-    size = check_array(widths, "widths", (len(values),))
-    if (size <= 0.0).any():
-        msg = f"`widths` must be positive, got {show(size.min())}."
-        raise ValueError(msg)
-    return size
-
-
-def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
-    """Return four moments for each row, which need not be finite."""
-    known = np.asarray(as_numbers(moments, "moments"))
-    if known.shape != (n, 4):
-        msg = f"`moments` must have shape ({n}, 4), got shape {known.shape}."
-        raise ValueError(msg)
-    return known
-
-
-def _check_ends(ends: ArrayLike) -> tuple[float, float]:
-    """Return the two ends that values are clipped to, infinite where there is none."""
-    found = as_numbers(ends, "ends")
-    if found.shape != (2,) or not found[0] < found[1]:
-        msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
-        raise ValueError(msg)
-    return float(found[0]), float(found[1])
-
-
-def _check_knots(knots: ArrayLike) -> Float64Array:
-    """Return clamped knots."""
-    found = check_array(knots, "knots", (None,))
-    first, last = found[:4], found[-4:]
-    clamped = len(found) >= 8 and (first == first[0]).all() and (last == last[0]).all()
-    inner = np.diff(found[3:-3]) if clamped else np.zeros(1)
-    # No more than two are equal inside.
-    if not clamped or (inner < 0.0).any() or (inner[:-1] + inner[1:] <= 0.0).any():
-        msg = (
-            "`knots` must not decrease, be four times the same at both ends and twice "
-            f"at most inside, got {found!r:.60}."
-        )
-        raise ValueError(msg)
-    return found
-
-
-def _read_curve(
-    coefficients: ArrayLike,
-    knots: ArrayLike | None,
-    slopes: ArrayLike | None,
-    bounds: ArrayLike | None,
-) -> Curve:
-    """Return curves, and refuse coefficients that fall by row and column."""
-    basis = STANDARD if knots is None else basis_of(_check_knots(knots))
-    c = check_array(coefficients, "coefficients", (None, basis.size))
-    falls = np.argwhere(np.diff(c, axis=1) < 0.0)
-    if len(falls):
-        i, k = falls[0]
-        msg = (
-            "`coefficients` must not fall along a row, got "
-            f"{show(c[i, k])} before {show(c[i, k + 1])} in row {i}, column {k}."
-        )
-        raise ValueError(msg)
-    beyond = end_slopes(c, basis)
-    if slopes is not None:
-        beyond = check_array(slopes, "slopes", (len(c), 2))
-    if (beyond <= 0.0).any():
-        i = int(np.argmax((beyond <= 0.0).any(axis=1)))
-        msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
-        raise ValueError(msg)
-    walls = as_numbers((-np.inf, np.inf) if bounds is None else bounds, "bounds")
-    if walls.shape not in ((2,), (len(c), 2)):
-        msg = (
-            f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."
-        )
-        raise ValueError(msg)
-    low, high = np.broadcast_to(walls, (len(c), 2)).T
-    if not (low < high).all():
-        i = int(np.argmin(low < high))
-        msg = (
-            "`bounds` must have a low end below the high one, got "
-            f"({low[i]:g}, {high[i]:g}) in row {i}."
-        )
-        raise ValueError(msg)
-    return Curve(basis, c, beyond, low.copy(), high.copy())
-
-
-class ForeignForecasts(PointwiseAnswers):
-    """Ways to a distribution from quantiles, draws, bins and laws of scipy."""
 
     @classmethod
     def from_quantiles(
@@ -474,3 +343,130 @@ class ForeignForecasts(PointwiseAnswers):
         array([0.368, 0.018])
         """
         return cls(law_of_frozen(frozen, n))
+
+
+def _refuse_alone(**parts: Any) -> None:
+    """Refuse parts of curves where there are none."""
+    for name, value in parts.items():
+        if value is not None:
+            msg = f"`{name}` must be None without `coefficients`, got {value!r:.60}."
+            raise ValueError(msg)
+
+
+def _read_atoms(atoms: ArrayLike) -> Float64Array:
+    """Return increasing values, or none."""
+    values = as_numbers(atoms, "atoms")
+    if values.size == 0:
+        return np.empty(0)
+    values = check_array(values, "atoms", (None,))
+    check_increasing(values, "atoms")
+    return values
+
+
+def _read_masses(
+    masses: ArrayLike | None, values: Float64Array, curve: Curve | None
+) -> Float64Array:
+    """Return the masses (n, A) of atoms, whole where there is no curve."""
+    if len(values) == 0:
+        if curve is None:
+            msg = (
+                "`coefficients` or `atoms` with `masses` must be given, got no "
+                "`coefficients` and no `atoms`."
+            )
+            raise ValueError(msg)
+        return np.empty((len(curve), 0))
+    if masses is None:
+        msg = "`masses` must be given for `atoms`, got None."
+        raise ValueError(msg)
+    rows = check_probability_rows(masses, "masses", len(values), full=curve is None)
+    if curve is not None:
+        check_same_length(len(curve), "`coefficients`", len(rows), "masses")
+    return rows
+
+
+def _read_widths(widths: ArrayLike | None, values: Float64Array) -> Float64Array:
+    """Return positive widths of cells, one for each atom."""
+    if len(values) == 0:
+        return values
+    if widths is None:
+        return cell_widths(values)
+    size = check_array(widths, "widths", (len(values),))
+    if (size <= 0.0).any():
+        msg = f"`widths` must be positive, got {show(size.min())}."
+        raise ValueError(msg)
+    return size
+
+
+def _check_moments(moments: ArrayLike, n: int) -> Float64Array:
+    """Return four moments for each row, which need not be finite."""
+    known = np.asarray(as_numbers(moments, "moments"))
+    if known.shape != (n, 4):
+        msg = f"`moments` must have shape ({n}, 4), got shape {known.shape}."
+        raise ValueError(msg)
+    return known
+
+
+def _check_ends(ends: ArrayLike) -> tuple[float, float]:
+    """Return the two ends that values are clipped to, infinite where there is none."""
+    found = as_numbers(ends, "ends")
+    if found.shape != (2,) or not found[0] < found[1]:
+        msg = f"`ends` must be a low end and a higher one, got {found.tolist()}."
+        raise ValueError(msg)
+    return float(found[0]), float(found[1])
+
+
+def _check_knots(knots: ArrayLike) -> Float64Array:
+    """Return clamped knots."""
+    found = check_array(knots, "knots", (None,))
+    first, last = found[:4], found[-4:]
+    clamped = len(found) >= 8 and (first == first[0]).all() and (last == last[0]).all()
+    inner = np.diff(found[3:-3]) if clamped else np.zeros(1)
+    # No more than two are equal inside.
+    if not clamped or (inner < 0.0).any() or (inner[:-1] + inner[1:] <= 0.0).any():
+        msg = (
+            "`knots` must not decrease, be four times the same at both ends and twice "
+            f"at most inside, got {found!r:.60}."
+        )
+        raise ValueError(msg)
+    return found
+
+
+def _read_curve(
+    coefficients: ArrayLike,
+    knots: ArrayLike | None,
+    slopes: ArrayLike | None,
+    bounds: ArrayLike | None,
+) -> Curve:
+    """Return curves, and refuse coefficients that fall by row and column."""
+    basis = STANDARD if knots is None else basis_of(_check_knots(knots))
+    c = check_array(coefficients, "coefficients", (None, basis.size))
+    falls = np.argwhere(np.diff(c, axis=1) < 0.0)
+    if len(falls):
+        i, k = falls[0]
+        msg = (
+            "`coefficients` must not fall along a row, got "
+            f"{show(c[i, k])} before {show(c[i, k + 1])} in row {i}, column {k}."
+        )
+        raise ValueError(msg)
+    beyond = end_slopes(c, basis)
+    if slopes is not None:
+        beyond = check_array(slopes, "slopes", (len(c), 2))
+    if (beyond <= 0.0).any():
+        i = int(np.argmax((beyond <= 0.0).any(axis=1)))
+        msg = f"`slopes` must be positive, got {show(beyond[i].min())} in row {i}."
+        raise ValueError(msg)
+    walls = as_numbers((-np.inf, np.inf) if bounds is None else bounds, "bounds")
+    if walls.shape not in ((2,), (len(c), 2)):
+        msg = (
+            f"`bounds` must have shape (2,) or ({len(c)}, 2), got shape {walls.shape}."
+        )
+        raise ValueError(msg)
+    low, high = np.broadcast_to(walls, (len(c), 2)).T
+    if not (low < high).all():
+        i = int(np.argmin(low < high))
+        msg = (
+            "`bounds` must have a low end below the high one, got "
+            f"({low[i]:g}, {high[i]:g}) in row {i}."
+        )
+        raise ValueError(msg)
+    return Curve(basis, c, beyond, low.copy(), high.copy())

@@ -14,8 +14,7 @@ from localexpert.forecasters.discrete import masses_between
 from localexpert.forecasters.stepped import Step
 from localexpert.forecasters.support import Support
 from localexpert.law.law import Law
-from localexpert.law.near_values import nearest_places
-from localexpert.law.steps import cell_edges
+from localexpert.law.steps import cell_edges, nearest_places
 
 # From so many values on a smooth law is learned of targets anywhere in their cells.
 MANY_VALUES = 12

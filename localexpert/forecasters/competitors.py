@@ -19,7 +19,7 @@ from localexpert.forecasters.roads import (
     check_road,
 )
 from localexpert.forecasters.settings import Settings
-from localexpert.law.value_map import ExpLess, LogOf
+from localexpert.law.transform import ExpLess, LogOf
 
 _NAMES = {
     FrameRoad: "frame",

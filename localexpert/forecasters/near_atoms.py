@@ -14,8 +14,7 @@ from localexpert.forecasters.mixed import atom_widths
 from localexpert.forecasters.stepped import Step
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
-from localexpert.law.near_values import nearest_places
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import nearest_places, scores_of
 
 # What is near a value holds so many times its own weight at most...
 _MOST_NEAR = 2.0

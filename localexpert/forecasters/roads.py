@@ -24,7 +24,7 @@ from localexpert.forecasters.order import check_order_of_road
 from localexpert.forecasters.settings import UNBOUNDED, Settings
 from localexpert.forecasters.stepped import SteppedForecaster
 from localexpert.forecasters.transformed import Carry
-from localexpert.law.value_map import ValueMap, call_vectorised
+from localexpert.law.transform import ValueMap, call_vectorised
 
 # Of a function of y: with tails no heavier than normal ones all moments of its inverse
 # that is no steeper than exp are finite.

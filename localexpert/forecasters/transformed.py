@@ -14,8 +14,7 @@ from localexpert.data.sample import Sample
 from localexpert.forecasters.stepped import Step
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
-from localexpert.law.transform import carry_law
-from localexpert.law.value_map import ValueMap
+from localexpert.law.transform import ValueMap, carry_law
 
 # So many ranges of y beyond it is far.
 _FAR = 3.0

@@ -24,8 +24,7 @@ from localexpert._validation import (
     check_probability_rows,
     check_vector,
 )
-from localexpert.law.basis import REACH, STANDARD, hermite_basis
-from localexpert.law.chords import chords_beside
+from localexpert.law.basis import REACH, STANDARD, chords_beside, hermite_basis
 from localexpert.law.curve import (
     Curve,
     coordinates_of_gaps,

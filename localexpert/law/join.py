@@ -17,8 +17,7 @@ from localexpert.law.basis import STANDARD, Basis
 from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
-from localexpert.law.near_values import near_runs, nearest_places
-from localexpert.law.steps import clip_scores, scores_of
+from localexpert.law.steps import clip_scores, near_runs, nearest_places, scores_of
 from localexpert.law.transform import lattice_as_atoms
 
 PoolKind = Literal["linear", "probit"]

@@ -13,18 +13,16 @@ from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
 from localexpert.law.curve import Curve, cut_curve, golden_section
-from localexpert.law.near_values import (
-    count_below,
-    count_upto,
-    nearest_places,
-    reach_of_values,
-)
 from localexpert.law.steps import (
     cell_edges,
     cell_widths,
+    count_below,
+    count_upto,
     densest_runs,
     densest_values,
     log_between,
+    nearest_places,
+    reach_of_values,
     scores_of,
     step_entropy,
     step_integrals,

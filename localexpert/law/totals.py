@@ -21,7 +21,7 @@ from localexpert.law.from_others import (
 )
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.law.near_values import near_runs, nearest_places
+from localexpert.law.steps import near_runs, nearest_places
 from localexpert.law.transform import lattice_as_atoms
 
 # Values that a sum of values off a lattice may take, and one of atoms beside a rest.

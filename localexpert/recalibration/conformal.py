@@ -16,7 +16,7 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_integer, check_number, is_auto, make_rng
 from localexpert.data.folds import Fold, Rows, check_groups
-from localexpert.law.chords import harmonic_slopes
+from localexpert.law.basis import harmonic_slopes
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import draw_shares

@@ -12,7 +12,7 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.forecasters.constant import ConstantForecaster
 from localexpert.forecasters.forecaster import Forecaster
 from localexpert.law.law import Law
-from localexpert.law.recentre import recentre
+from localexpert.law.level_map import recentre
 from localexpert.recalibration.base import Recalibration
 from localexpert.stacking.stacker import Stacker
 

@@ -33,8 +33,8 @@ from localexpert.forecasters.forecaster import first_law
 from localexpert.forecasters.plan import Plan
 from localexpert.forecasters.settings import Settings
 from localexpert.law.law import Law
-from localexpert.law.near_values import merge_near_values
-from localexpert.law.recentre import recentre
+from localexpert.law.level_map import recentre
+from localexpert.law.steps import merge_near_values
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert.distribution.expected import loss_variances
+from localexpert.distribution.answers import loss_variances
 from tests.forecasts import normal, of_values
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
 

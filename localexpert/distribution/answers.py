@@ -1,36 +1,60 @@
-"""`PointwiseAnswers`: what laws say at values and levels, of functions and sums."""
+"""`Answers`: what laws say at values and levels, and of their own losses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_array,
+    check_choice,
     check_in_unit,
     check_level,
     check_levels,
-    check_number,
     check_targets,
     check_vector,
-    is_gap,
-    make_rng,
 )
+from localexpert.law.basis import STANDARD
 from localexpert.law.law import Law
 from localexpert.law.steps import draw_shares
-from localexpert.law.totals import Correlation, total_law
-from localexpert.law.transform import transform_law
-from localexpert.law.value_map import ValueMap
+
+LOSSES: tuple[str, ...] = ("crps", "abs_error")
+
+
+@dataclass(frozen=True)
+class ExpectedMean:
+    """What the mean loss over some rows will be.
+
+    Parameters
+    ----------
+    mean : float
+        The expected mean.
+    low, high : float
+        Ends of the interval that holds the mean of the outcomes' losses.
+    n_rows : int
+
+    Examples
+    --------
+    >>> from localexpert import PredictiveDistribution
+    >>> rows = [[0.5, 0.5]] * 9
+    >>> coins = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> coins.expected_mean("abs_error").n_rows
+    9
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_rows: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PointwiseAnswers:
+class Answers:
     """Answers to values and levels; what all of `PredictiveDistribution` stands on.
 
     All shapes are brought here, and here alone, into the (n, k) that laws know.
@@ -298,6 +322,97 @@ class PointwiseAnswers:
         shared = check_vector(np.atleast_1d(np.asarray(grid)), "grid")
         return self.law.cdf(np.tile(shared, (len(self.law), 1)))
 
+    def expected_crps(self) -> Float64Array:
+        r"""Return the CRPS that each forecast expects of itself, E crps(Y).
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Right to about 1e-6 of itself; infinite where the mean is not finite.
+
+        Notes
+        -----
+        If Y comes from the forecast, the mean CRPS is half the mean distance of two
+        draws,
+
+        .. math:: E\,crps(F, Y) = \int F (1 - F) = \tfrac12 E|Y - Y'|.
+
+        A calibrated forecast so tells its own error without a label; one that is too
+        sure of itself promises too little.
+
+        References
+        ----------
+        Gneiting & Raftery (2007), Strictly proper scoring rules.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+        >>> coin.expected_crps()
+        array([0.25])
+        """
+        return expected_by_loss(self.law)["crps"]
+
+    def expected_abs_error(self) -> Float64Array:
+        """Return the absolute error that each forecast expects of its median.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            E abs(Y - median), right to about 1e-6 of itself; infinite where the mean is
+            not finite.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.5, 0.5]]
+        >>> coin = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+        >>> coin.expected_abs_error()
+        array([0.5])
+        """
+        return expected_by_loss(self.law)["abs_error"]
+
+    def expected_mean(self, loss: str = "crps", coverage: float = 0.95) -> ExpectedMean:
+        r"""Return the mean loss over all rows that is to be expected, with an interval.
+
+        Parameters
+        ----------
+        loss : {"crps", "abs_error"}
+            CRPS, or the absolute error of the median.
+        coverage : float
+            Of the interval, in (0, 1).
+
+        Returns
+        -------
+        ExpectedMean
+
+        Notes
+        -----
+        The interval is for the mean loss of outcomes that come from the forecasts,
+        independent between rows: normal, with the variance
+        :math:`\sum_i Var\,loss_i(Y_i) / n^2`, right to a hundredth or so, and not below
+        0. A realised mean outside
+        of it says that rows or forecasts are not what they were.
+
+        Examples
+        --------
+        >>> from localexpert import PredictiveDistribution
+        >>> rows = [[0.9, 0.1]] * 400
+        >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+        >>> told = dist.expected_mean()
+        >>> round(told.mean, 3), round(told.low, 3), round(told.high, 3)
+        (0.09, 0.066, 0.114)
+        """
+        check_choice(loss, "loss", LOSSES)
+        level = check_level(coverage, "coverage")
+        n = len(self.law)
+        if n == 0:
+            msg = "`expected_mean` needs at least one row, got none."
+            raise ValueError(msg)
+        means = expected_by_loss(self.law)[loss]
+        return mean_of_rows(means, loss_variances(self.law, loss, means), level)
+
     def _values(self, y: ArrayLike) -> Float64Array:
         """Return values (..., n) that may be infinite."""
         return check_targets(y, "y", len(self.law), finite=False)
@@ -321,179 +436,97 @@ def _like(values: Float64Array, answers: Float64Array) -> Float64Array:
     return answers.T.reshape(values.shape)
 
 
-# How far the eigenvalues of a correlation matrix may be below 0 by rounding.
-_ROUNDING = 1e-8
+def mean_of_rows(
+    means: Float64Array, variances: Float64Array, coverage: float
+) -> ExpectedMean:
+    """Return the mean of independent losses with an interval.
+
+    Parameters
+    ----------
+    means, variances : ndarrays of shape (n,)
+        Of the loss of each row.
+    coverage : float
+
+    Returns
+    -------
+    ExpectedMean
+    """
+    return mean_of_sums(
+        float(means.sum()), float(variances.sum()), len(means), coverage
+    )
 
 
-class DerivedForecasts(PointwiseAnswers):
-    """Ways from a distribution to others; a base of `PredictiveDistribution`."""
+def mean_of_sums(
+    total: float, variance: float, n: int, coverage: float
+) -> ExpectedMean:
+    """Return the mean of n independent losses with an interval.
 
-    def transform(
-        self,
-        func: Callable[[Float64Array], Float64Array],
-        inverse: Callable[[Float64Array], Float64Array],
-    ) -> Self:
-        """Return the distributions of func(Y) for an increasing function.
+    Parameters
+    ----------
+    total, variance : float
+        Sums over the rows: of expected losses, and of their variances.
+    n : int
+    coverage : float
 
-        Of a model of log prices it gives that of prices:
-        ``dist.transform(np.exp, np.log)``.
-
-        Parameters
-        ----------
-        func, inverse : callable
-            An increasing function and its inverse; both map an array of values to an
-            array of the same shape, element by element. They are tried at quantiles,
-            and refused where func does not increase or inverse does not undo it.
-
-        Returns
-        -------
-        PredictiveDistribution
-            Values of positive probability are mapped, and probabilities kept. An
-            affine func is exact. Of any other one curves are read anew, at 91 normal
-            scores: there quantiles are exact. Between these, quantiles, moments and
-            the CRPS are right to about 1e-5 of the spread for a smooth func, and log
-            scores to 1e-4. Neither function is kept, so the result can always be
-            pickled. Moments that do not exist, as those of exp(Y) where Y has tails
-            heavier than normal ones, come out huge, infinite or nan, for curves are
-            lines beyond 8 deviations: quantiles are as good as before.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from localexpert import PredictiveDistribution
-        >>> rows = [[0.5, 0.5]]
-        >>> logs = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
-        >>> logs.transform(np.exp, np.log).mean().round(3)
-        array([1.859])
-        """
-        values = ValueMap(func, inverse)
-        return type(self)(transform_law(self.law, values))
-
-    def total(
-        self,
-        weights: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        *,
-        correlation: ArrayLike = 0.0,
-        random_state: int | np.random.Generator | None = None,
-    ) -> Self:
-        r"""Return the distribution of the sum over the rows, or over groups of them.
-
-        Parameters
-        ----------
-        weights : array-like of shape (n,), optional
-            What each row counts: positions in a portfolio, which may be negative.
-        groups : array-like of shape (n,), optional
-            A label for each row: one total for each label, in the order of
-            ``np.unique(groups)``. None sums all rows.
-        correlation : float or array-like of shape (n, n)
-            Of the rows' normal scores: one for all pairs, or a matrix. 0 is
-            independence.
-        random_state : int or Generator, optional
-            Seed or source of the draws for correlated rows; None draws a seed.
-
-        Returns
-        -------
-        PredictiveDistribution
-            One row for each total.
-
-        Notes
-        -----
-        Means are exact, and so are variances of independent rows, as well as third and
-        fourth moments. Where all rows are discrete on a lattice, counts for instance,
-        probabilities of independent sums are exact to 1e-14 or so, products in
-        frequencies. Other laws are laid on a grid of a fortieth of the sum's
-        deviation or less, multiplied in frequencies, and told by the quantiles at 97
-        levels between 1e-9 and 1 - 1e-9: CDFs are right to about 1e-4, beyond these
-        levels tails are normal ones. Values that a sum takes with probability of its
-        own, as 0 where no row has any rain, keep it.
-
-        Correlated rows have a Gaussian copula: row i is the quantile of
-        :math:`Z_i` where the normal :math:`Z` have the given correlation, which is
-        that of the rows themselves only if these are normal. The law is that of
-        16 384 antithetic draws, and 4 096 from 10 000 rows on: CDFs are right to about
-        0.005. Variances are sums by
-        Mehler's formula, right to 1e-4 for smooth laws, and 1e-2 for others; where all
-        rows are discrete, mean and variance are those of the draws. Values that more
-        than a thousandth of the draws take have probability of their own.
-
-        References
-        ----------
-        McNeil, Frey & Embrechts (2015), Quantitative Risk Management.
-
-        Examples
-        --------
-        >>> from localexpert import PredictiveDistribution
-        >>> rows = [[0.5, 0.5]] * 3
-        >>> coins = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
-        >>> coins.total().pmf([[0], [1], [2], [3]]).ravel()
-        array([0.125, 0.375, 0.375, 0.125])
-        >>> coins.total(groups=["a", "b", "a"]).mean()
-        array([1. , 0.5])
-        """
-        n = len(self.law)
-        if n == 0:
-            msg = "`total` needs at least one row, got none."
-            raise ValueError(msg)
-        w = np.ones(n) if weights is None else check_vector(weights, "weights")
-        if len(w) != n:
-            msg = f"`weights` must have one for each of the {n} rows, got {len(w)}."
-            raise ValueError(msg)
-        rows = _rows_of(groups, n)
-        most = max(len(each) for each in rows)
-        bond = _read_correlation(correlation, n, most, make_rng(random_state))
-        return type(self)(total_law(self.law, w, rows, bond))
+    Returns
+    -------
+    ExpectedMean
+    """
+    mean = total / n
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * coverage) * float(np.sqrt(variance)) / n
+    return ExpectedMean(mean, max(mean - reach, 0.0), mean + reach, n)
 
 
-def _rows_of(groups: ArrayLike | None, n: int) -> list[NDArray[np.intp]]:
-    """Return the rows of each group, in the order of the sorted labels."""
-    if groups is None:
-        return [np.arange(n)]
-    labels: NDArray[Any] = np.asarray(groups)
-    if labels.shape != (n,):
-        msg = (
-            f"`groups` must have a label for each of the {n} rows, shape ({n},), got "
-            f"shape {labels.shape}."
-        )
-        raise ValueError(msg)
-    missing = [is_gap(label) for label in labels.tolist()]
-    if any(missing):
-        msg = f"`groups` must not be missing, got {labels[missing.index(True)]!r}."
-        raise ValueError(msg)
-    try:
-        _, number = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        msg = "`groups` must be labels of one kind, got some that do not compare."
-        raise TypeError(msg) from error
-    order = np.argsort(number, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
+def expected_by_loss(law: Law) -> dict[str, Float64Array]:
+    """Return the losses that each row of a law expects of itself, shape (n,) each.
+
+    Parameters
+    ----------
+    law : Law
+
+    Returns
+    -------
+    dict of str to ndarray
+        By the names in `LOSSES`.
+    """
+    parts, spread = law.integrals(_median(law))
+    abs_error = parts[0, :, 0] + parts[1, :, 0]
+    endless = ~np.isfinite(law.moments(2)[:, 0])
+    return {
+        "crps": np.where(endless, np.inf, spread),
+        "abs_error": np.where(endless, np.inf, abs_error),
+    }
 
 
-def _read_correlation(
-    correlation: ArrayLike, n: int, most: int, rng: np.random.Generator
-) -> Correlation | None:
-    """Return the correlation of n rows, of which `most` are summed; None if it is 0."""
-    if np.ndim(correlation) == 0:
-        rho = check_number(correlation, "correlation", -1.0, 1.0)
-        if most > 1 and rho < -1.0 / (most - 1) - _ROUNDING:
-            msg = (
-                f"`correlation` of {most} rows must be at least -1 / {most - 1}, got "
-                f"{rho:g}: no rows can differ so from all others."
-            )
-            raise ValueError(msg)
-        return None if rho == 0.0 else Correlation(rng, rho)
-    matrix = check_array(correlation, "correlation", (n, n))
-    if not np.allclose(np.diag(matrix), 1.0, rtol=0.0, atol=_ROUNDING):
-        msg = "`correlation` must be 1 on its diagonal, got others."
-        raise ValueError(msg)
-    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=_ROUNDING):
-        msg = "`correlation` must be symmetric, got a matrix that is not."
-        raise ValueError(msg)
-    least = float(np.linalg.eigvalsh(matrix)[0])
-    if least < -_ROUNDING * n:
-        msg = (
-            "`correlation` must have no negative eigenvalue, got "
-            f"{least:g}: no rows can be correlated so."
-        )
-        raise ValueError(msg)
-    return None if not (matrix - np.eye(n)).any() else Correlation(rng, 0.0, matrix)
+def loss_variances(law: Law, loss: str, means: Float64Array) -> Float64Array:
+    """Return the variance of each row's loss of an outcome of its own, shape (n,).
+
+    Parameters
+    ----------
+    law : Law
+    loss : {"crps", "abs_error"}
+    means : ndarray of shape (n,)
+        Expected losses.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    y, shares = _outcomes(law)
+    losses = law.crps(y) if loss == "crps" else np.abs(y - _median(law))
+    away = losses - np.where(np.isfinite(means), means, 0.0)[:, None]
+    variances = (shares * away**2).sum(axis=1)
+    return np.where(np.isfinite(means), variances, np.inf)
+
+
+def _outcomes(law: Law) -> tuple[Float64Array, Float64Array]:
+    """Return outcomes (n, m) and shares that stand for them in means of losses."""
+    if law.is_discrete:
+        return law.nodes()
+    at, shares = STANDARD.greville, STANDARD.greville_weights
+    return law.ppf_scores(np.tile(at, (len(law), 1))), shares
+
+
+def _median(law: Law) -> Float64Array:
+    """Return the medians of the rows, shape (n, 1)."""
+    return law.ppf(np.full((len(law), 1), 0.5))
