@@ -133,14 +133,17 @@ class Basis:
         return Pieces(for_kernels(breaks), first.astype(np.int64), for_kernels(pieces))
 
     @cached_property
+    def _at_greville(self) -> csr_array:
+        """B_k(g_j), (K, K)."""
+        return csr_array(BSpline.design_matrix(self.greville, self.knots, 3))
+
+    @cached_property
     def _bands(self) -> Float64Array:
         """B_k(g_j) as `solve_banded` takes it, two diagonals on either side."""
-        full = BSpline.design_matrix(self.greville, self.knots, 3).toarray()
         bands = np.zeros((5, self.size))
         for offset in range(-2, 3):
-            diagonal = np.diagonal(full, offset)
             columns = slice(max(offset, 0), self.size + min(offset, 0))
-            bands[2 - offset, columns] = diagonal
+            bands[2 - offset, columns] = self._at_greville.diagonal(offset)
         return bands
 
     def solve(self, values: Float64Array) -> Float64Array:
@@ -151,12 +154,7 @@ class Basis:
 
     def read(self, coefficients: Float64Array) -> Float64Array:
         """Return the values (n, K) of curves at the g_k."""
-        out = np.zeros(coefficients.shape)
-        for offset in range(-2, 3):
-            rows = slice(max(-offset, 0), self.size + min(-offset, 0))
-            columns = slice(max(offset, 0), self.size + min(offset, 0))
-            out[:, rows] += self._bands[2 - offset, columns] * coefficients[:, columns]
-        return out
+        return np.ascontiguousarray((self._at_greville @ coefficients.T).T)
 
     @cached_property
     def panels(self) -> Panels:

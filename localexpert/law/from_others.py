@@ -272,18 +272,11 @@ def law_of_bins(edges: ArrayLike, probabilities: ArrayLike) -> Law:
         raise ValueError(msg)
     read_rows(probabilities, "probabilities", "a row for each forecast")
     shares = check_probability_rows(probabilities, "probabilities", len(borders) - 1)
-    upto = np.minimum(np.cumsum(shares, axis=1), 1.0)
+    upto = np.pad(np.minimum(np.cumsum(shares, axis=1), 1.0), ((0, 0), (1, 0)))
     upto[:, -1] = 1.0
-    earlier = np.pad(upto, ((0, 0), (1, 0)))
-    quantiles = np.empty((len(shares), len(_BIN_SCORES)))
-    for k, level in enumerate(ndtr(_BIN_SCORES)):
-        # The first bin that reaches the level has some probability.
-        count = (upto < level).sum(axis=1)
-        at = count[:, None]
-        before, held = (np.take_along_axis(part, at, 1) for part in (earlier, shares))
-        share = np.clip((level - before) / held, 0.0, 1.0)[:, 0]
-        low, high = borders[count], borders[count + 1]
-        quantiles[:, k] = low + share * (high - low)
+    levels = ndtr(_BIN_SCORES)
+    found = [np.interp(levels, row, borders) for row in upto]
+    quantiles = np.reshape(found, (-1, len(levels)))
     ends = float(borders[0]), float(borders[-1])
     rows = increase_rows(quantiles, _BIN_SCORES, ends)
     return Law.smooth(curve_through(_BIN_SCORES, rows, ends))

@@ -233,8 +233,9 @@ def _beside_atoms(
 
 # The largest shift of scores that is tried.
 _MOST = 6.0
-# Steps of the search for a tilt, and the error, in deviations, at which it stops.
-_STEPS, _TOLERANCE = 60, 1e-9
+# Steps of the search for a tilt, the error, in deviations, at which it stops, and
+# the width of a bracket that does.
+_STEPS, _TOLERANCE, _NARROW = 60, 1e-12, 1e-13
 # Between these a law is as wide as its scale where its variance is infinite.
 _QUARTILES = (0.25, 0.75)
 # Every so many steps a bracket is halved, lest secants stay on one side.
@@ -296,28 +297,18 @@ def _solve_increasing(
     are asked for; those that are found take no more work.
     """
     x, gap, rate = np.zeros(len(goal)), at_zero - goal, slope.copy()
-    low, high = np.full(len(goal), -np.inf), np.full(len(goal), np.inf)
-    found = np.zeros(len(goal), dtype=bool)
+    low, high = np.full(len(goal), -_MOST), np.full(len(goal), _MOST)
     for number in range(_STEPS):
         low, high = np.where(gap < 0.0, x, low), np.where(gap > 0.0, x, high)
-        near = np.abs(gap) <= _TOLERANCE * slope
-        # One step beyond the tolerance, lest it hang on a last bit which of two it is.
-        left = ~(near & found) & (gap != 0.0) & np.isfinite(gap) & (low < high)
-        found |= near
-        rows = np.flatnonzero(left & (low < _MOST) & (high > -_MOST))
+        left = (np.abs(gap) > _TOLERANCE * slope) & np.isfinite(gap)
+        rows = np.flatnonzero(left & (high - low > _NARROW))
         if len(rows) == 0:
             break
         a, b, here, miss, steep = (part[rows] for part in (low, high, x, gap, rate))
-        step = np.divide(miss, steep, out=miss * np.inf, where=steep > 0.0)
-        # An end that no value is known of is tried before the bracket is halved.
-        unknown = np.isinf(np.where(step < 0.0, b, a))
-        a, b = np.maximum(a, -_MOST), np.minimum(b, _MOST)
-        trial = np.clip(here - step, a, b)
-        patient = number % _PATIENCE < _PATIENCE - 1
-        taken = patient & (unknown | ((trial > a) & (trial < b)))
-        trial = np.where(taken, trial, 0.5 * (a + b))
+        step = np.divide(miss, steep, out=np.zeros(len(rows)), where=steep > 0.0)
+        inside = (here - step > a) & (here - step < b)
+        taken = inside & (number % _PATIENCE < _PATIENCE - 1)
+        trial = np.where(taken, here - step, 0.5 * (a + b))
         x[rows], gap[rows] = trial, function(rows, trial) - goal[rows]
-        # A step below rounding leads nowhere, and says nothing of the slope.
-        rise, run = gap[rows] - miss, trial - here
-        rate[rows] = np.divide(rise, run, out=steep, where=run != 0.0)
+        rate[rows] = (gap[rows] - miss) / (trial - here)
     return x

@@ -208,33 +208,23 @@ def transform_law(law: Law, values: ValueMap) -> Law:
     """
     if law.step > 0.0:
         law = lattice_as_atoms(law)
-    curve = law.curve
-    if curve is not None and len(law) and (law.rest > 0.0).any():
-        x = curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
+    found = replace(law, ends=_map_ends(law.ends, values), known=None)
+    if law.curve is not None and len(law) and (law.rest > 0.0).any():
+        x = law.curve.values(np.tile(_TRIED, (len(law), 1)))[law.rest > 0.0]
         z = values.forward(x)
         _check_values(x, z)
         _check_inverse(x, z, values)
         line = _find_line(x, z)
         if line is not None:
             return _move(law, values, *line)
-        curve = _map_curve(curve, values, law.ends, plain=law.ordered)
+        found = carry_law(law, values)
     atoms, held = _map_values(law.atoms, law.masses, values)
-    widths = law.widths[held]
+    masses, widths = law.masses[:, held], law.widths[held]
     if law.curve is None:
-        return Law.discrete(atoms, law.masses[:, held])
+        return Law.discrete(atoms, masses)
     if len(atoms):
         widths = _map_widths(law.atoms[held], widths, values)
-    ends = _map_ends(law.ends, values)
-    masses = law.masses[:, held]
-    found = replace(
-        law,
-        curve=curve,
-        atoms=atoms,
-        masses=masses,
-        widths=widths,
-        ends=ends,
-        known=None,
-    )
+    found = replace(found, atoms=atoms, masses=masses, widths=widths)
     return _with_endless_moments(found)
 
 
