@@ -15,12 +15,15 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     For many points a table of equal-width buckets narrows the binary search: unsorted
     ones are several times faster than by a search over all knots.
     """
+    n = len(points)
+    if n < max(_MANY, len(knots)):
+        return np.searchsorted(knots, points, "right")
     # Two buckets a knot: evenly spaced knots leave a bucket one knot or none.
-    n, n_buckets, span = len(points), 2 * len(knots), knots[-1] - knots[0]
-    per_bucket = n_buckets / span if span > 0.0 else 0.0
-    # A table costs O(k), and there is none where the knots' range overflows or
-    # vanishes.
-    if n < max(_MANY, len(knots)) or not 0.0 < per_bucket < np.inf:
+    n_buckets = 2 * len(knots)
+    with np.errstate(over="ignore", divide="ignore"):
+        per_bucket = float(n_buckets / (knots[-1] - knots[0]))
+    # There is no table where the knots' range overflows or vanishes.
+    if not 0.0 < per_bucket < np.inf:
         return np.searchsorted(knots, points, "right")
     bucket = ((knots - knots[0]) * per_bucket).astype(np.int64)
     counts = np.bincount(np.minimum(bucket, n_buckets - 1), minlength=n_buckets)
@@ -82,7 +85,7 @@ def evaluate_map(
         # Equal ends are left out of the interpolation: it would round, and infinite
         # ones (log-likelihood ratios) would give nan.
         sloped = (place == inner) & (start != end)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             share = (points - knots[inner]) / (knots[inner + 1] - knots[inner])
             out = np.where(sloped, start + share * (end - start), out)
     out = np.where(points == knots[place], at[place], out)
