@@ -90,10 +90,10 @@ def _piece_of(
     Of values that rise it is likely the one after p, which ends at `stop`.
     """
     low, high, middle = 0, len(first), len(first) >> 1
-    if p >= 0 and at > stop:
+    if p < high and at > stop:
         low = min(p + 1, high - 1)
         middle = low + 1
-    elif p >= 0:
+    elif p < high:
         high = max(p, 1)
         middle = high >> 1
     while high - low > 1:
@@ -132,7 +132,8 @@ def _follow(
         lowest, highest = breaks[0], breaks[last + 1]
         if inverse:
             lowest, highest = own[0], own[end]
-        p, start, stop = -1, 0.0, 0.0
+        # Beyond the last: none yet. A number that is typed once.
+        p, start, stop = last + 1, 0.0, 0.0
         a0 = a1 = a2 = a3 = width = 0.0
         for j in range(x.shape[1]):
             at = x[i, j]
@@ -145,7 +146,7 @@ def _follow(
                 else:
                     u = value = own[end * side] + run * slope
             else:
-                if p < 0 or not start < at <= stop:
+                if p > last or not start < at <= stop:
                     p = _piece_of(breaks, first, pieces, own, at, inverse, p, stop)
                     k = first[p]
                     # The B-splines sum to 1, so differences keep their digits.
