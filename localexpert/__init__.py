@@ -11,9 +11,8 @@ from calibration import __version__ as __version__
 from localexpert import risk
 from localexpert.curves.spline import ProbitSpline, RawSpline
 from localexpert.data.folds import make_folds
-from localexpert.distribution.concatenate import concatenate
-from localexpert.distribution.expected import ExpectedMean
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.answers import ExpectedMean
+from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble import DistributionEnsemble, pool, pool_weights
 from localexpert.experts import (
@@ -71,8 +70,11 @@ from localexpert.plots import (
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.groups import GroupedRecalibration
 from localexpert.recalibration.pit import PitRecalibration
-from localexpert.recalibration.shift import ShiftWeights, shift_weights
-from localexpert.recalibration.weighted import WeightedConformal
+from localexpert.recalibration.weighted import (
+    ShiftWeights,
+    WeightedConformal,
+    shift_weights,
+)
 from localexpert.regressor.adapter import DistributionAdapter
 from localexpert.regressor.cross_predict import cross_val_predict_dist
 from localexpert.regressor.recalibrated import (

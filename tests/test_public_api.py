@@ -1,15 +1,16 @@
 """`__all__` is the truth about what is public, and what is public is documented."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.shared_names import SHARED
-
+ROOT = Path(__file__).parents[1]
 PACKAGES = ("calibration", "localexpert")
 # Where users find public names: packages, and rooms that are namespaces.
 NAMESPACES = (*PACKAGES, "localexpert.risk", "localexpert.skpro")
@@ -58,23 +59,29 @@ def test_all_is_sorted_unique_and_importable(package: str) -> None:
     assert not missing
 
 
+@cache
+def names_taken_elsewhere() -> set[tuple[str, str]]:
+    """Return what files of the packages import from others: module and name."""
+    found = set()
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    found |= {(node.module, name.name) for name in node.names}
+    return found
+
+
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_is_defined_in_public_is_exported(package: str) -> None:
+def test_what_has_no_underscore_is_exported_or_used_elsewhere(package: str) -> None:
     exported = exported_names(package)
     for module in public_modules(package):
-        stray = defined_names(module) - exported - SHARED.get(module.__name__, set())
+        own = module.__name__
+        taken = {name for home, name in names_taken_elsewhere() if home == own}
+        stray = defined_names(module) - exported - taken
         assert not stray, (
-            f"{module.__name__} defines {sorted(stray)}: add them to "
-            f"{package}.__all__, or to SHARED in tests/shared_names.py if only "
-            "other files of the package use them, or give them an underscore"
+            f"{own} defines {sorted(stray)}, which no other file takes: add them to "
+            f"{package}.__all__ or give them an underscore"
         )
-
-
-def test_what_is_listed_as_shared_exists_and_is_not_exported() -> None:
-    for name, shared in SHARED.items():
-        module = importlib.import_module(name)
-        assert shared <= defined_names(module), name
-        assert not shared & exported_names(name.split(".")[0]), name
 
 
 @pytest.mark.parametrize("package", NAMESPACES)

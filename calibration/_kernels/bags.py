@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration._kernels._jit import fused, njit
 from calibration._kernels.hashing import mix64, next_key, normal, uniform
-from calibration._kernels.pav import pool_adjacent_violators
+from calibration._kernels.pav import is_no_lower
 from calibration.typing import Float64Array, Int64Array, UInt64Array
 
 # Above this mean a Poisson draw is a rounded normal: its skewness is below 0.18.
@@ -16,40 +16,28 @@ _NORMAL_MEAN = 30.0
 _DRAWS_PER_SLOT = 16
 
 
-@fused
-def _guide(cumulative: Float64Array) -> Int64Array:
-    """Slot at which a search in each of n_slots equal pieces of the total starts."""
-    n_slots = len(cumulative)
-    # As many pieces as slots, so that from a piece's start a draw passes two slots on
-    # average, whatever the weights (a guide table: Chen & Asau 1974).
-    step = cumulative[-1] / n_slots
-    guide = np.empty(n_slots, dtype=np.int64)
-    slot = 0
-    for piece in range(n_slots):
-        while slot < n_slots - 1 and cumulative[slot] <= piece * step:
-            slot += 1
-        guide[piece] = slot
-    return guide
-
-
-@fused
+@njit
 def _draw_rows(
-    cumulative: Float64Array, guide: Int64Array, n_draws: int, key: np.uint64
-) -> Float64Array:
-    """Counts per slot of `n_draws` rows drawn with replacement (multinomial)."""
+    cumulative: Float64Array,
+    guide: Int64Array,
+    n_draws: int,
+    seeds: UInt64Array,
+    counts: Float64Array,
+) -> None:
+    """Count `n_draws` rows drawn with replacement (multinomial), (n_bags, n_slots)."""
     n_slots = len(cumulative)
-    counts = np.zeros(n_slots)
     total = cumulative[-1]
-    for _ in range(n_draws):
-        key = next_key(key)
-        u = uniform(key)
-        # u < 1, but its product with n_slots may round up to n_slots.
-        slot = guide[min(int(u * n_slots), n_slots - 1)]
-        # Slots of weight 0 repeat the sum before them: `<=` passes them over.
-        while slot < n_slots - 1 and cumulative[slot] <= u * total:
-            slot += 1
-        counts[slot] += 1.0
-    return counts
+    for bag in range(len(seeds)):
+        key = mix64(seeds[bag])
+        for _ in range(n_draws):
+            key = next_key(key)
+            u = uniform(key)
+            # u < 1, but its product with n_slots may round up to n_slots.
+            slot = guide[min(int(u * n_slots), n_slots - 1)]
+            # Slots of weight 0 repeat the sum before them: `<=` passes them over.
+            while slot < n_slots - 1 and cumulative[slot] <= u * total:
+                slot += 1
+            counts[bag, slot] += 1.0
 
 
 @fused
@@ -70,57 +58,72 @@ def _draw_poisson(mean: float, key: np.uint64) -> float:
     return count
 
 
-@fused
-def _draw_counts(weights: Float64Array, rate: float, key: np.uint64) -> Float64Array:
-    """Poisson bootstrap: independent counts per slot with mean `rate` * weight."""
-    counts = np.empty(len(weights))
-    for slot in range(len(weights)):
-        # A stream a slot: what one draws does not depend on how many numbers the slots
-        # before it took.
-        stream = mix64(key + np.uint64(slot))
-        counts[slot] = _draw_poisson(rate * weights[slot], stream)
-    return counts
-
-
-@fused
-def _add_fit(
-    counts: Float64Array, low: Float64Array, high: Float64Array, jumps: Float64Array
+@njit
+def _draw_counts(
+    weights: Float64Array, rate: float, seeds: UInt64Array, counts: Float64Array
 ) -> None:
-    """Fit one bag and add the jumps of its step function to `jumps`, in place.
-
-    A group that the bag misses takes the value of the nearest group that it holds.
-    """
-    n_groups, m = len(counts) // 2, 0
-    drawn = np.empty(n_groups, dtype=np.int64)
-    weight0, weight1 = np.empty(n_groups), np.empty(n_groups)
-    # PAV takes no cells without weight; those that the bag missed are filled in below.
-    for group in range(n_groups):
-        if counts[2 * group] + counts[2 * group + 1] > 0.0:
-            drawn[m] = group
-            weight0[m], weight1[m] = counts[2 * group], counts[2 * group + 1]
-            m += 1
-    starts, block0, block1 = pool_adjacent_violators(weight0[:m], weight1[:m])
-    before = 0.0
-    for k in range(len(starts)):
-        value = block1[k] / (block0[k] + block1[k])
-        first = 0
-        if k > 0:
-            last_left, first = drawn[starts[k] - 1], drawn[starts[k]]
-            # Halved before they are added: scores near the largest float must not
-            # overflow.
-            middle = 0.5 * high[last_left] + 0.5 * low[first]
-            while (
-                first - 1 > last_left
-                and 0.5 * low[first - 1] + 0.5 * high[first - 1] >= middle
-            ):
-                first -= 1
-        # Steps are added up by their jumps: a bag costs its number of blocks, not of
-        # cells, and one cumulative sum at the end makes all bags one function.
-        jumps[first] += value - before
-        before = value
+    """Poisson bootstrap: independent counts per slot with mean `rate` * weight."""
+    for bag in range(len(seeds)):
+        key = mix64(seeds[bag])
+        for slot in range(len(weights)):
+            # A stream a slot: what one draws does not depend on how many numbers the
+            # slots before it took.
+            stream = mix64(key + np.uint64(slot))
+            counts[bag, slot] = _draw_poisson(rate * weights[slot], stream)
 
 
 @njit
+def _add_fits(
+    counts: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    places: Int64Array,
+    blocks: Float64Array,
+    jumps: Float64Array,
+) -> None:
+    """Fit the bags and add the jumps of their step functions to `jumps`, in place.
+
+    A group that a bag misses takes the value of the nearest group that it holds.
+    `places` and `blocks` (2, n_groups) are room for the first and the last group of
+    blocks, and for their weight of either class.
+    """
+    for bag in range(len(counts)):
+        m = 0
+        for group in range(len(low)):
+            first, last = group, group
+            w0, w1 = counts[bag, 2 * group], counts[bag, 2 * group + 1]
+            # PAV takes no cells without weight; those that the bag missed are filled
+            # in below.
+            if w0 + w1 == 0.0:
+                continue
+            while m > 0 and is_no_lower(blocks[0, m - 1], blocks[1, m - 1], w0, w1):
+                m -= 1
+                first = places[0, m]
+                w0 += blocks[0, m]
+                w1 += blocks[1, m]
+            places[0, m], places[1, m] = first, last
+            blocks[0, m], blocks[1, m] = w0, w1
+            m += 1
+        before = 0.0
+        for k in range(m):
+            value = blocks[1, k] / (blocks[0, k] + blocks[1, k])
+            first = 0
+            if k > 0:
+                left, first = places[1, k - 1], places[0, k]
+                # Halved before they are added: scores near the largest float must not
+                # overflow.
+                middle = 0.5 * high[left] + 0.5 * low[first]
+                while (
+                    first - 1 > left
+                    and 0.5 * low[first - 1] + 0.5 * high[first - 1] >= middle
+                ):
+                    first -= 1
+            # Steps are added up by their jumps: a bag costs its number of blocks, not
+            # of cells, and one cumulative sum at the end makes all bags one function.
+            jumps[first] += value - before
+            before = value
+
+
 def sum_of_bags(
     weight0: Float64Array,
     weight1: Float64Array,
@@ -141,25 +144,22 @@ def sum_of_bags(
     seeds : ndarray of shape (n_bags,)
         One seed per bag, so that bags may be shared out in any way.
     """
-    n_slots = 2 * len(weight0)
-    slots, cumulative = np.empty(n_slots), np.empty(n_slots)
-    total = 0.0
     # Class 0 of a group and class 1 of it are neighbours: one draw finds both.
-    for slot in range(n_slots):
-        group = slot // 2
-        slots[slot] = weight0[group] if slot % 2 == 0 else weight1[group]
-        total += slots[slot]
-        cumulative[slot] = total
-    guide = _guide(cumulative)
+    slots = np.column_stack([weight0, weight1]).ravel()
+    cumulative, n_slots = np.cumsum(slots), len(slots)
+    counts = np.zeros((len(seeds), n_slots))
+    # Poisson counts add up to n_draws on average only. Isotonic regression does not
+    # notice: a common factor of all weights cancels.
+    if n_draws > _DRAWS_PER_SLOT * n_slots:
+        _draw_counts(slots, n_draws / cumulative[-1], seeds, counts)
+    else:
+        # The slot at which a search in each of n_slots equal pieces of the total
+        # starts: from there a draw passes two slots on average, whatever the weights
+        # (a guide table: Chen & Asau 1974).
+        starts = np.arange(n_slots) * (cumulative[-1] / n_slots)
+        guide = np.searchsorted(cumulative, starts, "right").clip(max=n_slots - 1)
+        _draw_rows(cumulative, guide, n_draws, seeds, counts)
     jumps = np.zeros(len(weight0))
-    for seed in seeds:
-        # Poisson counts add up to n_draws on average only. Isotonic regression does not
-        # notice: a common factor of all weights cancels.
-        if n_draws > _DRAWS_PER_SLOT * len(slots):
-            counts = _draw_counts(slots, n_draws / total, mix64(seed))
-        else:
-            counts = _draw_rows(cumulative, guide, n_draws, mix64(seed))
-        _add_fit(counts, low, high, jumps)
-    for group in range(1, len(jumps)):
-        jumps[group] += jumps[group - 1]
-    return jumps
+    places = np.empty((2, len(weight0)), dtype=np.int64)
+    _add_fits(counts, low, high, places, np.empty(places.shape), jumps)
+    return np.cumsum(jumps)

@@ -12,32 +12,27 @@ from calibration.typing import BoolArray, Float64Array, Int64Array, UInt64Array
 _MANY_UNITS = 1000.0
 
 
-@njit
 def count_classes(
     sorted0: Float64Array, sorted1: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Merge the two classes' sorted scores into cells that count their rows."""
-    n0, n1 = len(sorted0), len(sorted1)
-    scores = np.empty(n0 + n1)
-    weight0 = np.zeros(n0 + n1)
-    weight1 = np.zeros(n0 + n1)
-    i, j, k = 0, 0, 0
-    while i < n0 or j < n1:
-        # The lesser of the two heads: a merge of sorted lists, which counts ties of
-        # both classes in one cell.
-        if j == n1 or (i < n0 and sorted0[i] <= sorted1[j]):
-            score = sorted0[i]
-        else:
-            score = sorted1[j]
-        scores[k] = score
-        while i < n0 and sorted0[i] == score:
-            weight0[k] += 1.0
-            i += 1
-        while j < n1 and sorted1[j] == score:
-            weight1[k] += 1.0
-            j += 1
-        k += 1
-    return scores[:k].copy(), weight0[:k].copy(), weight1[:k].copy()
+    scores, place = _merge(sorted0, sorted1)
+    counts = (np.bincount(part, minlength=len(scores)) for part in place)
+    weight0, weight1 = (part.astype(np.float64) for part in counts)
+    return scores, weight0, weight1
+
+
+def _merge(
+    a: Float64Array, b: Float64Array
+) -> tuple[Float64Array, tuple[Int64Array, Int64Array]]:
+    """Return the different scores of two sorted arrays, and the places of each."""
+    both = np.concatenate([a, b])
+    # Sorts of two runs that are in order already merge them.
+    both.sort(kind="stable")
+    new = np.ones(len(both), dtype=np.bool_)
+    np.not_equal(both[1:], both[:-1], out=new[1:])
+    scores = both[new]
+    return scores, (np.searchsorted(scores, a), np.searchsorted(scores, b))
 
 
 @njit
@@ -64,7 +59,6 @@ def collapse_ties(
     return out[:k].copy(), sum0[:k].copy(), sum1[:k].copy()
 
 
-@njit
 def merge_cells(
     scores_a: Float64Array,
     weight0_a: Float64Array,
@@ -75,26 +69,12 @@ def merge_cells(
     sign: float,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Add `sign` times the cells of b to those of a; cells may come out negative."""
-    n_a, n_b = len(scores_a), len(scores_b)
-    m = n_a + n_b
-    scores, weight0, weight1 = np.empty(m), np.empty(m), np.empty(m)
-    i, j, k = 0, 0, 0
-    while i < n_a or j < n_b:
-        take_a = j == n_b or (i < n_a and scores_a[i] <= scores_b[j])
-        take_b = i == n_a or (j < n_b and scores_b[j] <= scores_a[i])
-        total0, total1 = 0.0, 0.0
-        if take_b:
-            scores[k] = scores_b[j]
-            total0, total1 = sign * weight0_b[j], sign * weight1_b[j]
-            j += 1
-        if take_a:
-            scores[k] = scores_a[i]
-            total0 += weight0_a[i]
-            total1 += weight1_a[i]
-            i += 1
-        weight0[k], weight1[k] = total0, total1
-        k += 1
-    return scores[:k].copy(), weight0[:k].copy(), weight1[:k].copy()
+    scores, (of_a, of_b) = _merge(scores_a, scores_b)
+    weights = np.zeros((2, len(scores)))
+    weights[:, of_b] = sign * weight0_b, sign * weight1_b
+    weights[0, of_a] += weight0_a
+    weights[1, of_a] += weight1_a
+    return scores, weights[0], weights[1]
 
 
 @njit
@@ -220,28 +200,16 @@ def _share_of_many(units: float, n_folds: int, fold: int, key: np.uint64) -> flo
     return count
 
 
-@njit
 def group_starts(weight: Float64Array, n_groups: int) -> Int64Array:
     """First cell of each of at most `n_groups` groups of about equal weight.
 
     A cell goes to group floor(n_groups * mid / total), mid being the cumulative
     weight up to the middle of the cell, so that ties are never split.
     """
-    total = 0.0
-    for mass in weight:
-        total += mass
-    starts = np.empty(min(n_groups, len(weight)), dtype=np.int64)
-    before, count, last = 0.0, 0, -1
-    for i in range(len(weight)):
-        # The centre decides: a heavy cell goes to the group that holds its middle.
-        group = int(n_groups * ((before + 0.5 * weight[i]) / total))
-        group = min(group, n_groups - 1)
-        if group != last:
-            starts[count] = i
-            count += 1
-            last = group
-        before += weight[i]
-    return starts[:count].copy()
+    upto = np.append(0.0, np.cumsum(weight))
+    # The centre decides: a heavy cell goes to the group that holds its middle.
+    group = (n_groups * ((upto[:-1] + 0.5 * weight) / upto[-1])).astype(np.int64)
+    return np.flatnonzero(np.diff(np.minimum(group, n_groups - 1), prepend=-1))
 
 
 @njit

@@ -2,43 +2,47 @@
 
 import numpy as np
 
-from calibration._kernels._jit import fused, njit
+from calibration._kernels._jit import njit
 from calibration.typing import Float64Array, Int64Array
 
-
-@fused
-def _buckets(knots: Float64Array, n_buckets: int, inverse_width: float) -> Int64Array:
-    """Number of knots that lie in buckets before each one, shape (n_buckets + 1,)."""
-    first = np.zeros(n_buckets + 1, dtype=np.int64)
-    if n_buckets == 0:
-        return first
-    for knot in knots:
-        bucket = min(int((knot - knots[0]) * inverse_width), n_buckets - 1)
-        first[bucket + 1] += 1
-    for bucket in range(n_buckets):
-        first[bucket + 1] += first[bucket]
-    return first
+# Of fewer points no table is made.
+_MANY = 10_000
 
 
-@njit
 def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
     """Number of knots <= each point (`searchsorted` side="right"), shape (n,).
 
-    A table of equal-width buckets narrows the binary search: for unsorted points it
-    is several times faster than a search over all knots, and never worse by much.
+    For many points a table of equal-width buckets narrows the binary search: unsorted
+    ones are several times faster than by a search over all knots.
     """
-    k, n = len(knots), len(points)
+    n = len(points)
+    if n < max(_MANY, len(knots)):
+        return np.searchsorted(knots, points, "right")
+    # Two buckets a knot: evenly spaced knots leave a bucket one knot or none.
+    n_buckets = 2 * len(knots)
+    with np.errstate(over="ignore", divide="ignore"):
+        per_bucket = float(n_buckets / (knots[-1] - knots[0]))
+    # There is no table where the knots' range overflows or vanishes.
+    if not 0.0 < per_bucket < np.inf:
+        return np.searchsorted(knots, points, "right")
+    bucket = ((knots - knots[0]) * per_bucket).astype(np.int64)
+    counts = np.bincount(np.minimum(bucket, n_buckets - 1), minlength=n_buckets)
+    first = np.append(0, np.cumsum(counts))
     out = np.empty(n, dtype=np.int64)
-    span = knots[-1] - knots[0]
-    # Two a knot: evenly spaced knots leave a bucket one knot or none.
-    n_buckets = 2 * k
-    inverse_width = n_buckets / span if span > 0.0 else 0.0
-    # A table costs O(k); it does not pay for fewer points than knots, and there is none
-    # where the knots' range overflows or vanishes.
-    direct = not (0.0 < inverse_width < np.inf) or n < k
-    n_buckets = 0 if direct else n_buckets
-    first = _buckets(knots, n_buckets, inverse_width)
-    for i in range(n):
+    _search_buckets(knots, points, first, per_bucket, out)
+    return out
+
+
+@njit
+def _search_buckets(
+    knots: Float64Array,
+    points: Float64Array,
+    first: Int64Array,
+    per_bucket: float,
+    out: Int64Array,
+) -> None:
+    k, n_buckets = len(knots), len(first) - 1
+    for i in range(len(points)):
         point = points[i]
         if point < knots[0]:
             out[i] = 0
@@ -46,12 +50,10 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
         if point >= knots[-1]:
             out[i] = k
             continue
-        low, high = 0, k
-        if not direct:
-            # The same rounding as in `_buckets`, so that a point and a knot of one
-            # value are never in different buckets.
-            bucket = min(int((point - knots[0]) * inverse_width), n_buckets - 1)
-            low, high = first[bucket], first[bucket + 1]
+        # The same rounding as for knots, so that a point and a knot of one value are
+        # never in different buckets.
+        bucket = min(int((point - knots[0]) * per_bucket), n_buckets - 1)
+        low, high = first[bucket], first[bucket + 1]
         while low < high:
             middle = (low + high) >> 1
             if knots[middle] <= point:
@@ -59,10 +61,8 @@ def count_below(knots: Float64Array, points: Float64Array) -> Int64Array:
             else:
                 high = middle
         out[i] = low
-    return out
 
 
-@njit
 def evaluate_map(
     points: Float64Array,
     knots: Float64Array,
@@ -76,20 +76,17 @@ def evaluate_map(
     Below the first knot the value is left[0], above the last right[-1]; on a knot
     at[k]; between knots right[k] (step) or the line from right[k] to left[k + 1].
     """
-    below = count_below(knots, points)
-    out = np.empty(len(points))
-    last = len(knots) - 1
-    for i in range(len(points)):
-        k = below[i] - 1
-        if k < 0:
-            out[i] = left[0]
-        elif points[i] == knots[k]:
-            out[i] = at[k]
+    k = count_below(knots, points) - 1
+    place = np.maximum(k, 0)
+    out = right[place]
+    if linear and len(knots) > 1:
+        inner = np.minimum(place, len(knots) - 2)
+        start, end = right[inner], left[inner + 1]
         # Equal ends are left out of the interpolation: it would round, and infinite
         # ones (log-likelihood ratios) would give nan.
-        elif not linear or k == last or right[k] == left[k + 1]:
-            out[i] = right[k]
-        else:
-            share = (points[i] - knots[k]) / (knots[k + 1] - knots[k])
-            out[i] = right[k] + share * (left[k + 1] - right[k])
-    return out
+        sloped = (place == inner) & (start != end)
+        with np.errstate(invalid="ignore", over="ignore"):
+            share = (points - knots[inner]) / (knots[inner + 1] - knots[inner])
+            out = np.where(sloped, start + share * (end - start), out)
+    out = np.where(points == knots[place], at[place], out)
+    return np.where(k < 0, left[0], out)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration._kernels._jit import fused, inner, njit
+from calibration._kernels._jit import for_kernels, inner, njit
 from calibration.typing import Float64Array
 
 _MAX_STEPS = 100
@@ -31,59 +31,75 @@ class LogisticProblem(NamedTuple):
     prior: Float64Array
 
 
-@njit
 def logistic_objective(problem: LogisticProblem, theta: Float64Array) -> float:
     """Negative log-likelihood plus half of sum penalty_j (theta_j - prior_j)^2.
 
     With f = theta' design the loss of a cell is w1 log(1 + e^-f) + w0 log(1 + e^f).
     """
     design, weight0, weight1, penalty, prior = problem
-    p, m = design.shape
+    f = theta @ design
+    loss = weight1 @ np.logaddexp(0.0, -f) + weight0 @ np.logaddexp(0.0, f)
+    return float(loss + 0.5 * penalty @ (theta - prior) ** 2)
+
+
+def fit_logistic(
+    problem: LogisticProblem, start: Float64Array
+) -> tuple[Float64Array, bool]:
+    """Minimise `logistic_objective` by Newton steps, halved until they descend.
+
+    Parameters
+    ----------
+    problem : LogisticProblem
+    start : ndarray of shape (n_coefficients,)
+
+    Returns
+    -------
+    theta : ndarray of shape (n_coefficients,)
+    converged : bool
+    """
+    p = len(start)
+    # Arrays are made here: each kernel that makes one compiles that, too.
+    points, hessian = np.tile(start, (4, 1)), np.empty((p, p))
+    fixed = LogisticProblem(*(for_kernels(part) for part in problem))
+    converged = _fit(*fixed, points, hessian)
+    return points[0], bool(converged)
+
+
+@inner
+def _evaluate(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    theta: Float64Array,
+    gradient: Float64Array,
+    hessian: Float64Array,
+) -> float:
+    """Return `logistic_objective`; fill in its gradient and its lower Hessian."""
     total = 0.0
-    for i in range(m):
+    for j in range(len(theta)):
+        away = theta[j] - prior[j]
+        total += 0.5 * penalty[j] * away * away
+        gradient[j] = penalty[j] * away
+        for k in range(j + 1):
+            hessian[j, k] = penalty[j] if j == k else 0.0
+    for i in range(len(weight0)):
         f = 0.0
-        for j in range(p):
+        for j in range(len(theta)):
             f += theta[j] * design[j, i]
-        # log(1 + e^f) without overflow; the loss is weight * softplus - weight1 * f.
-        softplus = math.log1p(math.exp(-abs(f))) + max(f, 0.0)
-        total += (weight0[i] + weight1[i]) * softplus - weight1[i] * f
-    for j in range(p):
-        total += 0.5 * penalty[j] * (theta[j] - prior[j]) ** 2
-    return total
-
-
-@fused
-def _derivatives(
-    problem: LogisticProblem, theta: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Gradient (p,) and Hessian (p, p) of `logistic_objective`."""
-    design, weight0, weight1, penalty, prior = problem
-    p, m = design.shape
-    gradient = np.zeros(p)
-    hessian = np.zeros((p, p))
-    for i in range(m):
-        f = 0.0
-        for j in range(p):
-            f += theta[j] * design[j, i]
-        # expit without overflow on either side
+        # log(1 + e^f) and expit without overflow on either side.
         e = math.exp(-abs(f))
-        q = 1.0 / (1.0 + e) if f >= 0.0 else e / (1.0 + e)
         w = weight0[i] + weight1[i]
-        slope = w * q - weight1[i]
+        total += w * (math.log1p(e) + max(f, 0.0)) - weight1[i] * f
+        slope = w * ((1.0 if f >= 0.0 else e) / (1.0 + e)) - weight1[i]
         # q (1 - q), which 1 - q would lose where q rounds to 1.
         curvature = w * e / ((1.0 + e) * (1.0 + e))
-        for j in range(p):
-            d = design[j, i]
-            gradient[j] += slope * d
-            # The lower triangle; the other follows by symmetry.
+        for j in range(len(theta)):
+            gradient[j] += slope * design[j, i]
             for k in range(j + 1):
-                hessian[j, k] += curvature * d * design[k, i]
-    for j in range(p):
-        gradient[j] += penalty[j] * (theta[j] - prior[j])
-        hessian[j, j] += penalty[j]
-        for k in range(j):
-            hessian[k, j] = hessian[j, k]
-    return gradient, hessian
+                hessian[j, k] += curvature * design[j, i] * design[k, i]
+    return total
 
 
 @inner
@@ -107,57 +123,53 @@ def _solve(matrix: Float64Array, vector: Float64Array) -> None:
 
 
 @njit
-def fit_logistic(
-    problem: LogisticProblem, start: Float64Array
-) -> tuple[Float64Array, bool]:
-    """Minimise `logistic_objective` by Newton steps, halved until they descend.
-
-    Parameters
-    ----------
-    problem : LogisticProblem
-    start : ndarray of shape (n_coefficients,)
-
-    Returns
-    -------
-    theta : ndarray of shape (n_coefficients,)
-    converged : bool
-    """
-    p = len(start)
-    theta, step, trial = np.empty(p), np.empty(p), np.empty(p)
-    for j in range(p):
-        theta[j] = start[j]
-    for _ in range(_MAX_STEPS):
-        gradient, hessian = _derivatives(problem, theta)
-        # A tiny ridge keeps the solve defined where probabilities saturate.
+def _fit(
+    design: Float64Array,
+    weight0: Float64Array,
+    weight1: Float64Array,
+    penalty: Float64Array,
+    prior: Float64Array,
+    points: Float64Array,
+    hessian: Float64Array,
+) -> bool:
+    """Fill in the first of `points` (4, p), all of which begin at the start."""
+    p = len(design)
+    theta, trial, step, gradient = points[0], points[1], points[2], points[3]
+    most, scale, decrement = np.inf, 1.0, 0.0
+    n_steps = n_halvings = 0
+    while n_steps < _MAX_STEPS and n_halvings < _MAX_HALVINGS:
+        total = _evaluate(
+            design, weight0, weight1, penalty, prior, trial, gradient, hessian
+        )
+        # Armijo's condition with the usual constant: almost any descent will do, as
+        # Newton steps end up whole. Written so that nan is caught, too.
+        if not total <= most:
+            n_halvings += 1
+            scale *= 0.5
+            for j in range(p):
+                trial[j] = theta[j] - scale * step[j]
+            most += 1e-4 * scale * decrement
+            continue
+        decrement = 0.0
         for j in range(p):
+            theta[j] = trial[j]
+            for k in range(j):
+                hessian[k, j] = hessian[j, k]
+        for j in range(p):
+            # A tiny ridge keeps the solve defined where probabilities saturate.
             hessian[j, j] += 1e-12 * hessian[j, j] + 1e-300
             step[j] = gradient[j]
         _solve(hessian, step)
-        decrement = 0.0
         for j in range(p):
             decrement += gradient[j] * step[j]
-        # Written so that nan is caught too.
         if not decrement < np.inf:
-            return theta, False
-        if decrement < _SURE_DECREMENT:
-            for j in range(p):
-                theta[j] -= step[j]
-            if decrement < _LAST_DECREMENT:
-                return theta, True
-            continue
-        value = logistic_objective(problem, theta)
-        scale = 1.0
-        for _ in range(_MAX_HALVINGS):
-            for j in range(p):
-                trial[j] = theta[j] - scale * step[j]
-            trial_value = logistic_objective(problem, trial)
-            # Armijo's condition with the usual constant: almost any descent will do, as
-            # Newton steps end up whole.
-            if trial_value <= value - 1e-4 * scale * decrement:
-                break
-            scale *= 0.5
-        else:
-            return theta, False
+            return False
+        n_steps, n_halvings, scale = n_steps + 1, 0, 1.0
+        most = total - 1e-4 * decrement if decrement >= _SURE_DECREMENT else np.inf
         for j in range(p):
-            theta[j] = trial[j]
-    return theta, False
+            trial[j] = theta[j] - step[j]
+        if decrement < _LAST_DECREMENT:
+            for j in range(p):
+                theta[j] = trial[j]
+            return True
+    return False

@@ -12,7 +12,7 @@ _UNIT = 2.0**600
 
 
 @fused
-def _is_no_lower(one0: float, one1: float, two0: float, two1: float) -> bool:
+def is_no_lower(one0: float, one1: float, two0: float, two1: float) -> bool:
     """Whether the first of two cells has at least the second's rate of ones."""
     left, right = one1 * two0, two1 * one0
     if left < _LEAST_PRODUCT and right < _LEAST_PRODUCT:
@@ -47,7 +47,7 @@ def pool_adjacent_violators(
         # The lemma of Ayer et al.: where a block's mean is not below that of the next
         # the solution is constant over both, so they may be pooled and the pool
         # compared with the block before. Once pooled they never part, hence O(n).
-        while k > 0 and _is_no_lower(block0[k - 1], block1[k - 1], w0, w1):
+        while k > 0 and is_no_lower(block0[k - 1], block1[k - 1], w0, w1):
             k -= 1
             start = starts[k]
             w0 += block0[k]

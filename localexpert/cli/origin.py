@@ -13,8 +13,7 @@ from calibration import __version__
 from calibration.typing import Float64Array
 from localexpert.cli.read_file import name_input
 from localexpert.cli.scores import ScoreTable, score_both
-from localexpert.distribution.below_zero import mass_below_zero
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.training import recall_training

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.distribution.expected import (
+from localexpert.distribution.answers import (
     expected_by_loss,
     loss_variances,
     mean_of_sums,

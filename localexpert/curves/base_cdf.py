@@ -3,28 +3,133 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
-from scipy.special import ndtri
+from scipy.optimize import minimize
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.base_curve import BaseCurve, follow_curve
-from localexpert._kernels.normal import log_normal_cdf, normal_hazard
-from localexpert.curves.marginal import fit_tail, smooth_quantiles
 from localexpert.data.counts import count_values
 from localexpert.data.ordinary import ordinary_range
-from localexpert.law.basis import REACH, STANDARD
-from localexpert.law.chords import steepest_slopes
+from localexpert.law.basis import REACH, STANDARD, steepest_slopes
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 
+# Most points that the quantile curve is smoothed from.
+_MAX_POINTS = 2048
+# Width of the Gaussian window in probit at n = 1, shrinking with n^(-1/5).
+_WINDOW = 1.4
+_LEAST_WINDOW = 0.06
+# Least dr/dt as a share of the central spread, of the whole spread, and of max |r|.
+_LEAST_CENTRAL, _LEAST_OVERALL, _LEAST_RELATIVE = 1e-3, 1e-6, 1e-12
+# Most values that a tail is fitted to.
+_MAX_EXCESSES = 600
+# Spreads of a tail's priors: of its shape around 0, of log(scale) around the curve's.
+# The second is narrow: a tail of another scale than the curve would put a kink in the
+# density where the two meet.
+_SHAPE_SPREAD, _SCALE_SPREAD = 0.15, 0.02
+_LEAST_SHAPE = -0.5
+
+
+def smooth_quantiles(
+    values: Float64Array, weight: Float64Array, levels: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the smoothed quantile curve and its slope dr/dt at the levels.
+
+    A line of Q with slope s_j between scores t_j and t_{j+1} adds, to the slope of
+    the curve smoothed by a normal window h, s_j (Phi((t_{j+1} - t) / h) -
+    Phi((t_j - t) / h)): a mean of slopes, so never negative. The value is its
+    integral: Q(t_0) plus the kinks of Q times h psi((t - t_j) / h), psi' = Phi.
+    """
+    n = weight.sum()
+    scores = ndtri((np.cumsum(weight) - 0.5 * weight) / n)
+    overall = (weight * scores) @ values / max((weight * scores) @ scores, 1e-300)
+    if len(values) > _MAX_POINTS:
+        grid = np.linspace(scores[0], scores[-1], _MAX_POINTS)
+        scores, values = grid, np.interp(grid, scores, values)
+    # The rate n^(-1/5) is that of the least mean squared error of a smoothed curve.
+    window = max(_WINDOW * max(n, 1.0) ** -0.2, _LEAST_WINDOW)
+    first, last = _outer_slopes(scores, values)
+    chords = np.concatenate([[first], np.diff(values) / np.diff(scores), [last]])
+    gaps = (levels[:, None] - scores) / window
+    below = ndtr(gaps)
+    rates = chords[0] + below @ np.diff(chords)
+    density = np.exp(-0.5 * gaps**2) / np.sqrt(2.0 * np.pi)
+    kinks = (gaps * below + density) @ np.diff(chords)
+    points = values[0] + chords[0] * (levels - scores[0]) + window * kinks
+    # Ties give a narrow distribution, not a jump.
+    central = (points[-1] - points[0]) / (levels[-1] - levels[0])
+    least = _LEAST_RELATIVE * (np.abs(values).max() or 1.0)
+    floor = max(_LEAST_CENTRAL * central, _LEAST_OVERALL * overall, least, 1e-150)
+    steps = np.maximum(np.diff(points), floor * np.diff(levels))
+    path = np.concatenate([[0.0], np.cumsum(steps)])
+    middle = len(levels) // 2
+    return points[middle] + (path - path[middle]), np.maximum(rates, floor)
+
+
+def _outer_slopes(scores: Float64Array, values: Float64Array) -> Float64Array:
+    """Return the slopes of Q over the last 3/4 of a probit unit at both ends, (2,)."""
+    ends = scores[[0, -1]]
+    inner = np.clip(ends + np.array([0.75, -0.75]), *ends)
+    run, rise = ends - inner, values[[0, -1]] - np.interp(inner, scores, values)
+    return np.asarray(np.divide(rise, run, out=np.zeros(2), where=run != 0.0))
+
+
+def fit_tail(
+    excess: Float64Array, weight: Float64Array, scale: float, max_shape: float
+) -> tuple[float, float]:
+    """Return scale and shape of a tail by penalised likelihood.
+
+    `scale` is the curve's, the centre of the prior; without any excess it is kept.
+    """
+    start = min(0.0, max_shape)
+    if len(excess) == 0:
+        return scale, start
+    v, weight = _condense(excess / scale, weight)
+    n = weight.sum()
+
+    def loss(theta: Float64Array) -> float:
+        log_scale, shape = theta
+        u = v * np.exp(-log_scale)
+        if shape > 0.0:
+            growth = np.log1p(shape * u)
+            likelihood = weight @ (-growth - growth / shape)
+        else:
+            likelihood = weight @ (np.log1p(-shape * u) - u + 0.5 * shape * u * u)
+        penalty = (log_scale / _SCALE_SPREAD) ** 2 + (shape / _SHAPE_SPREAD) ** 2
+        return float((n * log_scale - likelihood + 0.5 * penalty) / max(n, 1.0))
+
+    found = minimize(
+        loss,
+        np.array([0.0, start]),
+        method="L-BFGS-B",
+        bounds=[(-5.0, 5.0), (_LEAST_SHAPE, max_shape)],
+    )
+    return scale * float(np.exp(found.x[0])), float(found.x[1])
+
+
+def _condense(
+    values: Float64Array, weight: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Replace groups of increasing values by means; the largest stay single."""
+    n = len(values)
+    if n <= _MAX_EXCESSES:
+        return values, weight
+    ranks = np.unique(np.geomspace(1.0, n, _MAX_EXCESSES).astype(np.int64))
+    starts = (n - ranks)[::-1]
+    total = np.add.reduceat(weight, starts)
+    return np.add.reduceat(weight * values, starts) / total, total
+
+
 # Levels of the curve between the tails, equally spaced in probit, and the share of the
 # weight that each tail takes.
 _N_LEVELS, _TAIL_SHARE = 41, 0.08
+# exp of more overflows; a point that far out is as good as infinite.
+_MAX_EXPONENT, _GREATEST = 700.0, 1e150
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,17 +184,6 @@ class BaseCDF:
     slopes: Float64Array
     shapes: tuple[float, float] = (0.0, 0.0)
 
-    @property
-    def curve(self) -> BaseCurve:
-        """The curve as kernels take it."""
-        # Equal densities at the join: t'(r) normal_hazard(|t|) = 1 / scale.
-        ends = np.abs([self.levels[0], self.levels[-1]])
-        hazards = np.array([normal_hazard(end) for end in ends])
-        scales = 1.0 / (np.array([self.slopes[0], self.slopes[-1]]) * hazards)
-        shares = [log_normal_cdf(-end) for end in ends]
-        parts = self.points, self.levels, self.slopes, scales, self.shapes, shares
-        return BaseCurve(*(for_kernels(np.asarray(part)) for part in parts))
-
     def __reduce__(self) -> tuple[type[BaseCDF], tuple[object, ...]]:
         # So files of models hold it, which may be older than this class is now.
         return type(self), (self.points, self.levels, self.slopes, self.shapes)
@@ -138,7 +232,7 @@ class BaseCDF:
         near = np.clip(values, *ordinary_range(values, weight))
         points, rates = smooth_quantiles(near, weight, levels)
         steepest = steepest_slopes(points, levels)
-        hazard, tails = normal_hazard(float(levels[-1])), []
+        hazard, tails = _normal_hazard(levels[-1]), []
         for end, sign in ((0, -1), (-1, 1)):
             scale = 1.0 / (min(1.0 / rates[end], steepest[end]) * hazard)
             # Outwards on both sides.
@@ -150,23 +244,67 @@ class BaseCDF:
 
     def t(self, r: ArrayLike) -> Float64Array:
         """Return t(r) = Phi^-1(B(r)), r of any shape."""
-        return self._follow(r, 0)
+        return self._follow(r)[0]
 
     def derivative(self, r: ArrayLike) -> Float64Array:
         """Return dt/dr at r, of any shape."""
-        return self._follow(r, 1)
+        return self._follow(r)[1]
 
     def inverse(self, t: ArrayLike) -> Float64Array:
         """Return the r with t(r) = t, of any shape."""
-        return self._follow(t, 0, inverse=True)
+        levels = np.asarray(t, dtype=np.float64)
+        r = self._between(levels, inverse=True)[0]
+        for side, (sign, scale, shape, log_share) in self._tails().items():
+            beyond = sign * (levels - self.levels[side]) > 0.0
+            # Rounding at the end point itself must not lead back inside.
+            h = np.clip(log_share - log_ndtr(-np.abs(levels)), 0.0, _GREATEST)
+            if shape > 0.0:
+                x = scale * np.expm1(np.minimum(shape * h, _MAX_EXPONENT)) / shape
+            else:
+                # The root of the quadratic that does not subtract numbers of one size.
+                x = scale * 2.0 * h / (1.0 + np.sqrt(1.0 - 2.0 * shape * h))
+            away = self.points[side] + sign * np.where(np.isinf(levels), np.inf, x)
+            r = np.where(beyond, away, r)
+        return r[()]
 
-    def _follow(
-        self, x: ArrayLike, which: int, *, inverse: bool = False
-    ) -> Float64Array:
-        array = np.asarray(x, dtype=np.float64)
-        found = follow_curve(self.curve, for_kernels(array.ravel()), inverse=inverse)
-        out: Float64Array = found[which].reshape(array.shape)
-        return out[()]
+    def _follow(self, r: ArrayLike) -> tuple[Float64Array, Float64Array]:
+        """Return t(r) and its derivative."""
+        points = np.asarray(r, dtype=np.float64)
+        t, slope = self._between(points)
+        for side, (sign, scale, shape, log_share) in self._tails().items():
+            # Both tails are read as upper ones: the lower one with its signs turned.
+            x = np.minimum(sign * (points - self.points[side]), _GREATEST)
+            beyond, v = x > 0.0, np.maximum(x, 0.0) / scale
+            if shape > 0.0:
+                # log1p: for small shapes this goes over into v, the exponential tail.
+                hazard, rate = np.log1p(shape * v) / shape, 1.0 / (1.0 + shape * v)
+            else:
+                hazard, rate = v * (1.0 - 0.5 * shape * v), 1.0 - shape * v
+            # In logarithms, so that a point a hundred deviations out still has a level.
+            away = -ndtri_exp(log_share - hazard)
+            t = np.where(beyond, sign * away, t)
+            # t' from S(r) = Phi(-t): the two hazards are equal up to t'.
+            slope = np.where(beyond, rate / scale / _normal_hazard(away), slope)
+        endless = np.isinf(points)
+        return np.where(endless, points, t)[()], np.where(endless, 0.0, slope)[()]
+
+    def _between(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the curve between the end points, or its inverse, of any shape."""
+        curve = LevelMap(self.points, self.levels, self.slopes)
+        parts = curve.follow(x.reshape(1, -1), inverse=inverse)
+        return parts[0].reshape(x.shape), parts[1].reshape(x.shape)
+
+    def _tails(self) -> dict[int, tuple[float, float, float, float]]:
+        """Return sign, scale, shape and the log of the share of both tails, by end."""
+        tails = {}
+        for side, sign, shape in zip((0, -1), (-1.0, 1.0), self.shapes, strict=True):
+            end = abs(self.levels[side])
+            # Equal densities at the join: t'(r) normal_hazard(|t|) = 1 / scale.
+            scale = 1.0 / (self.slopes[side] * _normal_hazard(end))
+            tails[side] = sign, float(scale), shape, float(log_ndtr(-end))
+        return tails
 
     def least_slopes(self) -> tuple[float, float]:
         """Return the least end slopes of a forecast in t that keep 4 moments finite.
@@ -243,7 +381,7 @@ def _bend_smoothly(
         end = -float(lower[0])
         # With S the tail's share beyond x, (log S')' is -(1 + shape) / scale there; by
         # the chain rule that fixes t'' where t' and the densities are equal.
-        bend = slope**2 * ((1.0 + shape) * normal_hazard(end) - end)
+        bend = slope**2 * ((1.0 + shape) * _normal_hazard(end) - end)
         lower[1] = lower[0] + slope * first / 3.0
         lower[2] = lower[1] + (first + second) * (slope / 3.0 + bend * first / 6.0)
         # Where the tail is far steeper than the curve beside it order goes first.
@@ -252,3 +390,8 @@ def _bend_smoothly(
         coefficients[::sign] = sign * lower
     curve = BSpline(knots, coefficients, 3)
     return points, curve(points), curve(points, 1)
+
+
+def _normal_hazard(z: Any) -> Any:
+    """Return phi(z) / Phi(-z), the slope of -log Phi(-z)."""
+    return np.sqrt(2.0 / np.pi) / erfcx(z * np.sqrt(0.5))

@@ -12,7 +12,7 @@ from calibration.sources.part import Part
 from calibration.typing import Float64Array
 from localexpert.large.row_hash import deal, shares_of
 from localexpert.large.unseen_rows import UnseenRows
-from localexpert.recalibration.pit_curves import PitCells
+from localexpert.recalibration.pit import PitCells
 
 _FOLDS = 5
 # Scores are rounded to this, so that sums of them with integer weights are exact, in

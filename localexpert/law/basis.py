@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import solve_banded
+from scipy.sparse import csr_array, kron, vstack
 from scipy.special import ndtr
 
 from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
 from localexpert._kernels.law_curve import Pieces
-from localexpert._kernels.law_integrals import Panels
+
+# Slopes up to this multiple of both neighbouring chords keep a cubic increasing:
+# any pair of them lies inside the circle of radius 3 of Fritsch & Carlson (1980).
+STEEPEST = 2.1
+
+
+def chords_beside(knots: Float64Array, values: Float64Array) -> Float64Array:
+    """Return the lesser slope of the chords on both sides of each knot, (..., K).
+
+    Infinite where there is no chord.
+    """
+    chords = np.diff(values) / np.diff(knots)
+    none = np.full((*values.shape[:-1], 1), np.inf)
+    before = np.concatenate([none, chords], axis=-1)
+    after = np.concatenate([chords, none], axis=-1)
+    return np.asarray(np.minimum(before, after))
+
+
+def harmonic_slopes(steps: Float64Array, chords: Float64Array) -> Float64Array:
+    """Return slopes between K chords over so long steps: weighted harmonic means.
+
+    Where chords are positive the Hermite curve with these slopes increases (Fritsch &
+    Butland, 1984); chords are (..., K), slopes (..., K - 1).
+    """
+    before, after = 2.0 * steps[1:] + steps[:-1], steps[1:] + 2.0 * steps[:-1]
+    inverse = before / chords[..., :-1] + after / chords[..., 1:]
+    return np.asarray((before + after) / inverse)
+
+
+def steepest_slopes(knots: Float64Array, values: Float64Array) -> Float64Array:
+    """Return the greatest slope at each knot that keeps the curve increasing."""
+    return STEEPEST * chords_beside(knots, values)
+
 
 #: How far in scores curves go, beyond which they are lines: 6e-16 of probability.
 REACH = 8.0
@@ -23,7 +56,29 @@ _N_PIECES, _SINH = 88, 4.0
 _WIDEST = 0.8
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 # Gauss-Legendre nodes and weights from 0 to 1.
-_RULE = for_kernels(np.stack([0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS]))
+RULE = np.stack([0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS])
+
+
+class Panels(NamedTuple):
+    """Panels of integrals, which all rows share: P of them, with m nodes in all.
+
+    Between `borders` (P + 1,) nodes are scores `z` with probabilities `share` (m,) of
+    sum 1. Coefficients times `values` (m, K) are the curves there, their rises times
+    `rates` (m, K - 1) the slopes. Slopes at nodes times `weights` (4 P, m), or rises
+    times `sums` (4 P, K - 1), are integrals over panels: of F, 1 - F, F^2 and
+    (1 - F)^2. Coefficients times `mean` (K,) are means, and `products` (K, K) are the
+    means of two B-splines' product.
+    """
+
+    borders: Float64Array
+    z: Float64Array
+    share: Float64Array
+    values: csr_array
+    rates: csr_array
+    weights: csr_array
+    sums: csr_array
+    mean: Float64Array
+    products: csr_array
 
 
 class Basis:
@@ -69,23 +124,26 @@ class Basis:
         kept = np.flatnonzero(np.diff(self.knots) > 0.0)
         breaks = np.append(self.knots[kept], self.knots[-1])
         width, first = np.diff(breaks), kept - 3
-        pieces = np.empty((len(kept), 4, 4))
+        pieces = np.empty((len(kept), 4, 3))
         spline = BSpline(self.knots, np.eye(self.size), 3)
         for order, factorial in enumerate((1.0, 1.0, 2.0, 6.0)):
             values = spline(breaks[:-1], order) * width[:, None] ** order / factorial
             for p, k in enumerate(first):
-                pieces[p, order] = values[p, k : k + 4]
+                pieces[p, order] = values[p, k + 1 : k + 4]
         return Pieces(for_kernels(breaks), first.astype(np.int64), for_kernels(pieces))
+
+    @cached_property
+    def _at_greville(self) -> csr_array:
+        """B_k(g_j), (K, K)."""
+        return csr_array(BSpline.design_matrix(self.greville, self.knots, 3))
 
     @cached_property
     def _bands(self) -> Float64Array:
         """B_k(g_j) as `solve_banded` takes it, two diagonals on either side."""
-        full = BSpline.design_matrix(self.greville, self.knots, 3).toarray()
         bands = np.zeros((5, self.size))
         for offset in range(-2, 3):
-            diagonal = np.diagonal(full, offset)
             columns = slice(max(offset, 0), self.size + min(offset, 0))
-            bands[2 - offset, columns] = diagonal
+            bands[2 - offset, columns] = self._at_greville.diagonal(offset)
         return bands
 
     def solve(self, values: Float64Array) -> Float64Array:
@@ -96,37 +154,34 @@ class Basis:
 
     def read(self, coefficients: Float64Array) -> Float64Array:
         """Return the values (n, K) of curves at the g_k."""
-        out = np.zeros(coefficients.shape)
-        for offset in range(-2, 3):
-            rows = slice(max(-offset, 0), self.size + min(-offset, 0))
-            columns = slice(max(offset, 0), self.size + min(offset, 0))
-            out[:, rows] += self._bands[2 - offset, columns] * coefficients[:, columns]
-        return out
+        return np.ascontiguousarray((self._at_greville @ coefficients.T).T)
 
     @cached_property
     def panels(self) -> Panels:
         """Panels of integrals: the pieces, wide ones in parts."""
-        breaks = self.shared.breaks
+        breaks, t = self.shared.breaks, self.knots
         parts = np.ceil(np.diff(breaks) / _WIDEST).astype(np.int64)
         pieces = zip(breaks[:-1], breaks[1:], parts, strict=True)
         inner = [np.linspace(low, high, n + 1)[:-1] for low, high, n in pieces]
         borders = np.append(np.concatenate(inner), breaks[-1])
-        piece = np.repeat(np.arange(len(parts)), parts)
         width = np.diff(borders)[:, None]
-        z = borders[:-1, None] + width * _RULE[0]
-        span = np.diff(breaks)[piece, None]
-        share = width * _RULE[1] * np.exp(-0.5 * z**2)
-        tables = (z - breaks[piece, None]) / span, width / span * _RULE[1]
-        levels = ndtr(z), ndtr(-z), share / share.sum(), _RULE
-        rest = (for_kernels(part) for part in (*tables, *levels))
-        return Panels(for_kernels(borders), piece.astype(np.int64), *rest)
-
-    @cached_property
-    def nodes(self) -> tuple[Float64Array, Float64Array]:
-        """Scores (m,) of the nodes on all panels, and their probabilities."""
-        borders = self.panels.borders
-        z = borders[:-1, None] + np.diff(borders)[:, None] * _RULE[0]
-        return z.ravel(), self.panels.share.ravel()
+        z = (borders[:-1, None] + width * RULE[0]).ravel()
+        weight = (width * RULE[1]).ravel()
+        share = weight * np.exp(-0.5 * z**2)
+        share /= share.sum()
+        levels = np.stack([ndtr(z), ndtr(-z)])
+        powers = weight * np.concatenate([levels, levels**2])
+        add_up = csr_array(kron(np.eye(len(width)), np.ones(len(_NODES))))
+        weights = csr_array(vstack([add_up.multiply(power) for power in powers]))
+        values = csr_array(BSpline.design_matrix(z, t, 3))
+        # The slope of a curve is a sum of quadratic B-splines, by rises: none is below
+        # 0, so no digits are lost.
+        rates = csr_array(BSpline.design_matrix(z, t[1:-1], 2))
+        rates = csr_array(rates.multiply(3.0 / (t[4:-1] - t[1:-4])))
+        products = csr_array(values.T @ values.multiply(share[:, None]))
+        sums = csr_array(weights @ rates)
+        tables = values, rates, weights, sums, values.T @ share, products
+        return Panels(borders, z, share, *tables)
 
     @cached_property
     def greville_weights(self) -> Float64Array:
@@ -134,6 +189,24 @@ class Basis:
         g = self.greville
         edges = np.concatenate([[-np.inf], 0.5 * (g[1:] + g[:-1]), [np.inf]])
         return np.asarray(np.diff(ndtr(edges)))
+
+
+def hermite_basis(
+    breaks: Float64Array, heights: Float64Array, rates: Float64Array
+) -> tuple[Basis, Float64Array]:
+    """Return the basis and the coefficients (n, K) of Hermite curves.
+
+    Heights and rates at the breaks (m,) are (n, m). On double knots the coefficients
+    are the control points of the pieces.
+    """
+    thirds = np.diff(breaks) / 3.0
+    inner = np.empty((len(heights), 2 * len(thirds)))
+    inner[:, ::2] = heights[:, :-1] + rates[:, :-1] * thirds
+    inner[:, 1::2] = heights[:, 1:] - rates[:, 1:] * thirds
+    c = np.column_stack([heights[:, 0], inner, heights[:, -1]])
+    ends = np.full(4, breaks[0]), np.full(4, breaks[-1])
+    knots = np.concatenate([ends[0], np.repeat(breaks[1:-1], 2), ends[1]])
+    return basis_of(knots), c
 
 
 @lru_cache(maxsize=64)

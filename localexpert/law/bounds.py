@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localexpert.law.cut_curve import cut_curve
+from localexpert.law.curve import cut_curve
 from localexpert.law.law import Law
 
 

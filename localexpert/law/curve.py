@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import expit, log_ndtr, ndtr, ndtri_exp
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.law_curve import (
-    Rows,
-    curve_densities,
-    curve_scores,
-    curve_values,
-)
-from localexpert._kernels.law_integrals import (
-    curve_integrals,
-    curve_moments,
-    curve_nodes,
-)
+from localexpert._kernels.law_curve import follow_curves
 from localexpert._kernels.monotone import increase_rows
-from localexpert._kernels.normal import LOG_SQRT_TWO_PI
-from localexpert._kernels.regions import density_levels, level_crossings
-from localexpert.law.basis import REACH, STANDARD, Basis
-from localexpert.law.search import golden_section
+from localexpert.law.basis import REACH, RULE, STANDARD, Basis
+from localexpert.law.steps import LOG_SQRT_TWO_PI, log_between, scores_of
 
-# Peaks of a density that are looked at more closely.
-_PEAKS, _GOLDEN_STEPS = 3, 45
+# Peaks of a density that are looked at more closely, and scores between which.
+_PEAKS, _GOLDEN_STEPS, _PEAK_REACH = 3, 45, 6.0
 # Least slope beyond the ends, as a share of the mean slope, and of the size.
 _LEAST_END, _ROUNDING = 1e-3, 2.0**-50
+# Halvings in which the level of a region is found (40 / 2^26 is below 1e-6), and
+# by how much the logarithms of densities fall from the median to the ends there.
+_HALVINGS, _TILT = 26, 0.03
+# Rows whose nodes are in memory at a time.
+_ROWS = 256
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+# A bound that is so many widths of a row away from it is none: floats could not tell
+# in its coordinate where in the row a value is.
+_FARTHEST = 1e5
+# Levels so near to that of a bound are told by the density there, in deviations.
+_NEAR = 1e-6
+_LEAST_GAP = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,58 +69,173 @@ class Curve:
         return type(self), (self.basis, *arrays)
 
     @cached_property
-    def rows(self) -> Rows:
-        """The arrays as kernels take them."""
-        arrays = self.coefficients, self.slopes, self.low, self.high
-        return Rows(*(for_kernels(array) for array in arrays))
+    def is_free(self) -> bool:
+        """Whether there is no bound in any row."""
+        return bool(np.isinf(self.low).all() and np.isinf(self.high).all())
 
     def take(self, rows: slice | NDArray[Any]) -> Curve:
         """Return the curves of some rows."""
-        return Curve(
-            self.basis,
-            self.coefficients[rows],
-            self.slopes[rows],
-            self.low[rows],
-            self.high[rows],
-        )
+        arrays = self.coefficients, self.slopes, self.low, self.high
+        return Curve(self.basis, *(array[rows] for array in arrays))
 
-    def values(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return Q(z) and log Q'(z), z (n, k)."""
-        return curve_values(self.basis.shared, self.rows, for_kernels(z))
+    def coordinates(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return u at scores (n, k), or scores of coordinates; and du/dz there."""
+        rows = self.coefficients, self.slopes
+        return follow_curves(self.basis.shared, *rows, x, inverse=inverse)
+
+    def values(self, z: Float64Array) -> Float64Array:
+        """Return Q(z), z (n, k)."""
+        return self.follow(z)[0]
+
+    def follow(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return Q(z) and Q'(z), z (n, k)."""
+        u, rate = self.coordinates(z)
+        if self.is_free:
+            return u, rate
+        y, rise = from_coordinates(u, self.low[:, None], self.high[:, None])
+        with np.errstate(invalid="ignore", over="ignore"):
+            rate *= rise
+            for side, end, bound, gap in self._ends():
+                beyond = (side * z > side * end) & np.isfinite(gap)
+                log_share = log_ndtr(-np.abs(z)) - log_ndtr(-abs(end))
+                y = np.where(beyond, bound - side * gap * np.exp(log_share), y)
+                density = -0.5 * z**2 - LOG_SQRT_TWO_PI - log_ndtr(-abs(end))
+                rate = np.where(beyond, gap * np.exp(density), rate)
+        return y, rate
 
     def heights(self, z: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return Q(z) and the log density there, z (n, k)."""
-        y, log_slopes = self.values(z)
-        return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - log_slopes
-
-    def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the z with Q(z) = y and the log density there, y (n, k)."""
-        return curve_densities(self.basis.shared, self.rows, for_kernels(y))
+        y, rate = self.follow(z)
+        return y, -0.5 * z**2 - LOG_SQRT_TWO_PI - np.log(rate)
 
     def scores(self, y: Float64Array) -> Float64Array:
-        """Return the z with Q(z) = y, infinite beyond bounds, y (n, k)."""
-        return curve_scores(self.basis.shared, self.rows, for_kernels(y))
+        """Return the z with Q(z) = y, infinite at bounds and beyond, y (n, k)."""
+        return self._find(y)[0]
+
+    def densities(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the z with Q(z) = y and the log density there, y (n, k).
+
+        At a bound it is that beside it.
+        """
+        z, rate = self._find(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_density = -0.5 * z**2 - LOG_SQRT_TWO_PI - np.log(rate)
+        if self.is_free:
+            return z, log_density
+        for side, end, bound, gap in self._ends():
+            beyond = (side * z > side * end) & np.isfinite(gap)
+            even = np.where(beyond, log_ndtr(-abs(end)) - np.log(gap), log_density)
+            log_density = np.where(side * y > side * bound, -np.inf, even)
+        return z, np.where(np.isinf(y), -np.inf, log_density)
+
+    def _find(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return the z with Q(z) = y, and Q'(z) where y is not next to a bound."""
+        if self.is_free:
+            return self.coordinates(y, inverse=True)
+        low, high = self.low[:, None], self.high[:, None]
+        u = to_coordinates(y, low, high)
+        z, rate = self.coordinates(u, inverse=True)
+        for side, end, bound, gap in self._ends():
+            beyond = (side * z > side * end) & np.isfinite(gap)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_share = np.log(np.clip(side * (bound - y), 0.0, gap) / gap)
+                even = ndtri_exp(log_ndtr(-abs(end)) + log_share)
+            z = np.where(beyond, -side * even, z)
+        with np.errstate(invalid="ignore"):
+            return z, rate * from_coordinates(u, low, high)[1]
+
+    def _ends(self) -> Iterator[tuple[float, float, Float64Array, Float64Array]]:
+        """Yield side, last score, bound, and what is left to it beyond, all (n, 1).
+
+        There y is uniform: its density is neither 0 nor infinite at the bound.
+        """
+        breaks, width = self.basis.shared.breaks, (self.high - self.low)[:, None]
+        for side, k, bound in ((-1.0, 0, self.low), (1.0, -1, self.high)):
+            at = bound[:, None]
+            gap = _gaps(-side * self.coefficients[:, k, None], width)
+            yield side, float(breaks[k]), at, np.where(np.isfinite(at), gap, np.inf)
 
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return the integrals of F, F^2 below y, and of 1 - F, (1 - F)^2 above it.
 
-        Shape (4, n, k); and that of F (1 - F), shape (n,).
+        Shape (4, n, k); and that of F (1 - F), shape (n,). With y = Q(z) an integral of
+        F(y)^a dy is one of Phi(z)^a Q'(z) dz: nothing cancels, and Gauss-Legendre sums
+        on panels are right to many digits.
         """
-        tables = self.basis.shared, self.rows, self.basis.panels
-        return curve_integrals(*tables, for_kernels(y))
+        borders, sums = self.basis.panels.borders, self._panel_sums()
+        last, (n, k) = len(borders) - 2, y.shape
+        # Up to each border and beyond it; `np.cumsum` is slow across rows.
+        none = np.zeros((2, n))
+        upto = np.stack([*accumulate(sums[:, ::2], initial=none)], axis=1)
+        beyond = np.stack([*accumulate(sums[::-1, 1::2], initial=none)], axis=1)
+        middle = int(np.searchsorted(borders, 0.0))
+        spread = upto[0, middle] - upto[1, middle]
+        spread += beyond[0, last + 1 - middle] - beyond[1, last + 1 - middle]
+        z = np.clip(self.scores(y), borders[0], borders[-1])
+        p = np.minimum(np.searchsorted(borders, z, "right") - 1, last)
+        # What is left of y in its panel, and right of it.
+        ends = np.stack([borders[p], z, borders[p + 1]], axis=2)
+        width = np.diff(ends, axis=2)[..., None]
+        nodes = ends[..., :2, None] + width * RULE[0]
+        rate = self.follow(nodes.reshape(n, -1))[1].reshape(nodes.shape)
+        level = ndtr(nodes * [[1.0], [-1.0]])
+        part = width * RULE[1] * rate * level
+        parts = np.stack([part.sum(axis=3), (part * level).sum(axis=3)])
+        row, out = np.arange(n)[:, None], np.empty((4, n, k))
+        out[:2] = upto[:, p, row] + parts[..., 0]
+        out[2:] = beyond[:, last - p, row] + parts[..., 1]
+        # Beyond the borders F is 0 or 1 but for rounding.
+        first, final = self.values(np.tile(borders[[0, -1]], (n, 1))).T[:, :, None]
+        with np.errstate(invalid="ignore"):
+            out[:2] += np.maximum(y - final, 0.0)
+            out[2:] += np.maximum(first - y, 0.0)
+        return out, spread
 
-    def moments(self) -> Float64Array:
-        """Return the mean and the second to fourth central moment, (n, 4)."""
-        return curve_moments(self.basis.shared, self.rows, self.basis.panels)
+    def _panel_sums(self) -> Float64Array:
+        """Return the integrals of F, 1 - F, F^2 and (1 - F)^2 on panels, (P, 4, n)."""
+        panels, n = self.basis.panels, len(self)
+        rises = np.diff(self.coefficients, axis=1).T
+        if self.is_free:
+            sums = panels.sums @ rises
+        else:
+            u = panels.values @ self.coefficients.T
+            rise = from_coordinates(u, self.low, self.high)[1]
+            sums = panels.weights @ ((panels.rates @ rises) * rise)
+        return np.asarray(sums).reshape(4, -1, n).transpose(1, 0, 2)
+
+    def moments(self, order: int = 4) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, order)."""
+        out, panels = np.empty((len(self), order)), self.basis.panels
+        # Differences from a middle value: large values would lose digits.
+        if self.is_free and order == 2:
+            middle = self.coefficients[:, self.basis.size // 2, None]
+            away = self.coefficients - middle
+            mean = (away * panels.mean).sum(axis=1)
+            away -= mean[:, None]
+            pairs = away * (panels.products @ away.T).T
+            return np.column_stack([middle[:, 0] + mean, pairs.sum(axis=1)])
+        for start in range(0, len(self), _ROWS):
+            rows = slice(start, start + _ROWS)
+            y, share = self.take(rows).nodes()
+            middle = y[:, y.shape[1] // 2, None].copy()
+            y -= middle
+            mean = (y * share).sum(axis=1)
+            y -= mean[:, None]
+            out[rows, 0], part = middle[:, 0] + mean, share * y
+            for k in range(1, order):
+                part *= y
+                out[rows, k] = part.sum(axis=1)
+        return out
 
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         """Return Q at the nodes of the basis, (n, m), and their shares (m,)."""
-        tables = self.basis.shared, self.rows, self.basis.panels
-        return curve_nodes(*tables), self.basis.nodes[1]
-
-    def coordinates(self, z: Float64Array) -> Float64Array:
-        """Return u at scores (n, k)."""
-        return self.free().values(z)[0]
+        panels = self.basis.panels
+        u = np.ascontiguousarray((panels.values @ self.coefficients.T).T)
+        if not self.is_free:
+            u = from_coordinates(u, self.low[:, None], self.high[:, None])[0]
+        return u, panels.share
 
     def free(self) -> Curve:
         """Return the curves of the coordinates themselves, without bounds."""
@@ -128,7 +244,9 @@ class Curve:
 
     def peak(self) -> tuple[Float64Array, Float64Array]:
         """Return where the density is greatest, and its logarithm there, (n,) both."""
-        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
+        nodes = self.basis.panels.z
+        # Beyond, a density that is high holds no probability: it is rounding.
+        grid = nodes[np.abs(nodes) < _PEAK_REACH]
         heights = self.heights(np.tile(grid, (len(self), 1)))[1]
         walled = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
         is_peak = (heights >= walled[:, :-2]) & (heights >= walled[:, 2:])
@@ -153,14 +271,69 @@ class Curve:
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return where the density is above the level that gives each row its coverage.
 
-        From nodes, with lines of log density between them.
+        From nodes, with lines of log density between them. Of a flat density it is
+        what is nearer to the median.
         """
-        grid = np.concatenate([[-REACH], self.basis.nodes[0], [REACH]])
-        z = np.tile(grid, (len(self), 1))
-        y, log_density = self.heights(z)
-        levels = density_levels(log_density, ndtr(z), np.ascontiguousarray(coverage))
-        rows = zip(y, log_density, levels, strict=True)
-        return [level_crossings(*row) for row in rows]
+        grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
+        y, heights = self.heights(np.tile(grid, (len(self), 1)))
+        heights -= _TILT * np.abs(ndtr(grid) - 0.5)
+        top, bottom = (
+            ends(heights[:, :-1], heights[:, 1:]) for ends in (np.maximum, np.minimum)
+        )
+        # Below exp(-40) of its peak a density counts as none.
+        high = top.max(axis=1)
+        low, mass = high - 40.0, np.diff(ndtr(grid))
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            level = middle[:, None]
+            # The density is exponential where its logarithm is a line.
+            with np.errstate(invalid="ignore", divide="ignore"):
+                part = np.expm1(level - top) / np.expm1(bottom - top)
+            part = np.where(top < level, 0.0, np.where(bottom < level, part, 1.0))
+            enough = (part * mass).sum(axis=1) >= coverage
+            # The lower end: the region holds at least what was asked for.
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        return [_above(*row) for row in zip(y, heights, low, strict=True)]
+
+
+def _above(y: Float64Array, heights: Float64Array, level: float) -> Float64Array:
+    """Return where lines through heights (k,) are above a level: intervals (m, 2)."""
+    edges = np.diff(heights >= level, prepend=False, append=False)
+    inner = np.flatnonzero(edges) - np.tile([0, 1], int(edges.sum()) // 2)
+    outer = (inner + np.tile([-1, 1], len(inner) // 2)).clip(0, len(y) - 1)
+    fall = heights[inner] - heights[outer]
+    share = np.divide(heights[inner] - level, fall, out=fall * 0.0, where=fall > 0.0)
+    return np.asarray((y[inner] + share * (y[outer] - y[inner])).reshape(-1, 2))
+
+
+def _gaps(t: Float64Array, width: Float64Array) -> Float64Array:
+    """Return how far values are from the bound that t = -inf stands for.
+
+    Not differences of values, which floats may not tell apart.
+    """
+    two = np.isfinite(width)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(two, width * expit(t), np.exp(t)) if two.any() else np.exp(t)
+
+
+def from_coordinates(
+    u: Float64Array, low: Float64Array, high: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return y of coordinates between bounds that broadcast against them, and dy/du."""
+    lower, upper = np.isfinite(low), np.isfinite(high)
+    if lower.all() and not upper.any():
+        with np.errstate(over="ignore"):
+            gap = np.exp(u)
+        return low + gap, gap
+    # From the nearer end, whose distance keeps its digits.
+    from_low = lower & (~upper | (u < 0.0))
+    t = np.where(from_low, u, -u)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = _gaps(t, high - low)
+        rise = np.where(lower & upper, gap * expit(-t), gap)
+        y = np.where(from_low, low + gap, high - gap)
+    free = ~(lower | upper)
+    return np.where(free, u, y), np.where(free, 1.0, rise)
 
 
 def to_coordinates(
@@ -169,7 +342,9 @@ def to_coordinates(
     """Return the coordinate of y (n, k) between bounds (n, 1)."""
     if not (np.isfinite(low).any() or np.isfinite(high).any()):
         return y
-    return coordinates_of_gaps(y, (y - low, high - y), low, high)
+    with np.errstate(invalid="ignore"):
+        gaps = y - low, high - y
+    return coordinates_of_gaps(y, gaps, low, high)
 
 
 def coordinates_of_gaps(
@@ -288,3 +463,78 @@ def _nearer(solved: Float64Array, plain: Float64Array, basis: Basis) -> Float64A
         missed.append((away**2 * weights).sum(axis=1))
     best = np.argmin(missed, axis=0)
     return np.asarray(np.stack(trials)[best, np.arange(len(plain))])
+
+
+def rebound(
+    curve: Curve, low: Float64Array, high: Float64Array, basis: Basis = STANDARD
+) -> Curve:
+    """Return the same curves in the coordinates of other, wider bounds (n,)."""
+    same = np.array_equal(curve.low, low) and np.array_equal(curve.high, high)
+    if same and curve.basis == basis:
+        return curve
+    g = np.broadcast_to(basis.greville, (len(curve), basis.size))
+    if same:
+        return read_curve(curve.coordinates(g)[0], low, high, basis=basis)
+    y = curve.values(g)
+    u = to_coordinates(y, low[:, None], high[:, None])
+    return read_curve(np.maximum.accumulate(u, axis=1), low, high, basis=basis)
+
+
+def cut_curve(curve: Curve, low: float, high: float) -> tuple[Curve, Float64Array]:
+    """Return the curves between bounds, made whole, and what was there, (n,)."""
+    n, basis = len(curve), curve.basis
+    ends = np.column_stack([np.full(n, low), np.full(n, high)])
+    z, log_density = curve.densities(ends)
+    outside = np.column_stack([ndtr(z[:, 0]), ndtr(-z[:, 1])])
+    # A difference of levels has no digits where nearly all lies beyond a bound.
+    mass = np.exp(log_between(z[:, 0], z[:, 1]))
+    if not (mass > 0.0).all():
+        i = int(np.argmin(mass))
+        msg = (
+            "`bounds` must hold some of the probability of every row, "
+            f"got ({low:g}, {high:g}) and none of row {i}."
+        )
+        raise ValueError(msg)
+    middle = curve.values(np.tile([-1.0, 0.0, 1.0], (n, 1)))
+    farthest = _FARTHEST * (middle[:, 2] - middle[:, 0])
+    new_low = np.where(middle[:, 1] - low < farthest, low, -np.inf)
+    new_high = np.where(high - middle[:, 1] < farthest, high, np.inf)
+    new_low = np.maximum(new_low, curve.low)
+    new_high = np.minimum(new_high, curve.high)
+    g = basis.greville
+    own = [mass[:, None] * ndtr(side * g) for side in (1.0, -1.0)]
+    at = scores_of(outside[:, :1] + own[0], outside[:, 1:] + own[1])
+    y = curve.values(at)
+    gaps = [y - new_low[:, None], new_high[:, None] - y]
+    for side in range(2):
+        # Beside a bound a difference of values has no digits left.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            steps = own[side] / np.exp(log_density[:, side, None])
+            beside = own[side] < _NEAR * np.minimum(ndtr(z), ndtr(-z))[:, side, None]
+        gaps[side] = np.where(beside & (outside[:, side, None] > 0), steps, gaps[side])
+    # A gap of 0 has no logarithm.
+    below, above = (np.maximum(gap, _LEAST_GAP) for gap in gaps)
+    u = coordinates_of_gaps(y, (below, above), new_low[:, None], new_high[:, None])
+    u = np.maximum.accumulate(u, axis=1)
+    return read_curve(u, new_low, new_high, basis=basis), mass
+
+
+def golden_section(
+    function: Callable[[Float64Array], Float64Array],
+    low: Float64Array,
+    high: Float64Array,
+    n_steps: int,
+) -> Float64Array:
+    """Return where in each [low, high] (n, k) a function is least, of one valley.
+
+    Each step keeps a share of 0.618 of the interval (Kiefer, 1953). It asks for both
+    of its points, though one is known from the step before in each row: in which
+    place it stands differs between rows. It is asked for (n, 2 k) points at a time.
+    """
+    k = low.shape[1]
+    for _ in range(n_steps):
+        gap = _GOLDEN * (high - low)
+        values = function(np.hstack([high - gap, low + gap]))
+        left = values[:, :k] <= values[:, k:]
+        low, high = np.where(left, low, high - gap), np.where(left, low + gap, high)
+    return np.asarray(0.5 * (low + high))

@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.law_pool import invert_rows, member_sums
+from localexpert._kernels.law_curve import invert_rows
 from localexpert._validation import check_choice, check_probability_rows
 from localexpert.law.basis import STANDARD, Basis
-from localexpert.law.curve import Curve, read_curve
-from localexpert.law.cut_curve import rebound
+from localexpert.law.curve import Curve, read_curve, rebound
 from localexpert.law.law import OF_STEP, Law
 from localexpert.law.level_map import masses_of_scores
-from localexpert.law.near_values import near_runs, nearest_places
-from localexpert.law.steps import clip_scores, scores_of
+from localexpert.law.steps import clip_scores, near_runs, nearest_places, scores_of
 from localexpert.law.transform import lattice_as_atoms
 
 PoolKind = Literal["linear", "probit"]
@@ -272,16 +269,13 @@ def _pool_rows(
     if len(curves) > _MANY:
         some = np.unique(np.append(some[::2], some[-1]))
     g = np.tile(some, (len(weights), 1))
-    read = [curve.free().values(g) for curve in curves]
+    read = [curve.coordinates(g) for curve in curves]
     sums = np.zeros((len(curves), 3, *g.shape))
     for k, (w, curve) in enumerate(zip(weights.T, curves, strict=True)):
-        own = basis.shared, curve.rows.coefficients, curve.rows.slopes, for_kernels(w)
-        for j, (u, log_slopes) in enumerate(read):
+        for j, (u, rate) in enumerate(read):
             # What a member says of its own values is known.
-            if j == k:
-                _add_known(sums[j], w[:, None], g, np.exp(-log_slopes), kind)
-            else:
-                member_sums(*own, for_kernels(u), kind == "probit", sums[j])
+            own = (g, rate) if j == k else curve.coordinates(u, inverse=True)
+            _add_member(sums[j], w[:, None], *own, kind)
     u = np.hstack([values for values, _ in read])
     order = np.argsort(u, axis=1, kind="stable")
     every = [np.hstack(list(sums[:, k])) for k in range(3)]
@@ -298,17 +292,20 @@ def _pool_rows(
     return invert_rows(z, u, sharpness * rate, basis.greville)
 
 
-def _add_known(
+def _add_member(
     sums: Float64Array, w: Float64Array, z: Float64Array, rate: Float64Array, kind: str
 ) -> None:
-    """Add what a member says of values whose scores z and rates dz/du are known."""
+    """Add what a member says of values whose scores z and slopes du/dz are given."""
     if kind == "probit":
-        sums[0] += w * z
-        sums[2] += w * rate
+        sums[0] += w * clip_scores(z)
+        sums[2] += w / rate
         return
-    sums[0] += w * ndtr(z)
-    sums[1] += w * ndtr(-z)
-    sums[2] += w * rate * np.exp(-0.5 * z**2)
+    below = ndtr(-np.abs(z))
+    above = 1.0 - below
+    lower = z < 0.0
+    sums[0] += w * np.where(lower, below, above)
+    sums[1] += w * np.where(lower, above, below)
+    sums[2] += w / rate * np.exp(-0.5 * z**2)
 
 
 def _with_endless_moments(pool: Law, laws: Sequence[Law], weights: Float64Array) -> Law:

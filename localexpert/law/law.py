@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, xlogy
 
 from calibration.typing import Float64Array
-from localexpert._kernels.law_steps import (
-    step_integrals,
-    step_quantiles,
-    step_shortest,
-)
-from localexpert.law.curve import Curve
-from localexpert.law.cut_curve import cut_curve
-from localexpert.law.near_values import (
-    count_below,
-    count_upto,
-    nearest_places,
-    reach_of_values,
-)
-from localexpert.law.search import golden_section
+from localexpert.law.curve import Curve, cut_curve, golden_section
 from localexpert.law.steps import (
     cell_edges,
     cell_widths,
+    count_below,
+    count_upto,
     densest_runs,
     densest_values,
     log_between,
+    nearest_places,
+    reach_of_values,
     scores_of,
     step_entropy,
+    step_integrals,
     step_moments,
+    step_shortest,
 )
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
@@ -47,6 +40,19 @@ _ALL_CELLS, _GROWTH, OF_STEP = 256, 1.02, 1e-6
 # Searches of the shortest interval: starting probabilities, golden sections.
 _N_STARTS, _GOLDEN_STEPS = 65, 32
 _NOWHERE = (-np.inf, np.inf)
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _of_clipped(method: _Method) -> _Method:
+    """Let a method be that of the law whose clipped ends are atoms."""
+
+    @wraps(method)
+    def call(law: Law, *asked: Any) -> Any:
+        return method(law.clipped, *asked)
+
+    return cast(_Method, call)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,10 +280,9 @@ class Law:
         """Return P(Y > y), accurate where it is small."""
         return self.levels(y)[1]
 
+    @_of_clipped
     def mass_at(self, y: Float64Array) -> Float64Array:
         """Return P(Y = y), of an atom to its last digit."""
-        if self.is_clipped:
-            return self.clipped.mass_at(y)
         if self.step > 0.0 or not len(self.atoms):
             below, above = self.levels(y)
             left, right = self.levels(y, left=True)
@@ -298,10 +303,9 @@ class Law:
         off = (1.0 - np.asarray(share)) * jump
         return scores_of(below - off, above + off)
 
+    @_of_clipped
     def logpdf(self, y: Float64Array) -> Float64Array:
         """Return the log density; of an atom its mass over its cell's width."""
-        if self.is_clipped:
-            return self.clipped.logpdf(y)
         if self.curve is None:
             return self._log_cells(y)
         if self.step > 0.0:
@@ -356,37 +360,42 @@ class Law:
     def ppf(self, q: Float64Array) -> Float64Array:
         """Return the least y with P(Y <= y) >= q."""
         if self.curve is None:
-            return step_quantiles(self.atoms[None], self._upto[:, 1:].copy(), q)
+            return self._inner_ppf(q, q)
         return self.ppf_scores(ndtri(q))
 
     def ppf_scores(self, scores: Float64Array) -> Float64Array:
         """Return the least y with P(Y <= y) >= Phi(score), for far tails too."""
         if self.curve is None:
             return self.ppf(ndtr(scores))
-        y = self._inner_ppf(scores) if len(self.atoms) else self.curve.values(scores)[0]
+        if len(self.atoms):
+            y = self._inner_ppf(scores, ndtr(scores))
+        else:
+            y = self.curve.values(scores)
         if self.step > 0.0:
             with np.errstate(invalid="ignore"):
                 place = np.ceil((y - self.offset) / self.step - 0.5 - _SLACK)
                 y = self.offset + self.step * place
         return np.clip(y, *self.ends) if self.ends != _NOWHERE else y
 
-    def _inner_ppf(self, scores: Float64Array) -> Float64Array:
-        """Return quantiles of atoms and curve together.
+    def _inner_ppf(self, scores: Float64Array, p: Float64Array) -> Float64Array:
+        """Return quantiles of atoms and curve together, at scores of levels p.
 
         With k atoms wholly below the quantile it is the next atom, if the level
         falls into its jump, or else a quantile of the curve.
         """
-        assert self.curve is not None
-        p, n_atoms = ndtr(scores), len(self.atoms)
-        upto = self._jumps[1]
+        n_atoms, upto = len(self.atoms), self._jumps[1]
         before, rest = upto - self.masses, self.rest[:, None]
         none = rest == 0.0
-        # Without a curve the least quantile is the first atom with mass.
-        reached = np.where(none, np.maximum(p, 10.0 * _SLACK), p)
         k = np.zeros(p.shape, dtype=np.intp)
         for column in upto.T:
-            k += column[:, None] + _SLACK < reached
+            # Without a curve the least quantile is the first atom with mass.
+            empty = none[:, 0] & (column == 0.0)
+            k += (column[:, None] < p * (1.0 - _SLACK)) | empty[:, None]
         k = np.where(none, np.minimum(k, n_atoms - 1), k)
+        walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
+        at = walls[np.minimum(k + 1, n_atoms)]
+        if self.curve is None:
+            return at
         start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
         in_jump = (k < n_atoms) & (none | (p > start))
         share = np.where(none, 1.0, rest)
@@ -395,10 +404,8 @@ class Law:
         ]
         lower = np.clip((p - held[0]) / share, 0.0, 1.0)
         upper = np.clip((ndtr(-scores) - held[1]) / share, 0.0, 1.0)
-        walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
-        smooth = self.curve.values(scores_of(lower, upper))[0]
-        smooth = np.clip(smooth, walls[k], walls[k + 1])
-        return np.where(in_jump, walls[np.minimum(k + 1, n_atoms)], smooth)
+        smooth = self.curve.values(scores_of(lower, upper))
+        return np.where(in_jump, at, np.clip(smooth, walls[k], walls[k + 1]))
 
     @cached_property
     def _jumps(self) -> tuple[Float64Array, Float64Array]:
@@ -419,7 +426,7 @@ class Law:
         if len(self) == 0:
             return np.empty((0, 1)), np.empty((0, 1))
         z = np.tile([-8.0, 0.0, 8.0], (len(self), 1))
-        ends = np.clip(self.curve.values(z)[0], *self.ends)
+        ends = np.clip(self.curve.values(z), *self.ends)
         atoms = self.atoms if len(self.atoms) else ends[0, 1:2]
         ends[:, 0], ends[:, 2] = (
             np.minimum(ends[:, 0], atoms[0]),
@@ -451,20 +458,17 @@ class Law:
             rows = slice(start, start + size)
             yield rows, self.take(rows)
 
+    @_of_clipped
     def integrals(self, y: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return E max(y - Y, 0), E max(Y - y, 0) and CRPS, (3, n, k), and E CRPS.
 
         The latter (n,) is what the law expects of itself, the integral of F (1 - F).
         """
-        if self.is_clipped:
-            return self.clipped.integrals(y)
         out, spread = np.empty((3, *y.shape)), np.empty(len(self))
         for rows, part in self._parts():
-            at = np.ascontiguousarray(y[rows])
+            at = y[rows]
             if part.all_jumps:
-                values, masses = part.steps()
-                values, masses = map(np.ascontiguousarray, (values, masses))
-                sums, spread[rows] = step_integrals(values, masses, at)
+                sums, spread[rows] = step_integrals(*part.steps(), at)
             elif part.curve is not None and not len(self.atoms):
                 sums, spread[rows] = part.curve.integrals(at)
             else:
@@ -513,10 +517,9 @@ class Law:
         below, above, _ = self.integrals(y)[0]
         return below, above
 
+    @_of_clipped
     def nodes(self) -> tuple[Float64Array, Float64Array]:
         """Return values and weights (n, m) whose weighted sum of f is E f(Y)."""
-        if self.is_clipped:
-            return self.clipped.nodes()
         if self.all_jumps:
             values, masses = self.steps()
             return np.broadcast_to(values, masses.shape), masses
@@ -528,12 +531,12 @@ class Law:
         weights = np.hstack([self.masses, self.rest[:, None] * shares])
         return np.hstack([atoms, y]), weights
 
-    def moments(self) -> Float64Array:
-        """Return the mean and the second to fourth central moment, (n, 4)."""
+    def moments(self, order: int = 4) -> Float64Array:
+        """Return the mean and the second to fourth central moment, (n, order)."""
         if self.known is not None:
-            return self.known.copy()
+            return self.known[:, :order].copy()
         if self.is_smooth and self.curve is not None:
-            return self.curve.moments()
+            return self.curve.moments(order)
         out = np.empty((len(self), 4))
         for rows, part in self._parts():
             y, weights = part.nodes()
@@ -546,12 +549,11 @@ class Law:
                 # Sums of clipped values at the same nodes keep order.
                 y, shares = part.curve.nodes()
                 out[rows, 0] = (np.clip(y, *part.ends) * shares).sum(axis=1)
-        return out
+        return out[:, :order]
 
+    @_of_clipped
     def entropy(self) -> Float64Array:
         """Return -E logpdf(Y), (n,)."""
-        if self.is_clipped:
-            return self.clipped.entropy()
         if self.curve is None:
             return step_entropy(self.masses, self.widths)
         out = np.empty(len(self))
@@ -564,17 +566,16 @@ class Law:
                 )
                 out[rows] = step_entropy(masses, width)
                 continue
-            z, shares = part.curve.basis.nodes
+            z, shares = part.curve.basis.panels.z, part.curve.basis.panels.share
             log_density = part.curve.heights(np.tile(z, (len(part), 1)))[1]
             smooth = -(shares * log_density).sum(axis=1)
             own = part.rest * smooth - xlogy(part.rest, part.rest)
             out[rows] = own + step_entropy(part.masses, self.widths)
         return out
 
+    @_of_clipped
     def mode(self) -> Float64Array:
         """Return the y of greatest density, of jumps alone the likeliest value."""
-        if self.is_clipped:
-            return self.clipped.mode()
         out = np.empty(len(self))
         for rows, part in self._parts():
             if self.all_jumps:
@@ -595,17 +596,13 @@ class Law:
             out[rows] = found
         return out
 
+    @_of_clipped
     def shortest_interval(self, coverage: float) -> Float64Array:
         """Return the shortest interval that holds the coverage, (n, 2)."""
-        if self.is_clipped:
-            return self.clipped.shortest_interval(coverage)
         if self.all_jumps:
             out = np.empty((len(self), 2))
             for rows, part in self._parts():
-                values, masses = part.steps()
-                upto = np.minimum(np.cumsum(masses, axis=1), 1.0)
-                upto[:, -1] = 1.0
-                out[rows] = step_shortest(np.ascontiguousarray(values), upto, coverage)
+                out[rows] = step_shortest(*part.steps(), coverage)
             return out
         found = self._search_shortest(coverage)
         return self._beside_atoms(found, coverage) if len(self.atoms) else found
@@ -644,10 +641,9 @@ class Law:
         best = np.argmin(widths, axis=1)[:, None]
         return np.hstack([np.take_along_axis(end, best, 1) for end in (low, high)])
 
+    @_of_clipped
     def densest_regions(self, coverage: Float64Array) -> list[Float64Array]:
         """Return the highest-density set of each row: intervals (m, 2), increasing."""
-        if self.is_clipped:
-            return self.clipped.densest_regions(coverage)
         out: list[Float64Array] = []
         for rows, part in self._parts():
             own = coverage[rows]

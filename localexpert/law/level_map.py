@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from calibration._kernels._jit import for_kernels
 from calibration.typing import Float64Array
-from localexpert._kernels.level_map import map_scores, unmap_scores
+from localexpert._kernels.law_curve import follow_curves
+from localexpert.law.basis import hermite_basis
 from localexpert.law.curve import Curve, end_slopes, increase_curves
 from localexpert.law.law import Law
-from localexpert.law.steps import scores_of
+from localexpert.law.steps import clip_scores, scores_of
 
 # A further piece at each end, on which a map leads over to slope 1.
 _END_STEP = 1.0
@@ -96,22 +96,26 @@ class LevelMap:
 
     def forward(self, scores: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Return h and log h' at scores (n, k)."""
-        return map_scores(*self._curves(), for_kernels(scores))
+        mapped, slopes = self.follow(scores)
+        return mapped, np.log(slopes)
 
     def inverse(self, scores: Float64Array) -> Float64Array:
         """Return the s with h(s) = scores (n, k)."""
-        return unmap_scores(*self._curves(), for_kernels(scores))
+        return self.follow(scores, inverse=True)[0]
+
+    def follow(
+        self, x: Float64Array, *, inverse: bool = False
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return h at scores (n, k), or scores of its values; and h' there."""
+        values, slopes = np.atleast_2d(self.values), np.atleast_2d(self.slopes)
+        basis, c = hermite_basis(self.knots, values, slopes)
+        return follow_curves(basis.shared, c, slopes[:, [0, -1]], x, inverse=inverse)
 
     def take(self, rows: slice | NDArray[Any]) -> LevelMap:
         """Return the map of some rows; one curve for all rows is that of any."""
         if self.values.ndim == 1:
             return self
         return LevelMap(self.knots, self.values[rows], self.slopes[rows])
-
-    def _curves(self) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return knots (m,), values and slopes, (1, m) or (n, m)."""
-        curves = self.knots, np.atleast_2d(self.values), np.atleast_2d(self.slopes)
-        return tuple(for_kernels(part) for part in curves)  # type: ignore[return-value]
 
 
 def log_rate(
@@ -163,10 +167,10 @@ def _read_at(law: Law, at: Float64Array) -> Curve:
     """Return the curve whose values at the g_k are those of the law's at scores."""
     curve = law.curve
     assert curve is not None
-    basis, read = curve.basis, curve.coordinates(at)
+    basis, read = curve.basis, curve.coordinates(at)[0]
     if law.ordered:
         return replace(curve, coefficients=read)
-    own = curve.coordinates(np.broadcast_to(basis.greville, at.shape))
+    own = curve.coordinates(np.broadcast_to(basis.greville, at.shape))[0]
     found = curve.coefficients + basis.solve(read - own)
     found = increase_curves(found, read, basis)
     return replace(curve, coefficients=found, slopes=end_slopes(found, basis))
@@ -223,5 +227,88 @@ def _beside_atoms(
     own = np.where(law.rest > 0.0, law.rest, 1.0)[:, None]
     lower = np.clip((ndtr(back) - held[0]) / own, 0.0, 1.0)
     upper = np.clip((ndtr(-back) - held[1]) / own, 0.0, 1.0)
-    at = np.clip(scores_of(lower, upper), -12.0, 12.0)
+    at = clip_scores(scores_of(lower, upper))
     return masses, np.maximum.accumulate(np.where(law.rest[:, None] > 0, at, g), axis=1)
+
+
+# The largest shift of scores that is tried.
+_MOST = 6.0
+# Steps of the search for a tilt, the error, in deviations, at which it stops, and
+# the width of a bracket that does.
+_STEPS, _TOLERANCE, _NARROW = 60, 1e-12, 1e-13
+# Between these a law is as wide as its scale where its variance is infinite.
+_QUARTILES = (0.25, 0.75)
+# Every so many steps a bracket is halved, lest secants stay on one side.
+_PATIENCE = 5
+
+
+def recentre(law: Law, means: Float64Array) -> Law:
+    """Return the law of each row moved to a given mean.
+
+    A smooth law without bounds is shifted. The values of any other cannot move:
+    there the CDF F becomes Phi(Phi^-1(F) - delta), with the delta of each row that
+    gives the mean (the exponential tilt of a Gaussian), and 6 where a mean cannot
+    be reached.
+
+    Parameters
+    ----------
+    law : Law
+        Of n rows.
+    means : ndarray of shape (n,)
+
+    Returns
+    -------
+    Law
+    """
+    before = law.moments()
+    curve = law.curve
+    if law.is_smooth and curve is not None:
+        free = np.isinf(curve.low) & np.isinf(curve.high)
+        if free.all():
+            moved = curve.coefficients + (means - before[:, 0])[:, None]
+            known = None if law.known is None else law.known.copy()
+            if known is not None:
+                known[:, 0] = means
+            return replace(law, curve=replace(curve, coefficients=moved), known=known)
+
+    def mean(rows: NDArray[np.intp], shift: Float64Array) -> Float64Array:
+        # A smaller CDF is that of larger values.
+        return map_levels(law.take(rows), LevelMap.line(-shift)).moments(2)[:, 0]
+
+    spread = np.sqrt(before[:, 1])
+    endless = np.flatnonzero(~np.isfinite(spread))
+    low, high = law.take(endless).ppf(np.tile(_QUARTILES, (len(endless), 1))).T
+    spread[endless] = high - low
+    # The mean increases with the shift, so one root is all there is.
+    shift = _solve_increasing(mean, means, before[:, 0], spread)
+    return map_levels(law, LevelMap.line(-shift))
+
+
+def _solve_increasing(
+    function: Callable[[NDArray[np.intp], Float64Array], Float64Array],
+    goal: Float64Array,
+    at_zero: Float64Array,
+    slope: Float64Array,
+) -> Float64Array:
+    """Return x (n,) in [-6, 6] with function(x) = goal, or the nearer end.
+
+    Secants from 0, where value and slope (n,) are about known, and halves of the
+    bracket where they lead out of it or are slow. `function` is told the rows that
+    are asked for; those that are found take no more work.
+    """
+    x, gap, rate = np.zeros(len(goal)), at_zero - goal, slope.copy()
+    low, high = np.full(len(goal), -_MOST), np.full(len(goal), _MOST)
+    for number in range(_STEPS):
+        low, high = np.where(gap < 0.0, x, low), np.where(gap > 0.0, x, high)
+        left = (np.abs(gap) > _TOLERANCE * slope) & np.isfinite(gap)
+        rows = np.flatnonzero(left & (high - low > _NARROW))
+        if len(rows) == 0:
+            break
+        a, b, here, miss, steep = (part[rows] for part in (low, high, x, gap, rate))
+        step = np.divide(miss, steep, out=np.zeros(len(rows)), where=steep > 0.0)
+        inside = (here - step > a) & (here - step < b)
+        taken = inside & (number % _PATIENCE < _PATIENCE - 1)
+        trial = np.where(taken, here - step, 0.5 * (a + b))
+        x[rows], gap[rows] = trial, function(rows, trial) - goal[rows]
+        rate[rows] = (gap[rows] - miss) / (trial - here)
+    return x

@@ -237,7 +237,7 @@ class NearAtoms(Step):
         g = curve.basis.greville
         p = _turn_round(below, slopes, rest * ndtr(g))
         q = _turn_round(above[:, ::-1], slopes[::-1], rest * ndtr(-g))
-        u = np.maximum.accumulate(curve.coordinates(scores_of(p, q)), axis=1)
+        u = np.maximum.accumulate(curve.coordinates(scores_of(p, q))[0], axis=1)
         left = read_curve(u, curve.low, curve.high, basis=curve.basis)
         return Law(left, self.atoms, masses, self.widths_)
 

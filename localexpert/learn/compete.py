@@ -19,7 +19,7 @@ from localexpert.experts.thresholds import (
     lattice_step,
 )
 from localexpert.law.steps import cell_edges
-from localexpert.law.value_map import ExpLess, LogOf
+from localexpert.law.transform import ExpLess, LogOf
 from localexpert.learn.atoms import BesideAtoms, NearAtoms
 from localexpert.learn.fitted_road import FittedRoad
 from localexpert.learn.learner import Learner

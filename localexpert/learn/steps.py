@@ -17,8 +17,7 @@ from localexpert._validation import show
 from localexpert.data.sample import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
-from localexpert.law.transform import carry_law
-from localexpert.law.value_map import ValueMap, call_vectorised
+from localexpert.law.transform import ValueMap, call_vectorised, carry_law
 from localexpert.learn.settings import Settings
 
 # So many ranges of y beyond it is far.
@@ -224,7 +223,7 @@ class Carry(Step):
 
     def check_laws(self, law: Law, y: Float64Array) -> None:
         """Say so where forecasts of some rows have means far from all targets."""
-        means, room = law.moments()[:, 0], _FAR * np.ptp(y)
+        means, room = law.moments(2)[:, 0], _FAR * np.ptp(y)
         far = ~((means > y.min() - room) & (means < y.max() + room))
         if far.any():
             msg = (

@@ -16,8 +16,7 @@ from localexpert.experts.thresholds import cuts_between, lattice_step
 from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
-from localexpert.law.near_values import nearest_places
-from localexpert.law.steps import cell_edges
+from localexpert.law.steps import cell_edges, nearest_places
 from localexpert.learn.settings import UNBOUNDED, Bounds, Settings
 from localexpert.learn.steps import Step
 from localexpert.learn.support import MOST_BEYOND, Support, ordinary_values

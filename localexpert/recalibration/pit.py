@@ -2,18 +2,236 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.integrate import simpson
+from scipy.interpolate import BSpline
+from scipy.special import ndtr, ndtri
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_number
 from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
 from localexpert.law.law import Law
-from localexpert.law.level_map import LevelMap
+from localexpert.law.level_map import LevelMap, log_rate
 from localexpert.recalibration.base import Recalibration
-from localexpert.recalibration.pit_curves import PitCells, fit_curve
+
+# Knots of h(z) - z, in normal deviations; it is constant beyond them.
+_KNOTS = np.linspace(-3.0, 3.0, 11)
+_STEP = float(_KNOTS[1] - _KNOTS[0])
+# Least h' at the knots.
+_LEAST_SLOPE = 0.02
+# Least h' at a row on the way there.
+_FLATTEST = 1e-4
+# Cells of scores: rows in one count as one score, their mean.
+_EDGES = np.linspace(-8.0, 8.0, 513)
+_MIDDLES = 0.5 * (_EDGES[:-1] + _EDGES[1:])
+# Weight of the integral of h''^2 for each uniform row.
+_ROUGHNESS = 0.1
+_MAX_STEPS = 100
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class PitCells:
+    """Scores of PIT values gathered in cells, apart for each fold.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (F, C)
+        Weight in each fold and cell.
+    sums : ndarray of shape (F, C)
+        Weight times score.
+    """
+
+    weight: Float64Array
+    sums: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        ends: Float64Array,
+        furthest: float,
+        weight: Float64Array,
+        fold: NDArray[np.int64],
+        n_folds: int,
+    ) -> PitCells:
+        """Gather the rows.
+
+        Parameters
+        ----------
+        ends : ndarray of shape (n, 1) or (n, 2)
+            Scores of the rows, or of both ends of their jumps, over which weight is
+            spread as the normal law is.
+        furthest : float
+            Scores beyond are taken to be there.
+        weight : ndarray of shape (n,)
+        fold : ndarray of shape (n,)
+        n_folds : int
+
+        Returns
+        -------
+        PitCells
+        """
+        most = min(furthest, _EDGES[-1])
+        low, high = np.clip(ends[:, [0, -1]], -most, most).T
+        first, last = (
+            np.maximum(np.searchsorted(_EDGES, end) - 1, 0) for end in (low, high)
+        )
+        size = n_folds, len(_MIDDLES)
+
+        def add_up(cell: NDArray[np.int64], values: Float64Array) -> Float64Array:
+            place = np.ravel_multi_index((fold, cell), size)
+            sums = [np.bincount(place, part, size[0] * size[1]) for part in values]
+            return np.asarray(sums, dtype=np.float64).reshape(-1, *size)
+
+        wide = first < last
+        density = wide * weight / np.where(wide, _normal_parts(low, high)[0], 1.0)
+        in_one = ~wide * weight * np.stack([np.ones(len(low)), 0.5 * (low + high)])
+        starts = in_one + density * _normal_parts(low, _EDGES[first + 1])
+        parts = add_up(first, starts)
+        parts += add_up(last, density * _normal_parts(_EDGES[last], high))
+        # The cells between are covered as a whole: densities of the rows that have
+        # begun less those that have ended, without what rounding leaves.
+        begun = add_up(np.minimum(first + 1, last), density[None])
+        begun -= add_up(last, density[None])
+        covered = np.maximum(np.cumsum(begun, axis=2), 0.0)
+        return cls(*(parts + covered * _normal_parts(_EDGES[:-1], _EDGES[1:])[:, None]))
+
+    @property
+    def scores(self) -> Float64Array:
+        """Mean score in each fold and cell, (F, C); 0 in empty cells."""
+        empty = self.weight == 0.0
+        return np.where(empty, 0.0, self.sums / np.where(empty, 1.0, self.weight))
+
+    def take(self, folds: Sequence[int]) -> PitCells:
+        """Return the cells of some folds together.
+
+        Parameters
+        ----------
+        folds : sequence of int
+
+        Returns
+        -------
+        PitCells
+        """
+        some = (part[list(folds)] for part in (self.weight, self.sums))
+        return PitCells(*(part.sum(0, keepdims=True) for part in some))
+
+    def gains(self, maps: list[LevelMap]) -> Float64Array:
+        """Return log G' in each fold's cells by its map, (F, C)."""
+        by_fold = LevelMap.by_row(maps, np.arange(len(maps)))
+        scores = self.scores
+        return log_rate(scores, *by_fold.forward(scores))
+
+
+def _normal_parts(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Return the integrals of phi(z) and of z phi(z) from low to high, (2, m)."""
+    # From the tail that is smaller, which keeps its digits.
+    upper = low > 0.0
+    a, b = np.where(upper, -high, low), np.where(upper, -low, high)
+    density = np.exp(-0.5 * np.square([low, high])) / np.sqrt(2.0 * np.pi)
+    return np.stack([ndtr(b) - ndtr(a), density[0] - density[1]])
+
+
+def fit_curve(cells: PitCells, strength: float) -> LevelMap:
+    """Return the curve of greatest penalised likelihood, by Newton's method.
+
+    Parameters
+    ----------
+    cells : PitCells
+        Of one fold.
+    strength : float
+        Number of uniform rows to add; inf gives the identity.
+
+    Returns
+    -------
+    LevelMap
+    """
+    if not (np.isfinite(strength) and cells.weight.any()):
+        return LevelMap.through(_KNOTS, _KNOTS, np.ones(len(_KNOTS)))
+    used = cells.weight[0] > 0.0
+    z = np.concatenate([cells.scores[0, used], _MIDDLES])
+    uniform = np.exp(-0.5 * _MIDDLES**2)
+    weight = np.append(cells.weight[0, used], strength / uniform.sum() * uniform)
+    found = _maximise(z, weight, strength * _ROUGHNESS * _roughness())
+    curve, slopes = _spline()(_KNOTS) @ found, _spline()(_KNOTS, 1) @ found
+    share = _admitted(np.diff(curve) / _STEP, slopes)
+    return LevelMap.through(_KNOTS, _KNOTS + share * curve, 1.0 + share * slopes)
+
+
+def _maximise(
+    z: Float64Array, weight: Float64Array, penalty: Float64Array
+) -> Float64Array:
+    """Return the coefficients of d, where h(z) = z + d(z), by damped Newton steps.
+
+    The objective, sum of weight (log h' - h^2 / 2 + z^2 / 2) - d' penalty d / 2, is
+    concave in d; the uniform rows in every cell keep h' positive.
+    """
+    inside = np.clip(z, _KNOTS[0], _KNOTS[-1])
+    basis, rates = _spline()(inside), _spline()(inside, 1)
+
+    def objective(d: Float64Array) -> float:
+        moved, slopes = basis @ d, 1.0 + rates @ d
+        # Nearly flat where hardly a row is, it would be too steep for a Newton step.
+        if slopes.min() <= _FLATTEST:
+            return -np.inf
+        score = weight @ (np.log(slopes) - moved * (z + 0.5 * moved))
+        return float(score - 0.5 * d @ penalty @ d)
+
+    d = np.zeros(basis.shape[1])
+    for _ in range(_MAX_STEPS):
+        slopes = 1.0 + rates @ d
+        slope = rates.T @ (weight / slopes) - basis.T @ (weight * (z + basis @ d))
+        slope -= penalty @ d
+        bend = basis.T @ (weight[:, None] * basis) + penalty
+        bend += rates.T @ ((weight / slopes**2)[:, None] * rates)
+        step, length, best = np.linalg.solve(bend, slope), 1.0, objective(d)
+        while objective(d + length * step) < best and length > _TOLERANCE:
+            length *= 0.5
+        if length * (slope @ step) <= _TOLERANCE * weight.sum():
+            break
+        d = d + length * step
+    return d
+
+
+def _admitted(rises: Float64Array, slopes: Float64Array) -> float:
+    """Return the greatest share of a correction, up to 1, that `LevelMap` admits.
+
+    The cubic pieces increase as they are, but a Hermite curve's slopes 1 + slope must
+    be at most 3 times the chords 1 + rise beside them.
+    """
+    steepest = float((np.maximum(slopes[1:], slopes[:-1]) - 3.0 * rises).max())
+    fall, most = -float(min(slopes.min(), rises.min())), 1.0 - _LEAST_SLOPE
+    return min(2.0 / max(steepest, 2.0), most / max(fall, most))
+
+
+@cache
+def _spline() -> BSpline:
+    """Return cubic B-splines, the outer three as one at either end.
+
+    So their sums have neither slope nor curvature at the outer knots, and two
+    continuous derivatives where they go on as constants.
+    """
+    beyond = _STEP * np.arange(1.0, 4.0)
+    knots = np.concatenate([_KNOTS[0] - beyond[::-1], _KNOTS, _KNOTS[-1] + beyond])
+    free = np.eye(len(_KNOTS) - 2)
+    return BSpline(knots, np.vstack([free[[0, 0]], free, free[[-1, -1]]]), 3)
+
+
+@cache
+def _roughness() -> Float64Array:
+    """Return the integrals of products of the splines' second derivatives.
+
+    They are straight between knots, so Simpson's rule is exact.
+    """
+    bends = _spline()(np.linspace(_KNOTS[0], _KNOTS[-1], 2 * len(_KNOTS) - 1), 2)
+    products = bends[:, :, None] * bends[:, None, :]
+    return np.asarray(simpson(products, dx=0.5 * _STEP, axis=0))
 
 
 class PitRecalibration(Recalibration):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localexpert.data.sample import Sample
-from localexpert.distribution.below_zero import mass_below_zero
+from localexpert.distribution.predictive import mass_below_zero
 from localexpert.learn.fit_report import FitReport
 
 # A share of the probability that is too small to be worth a word.

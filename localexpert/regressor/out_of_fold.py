@@ -10,7 +10,7 @@ from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
-from localexpert.law.recentre import recentre
+from localexpert.law.level_map import recentre
 from localexpert.learn.learner import Learner
 from localexpert.recalibration.base import Recalibration
 from localexpert.regressor.constant import ConstantLaws

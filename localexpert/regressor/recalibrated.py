@@ -26,8 +26,12 @@ from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.recalibration.groups import GroupedRecalibration, read_groups
-from localexpert.recalibration.shift import ShiftWeights, shift_weights
-from localexpert.recalibration.weighted import WeightedConformal, learn_weighted
+from localexpert.recalibration.weighted import (
+    ShiftWeights,
+    WeightedConformal,
+    learn_weighted,
+    shift_weights,
+)
 from localexpert.regressor.base import DistributionRegressor
 from localexpert.regressor.unchanged import all_or_nothing
 

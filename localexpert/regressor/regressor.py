@@ -28,8 +28,8 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
-from localexpert.law.near_values import merge_near_values
-from localexpert.law.recentre import recentre
+from localexpert.law.level_map import recentre
+from localexpert.law.steps import merge_near_values
 from localexpert.learn.compete import check_roads, choose_learner
 from localexpert.learn.fit_report import FitReport
 from localexpert.learn.settings import Settings

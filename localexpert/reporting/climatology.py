@@ -13,7 +13,7 @@ from localexpert.data.counts import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.law.near_values import merge_near_values
+from localexpert.law.steps import merge_near_values
 from localexpert.learn.support import Support
 from localexpert.regressor.regressor import LocalExpertRegressor
 

@@ -18,7 +18,7 @@ from localexpert._validation import (
 )
 from localexpert.data.table import Table
 from localexpert.data.unseen import unseen_silently
-from localexpert.distribution.expected import LOSSES
+from localexpert.distribution.answers import LOSSES
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import (
     check_predicts,

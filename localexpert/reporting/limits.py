@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from localexpert.distribution.below_zero import mass_below_zero
+from localexpert.distribution.predictive import mass_below_zero
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.findings import Finding
 from localexpert.reporting.judgement import VERY_FEW

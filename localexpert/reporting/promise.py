@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert.distribution.expected import (
+from localexpert.distribution.answers import (
     ExpectedMean,
     expected_by_loss,
     loss_variances,

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline
+from scipy.interpolate import BSpline, CubicHermiteSpline, PchipInterpolator
+from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, ndtr
 from scipy.stats import norm
 
-from localexpert._kernels.law_curve import (
-    Rows,
-    curve_densities,
-    curve_scores,
-    curve_values,
-)
+from localexpert._kernels.law_curve import follow_curves, invert_rows
 from localexpert.law.basis import STANDARD, Basis, basis_of
+from localexpert.law.curve import Curve
+from localexpert.law.level_map import LevelMap
 
 Floats = NDArray[np.float64]
 
@@ -26,17 +24,17 @@ every_basis = pytest.mark.parametrize("basis", BASES.values(), ids=BASES)
 
 def draw_rows(
     rng: np.random.Generator, basis: Basis, *, flat: float = 0.0, n: int = 4
-) -> Rows:
+) -> Curve:
     """Return rows with bounds of each kind, and a share of coefficients alike."""
     rises = rng.exponential(size=(n, basis.size))
     rises *= rng.uniform(size=rises.shape) >= flat
     c = np.cumsum(rises, axis=1)
     c = rng.normal(size=(n, 1)) + 5.0 * (2.0 * c / c[:, -1:] - 1.0)
     low, high = BOUNDS[np.arange(n) % 4].T.copy()
-    return Rows(c, rng.uniform(0.1, 1.0, (n, 2)), low, high)
+    return Curve(basis, c, rng.uniform(0.1, 1.0, (n, 2)), low, high)
 
 
-def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
+def follow(basis: Basis, rows: Curve, z: Floats) -> tuple[Floats, Floats]:
     """Return y and dy/dz at scores (k,) between the ends, (n, k) both, by scipy."""
     spline = BSpline(basis.knots, rows.coefficients, 3, axis=1)
     low, high, u = rows.low[:, None], rows.high[:, None], spline(z)
@@ -54,12 +52,13 @@ def follow(basis: Basis, rows: Rows, z: Floats) -> tuple[Floats, Floats]:
 def test_values_and_back(basis: Basis, n: int, rng: np.random.Generator) -> None:
     rows = draw_rows(rng, basis, n=n)
     z = np.sort(np.append(rng.uniform(-8.0, 8.0, 300), basis.shared.breaks))
-    y, log_slopes = curve_values(basis.shared, rows, np.tile(z, (n, 1)))
+    y, got = rows.follow(np.tile(z, (n, 1)))
+    log_slopes = np.log(got)
     want, slopes = follow(basis, rows, z)
     assert_allclose(y, want, rtol=1e-12, atol=1e-12)
     assert_allclose(log_slopes, np.log(slopes), rtol=0.0, atol=1e-8)
-    back, log_density = curve_densities(basis.shared, rows, y)
-    assert_array_equal(curve_scores(basis.shared, rows, y), back)
+    back, log_density = rows.densities(y)
+    assert_array_equal(rows.scores(y), back)
     # How far a float is from a bound tells the score to so many digits only.
     room = 1e-9 + 4.0 * np.spacing(np.abs(y) + 4.0) * np.exp(-log_slopes)
     assert (np.abs(back - z) <= room).all()
@@ -73,7 +72,7 @@ def test_beyond_the_breaks_there_are_lines_and_uniform_laws(
 ) -> None:
     rows = draw_rows(rng, basis)
     z = np.tile([-20.0, -9.0, 9.0, 20.0], (4, 1))
-    y = curve_values(basis.shared, rows, z)[0]
+    y = rows.values(z)
     c, slopes = rows.coefficients[0], rows.slopes[0]
     lines = [c[0] + slopes[0] * (z[0, :2] + 8.0), c[-1] + slopes[1] * (z[0, 2:] - 8.0)]
     assert_allclose(y[0], np.concatenate(lines), rtol=1e-13)
@@ -82,8 +81,7 @@ def test_beyond_the_breaks_there_are_lines_and_uniform_laws(
     assert_allclose(y[1, :2] - 2.0, (ends[1, 0] - 2.0) * share, atol=1e-15)
     assert_allclose(3.0 - y[2, 2:], (3.0 - ends[2, 1]) * share[::-1], atol=1e-15)
     middles = np.column_stack([0.5 * (ends[:, 0] + rows.low)] * 2)[[1, 3]]
-    part = Rows(*(array[[1, 3]] for array in rows))
-    found, log_density = curve_densities(basis.shared, part, middles)
+    found, log_density = rows.take(np.array([1, 3])).densities(middles)
     assert_allclose(log_ndtr(found), log_ndtr(-8.0) - np.log(2.0))
     gaps = (ends[:, :1] - rows.low[:, None])[[1, 3]]
     assert_allclose(log_density, np.tile(log_ndtr(-8.0) - np.log(gaps), 2))
@@ -95,7 +93,7 @@ def test_at_bounds_and_beyond(basis: Basis, rng: np.random.Generator) -> None:
     # A bound next to which floats tell nothing of the curve.
     rows.coefficients[1] -= 60.0
     y = np.column_stack([BOUNDS[:, 0] - 1.0, BOUNDS, BOUNDS[:, 1] + 1.0])
-    z, log_density = curve_densities(basis.shared, rows, y)
+    z, log_density = rows.densities(y)
     assert_array_equal(z, np.tile([-np.inf, -np.inf, np.inf, np.inf], (4, 1)))
     assert (log_density[:, [0, 3]] == -np.inf).all()
     # At a bound the density is neither 0 nor infinite, at infinity it is 0.
@@ -109,13 +107,126 @@ def test_flat_parts_have_a_finite_density(
     rows = draw_rows(rng, basis, flat=0.7)
     rows.coefficients[0] = 1.5  # one value alone
     z = np.tile(np.linspace(-7.5, 7.5, 301), (4, 1))
-    y, log_slopes = curve_values(basis.shared, rows, z)
-    assert np.isfinite(log_slopes).all()
+    y, slopes = rows.follow(z)
+    assert np.isfinite(np.log(slopes)).all()
     assert (np.diff(y) >= 0.0).all()
-    back, log_density = curve_densities(basis.shared, rows, y)
+    back, log_density = rows.densities(y)
     assert np.isfinite(log_density).all()
-    assert_allclose(curve_values(basis.shared, rows, back)[0], y, rtol=1e-12)
+    assert_allclose(rows.values(back), y, rtol=1e-12)
     # A jump from 0 to 1: below the value next to nothing, above it nearly all.
     around = np.tile([1.5 - 1e-3, 1.5 + 1e-3], (4, 1))
-    levels = ndtr(curve_scores(basis.shared, rows, around))[0]
+    levels = ndtr(rows.scores(around))[0]
     assert_allclose(levels, [0.0, 1.0], atol=1e-15)
+
+
+@every_basis
+def test_the_inverse_in_any_order_is_that_of_a_root_finder(
+    basis: Basis, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis)
+    c = rows.coefficients
+    u = np.hstack([rng.uniform(c[:, :1], c[:, -1:], (4, 30)), c[:, [0, -1]]])
+    for order in (np.arange(32), np.argsort(u[0]), np.argsort(-u[0])):
+        found = follow_curves(basis.shared, c, rows.slopes, u[:, order], inverse=True)
+        z, rate = (part[:, np.argsort(order)] for part in found)
+        assert_array_equal(z[:, 30:], np.tile([-8.0, 8.0], (4, 1)))
+        for i in range(4):
+            spline = BSpline(basis.knots, c[i], 3)
+            want = [brentq(lambda z, s=spline, a=a: s(z) - a, -8, 8) for a in u[i, :30]]
+            assert_allclose(z[i, :30], want, atol=1e-9)
+            assert_allclose(rate[i, :30], spline(z[i, :30], 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("m", [2, 9])
+def test_hermite_maps_and_their_inverse(
+    n: int, m: int, rng: np.random.Generator
+) -> None:
+    knots = np.cumsum(rng.uniform(0.1, 1.0, m)) - 2.0
+    values = np.cumsum(rng.exponential(size=(n, m)), axis=1) - 3.0
+    slopes = PchipInterpolator(knots, values, axis=1).derivative()(knots) + 1e-3
+    z = np.tile(np.append(np.linspace(-9.0, 9.0, 400), knots), (5, 1))
+    levels = LevelMap(knots, values, slopes)
+    got, log_slopes = levels.forward(z)
+    heights, rates = (np.broadcast_to(part, (5, m)) for part in (values, slopes))
+    spline = CubicHermiteSpline(knots, heights, rates, axis=1)
+    outer, inside = spline(knots[[0, -1]], 1), np.clip(z[0], knots[0], knots[-1])
+    below, above = np.minimum(z[0] - knots[0], 0.0), np.maximum(z[0] - knots[-1], 0.0)
+    want = spline(inside) + outer[:, :1] * below + outer[:, 1:] * above
+    assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    assert_allclose(np.exp(log_slopes), spline(inside, 1), rtol=1e-8)
+    assert_allclose(levels.inverse(got), z, atol=1e-8)
+
+
+def test_inverse_curves_pass_through_points_and_increase(
+    rng: np.random.Generator,
+) -> None:
+    z, u = np.cumsum(rng.exponential(size=(2, 5, 12)), axis=2)
+    # Rates far too flat, too, where slopes of the inverse are cut.
+    rate = rng.uniform(0.5, 1.5, z.shape) * 10.0 ** rng.integers(-3, 3, z.shape)
+    for i in range(5):
+        goals = np.linspace(z[i, 0], z[i, -1], 301)
+        got = invert_rows(z, u, rate, goals)[i]
+        assert (np.diff(got) >= -1e-12).all()
+        assert_allclose(invert_rows(z, u, rate, z[i])[i], u[i], rtol=1e-12)
+        for k in range(11):
+            most = 3.0 * (u[i, k + 1] - u[i, k]) / (z[i, k + 1] - z[i, k])
+            ends = np.minimum(1.0 / rate[i, k : k + 2], most)
+            piece = CubicHermiteSpline(z[i, k : k + 2], u[i, k : k + 2], ends)
+            held = (goals >= z[i, k]) & (goals <= z[i, k + 1])
+            assert_allclose(got[held], piece(goals[held]), rtol=1e-9)
+
+
+def test_inverse_curves_at_ties_and_beyond_their_ends() -> None:
+    z = np.array([[0.0, 1.0, 1.0, 1.0, 2.0]])
+    u = np.array([[0.0, 1.0, 2.0, 3.0, 4.0]])
+    rate = np.array([[1.0, 1.0, 0.0, 1.0, 1.0]])
+    got = invert_rows(z, u, rate, np.array([-5.0, 0.5, 1.0, 1.5, 9.0]))[0]
+    assert_allclose(got, [0.0, 0.5, 3.0, 3.5, 4.0])
+
+
+GRID = np.linspace(-8.0, 8.0, 400_001)
+
+
+@pytest.mark.parametrize("flat", [0.0, 0.6])
+@every_basis
+def test_integrals_are_sums_over_a_fine_grid(
+    basis: Basis, flat: float, rng: np.random.Generator
+) -> None:
+    rows = draw_rows(rng, basis, flat=flat)
+    values = follow(basis, rows, GRID)[0]
+    # Within, at both ends, beyond them, and beyond bounds.
+    inner = values[:, ::80_000]
+    ends = values[:, [0, -1]] + [-1.5, 2.5]
+    y = np.hstack([inner, 0.5 * (inner[:, 1:] + inner[:, :-1]), ends])
+    out, spread = rows.integrals(y)
+    below, above = ndtr(GRID), ndtr(-GRID)
+    powers = below, below**2, above, above**2
+    for i, own in enumerate(values):
+        dy = np.diff(own)
+        sd = own[240_000] - own[160_000]
+        parts = [np.append(0.0, np.cumsum(0.5 * dy * (p[1:] + p[:-1]))) for p in powers]
+        under, over = np.maximum(y[i] - own[-1], 0.0), np.maximum(own[0] - y[i], 0.0)
+        for k, part in enumerate(parts):
+            want = np.interp(y[i], own, part)
+            want = want + under if k < 2 else part[-1] - want + over
+            assert_allclose(out[k, i], want, rtol=2e-5, atol=2e-6 * sd)
+        both = below * above
+        want = (0.5 * dy * (both[1:] + both[:-1])).sum()
+        assert spread[i] == pytest.approx(want, rel=1e-5)
+
+
+@every_basis
+def test_moments_are_sums_over_nodes(basis: Basis, rng: np.random.Generator) -> None:
+    rows = draw_rows(rng, basis)
+    rows.coefficients[0] += 1e8  # where digits are lost
+    z = basis.panels.z
+    y, shares = rows.nodes()
+    assert_allclose(y, follow(basis, rows, z)[0], rtol=1e-12, atol=1e-12)
+    mean = y @ shares
+    want = [mean, *((y - mean[:, None]) ** k @ shares for k in (2, 3, 4))]
+    assert_allclose(rows.moments(), np.column_stack(want), rtol=1e-6)
+    # Without bounds by products of B-splines.
+    rows.coefficients[0] -= 1e8
+    free = rows.free()
+    assert_allclose(free.moments(2), free.moments()[:, :2], rtol=1e-12, atol=1e-14)

@@ -122,3 +122,33 @@ def test_least_slopes_keep_four_moments():
         lambda r: r**3 * stats.norm.sf(upper * base.t(r)), 1.0, np.inf, limit=500
     )[0]
     assert np.isfinite(survival)
+
+
+@pytest.mark.parametrize("shape", [-0.5, -0.2, 0.0, 1e-9, 0.1, 0.2, 1.0])
+def test_tails_have_the_hazard_that_is_stated(shape):
+    base = BaseCDF([-1.0, 1.0], [-1.5, 1.0], [1.0, 0.5], (shape, shape))
+    for end, sign, slope, level in ((-1.0, -1.0, 1.0, 1.5), (1.0, 1.0, 0.5, 1.0)):
+        scale = 1.0 / (
+            slope * np.exp(stats.norm.logpdf(level) - stats.norm.logsf(level))
+        )
+        x = np.geomspace(1e-6, 30.0, 60)
+        hazard = x / scale - 0.5 * shape * (x / scale) ** 2
+        if shape > 0.0:
+            hazard = -stats.genpareto(shape, scale=scale).logsf(x)
+        t = base.t(end + sign * x)
+        got = stats.norm.logsf(sign * t)
+        np.testing.assert_allclose(got, stats.norm.logsf(level) - hazard, rtol=1e-9)
+        np.testing.assert_allclose(base.inverse(t), end + sign * x, rtol=1e-9)
+        step = 1e-6 * (1.0 + x)
+        rise = base.t(end + sign * (x + step)) - t
+        rate = base.derivative(end + sign * (x + 0.5 * step))
+        np.testing.assert_allclose(rate, sign * rise / step, rtol=1e-4)
+
+
+def test_infinity_and_points_that_overflow():
+    base = BaseCDF([-1.0, 1.0], [-1.0, 1.0], [1.0, 1.0], (0.2, 0.0))
+    ends = np.array([-np.inf, np.inf])
+    np.testing.assert_array_equal(base.t(ends), ends)
+    np.testing.assert_array_equal(base.inverse(ends), ends)
+    np.testing.assert_array_equal(base.derivative(ends), [0.0, 0.0])
+    assert np.isfinite(base.inverse([-1e4, 1e4])).all()

@@ -5,11 +5,12 @@ import pytest
 from scipy.interpolate import BSpline, CubicHermiteSpline
 from scipy.special import ndtr, ndtri
 
-from localexpert.curves.ordered_spline import extend_tails, ordered_spline
 from localexpert.curves.spline import (
     ProbitSpline,
     RawSpline,
     curvature_matrix,
+    extend_tails,
+    ordered_spline,
     smooth_rows,
 )
 

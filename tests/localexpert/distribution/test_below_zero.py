@@ -2,7 +2,7 @@
 
 import pytest
 
-from localexpert.distribution.below_zero import mass_below_zero
+from localexpert.distribution.predictive import mass_below_zero
 from tests.forecasts import of_values
 
 _DIST = of_values([-1.0, 0.0, 2.0], [[0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])

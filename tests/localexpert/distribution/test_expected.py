@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert.distribution.expected import loss_variances
+from localexpert import pool
+from localexpert.distribution.answers import loss_variances
 from tests.forecasts import normal, of_values
 from tests.localexpert.distribution.contract_cases import CASES, forecast_of
 
@@ -20,6 +21,17 @@ def test_draws_have_the_loss_that_was_expected(name, loss):
     assert (np.abs(found.mean(axis=0) - rows) < 4.0 * errors + 1e-12).all()
     variances = loss_variances(dist.law, loss, rows)
     np.testing.assert_allclose(variances, found.var(axis=0), rtol=0.15, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["crps", "abs_error"])
+def test_the_variance_of_losses_between_two_peaks(loss):
+    two = pool([normal(np.zeros(1)), normal(np.full(1, 8.0))], [0.4, 0.6])
+    for dist in (normal(np.zeros(1)), two):
+        y = dist.ppf((np.arange(100_000) + 0.5)[:, None] / 100_000)
+        found = dist.crps(y) if loss == "crps" else np.abs(y - dist.median())
+        rows = dist.expected_crps() if loss == "crps" else dist.expected_abs_error()
+        variance = loss_variances(dist.law, loss, rows)
+        np.testing.assert_allclose(variance, found.var(axis=0), rtol=0.01)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from localexpert import PredictiveDistribution, concatenate
-from localexpert.law.sum_grid import lattice_step
+from localexpert.law.totals import lattice_step
 from tests.forecasts import beside, of_values
 from tests.forecasts import normal as make_normal
 

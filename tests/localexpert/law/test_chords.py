@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from localexpert.law.chords import chords_beside, harmonic_slopes, steepest_slopes
+from localexpert.law.basis import chords_beside, harmonic_slopes, steepest_slopes
 
 KNOTS = np.array([0.0, 1.0, 3.0, 4.0])
 

@@ -7,7 +7,8 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from localexpert import PredictiveDistribution
-from localexpert.law.level_map import LevelMap, map_levels
+from localexpert.law.level_map import LevelMap, log_rate, map_levels
+from tests.forecasts import beside, normal
 from tests.localexpert.law.kinds import KINDS, LEVELS, SMOOTH, every, places_of
 
 X = np.array([-1.0, 0.0, 1.0])
@@ -73,3 +74,19 @@ def test_moments_that_do_not_exist_do_not_come_to_be() -> None:
     law = PredictiveDistribution.from_scipy(stats.t([1.0, 1.5, 3.5])).law
     before, after = law.moments(), map_levels(law, WIDE).moments()
     assert_array_equal(np.isfinite(before), np.isfinite(after))
+
+
+@pytest.mark.parametrize(("atom", "slope"), [(0.0, 0.3), (-5.0, 1.6)])
+def test_modes_beside_atoms_are_where_there_is_probability(
+    atom: float, slope: float
+) -> None:
+    # A tail of steps that rounding made flat is no peak. Atoms are in wide cells.
+    levels = LevelMap.line(0.0, slope)
+    law = beside(normal([0.3], 1.0), [atom], np.array([[0.3]]), [9.0]).law
+    y = np.linspace(-4.0, 4.0, 8001)[None]
+    y = y[:, np.abs(y[0] - atom) > 1e-3]
+    scores = law.scores(y)
+    density = law.logpdf(y) + log_rate(scores, *levels.forward(scores))
+    mode = map_levels(law, levels).mode()[0]
+    assert abs(mode) < 4.0
+    assert density.max() - np.interp(mode, y[0], density[0]) < 0.1

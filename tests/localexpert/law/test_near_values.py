@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import ArrayLike
 
-from localexpert.law.near_values import merge_near_values, near_runs
+from localexpert.law.steps import merge_near_values, near_runs
 
 THIRD = 0.1 + 0.2  # one float above .3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localexpert.law.recentre import recentre
+from localexpert.law.level_map import recentre
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, every
 
 

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from localexpert.law.transform import transform_law
-from localexpert.law.value_map import ValueMap
+from localexpert.law.transform import ValueMap, transform_law
 from tests.localexpert.law.kinds import KINDS, LATTICES, LEVELS, every, places_of
 
 

@@ -19,7 +19,7 @@ from localexpert import (
     explain_boosting,
     load,
 )
-from localexpert.law.value_map import ExpLess, LogOf
+from localexpert.law.transform import ExpLess, LogOf
 
 FOREST = JointForest(30, random_state=0)
 QUICK = FrameRoad(strategy=FOREST, n_thresholds=9)

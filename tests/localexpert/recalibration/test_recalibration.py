@@ -15,8 +15,7 @@ from localexpert.recalibration.conformal import (
     set_aside,
     split_calibration_rows,
 )
-from localexpert.recalibration.pit import PitRecalibration
-from localexpert.recalibration.pit_curves import PitCells, fit_curve
+from localexpert.recalibration.pit import PitCells, PitRecalibration, fit_curve
 from tests.forecasts import normal, of_values
 
 too_narrow = pytest.mark.filterwarnings("ignore:.* are too narrow by far:Warning")

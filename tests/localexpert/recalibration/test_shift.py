@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from localexpert import shift_weights
-from localexpert.recalibration.shift import effective_rows
+from localexpert.recalibration.weighted import effective_rows
 
 
 def test_weights_are_near_the_ratio_of_densities(rng):
