@@ -49,7 +49,7 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", regressor or list of regressors
+    regressors : "stack", "boosting", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm),
         a forest, small networks and additive ridge regression. Of two kinds of
         forest and of networks with weak or strong decay the better on one fold is
@@ -217,6 +217,8 @@ class CentreStack:
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
         }
+        if self.regressors == "boosting":
+            return [{"boosting": BoostedTrees(**common)}]
         forests: dict[str, Family] = {}
         for name, kind in _FORESTS.items():
             forest = Forest(kind, **common)

@@ -36,6 +36,8 @@ class Sample:
     weight : ndarray of shape (n,)
     folds : list of (train, test)
         No row is in two test parts. Rows in none only train.
+    groups : ndarray of shape (n,), optional
+        Rows of one group were dealt to one fold.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Sample:
     y: Float64Array
     weight: Float64Array
     folds: list[Fold]
+    groups: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -67,7 +70,7 @@ class Sample:
             # What is tried on the first fold, and when it stops, all others follow: of
             # windows that grow, the one that knows most.
             folds.sort(key=lambda fold: -len(fold[0]))
-        return replace(self, folds=folds)
+        return replace(self, folds=folds, groups=groups)
 
     @cached_property
     def judged(self) -> Rows:
@@ -93,7 +96,8 @@ class Sample:
         weight = self.weight[rows]
         folds = renumber_folds(self.folds, rows, len(self))
         kept = [fold for fold in folds if weight[fold[0]].any() and len(fold[1])]
-        return Sample(self.table.take(rows), self.y[rows], weight, kept)
+        groups = None if self.groups is None else self.groups[rows]
+        return Sample(self.table.take(rows), self.y[rows], weight, kept, groups)
 
     def take_judged(self, rows: Rows) -> Sample:
         """Return rows that are judged, for what corrects the forecasts of them.

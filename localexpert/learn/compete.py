@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from localexpert.learn.roads import (
 )
 from localexpert.learn.settings import Settings
 from localexpert.learn.stages import Stages
-from localexpert.learn.steps import Step
+from localexpert.learn.steps import OtherFolds, Step
 from localexpert.learn.values import MANY_VALUES, Cells, Tails
 
 # With more rows its hundreds of answers a row cost more time, and more of a saved
@@ -52,12 +53,65 @@ _INFLATED, _LEAST_INFLATED = 2.0, 20.0
 # Counts are heaped on values that are met so many times as often as their neighbours,
 # if what is more holds such a share of the weight.
 _MORE, _LEAST_HEAPED = 1.5, 0.05
+# Folds of the further learners of a target.
+_FOLDS = {"other folds": "auto", "ten folds": 10, "other ten folds": 10}
+# How many times as long as a quick fit the default takes.
+_COST_OF_DEFAULT = 6.0
 # The marginal of a coordinate is told to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
 
 def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Look at a target, and return its kind and what learns it, unfitted.
+
+    By effort this is what `learn_target` returns, a pool of several of these with other
+    folds and seeds, or first a quick one, and the others while there is time.
+
+    Parameters
+    ----------
+    settings : Settings
+    sample : Sample
+
+    Returns
+    -------
+    target : {"continuous", "discrete", "mixed"}
+    learner : Learner
+    """
+    level, clock = settings.effort.level, settings.effort.clock
+    if level == "quick":
+        return learn_target(settings.quick(), sample)
+    if level == "default":
+        return learn_target(settings, sample)
+    made: dict[str, Learner] = {}
+    exact = settings.monotone is not None
+    if level == "timed" and settings.chooses_roads:
+        target, made["quick"] = learn_target(settings.quick(), sample)
+    for name, own, steps in _members(settings):
+        target, made[name] = learn_target(own, sample)
+        made[name].steps = (*steps, *made[name].steps)
+        made[name].cost = _COST_OF_DEFAULT if "quick" in made else 1.0
+    return target, Pool(made, settings.seed, clock=clock, exact=exact)
+
+
+def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ...]]]:
+    """Yield names and settings of learners that err differently, and what deals folds.
+
+    Folds that the user gives are those of all.
+    """
+    seeds = np.random.default_rng(settings.seed).integers(2**31, size=len(_FOLDS))
+    yield "default", settings, ()
+    for (name, folds), seed in zip(_FOLDS.items(), seeds.tolist(), strict=True):
+        own = replace(settings, seed=seed)
+        if isinstance(settings.cv, str):
+            yield name, own, (OtherFolds(folds, seed),)
+        elif isinstance(settings.cv, Integral):
+            yield name, own, (OtherFolds(settings.cv, seed),)
+        else:
+            yield name, own, ()
+
+
+def learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
+    """Return the kind of a target and what learns it once, unfitted.
 
     Few distinct values, most of them repeated (`is_discrete`): probabilities per
     value. Otherwise values that hold 2 % of the weight are atoms beside a smooth rest,
@@ -109,7 +163,8 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     # Or atoms are what a smooth target was rounded to: then all rows tell of it.
     near = (NearAtoms(atoms),)
     rounded = _pool(_smooth_roads(settings, held), settings, n, stages, near)
-    return "mixed", Pool({"smooth": rounded, "mixed": mixed}, settings.seed)
+    both = {"smooth": rounded, "mixed": mixed}
+    return "mixed", Pool(both, settings.seed, clock=settings.effort.clock)
 
 
 def check_roads(settings: Settings) -> None:
@@ -163,11 +218,12 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
                 raise ValueError(msg)
             road.check_target(y)
         return roads
-    found = {"frame": FrameRoad()}
+    found = _centred_road(settings)
     # The forest of the grid keeps no order.
-    if len(y) <= _MOST_ROWS_FOR_GRID and settings.monotone is None:
+    few = len(y) <= _MOST_ROWS_FOR_GRID
+    if few and settings.monotone is None and not settings.is_quick:
         found["grid"] = GridRoad()
-    found |= _log_road(y)
+    found |= _log_road(settings, y)
     if settings.monotone is None:
         found["residuals"] = marginal_road("residuals", "auto", "quantile")
         found["climatology"] = marginal_road("climatology", None, "quantile")
@@ -204,7 +260,7 @@ def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> 
     n_values = len(np.unique(y))
     if settings.chooses_roads and n_values > 2:
         made["cells"] = _learn_rounded(settings, y, weight)
-        if not _is_heaped(*count_values(y, weight)):
+        if settings.is_quick or not _is_heaped(*count_values(y, weight)):
             # A question for each value would tell nothing more, for as much time.
             del made["discrete"]
         if settings.monotone is None:
@@ -232,10 +288,10 @@ def _learn_rounded(
     cells, smooth = Cells(atoms).bind(settings)
     smooth = replace(smooth, bounds=(low, high))
     rest = y[~np.isin(y, atoms)]
-    roads = {"frame": FrameRoad()}
+    roads = _centred_road(smooth)
     if len(np.unique(rest)) >= MANY_VALUES:
         cell = float(values[1] - values[0])
-        roads |= _log_road(rest, max(cell - float(rest.min()), 0.0))
+        roads |= _log_road(smooth, rest, max(cell - float(rest.min()), 0.0))
     stages = Stages()
     if len(atoms) == 0:
         return _pool(roads, smooth, len(rest), stages, (cells,))
@@ -252,6 +308,8 @@ def _beside(
     # Numbers of atoms, not values: there are no others.
     numbered = replace(settings, bounds=(0.0, float(len(atoms))))
     strategy = settings.strategy if settings.single else "auto"
+    if settings.is_quick:
+        strategy = "shared"
     choice = FittedRoad(DiscreteRoad(strategy), numbered, n)
     return BesideAtoms(atoms, choice, rest, stages)
 
@@ -309,14 +367,23 @@ def _join(
 ) -> Learner:
     """Return the one that learns, or the pool of several, within steps."""
     if len(made) > 1:
-        exact = settings.monotone is not None
-        return Pool(made, settings.seed, exact=exact, steps=steps)
+        clock, exact = settings.effort.clock, settings.monotone is not None
+        return Pool(made, settings.seed, steps=steps, clock=clock, exact=exact)
     only = next(iter(made.values()))
     only.steps = (*steps, *only.steps)
     return only
 
 
-def _log_road(y: Float64Array, shift: float | None = None) -> dict[str, Road]:
+def _centred_road(settings: Settings) -> dict[str, Road]:
+    """Return the road around a centre by its name."""
+    if settings.is_quick:
+        return {"residuals": marginal_road("residuals", "auto", "quantile")}
+    return {"frame": FrameRoad()}
+
+
+def _log_road(
+    settings: Settings, y: Float64Array, shift: float | None = None
+) -> dict[str, Road]:
     """Return the road to log(y + shift) by its name, if that may suit the target.
 
     `shift` is by default 0, and half of the least y above 0 where some are 0.
@@ -330,7 +397,8 @@ def _log_road(y: Float64Array, shift: float | None = None) -> dict[str, Road]:
         shift = 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())
     most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
     log, exp = LogOf(shift, most), ExpLess(shift, most)
-    return {"log": Transformed(FrameRoad(), log, exp)}
+    (road,) = _centred_road(settings).values()
+    return {"log": Transformed(road, log, exp)}
 
 
 def _described(settings: Settings) -> Road:

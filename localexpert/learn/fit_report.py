@@ -54,4 +54,6 @@ def _chosen(choices: Any) -> str:
             parts.append(f"{key}: {inner}")
         elif value is not None and not isinstance(value, dict):
             parts.append(f"{key} {value:.4g}")
+    if choices.get("left out"):
+        parts.append(f"no time for {', '.join(choices['left out'])}")
     return "; ".join(parts) or ", ".join(map(str, choices))

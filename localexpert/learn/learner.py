@@ -34,12 +34,15 @@ class Learner(ABC):
     hopeless : float
         What `start` says is so many times the loss of another learner, if this one is
         of no use beside it.
+    cost : float
+        How many times as long it takes as the first learner of its pool.
     judged_ : ndarray of int of shape (m,)
         Rows that are forecast out of fold, of whom `oof_law_` and `tasks_` speak.
     """
 
     steps: tuple[Step, ...] = ()
     hopeless: float = np.inf
+    cost: float = 1.0
     judged_: Rows
 
     def fit(self, sample: Sample) -> Self:

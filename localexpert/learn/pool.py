@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -20,6 +21,7 @@ from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores
+from localexpert.learn.effort import Clock
 from localexpert.learn.learner import Learner
 from localexpert.learn.pool_weights import LearnedPool, PoolScores, draw_rows
 from localexpert.learn.smooth import WEIGHT_OF_CRPS
@@ -54,6 +56,8 @@ class Pool(Learner):
         Draws the rows by which roads are weighed.
     steps : tuple of Step
         Unfitted.
+    clock : Clock, optional
+        A road is begun if as much time is left as the first one took, times its `cost`.
     exact : bool
         Whether forecasts must follow from those of the roads to rounding, so that the
         order of rows is kept: of laws that are not discrete the best road is taken
@@ -74,6 +78,8 @@ class Pool(Learner):
         new rows; of a road in `unfinished_`, what it had a prospect of at best.
     unfinished_ : list of str
         Roads that had no prospect.
+    left_out_ : list of str
+        Roads that there was no time for.
     """
 
     def __init__(
@@ -83,12 +89,14 @@ class Pool(Learner):
         *,
         exact: bool = False,
         steps: tuple[Step, ...] = (),
+        clock: Clock | None = None,
     ):
         self.roads, self.random_state, self.exact = roads, random_state, exact
-        self.steps = steps
+        self.steps, self.clock = steps, clock
         self.kind_: PoolKind = "linear"
         self.losses_: dict[str, float] = {}
         self.unfinished_: list[str] = []
+        self.left_out_: list[str] = []
 
     def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit the first stage of the first road, and return what it tells."""
@@ -102,7 +110,11 @@ class Pool(Learner):
         y = sample.tame().y
         finished: dict[str, Learner] = {}
         laws: list[Law] = []
+        began, first = time.perf_counter(), 0.0
         for name, road in self.roads.items():
+            if finished and self.clock and not self.clock.allows(road.cost * first):
+                self.left_out_.append(name)
+                continue
             with current_progress().stage(name):
                 if finished and not self._has_prospect(name, road, sample):
                     continue
@@ -114,10 +126,11 @@ class Pool(Learner):
             law = road.law_as_new(places, y[rows])
             laws.append(law)
             self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
+            first = first or time.perf_counter() - began
         with current_progress().stage("pool"):
             self._weigh(finished, laws, replace(sample, y=y))
         # The others have all their models still.
-        self.roads = self.fitted_
+        self.roads, self.clock = self.fitted_, None
 
     def _weigh(
         self, finished: dict[str, Learner], laws: list[Law], sample: Sample
@@ -270,6 +283,7 @@ class Pool(Learner):
             "sharpness": self.sharpness_,
             "losses": self.losses_,
             "unfinished": self.unfinished_,
+            "left out": self.left_out_,
         }
         within = self.fitted_[self.heaviest_].choices()
         if "roads" in within:

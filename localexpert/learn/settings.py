@@ -32,6 +32,7 @@ from localexpert.experts import (
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
 from localexpert.experts.classifiers import check_classifier
 from localexpert.learn.base_rates import BaseRates
+from localexpert.learn.effort import DEFAULT_EFFORT, Effort
 from localexpert.learn.order import (
     check_order,
     check_order_of_frame,
@@ -91,6 +92,8 @@ class Settings:
         Steps between knots to choose from, where `smoothing` is "auto".
     monotone : dict or None
         Directions of columns, which all that is chosen must keep.
+    effort : Effort
+    cv : int, "auto" or splitter
     """
 
     expert: Any
@@ -111,6 +114,8 @@ class Settings:
     smoothings: tuple[float, ...] = ()
     suspected: Bounds = UNBOUNDED
     monotone: Directions | None = None
+    effort: Effort = DEFAULT_EFFORT
+    cv: Any = "auto"
 
     @classmethod
     def check(
@@ -140,6 +145,8 @@ class Settings:
             roads=model.roads,
             single=bool(_named_parts(model)),
             monotone=monotone,
+            effort=Effort.of(model.effort),
+            cv=model.cv,
         )
         return settings.in_order()
 
@@ -183,6 +190,17 @@ class Settings:
     def chooses_roads(self) -> bool:
         """Whether the user named no roads, and described none."""
         return not self.single and isinstance(self.roads, str)
+
+    def quick(self) -> Settings:
+        """Return the settings of a fit that is quick: boosted trees are its centre."""
+        stack = isinstance(self.center, str)
+        center = "boosting" if stack else self.center
+        return replace(self, effort=Effort("quick"), center=center)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the law of the residuals has to do, without experts."""
+        return self.effort.level == "quick" and self.monotone is None
 
     @property
     def places_thresholds(self) -> bool:

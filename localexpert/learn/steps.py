@@ -139,6 +139,29 @@ class Step(ABC):
 
 
 @dataclass
+class OtherFolds(Step):
+    """Learn the same target, with folds that a seed of its own deals.
+
+    Parameters
+    ----------
+    cv : int or "auto"
+    seed : int
+    """
+
+    cv: Any
+    seed: int
+    keeps_order: ClassVar[bool] = True
+
+    def inner(self, sample: Sample) -> Sample:
+        """Return the rows with other folds."""
+        return sample.deal(self.cv, sample.groups, self.seed)
+
+    def read(self, law: Law) -> Law:
+        """Return the law."""
+        return law
+
+
+@dataclass
 class Carry(Step):
     """Learn an increasing function of the target, and carry laws back.
 

@@ -94,6 +94,14 @@ class LocalExpertRegressor(
     monotone : dict, optional
         Columns, by name or of an array by position, with which y may only rise (+1) or
         fall (-1): no CDF of a row crosses that of a row which differs there alone.
+    effort : {"quick", "default", "best"} or float
+        How much a fit may cost. "quick": boosted trees as centre and scale, and the law
+        of the residuals. "best": several fits with other folds, seeds and experts,
+        pooled. A number is seconds: first what is quick, then the default, then further
+        fits, each begun if there seems to be time for it; `report_` names what was left
+        out, and the same seed may not give the same model. But for the default a pool
+        is corrected by its PIT values, as by ``recalibrate="pit"``. What `roads`, `cv`
+        and `center` name is kept.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
         "auto" keeps the mean where stacking does not help.
@@ -187,6 +195,7 @@ class LocalExpertRegressor(
         roads: Any = "auto",
         bounds: tuple[float, float] | Literal["auto"] | None = "auto",
         monotone: dict[Any, int] | None = None,
+        effort: float | Literal["quick", "default", "best"] = "default",
         stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -205,6 +214,7 @@ class LocalExpertRegressor(
         self.roads = roads
         self.bounds = bounds
         self.monotone = monotone
+        self.effort = effort
         self.stacker = stacker
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -344,7 +354,10 @@ class LocalExpertRegressor(
         dealt = groups is None and self._deals_rows
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
         check_roads(settings)
-        recalibration = make_recalibration(self.recalibrate, seed)
+        given = self.recalibrate
+        if given is None and settings.effort.corrects:
+            given = "pit"
+        recalibration = make_recalibration(given, seed)
         return settings, make_stacker(self.stacker), recalibration
 
     def _fit_forecaster(self, settings: Settings, sample: Sample) -> Rows:
