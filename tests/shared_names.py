@@ -272,7 +272,6 @@ SHARED: dict[str, set[str]] = {
         "warn",
     },
     "localexpert.cli.dates": {
-        "date_parts",
         "find_formats",
         "is_date",
         "is_short",
@@ -441,9 +440,18 @@ SHARED: dict[str, set[str]] = {
         "list_columns",
         "read_array",
         "read_categories",
+        "read_dates",
         "read_numbers",
+        "until_free",
     },
     "localexpert.data.counts": {"count_values"},
+    "localexpert.data.dates": {
+        "date_parts",
+        "holds_dates",
+        "read_days",
+        "read_seconds",
+        "varying_parts",
+    },
     "localexpert.data.dense_inputs": {"DenseInputs"},
     "localexpert.data.directions": {
         "check_directions",

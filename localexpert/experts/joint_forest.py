@@ -138,7 +138,7 @@ class JointForest(Experts):
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse trees that a file made up and that are of another table."""
         for tree in state.get("trees_", ()):
-            n_columns = state["reader_"].columns.n_columns
+            n_columns = state["reader_"].features.n_columns
             tree.check_fit(n_columns, len(state["thresholds_"]))
         return state
 

@@ -85,7 +85,7 @@ class Settings:
         Whether the parameters describe one road.
     max_shape : float
         Greatest shape of the tails of marginals.
-    monotone : dict or None
+    monotone : dict, list or None
         Directions of columns, which all that is chosen must keep.
     """
 

@@ -19,7 +19,11 @@ from localexpert._validation import (
     told_of_light,
 )
 from localexpert.data.copies import groups_of_copies
-from localexpert.data.directions import describe_directions, read_directions
+from localexpert.data.directions import (
+    Directions,
+    describe_directions,
+    read_directions,
+)
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
@@ -93,9 +97,11 @@ class LocalExpertRegressor(
         Least and greatest possible y. "auto" takes 0, and 1 of shares, for a bound
         where no y lies beyond it and forecasts without it expected at least 5 that did,
         or where many y are equal to it; else nothing is cut off. None cuts nothing.
-    monotone : dict, optional
+    monotone : dict or list of int, optional
         Columns, by name or of an array by position, with which y may only rise (+1) or
-        fall (-1): no CDF of a row crosses that of a row which differs there alone.
+        fall (-1): no CDF of a row crosses that of a row which differs there alone. Or
+        a list of +1, -1 and 0, one for each column. Of a column of dates "day" the
+        features are ``"day.days"`` and so on.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
         "auto" keeps the mean where stacking does not help.
@@ -187,7 +193,7 @@ class LocalExpertRegressor(
         recalibrate: Any = None,
         roads: Any = "auto",
         bounds: tuple[float, float] | Literal["auto"] | None = "auto",
-        monotone: dict[Any, int] | None = None,
+        monotone: Directions | None = None,
         stacker: Any = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -223,7 +229,8 @@ class LocalExpertRegressor(
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            NaN is missing; strings and categories of a data frame are categories.
+            NaN is missing; strings and categories of a data frame are categories, its
+            dates become `date_features`, and its durations seconds.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
