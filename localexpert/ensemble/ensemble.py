@@ -20,6 +20,7 @@ from localexpert._validation import (
     told_of_light,
     warn_of_light,
 )
+from localexpert.data.copies import find_copies
 from localexpert.data.folds import Rows, check_groups, make_folds
 from localexpert.data.ordinary import ordinary_range
 from localexpert.data.unseen import unseen_once
@@ -175,6 +176,10 @@ class DistributionEnsemble(DistributionRegressor):
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
             check_members(members, target, sample_weight, groups)
+            together = groups
+            if groups is None:
+                present = check_weights(sample_weight, n)
+                together = find_copies(table, present, "auto", seed)
             fitted, said = {}, {}
             with told_of_light():
                 for name, member in members:
@@ -185,10 +190,11 @@ class DistributionEnsemble(DistributionRegressor):
                         target,
                         sample_weight=sample_weight,
                         groups=groups,
+                        together=together,
                         seed=seed,
                         n_jobs=self.n_jobs,
                     )
-                return self._learn(fitted, said, target, sample_weight, groups, seed)
+                return self._learn(fitted, said, target, sample_weight, together, seed)
 
     @classmethod
     def of_fitted(

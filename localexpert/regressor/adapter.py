@@ -18,6 +18,7 @@ from localexpert._validation import (
     check_seed,
     check_target_size,
 )
+from localexpert.data.copies import find_copies
 from localexpert.data.folds import (
     Rows,
     check_groups,
@@ -162,6 +163,8 @@ class DistributionAdapter(DistributionRegressor):
             groups = check_groups(groups, n)
             seed = self._check_parameters(sample_weight is not None)
             recalibration = make_recalibration(self.recalibrate, seed)
+            if groups is None:
+                groups = find_copies(given, weight, self.cv, seed)
             rows, aside = np.arange(n), np.arange(0)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, seed)

@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.copies import groups_of_copies
+from localexpert.data.copies import find_copies
 from localexpert.data.directions import (
     Directions,
     describe_directions,
@@ -254,7 +254,7 @@ class LocalExpertRegressor(
             whole = Table.of(given)
             copies = None
             if groups is None:
-                copies = self._find_copies(whole, weight, settings.seed)
+                copies = find_copies(whole, weight, self.cv, settings.seed)
             if copies is not None:
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
@@ -320,27 +320,6 @@ class LocalExpertRegressor(
             said = self._oof_law()
             recalibration.fit(said, sample.y, sample.weight, sample.folds)
 
-    @property
-    def _deals_rows(self) -> bool:
-        """Whether folds are dealt here, not given by the user."""
-        return isinstance(self.cv, str | Integral)
-
-    def _find_copies(
-        self, table: Table, weight: Float64Array, seed: int
-    ) -> NDArray[np.intp] | None:
-        """Return groups of rows that one fold should have, where folds are dealt."""
-        if not self._deals_rows:
-            return None
-        held = np.flatnonzero(weight)
-        found = groups_of_copies(table.codes[held], np.random.default_rng(seed))
-        most = self.cv if isinstance(self.cv, Integral) else 0
-        if found is None or found.max() + 1 < most:
-            return None
-        # Absent rows are copies of none.
-        groups = np.arange(len(weight)) + len(weight)
-        groups[held] = found
-        return groups
-
     def _check_parameters(
         self, y: Float64Array, groups: Any
     ) -> tuple[Settings, Stacker | None, Recalibration | None]:
@@ -348,7 +327,7 @@ class LocalExpertRegressor(
         check_verbose(self.verbose)
         seed = check_seed(self.random_state)
         # Rows of the user's own folds may depend on each other within a fold.
-        dealt = groups is None and self._deals_rows
+        dealt = groups is None and isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
         check_roads(settings)
         recalibration = make_recalibration(self.recalibrate, seed)

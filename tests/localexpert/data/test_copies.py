@@ -2,9 +2,35 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from localexpert import FrameRoad, LocalExpertRegressor
+from localexpert import (
+    DistributionAdapter,
+    DistributionEnsemble,
+    FrameRoad,
+    JointForest,
+    LocalExpertRegressor,
+    PredictiveDistribution,
+)
 from localexpert.data.copies import groups_of_copies
+
+
+def neighbour_law(fitted, X):
+    return stats.norm(fitted.predict(X), 0.5)
+
+
+class OneNeighbour(KNeighborsRegressor):
+    """Forecasts around the row that is nearest."""
+
+    def __init__(self):
+        super().__init__(1)
+
+    def predict_dist(self, X):
+        return PredictiveDistribution.from_scipy(neighbour_law(self, X), len(X))
 
 
 def groups(X):
@@ -33,11 +59,54 @@ def test_copies_are_groups_whatever_their_order(rng):
         lambda rng: rng.integers(0, 12, size=(400, 2)),  # equal by chance
         lambda rng: rng.normal(size=(400, 2)),  # no copies
         lambda rng: np.repeat(rng.normal(size=(20, 2)), 20, axis=0),  # 20 places
+        lambda rng: rng.integers(0, 60, size=(400, 1)),  # a grid
+        lambda rng: np.repeat(np.eye(60), 5, axis=0) @ rng.normal(size=(60, 3)) > 0,
     ],
-    ids=["cells", "chance", "none", "places"],
+    ids=["cells", "chance", "none", "places", "grid", "binary"],
 )
 def test_what_is_no_copy(rng, columns):
     assert groups(columns(rng)) is None
+
+
+def test_columns_that_tell_rows_apart_together(rng):
+    # As measurements on coarse scales: a column has 12 values, and rows are all unlike.
+    once = rng.integers(0, 12, size=(300, 8)).astype(float)
+    assert len(np.unique(once, axis=0)) == 300
+    X = np.concatenate([once, once[:60]])
+    np.testing.assert_array_equal(groups(X)[:60], groups(X)[300:])
+    # One more that follows from another says nothing of chance.
+    grid = rng.integers(0, 15, size=(400, 2))
+    assert groups(np.column_stack([grid, grid[:, 0] ** 2])) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LocalExpertRegressor(
+            strategy=JointForest(50, random_state=0), frame=None, random_state=0
+        ),
+        LocalExpertRegressor(
+            RandomForestClassifier(30, oob_score=True, random_state=0),
+            frame=None,
+            n_thresholds=5,
+            random_state=0,
+        ),
+        DistributionAdapter(
+            KNeighborsRegressor(1), neighbour_law, cv=4, random_state=0
+        ),
+        DistributionEnsemble(
+            [("pipe", make_pipeline(StandardScaler(), OneNeighbour()))], random_state=0
+        ),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:out of fold, forecasts")
+def test_nobody_sees_a_copy(rng, model):
+    X = np.repeat(rng.normal(size=(70, 2)), 4, axis=0)
+    y = np.repeat(rng.normal(size=70), 4)
+    climate = np.abs(y[:, None] - y).mean() / 2
+    told = model.fit(X, y).oof_distribution_.crps(y).mean()
+    assert told > 0.9 * climate
 
 
 def test_out_of_fold_forecasts_have_not_seen_a_copy(rng):
