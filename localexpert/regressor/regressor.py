@@ -25,6 +25,7 @@ from localexpert.data.directions import (
     read_directions,
 )
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
+from localexpert.data.leaks import describe_leak
 from localexpert.data.ordinary import warn_of_far
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
@@ -300,6 +301,9 @@ class LocalExpertRegressor(
         if copies is not None:
             told = {"copies": len(copies) - len(np.unique(copies))}
             self.report_ = self.report_.add("copies", told)
+        told = describe_leak(sample, seed)
+        if told is not None:
+            self.report_ = self.report_.add("leak", told)
         said = self.oof_distribution_
         self.check_ = FitCheck.of(said, sample.y, sample.weight, seed)
 
