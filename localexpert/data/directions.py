@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -56,7 +56,8 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     ----------
     monotone : mapping of column to {-1, 1}, list of {-1, 0, 1}, or None
         Columns by name, or of an array by position; or one number for each column. The
-        features of dates have names of their own (`TableReader.features`).
+        features of dates have names of their own (`TableReader.features`), and a number
+        for a column of dates is one for its days.
     reader : TableReader
         Which has read the table.
 
@@ -65,7 +66,20 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     list of int, of length p
     """
     signs = [0] * reader.features.n_columns
-    for place, sign in _find_signs(monotone or {}, reader):
+    if isinstance(monotone, Mapping) or monotone is None:
+        found = {
+            _find(column, reader): sign for column, sign in (monotone or {}).items()
+        }
+    elif len(monotone) == reader.columns.n_columns:
+        owner = reader.column_of
+        found = {owner.index(j): sign for j, sign in enumerate(monotone) if sign}
+    else:
+        msg = (
+            "`monotone` must have a number for each column of `X` where it is a list, "
+            f"got {len(monotone)} for {reader.columns.n_columns} columns."
+        )
+        raise ValueError(msg)
+    for place, sign in found.items():
         if place in reader.category_codes:
             name = (reader.features.names or ())[place]
             msg = (
@@ -75,30 +89,6 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
             raise ValueError(msg)
         signs[place] = sign
     return signs
-
-
-def _find_signs(monotone: Directions, reader: TableReader) -> Iterator[tuple[int, int]]:
-    """Yield the positions of features and their directions."""
-    if isinstance(monotone, Mapping):
-        yield from ((_find(column, reader), sign) for column, sign in monotone.items())
-        return
-    if len(monotone) != (n := reader.columns.n_columns):
-        msg = (
-            "`monotone` must have a number for each column of `X` where it is a list, "
-            f"got {len(monotone)} for {n} columns."
-        )
-        raise ValueError(msg)
-    for column, sign in enumerate(monotone):
-        if sign and reader.dates and reader.dates[column]:
-            # The days alone: month and weekday would go against them.
-            name = f"{(reader.columns.names or ())[column]}.days"
-            msg = (
-                "`monotone` must be 0 of a column of dates where it is a list, got "
-                f"{sign}: a mapping may name {name!r}."
-            )
-            raise ValueError(msg)
-        if sign:
-            yield reader.column_of.index(column), sign
 
 
 def describe_directions(monotone: Directions) -> dict[str, str]:

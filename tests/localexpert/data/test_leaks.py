@@ -9,7 +9,7 @@ from localexpert.data.leaks import find_leak
 
 GUISES = {
     "another unit": lambda y: 1.08 * y + 3.0,
-    "its logarithm": lambda y: np.log(y),
+    "its logarithm": np.log,
     "falling": lambda y: 1.0 / y,
     "rounded": lambda y: np.round(y, 1),
     "with gaps": lambda y: np.where(y < np.quantile(y, 0.004), np.nan, y),
