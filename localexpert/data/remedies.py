@@ -38,23 +38,29 @@ def suggest_pipeline(given: Any, learner: Any) -> str:
     table = Table.of(given)
     reader = table.reader
     names = reader.columns.names or tuple(range(reader.columns.n_columns))
-    categories = [names[j] for j in reader.categories]
+    owner = reader.column_of
+    categories = [names[owner[j]] for j in reader.categories]
+    dates = [names[j] for j, parts in enumerate(reader.dates) if parts]
     try:
         missing = np.isnan(table.codes).any(axis=0)
     except (TypeError, ValueError):
         # Columns that are neither numbers nor categories: they are for the user.
         return ""
-    gaps = [names[j] for j in np.flatnonzero(missing)]
+    gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
     told = [
         f"{_list(columns)} {_has(columns, what)}"
-        for columns, what in ((categories, "categories"), (gaps, "missing values"))
+        for columns, what in (
+            (categories, "categories"),
+            (gaps, "missing values"),
+            (dates, "dates, of which `date_features` makes numbers"),
+        )
         if columns
     ]
     if not told:
         return ""
     problem = f"; {' and '.join(told)}"
-    if isinstance(learner, Pipeline):
-        # What it does about them is for its owner to see.
+    if dates or isinstance(learner, Pipeline):
+        # What a pipeline does about them is for its owner to see.
         return problem
     imputer = "SimpleImputer()"
     rest = imputer if set(gaps) - set(categories) else "'passthrough'"
