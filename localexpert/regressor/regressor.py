@@ -301,9 +301,9 @@ class LocalExpertRegressor(
         if copies is not None:
             told = {"copies": len(copies) - len(np.unique(copies))}
             self.report_ = self.report_.add("copies", told)
-        told = describe_leak(sample, seed)
-        if told is not None:
-            self.report_ = self.report_.add("leak", told)
+        leak = describe_leak(sample, seed)
+        if leak is not None:
+            self.report_ = self.report_.add("leak", leak)
         said = self.oof_distribution_
         self.check_ = FitCheck.of(said, sample.y, sample.weight, seed)
 
