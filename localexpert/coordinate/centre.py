@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.additive import AdditiveRidge
+from localexpert.coordinate.encoded_trees import EncodedTrees
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
@@ -110,7 +111,7 @@ class CentreStack:
         self.report_: dict[str, dict[str, float]] = {}
         groups = [
             {name: family for name, family in group.items() if family.suits(y)}
-            for group in self._groups(len(y))
+            for group in self._groups(table)
         ]
         groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
@@ -196,10 +197,10 @@ class CentreStack:
             return table.dense(self.dense_inputs_)
         return self.dense_inputs_.narrow(table.codes)
 
-    def _groups(self, n: int) -> list[dict[str, Family]]:
+    def _groups(self, table: Table) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
         if isinstance(self.regressors, str):
-            return self._default_groups(n)
+            return self._default_groups(table)
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
         return [
@@ -207,7 +208,8 @@ class CentreStack:
             for j, r in enumerate(given)
         ]
 
-    def _default_groups(self, n: int) -> list[dict[str, Family]]:
+    def _default_groups(self, table: Table) -> list[dict[str, Family]]:
+        n, known = len(table), table.reader.category_codes
         common: dict[str, Any] = {
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
@@ -225,12 +227,14 @@ class CentreStack:
             model = SmallNets(decay, random_state=self.random_state)
             nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
         additive = Fitted(AdditiveRidge(), view="dense", n_jobs=self.n_jobs)
+        n_values = {j: len(codes) for j, codes in known.items()}
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
             forests,
             nets,
             {"additive": additive},
+            {"boosting of means": EncodedTrees(n_values, **common)},
         ]
 
     def _screen(
