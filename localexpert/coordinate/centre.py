@@ -51,10 +51,11 @@ class CentreStack:
     Parameters
     ----------
     regressors : "stack", regressor or list of regressors
-        "stack": boosted trees (of a skewed positive target also of its logarithm),
-        a forest, small networks and additive ridge regression. Of two kinds of
-        forest and of networks with weak or strong decay the better on one fold is
-        taken, and the fold screens the families.
+        "stack": boosted trees (of a skewed positive target also of its logarithm, of
+        categories also on the target's mean in each, `TargetCodes`), a forest, small
+        networks and additive ridge regression. Of two kinds of forest and of networks
+        with weak or strong decay the better on one fold is taken, and the fold screens
+        the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
