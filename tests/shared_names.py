@@ -401,6 +401,7 @@ SHARED: dict[str, set[str]] = {
     },
     "localexpert.coordinate.additive": {"AdditiveRidge"},
     "localexpert.coordinate.centre": {"CentreStack", "single_precision"},
+    "localexpert.coordinate.encoded_trees": {"EncodedTrees"},
     "localexpert.coordinate.families": {
         "BoostedTrees",
         "Family",
@@ -432,7 +433,12 @@ SHARED: dict[str, set[str]] = {
         "smooth_rows",
     },
     "localexpert.data.blend": {"blend_weights", "robust_weights"},
-    "localexpert.data.copies": {"groups_of_copies"},
+    "localexpert.data.honest_rows": {
+        "describe_leak",
+        "find_copies",
+        "find_leak",
+        "groups_of_copies",
+    },
     "localexpert.data.columns": {
         "Columns",
         "has_columns",
@@ -444,7 +450,6 @@ SHARED: dict[str, set[str]] = {
         "read_numbers",
         "until_free",
     },
-    "localexpert.data.counts": {"count_values"},
     "localexpert.data.dates": {
         "date_parts",
         "holds_dates",
@@ -469,8 +474,12 @@ SHARED: dict[str, set[str]] = {
         "number_folds",
         "renumber_folds",
     },
-    "localexpert.data.ordinary": {"ordinary_range", "warn_of_far"},
-    "localexpert.data.remedies": {"suggest_pipeline"},
+    "localexpert.data.target_codes": {"TargetCodes"},
+    "localexpert.data.target_values": {
+        "count_values",
+        "range_without_outliers",
+        "warn_of_outliers",
+    },
     "localexpert.data.sample": {"Sample"},
     "localexpert.data.table": {"Table", "TableReader", "take_rows"},
     "localexpert.data.table_summary": {"ColumnSummary", "TableSummary"},
@@ -481,7 +490,11 @@ SHARED: dict[str, set[str]] = {
         "unseen_silently",
         "warn_of_unseen",
     },
-    "localexpert.data.weights": {"fit_weighted", "name_of_argument"},
+    "localexpert.data.user_learners": {
+        "fit_weighted",
+        "name_of_argument",
+        "suggest_pipeline",
+    },
     "localexpert.distribution.arrays": {"StoredForecasts"},
     "localexpert.distribution.below_zero": {"mass_below_zero"},
     "localexpert.distribution.derived": {"DerivedForecasts"},

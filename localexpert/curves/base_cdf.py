@@ -14,8 +14,7 @@ from calibration.typing import Float64Array
 from localexpert._kernels.base_curve import BaseCurve, follow_curve
 from localexpert._kernels.normal import log_normal_cdf, normal_hazard
 from localexpert.curves.marginal import fit_tail, smooth_quantiles
-from localexpert.data.counts import count_values
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.law.basis import REACH, STANDARD
 from localexpert.law.chords import steepest_slopes
 from localexpert.law.curve import read_curve
@@ -135,7 +134,7 @@ class BaseCDF:
         values, weight = count_values(r, weight)
         levels = -ndtri(_TAIL_SHARE) * np.linspace(-1.0, 1.0, _N_LEVELS)
         # The tails alone are told how far out the farthest values are.
-        near = np.clip(values, *ordinary_range(values, weight))
+        near = np.clip(values, *range_without_outliers(values, weight))
         points, rates = smooth_quantiles(near, weight, levels)
         steepest = steepest_slopes(points, levels)
         hazard, tails = normal_hazard(float(levels[-1])), []

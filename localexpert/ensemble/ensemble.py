@@ -20,9 +20,9 @@ from localexpert._validation import (
     told_of_light,
     warn_of_light,
 )
-from localexpert.data.copies import find_copies
 from localexpert.data.folds import Rows, check_groups, make_folds
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.honest_rows import find_copies
+from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
@@ -253,7 +253,7 @@ class DistributionEnsemble(DistributionRegressor):
         rows = common_rows(said, y)
         weight = check_weights(sample_weight, len(y))[rows]
         # A score that grows with the distance would be that of the farthest row alone.
-        target = np.clip(y[rows], *ordinary_range(y[rows], weight))
+        target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = check_groups(groups, len(y))
         if parts is not None:
             parts = parts[rows]

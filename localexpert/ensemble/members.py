@@ -14,7 +14,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_list
 from localexpert.data.folds import Rows, make_folds
 from localexpert.data.unseen import unseen_silently
-from localexpert.data.weights import name_of_argument
+from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictors import check_predicts
 from localexpert.law.law import Law
 from localexpert.regressor.base import DistributionRegressor

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
+from localexpert.data.target_values import count_values
 from localexpert.experts.thresholds import cuts_between
 from localexpert.forecasters.discrete import masses_between
 from localexpert.forecasters.stepped import Step

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import range_without_outliers
 from localexpert.forecasters.cells import MANY_VALUES
 from localexpert.forecasters.roads import (
     CellRoad,
@@ -134,7 +134,7 @@ def rounded_roads(y: Float64Array, cell: float) -> dict[str, Road]:
 
 def _log_road(y: Float64Array, shift: float) -> Transformed:
     """Return the road to log(y + shift)."""
-    most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
+    most = min(float(y.max()), range_without_outliers(y, np.ones(len(y)))[1])
     return Transformed(FrameRoad(), LogOf(shift, most), ExpLess(shift, most))
 
 

@@ -107,7 +107,7 @@ class ContinuousForecaster(RoadForecaster):
         self.judged_ = rows[part.judged]
         self.frame.keep(part.judged)
         with current_progress().stage("spline"):
-            tame = sample.tame().y[self.judged_]
+            tame = sample.without_outliers().y[self.judged_]
             weight = sample.weight[self.judged_]
             self.width_ = float(atom_widths(np.zeros(1), tame, weight)[0])
             self._believe_bounds(weight)

@@ -9,10 +9,10 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
-from localexpert.data.counts import count_values
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.target_values import count_values
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between

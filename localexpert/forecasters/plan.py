@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.counts import count_values
-from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
+from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.experts.thresholds import FEW_VALUES, find_atoms, is_discrete
 from localexpert.forecasters.cells import MANY_VALUES, Cells
 from localexpert.forecasters.competitors import (
@@ -180,7 +179,7 @@ def _make(
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
     """Refuse a smooth target of which floats tell little but where it lies."""
-    near = np.clip(y, *ordinary_range(y, weight))
+    near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())
     if np.ptp(near) < _LEAST_SPAN * size:
         msg = (

@@ -82,7 +82,7 @@ class PooledForecaster(RoadForecaster):
 
     def finish(self, sample: Sample) -> PooledForecaster:
         """Finish the first road, try the others, and weigh those that are finished."""
-        y = sample.tame().y
+        y = sample.without_outliers().y
         finished: dict[str, RoadForecaster] = {}
         for name, road in self.roads.items():
             with current_progress().stage(name):

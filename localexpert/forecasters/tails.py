@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibration.typing import Float64Array
-from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
+from localexpert.data.target_values import count_values
 from localexpert.experts.thresholds import lattice_step
 from localexpert.forecasters.stepped import Step
 from localexpert.forecasters.support import MOST_BEYOND, ordinary_values

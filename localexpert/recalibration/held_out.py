@@ -59,7 +59,7 @@ class HeldOut:
         """
         share = draw_shares(random_state, (len(y), 1))
         scores = law.scores(y[:, None], share)[:, 0]
-        _warn_of_far(scores)
+        _warn_of_outliers(scores)
         known = scores[np.isfinite(scores)]
         most = max(_FURTHEST, 1.0 + float(np.abs(known).max(initial=0.0)))
         held = np.flatnonzero(weight > 0.0)
@@ -84,7 +84,7 @@ class HeldOut:
         return float(np.abs(ndtr(levels.forward(before)[0]) - ndtr(after)).max())
 
 
-def _warn_of_far(scores: Float64Array) -> None:
+def _warn_of_outliers(scores: Float64Array) -> None:
     far = int((np.abs(scores) > _FAR).sum())
     if far >= _FEWEST and far > _MANY * len(scores):
         msg = (

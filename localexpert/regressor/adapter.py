@@ -18,7 +18,6 @@ from localexpert._validation import (
     check_seed,
     check_target_size,
 )
-from localexpert.data.copies import find_copies
 from localexpert.data.folds import (
     Rows,
     check_groups,
@@ -27,8 +26,9 @@ from localexpert.data.folds import (
     make_folds,
     renumber_folds,
 )
+from localexpert.data.honest_rows import find_copies
 from localexpert.data.table import take_rows
-from localexpert.data.weights import fit_weighted, name_of_argument
+from localexpert.data.user_learners import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import innermost, predict_dist
 from localexpert.law.join import append_laws

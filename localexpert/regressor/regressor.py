@@ -18,18 +18,17 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.copies import find_copies
 from localexpert.data.directions import (
     Directions,
     describe_directions,
     read_directions,
 )
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
-from localexpert.data.leaks import describe_leak
-from localexpert.data.ordinary import warn_of_far
+from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
+from localexpert.data.target_values import warn_of_outliers
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.forecasters.competitors import check_roads
@@ -251,7 +250,7 @@ class LocalExpertRegressor(
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
-            warn_of_far(target, weight)
+            warn_of_outliers(target, weight)
             whole = Table.of(given)
             copies = None
             if groups is None:
@@ -363,7 +362,7 @@ class LocalExpertRegressor(
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
-                sample.tame(),
+                sample.without_outliers(),
                 n_jobs=settings.n_jobs,
                 random_state=settings.seed,
             )
