@@ -42,9 +42,10 @@ def date_features(dates: Any) -> dict[str, Float64Array]:
     >>> {name: float(values[0]) for name, values in parts.items()}
     {'days': 19782.25, 'year': 2024.0, 'month': 2.0, 'weekday': 3.0, 'hour': 6.0}
     """
-    if not holds_dates(dates):
+    shape = getattr(dates, "shape", ())
+    if len(shape) != 1 or not holds_dates(dates):
         got = getattr(dates, "dtype", type(dates).__name__)
-        msg = f"`dates` must be a column of dates, got {got}."
+        msg = f"`dates` must be a column of dates, got {got} of shape {shape}."
         raise TypeError(msg)
     days = read_days(dates)
     return {"days": days, **date_parts(days)}
