@@ -10,6 +10,7 @@ from localexpert.cli import interrupt as _interrupt  # noqa: F401
 from calibration import __version__ as __version__
 from localexpert import risk
 from localexpert.curves.spline import ProbitSpline, RawSpline
+from localexpert.data.dates import date_features
 from localexpert.data.folds import make_folds
 from localexpert.distribution.answers import ExpectedMean
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
@@ -123,6 +124,7 @@ __all__ = [
     "cross_val_predict_dist",
     "crps_score",
     "crps_scorer",
+    "date_features",
     "explain_boosting",
     "explain_forecast",
     "find_atoms",

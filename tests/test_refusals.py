@@ -110,7 +110,7 @@ def arguments():
         "X_train": t.X, "scores": t.scores, "y_true": t.y, "y_prob": t.scores,
         "dist": t.dist, "model": t.model, "report": t.model.expert_report_, "r": t.y,
         "n": 60, "n_rows": 20, "n_bins": 5, "delta": 0.1, "losses": t.losses,
-        "level": 0.9,
+        "level": 0.9, "dates": pd.Series(pd.date_range("2024-01-01", periods=60)),
         "q": 0.5, "levels": [0.1, 0.5], "coverage": 0.8, "threshold": 0.3,
         "low": -1.0, "high": 1.0, "a": -1.0, "b": 1.0, "grid": [0.0, 1.0],
         "weight": np.ones_like, "func": np.square, "loss": lambda y, a: (y - a) ** 2,

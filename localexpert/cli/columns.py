@@ -22,7 +22,6 @@ from localexpert.cli.cells import (
 from localexpert.cli.console import count, quote_name, warn
 from localexpert.cli.dates import (
     ORDERS,
-    date_parts,
     find_formats,
     is_date,
     is_short,
@@ -37,6 +36,7 @@ from localexpert.cli.number_formats import (
     read_numbers,
 )
 from localexpert.cli.raw_table import RawTable
+from localexpert.data.dates import date_parts, varying_parts
 
 Kind: TypeAlias = Literal["number", "boolean", "date", "category", "dropped"]
 
@@ -215,9 +215,8 @@ def _date_rule(
     days = read_dates(texts, formats[0])
     if complete and np.ptp(days) == 0.0:
         return ColumnRule(name, "dropped", reason="constant")
-    parts = date_parts(days)
-    varying = tuple(part for part in parts if np.ptp(parts[part]) > 0.0)
-    return ColumnRule(name, "date", date_format=formats[0], parts=varying)
+    parts = varying_parts(days)
+    return ColumnRule(name, "date", date_format=formats[0], parts=parts)
 
 
 def _warn_of_words(

@@ -44,8 +44,6 @@ _MONTHS = (
     *("august", "september", "october", "november", "december"),
 )
 _EPOCH = date(1970, 1, 1).toordinal()
-# What a date is told by besides its days since 1970.
-PARTS = ("year", "month", "weekday", "hour")
 
 
 def find_formats(texts: list[str]) -> list[str]:
@@ -95,15 +93,6 @@ def parse_date(text: str, format_name: str) -> float | None:
     except ValueError:
         return None
     return day.toordinal() - _EPOCH + hours / 24.0
-
-
-def date_parts(days: Float64Array) -> dict[str, Float64Array]:
-    """Return the parts of dates by name, each of shape (n,), NaN where missing."""
-    whole = np.floor(days)
-    stamps = load_pandas().DatetimeIndex(whole.astype("datetime64[D]"))
-    hours = np.round(24.0 * (days - whole), 6)
-    parts = (stamps.year, stamps.month, stamps.day_of_week, hours)
-    return dict(zip(PARTS, (np.asarray(p, np.float64) for p in parts), strict=True))
 
 
 def is_date(text: str) -> bool:

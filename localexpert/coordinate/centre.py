@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.additive import AdditiveRidge
+from localexpert.coordinate.encoded_trees import EncodedTrees
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
@@ -50,10 +51,11 @@ class CentreStack:
     Parameters
     ----------
     regressors : "stack", "boosting", regressor or list of regressors
-        "stack": boosted trees (of a skewed positive target also of its logarithm),
-        a forest, small networks and additive ridge regression. Of two kinds of
-        forest and of networks with weak or strong decay the better on one fold is
-        taken, and the fold screens the families.
+        "stack": boosted trees (of a skewed positive target also of its logarithm, of
+        categories also on the target's mean in each, `TargetCodes`), a forest, small
+        networks and additive ridge regression. Of two kinds of forest and of networks
+        with weak or strong decay the better on one fold is taken, and the fold screens
+        the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -113,7 +115,7 @@ class CentreStack:
         self.report_: dict[str, dict[str, float]] = {}
         groups = [
             {name: family for name, family in group.items() if family.suits(y)}
-            for group in self._groups(len(y))
+            for group in self._groups(table)
         ]
         groups = [group for group in groups if group]
         self.fitted_: dict[str, Family] = {}
@@ -201,10 +203,10 @@ class CentreStack:
             return table.dense(self.dense_inputs_)
         return self.dense_inputs_.narrow(table.codes)
 
-    def _groups(self, n: int) -> list[dict[str, Family]]:
+    def _groups(self, table: Table) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
         if isinstance(self.regressors, str):
-            return self._default_groups(n)
+            return self._default_groups(table)
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
         return [
@@ -212,7 +214,8 @@ class CentreStack:
             for j, r in enumerate(given)
         ]
 
-    def _default_groups(self, n: int) -> list[dict[str, Family]]:
+    def _default_groups(self, table: Table) -> list[dict[str, Family]]:
+        n, known = len(table), table.reader.category_codes
         common: dict[str, Any] = {
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
@@ -232,12 +235,14 @@ class CentreStack:
             model = SmallNets(decay, random_state=self.random_state)
             nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
         additive = Fitted(AdditiveRidge(), view="dense", n_jobs=self.n_jobs)
+        n_values = {j: len(codes) for j, codes in known.items()}
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
             forests,
             nets,
             {"additive": additive},
+            {"boosting of means": EncodedTrees(n_values, **common)},
         ]
 
     def _screen(

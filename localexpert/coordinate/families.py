@@ -16,10 +16,13 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_answers
 from localexpert.coordinate.fold_boosters import FoldBoosters
 from localexpert.data.folds import Fold
-from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
 from localexpert.data.threads import ask_each
-from localexpert.data.weights import fit_weighted, name_of_argument
+from localexpert.data.user_learners import (
+    fit_weighted,
+    name_of_argument,
+    suggest_pipeline,
+)
 from localexpert.progress import run_jobs
 
 View: TypeAlias = Literal["given", "codes", "narrow", "dense"]

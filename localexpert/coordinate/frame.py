@@ -86,7 +86,7 @@ class Frame:
         """Fit centre and scale out of fold, and choose the kind."""
         # By squares one value far out would outweigh all rows together; where it lies
         # in the coordinate the thresholds and tails are told.
-        tame = sample.tame()
+        tame = sample.without_outliers()
         # Rows that are not judged train the centre alone: theirs would have seen them.
         part = tame if tame.is_whole else tame.take(tame.judged)
         self.origin_, self.unit_ = single_precision(tame.y)

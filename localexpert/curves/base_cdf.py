@@ -12,8 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from calibration.typing import Float64Array
-from localexpert.data.counts import count_values
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.law.basis import REACH, STANDARD, steepest_slopes
 from localexpert.law.curve import read_curve
 from localexpert.law.law import Law
@@ -229,7 +228,7 @@ class BaseCDF:
         values, weight = count_values(r, weight)
         levels = -ndtri(_TAIL_SHARE) * np.linspace(-1.0, 1.0, _N_LEVELS)
         # The tails alone are told how far out the farthest values are.
-        near = np.clip(values, *ordinary_range(values, weight))
+        near = np.clip(values, *range_without_outliers(values, weight))
         points, rates = smooth_quantiles(near, weight, levels)
         steepest = steepest_slopes(points, levels)
         hazard, tails = _normal_hazard(levels[-1]), []

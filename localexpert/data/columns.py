@@ -13,9 +13,20 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert._validation import as_numbers, find_no_number, is_gap
+from localexpert.data.dates import date_features, holds_dates, read_seconds
 from localexpert.data.unseen import Unseen
 
 _TEXTS = ("str", "string", "large_string", "categorical")
+_DURATIONS = ("timedelta64", "duration")
+# What to do about columns of other types, by how the type's name begins.
+_CURES = {
+    "date": "; in `fit` it held no dates",
+    "timestamp": "; in `fit` it held no dates",
+    "timedelta": "; `pandas.to_timedelta` gives durations a type",
+    "time": "; make seconds of times of day",
+    "period": "; make dates of periods: `.dt.to_timestamp()`",
+    "str": "; a column is all numbers or all texts",
+}
 # Types without kinds that are numbers too.
 _OF_POLARS = ("boolean", "null")
 
@@ -79,8 +90,8 @@ class Columns:
         if taken and isinstance(taken[0], tuple):
             levels = ("",) * (len(taken[0]) - 1)
             heads = tuple(name[0] for name in taken)
-            return [(_until_free(name, heads), *levels) for name in wanted]
-        return [_until_free(name, taken) for name in wanted]
+            return [(until_free(name, heads), *levels) for name in wanted]
+        return [until_free(name, taken) for name in wanted]
 
     def and_more(self, more: Sequence[Any]) -> Columns:
         """Return the columns of the table with some more, of free names."""
@@ -88,8 +99,9 @@ class Columns:
         return Columns(self.n_columns + len(more), names)
 
 
-def _until_free(name: str, taken: tuple[Any, ...]) -> str:
-    return _until_free(f"{name}_", taken) if name in taken else name
+def until_free(name: str, taken: tuple[Any, ...]) -> str:
+    """Return a name that none of those taken is."""
+    return until_free(f"{name}_", taken) if name in taken else name
 
 
 def has_columns(X: Any) -> bool:
@@ -137,7 +149,7 @@ def read_categories(
 
     What is not missing and yet has none is added to `unseen`.
     """
-    places: Any = slice(-1)
+    places = np.arange(len(column))
     try:
         if hasattr(column, "factorize"):
             # Values are looked up once each, not once a row; -1 is a missing one.
@@ -153,8 +165,7 @@ def read_categories(
     if unseen is not None:
         strange = [place for place in unknown.tolist() if not is_gap(cells[place])]
         if strange:
-            rows = np.arange(len(cells))[places]
-            n_rows = int(np.isin(rows, strange).sum())
+            n_rows = int(np.isin(places, strange).sum())
             unseen.append(Unseen(name, n_rows, cells[strange[0]]))
     coded: Float64Array = found[places]
     return coded
@@ -180,9 +191,27 @@ def _find_kind(cell: type) -> type:
     return str if issubclass(cell, str) else cell
 
 
+def read_dates(column: Any, name: Any) -> dict[str, Float64Array]:
+    """Return a column's `date_features`; refuse what holds no dates."""
+    if holds_dates(column):
+        return date_features(column)
+    cells = column.to_list()
+    if all(map(is_gap, cells)):
+        return date_features(np.full(len(cells), "NaT", "datetime64[us]"))
+    msg = (
+        f"`X` must hold dates as in `fit` in column {name!r}, got dtype {column.dtype}."
+    )
+    raise TypeError(msg)
+
+
 def read_numbers(column: Any, name: Any) -> Float64Array:
-    """Return a column of numbers or booleans as float64, missing as NaN."""
+    """Return a column of numbers, booleans or durations as float64, missing as NaN.
+
+    Durations are seconds.
+    """
     kind = getattr(column.dtype, "kind", None)
+    if _name_type(column) in _DURATIONS:
+        return read_seconds(column)
     if kind is not None and kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if kind is None and (column.dtype.is_numeric() or _name_type(column) in _OF_POLARS):
@@ -196,9 +225,10 @@ def read_numbers(column: Any, name: Any) -> Float64Array:
             return as_numbers(cells, f"X[{name!r}]")
         got = f"{reprlib.repr(cells[place])} (row {place})"
         what = type(cells[place]).__name__.lower()
+    cure = next((cure for kind, cure in _CURES.items() if what.startswith(kind)), "")
     msg = (
-        "`X` must hold numbers, booleans or categories, "
-        f"got {got} in column {name!r}{_remedy(what)}."
+        "`X` must hold numbers, booleans, categories or dates, "
+        f"got {got} in column {name!r}{cure}."
     )
     raise TypeError(msg)
 
@@ -210,8 +240,8 @@ def read_array(X: Any) -> Float64Array:
     except TypeError as error:
         # Of strings scikit-learn's checks want to hear.
         msg = (
-            f"{error} Make numbers of dates; the argument must be a data frame to hold "
-            "strings beside numbers."
+            f"{error} The argument must be a data frame to hold dates, or strings "
+            "beside numbers."
         )
         raise TypeError(msg) from error
 
@@ -238,10 +268,3 @@ def _may_hold_texts(column: Any) -> bool:
     return any(isinstance(cell, str) for cell in samples) and all(
         isinstance(cell, str | float | np.floating) or is_gap(cell) for cell in samples
     )
-
-
-def _remedy(what: str) -> str:
-    """Return what to do about a column of such a type, if that is clear."""
-    if what.startswith(("date", "time", "period", "duration")):
-        return "; make numbers of dates: days since one, the month, the weekday"
-    return "; a column is all numbers or all texts" if what == "str" else ""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from localexpert._validation import check_mapping
 from localexpert.data.table import TableReader
 
-# +1 or -1 of columns, by their names, or of an array by their positions.
-Directions: TypeAlias = Mapping[Hashable, int]
+# +1 or -1 of columns, by their names, or of an array by their positions; or a number
+# for every column, as LightGBM has it.
+Directions: TypeAlias = Mapping[Any, int] | Sequence[int]
 
 # Columns that a message names.
 _MOST_NAMED = 8
@@ -21,30 +24,40 @@ def check_directions(monotone: Any) -> Directions | None:
 
     Parameters
     ----------
-    monotone : mapping of column to {-1, 1}, or None
+    monotone : mapping of column to {-1, 1}, list of {-1, 0, 1}, or None
 
     Returns
     -------
-    dict or None
+    dict, list or None
     """
     if monotone is None:
         return None
-    check_mapping(monotone, "monotone", "columns and +1 or -1")
-    for column, sign in monotone.items():
+    listed = isinstance(monotone, list | tuple | np.ndarray)
+    if not listed:
+        check_mapping(monotone, "monotone", "columns and +1 or -1, or a list")
+    allowed, rule = ((-1, 0, 1), "+1, -1 or 0") if listed else ((-1, 1), "+1 or -1")
+    signs = dict(enumerate(monotone)) if listed else monotone
+    for column, sign in signs.items():
         number = isinstance(sign, Real) and not isinstance(sign, bool)
-        if not number or sign not in (-1, 1):
-            msg = f"`monotone` must be +1 or -1, got {sign!r} of column {column!r}."
+        if not number or sign not in allowed:
+            msg = f"`monotone` must be {rule}, got {sign!r} of column {column!r}."
             raise ValueError(msg)
-    return {column: int(sign) for column, sign in monotone.items()} or None
+    if not any(signs.values()):
+        return None
+    if listed:
+        return [int(sign) for sign in monotone]
+    return {column: int(sign) for column, sign in monotone.items()}
 
 
 def read_directions(monotone: Directions | None, reader: TableReader) -> list[int]:
-    """Return the direction of each column of a table, 0 where there is none.
+    """Return the direction of each feature of a table, 0 where there is none.
 
     Parameters
     ----------
-    monotone : mapping of column to {-1, 1}, or None
-        Columns by name, or of an array by position.
+    monotone : mapping of column to {-1, 1}, list of {-1, 0, 1}, or None
+        Columns by name, or of an array by position; or one number for each column. The
+        features of dates have names of their own (`TableReader.features`), and a number
+        for a column of dates is one for its days.
     reader : TableReader
         Which has read the table.
 
@@ -52,13 +65,26 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     -------
     list of int, of length p
     """
-    signs = [0] * reader.columns.n_columns
-    for column, sign in (monotone or {}).items():
-        place = _find(column, reader)
+    signs = [0] * reader.features.n_columns
+    if isinstance(monotone, Mapping) or monotone is None:
+        found = {
+            _find(column, reader): sign for column, sign in (monotone or {}).items()
+        }
+    elif len(monotone) == reader.columns.n_columns:
+        owner = reader.column_of
+        found = {owner.index(j): sign for j, sign in enumerate(monotone) if sign}
+    else:
+        msg = (
+            "`monotone` must have a number for each column of `X` where it is a list, "
+            f"got {len(monotone)} for {reader.columns.n_columns} columns."
+        )
+        raise ValueError(msg)
+    for place, sign in found.items():
         if place in reader.category_codes:
+            name = (reader.features.names or ())[place]
             msg = (
                 "`monotone` must name columns of numbers, for categories have no "
-                f"order, got {column!r}."
+                f"order, got {name!r}."
             )
             raise ValueError(msg)
         signs[place] = sign
@@ -70,20 +96,21 @@ def describe_directions(monotone: Directions) -> dict[str, str]:
 
     Parameters
     ----------
-    monotone : mapping of column to {-1, 1}
+    monotone : mapping of column to {-1, 1}, or list of {-1, 0, 1}
 
     Returns
     -------
     dict
         Ready for JSON.
     """
-    told = [f"{column} {sign:+d}" for column, sign in monotone.items()]
+    listed = monotone if isinstance(monotone, Mapping) else dict(enumerate(monotone))
+    told = [f"{column} {sign:+d}" for column, sign in listed.items() if sign]
     return {"chosen": ", ".join(told)}
 
 
 def _find(column: Any, reader: TableReader) -> int:
     """Return the position of a column that `monotone` names."""
-    names, n = reader.columns.names, reader.columns.n_columns
+    names, n = reader.features.names, reader.features.n_columns
     if names is None:
         position = isinstance(column, Integral) and not isinstance(column, bool)
         if position and 0 <= column < n:

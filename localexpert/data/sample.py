@@ -18,8 +18,8 @@ from localexpert.data.folds import (
     make_folds,
     renumber_folds,
 )
-from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
+from localexpert.data.target_values import range_without_outliers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +82,9 @@ class Sample:
         """Whether the test parts hold every row."""
         return len(self.judged) == len(self)
 
-    def tame(self) -> Sample:
+    def without_outliers(self) -> Sample:
         """Return the rows for what is learned by squares: no target is far out."""
-        low, high = ordinary_range(self.y, self.weight)
+        low, high = range_without_outliers(self.y, self.weight)
         if not self.weight.all():
             # What has no weight may be anything, and zero times that no number.
             held = self.y[self.weight > 0.0]

@@ -18,8 +18,11 @@ from localexpert.data.columns import (
     list_columns,
     read_array,
     read_categories,
+    read_dates,
     read_numbers,
+    until_free,
 )
+from localexpert.data.dates import holds_dates, read_days, varying_parts
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.unseen import Unseen, warn_of_unseen
 
@@ -36,25 +39,58 @@ class TableReader:
     The values of a category are numbered in order (those of a categorical type in the
     type's order); a value not met in `learn` counts as missing.
 
+    Every column is one feature, but dates: they are days, and with them those of
+    `date_features` that vary in `learn`.
+
     Parameters
     ----------
     columns : Columns
     category_codes : dict of int to dict
-        Code of each value, by the number of the column.
+        Code of each value, by the number of the feature.
+    dates : tuple of tuple of str
+        For each column the features of its dates, () where it holds none; () where no
+        column holds any.
     """
 
     columns: Columns
     category_codes: dict[int, dict[Any, float]]
+    dates: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
-    def learn(cls, X: Any) -> Self:
-        """Learn from an array or data frame of shape (n, p)."""
-        columns, codes = Columns.of(X), {}
-        for j, column in enumerate(list_columns(X) if has_columns(X) else []):
-            values = list_categories(column)
+    def learn(cls, X: Any, dates: tuple[tuple[str, ...], ...] | None = None) -> Self:
+        """Learn from an array or data frame of shape (n, p).
+
+        The features of its dates are found, or are those of another reader.
+        """
+        columns = Columns.of(X)
+        listed = list_columns(X) if has_columns(X) else []
+        if dates is None:
+            found = tuple(map(_choose_features, listed))
+            dates = found if any(found) else ()
+        reader = cls(columns, {}, dates)
+        for place, column in enumerate(listed):
+            values = None if dates and dates[place] else list_categories(column)
             if values is not None:
-                codes[j] = {value: float(code) for code, value in enumerate(values)}
-        return cls(columns, codes)
+                codes = {value: float(code) for code, value in enumerate(values)}
+                reader.category_codes[reader.column_of.index(place)] = codes
+        return reader
+
+    @property
+    def column_of(self) -> list[int]:
+        """Number of the column that each feature comes from."""
+        parts = self.dates or [()] * self.columns.n_columns
+        return [j for j, names in enumerate(parts) for _ in names or ("itself",)]
+
+    @property
+    def features(self) -> Columns:
+        """The features by name: those of a date are called ``day.month`` and so on."""
+        if not self.dates:
+            return self.columns
+        names, spread = self.columns.names or (), list[Any]()
+        for name, parts in zip(names, self.dates, strict=True):
+            dated = [until_free(f"{name}.{part}", names) for part in parts]
+            spread += dated or [name]
+        return Columns(len(spread), tuple(spread))
 
     @property
     def categories(self) -> list[int]:
@@ -68,12 +104,14 @@ class TableReader:
         """
         given = X if hasattr(X, "shape") else np.asarray(X)
         self.columns.check(given)
-        if self.category_codes and not has_columns(given):
+        held = {self.column_of[j] for j in self.categories}
+        held |= {place for place, parts in enumerate(self.dates) if parts}
+        if held and not has_columns(given):
             names = self.columns.names or ()
-            listed = ", ".join(repr(names[j]) for j in self.categories[:_MOST_NAMED])
+            listed = ", ".join(repr(names[j]) for j in sorted(held)[:_MOST_NAMED])
             msg = (
                 "`X` must be a data frame as in `fit`, where columns held categories "
-                f"({listed}), got {type(given).__name__}."
+                f"or dates ({listed}), got {type(given).__name__}."
             )
             raise TypeError(msg)
         return Table(
@@ -87,20 +125,25 @@ class TableReader:
         """Return numbers and codes as float64, shape (n, p); NaN is missing."""
         unseen: list[Unseen] = []
         if has_columns(X):
-            encoded = np.empty(X.shape)
-            for j, column in enumerate(list_columns(X)):
-                if j in self.category_codes:
-                    codes = self.category_codes[j]
+            encoded = np.empty((X.shape[0], self.features.n_columns))
+            j = 0
+            for place, column in enumerate(list_columns(X)):
+                name, parts = X.columns[place], self.dates[place] if self.dates else ()
+                if parts:
+                    told = read_dates(column, name)
+                    encoded[:, j : j + len(parts)].T[:] = [told[part] for part in parts]
+                elif j in self.category_codes:
                     encoded[:, j] = read_categories(
-                        column, codes, X.columns[j], unseen if tells else None
+                        column, self.category_codes[j], name, unseen if tells else None
                     )
                 else:
-                    encoded[:, j] = read_numbers(column, X.columns[j])
+                    encoded[:, j] = read_numbers(column, name)
+                j += len(parts) or 1
         else:
             encoded = read_array(X)
         if np.isinf(encoded).any():
             row, column = np.argwhere(np.isinf(encoded))[0].tolist()
-            name = (self.columns.names or range(encoded.shape[1]))[column]
+            name = (self.features.names or range(encoded.shape[1]))[column]
             msg = f"`X` must not be infinite, got it in row {row}, column {name!r}."
             raise ValueError(msg)
         warn_of_unseen(unseen)
@@ -209,12 +252,18 @@ class Table:
         """
         old, values = self.reader, list(columns.values())
         names = old.columns.free_names(columns)
+        dates = (*old.dates, *[()] * len(names)) if old.dates else ()
         return Table(
-            TableReader(old.columns.and_more(names), old.category_codes),
+            TableReader(old.columns.and_more(names), old.category_codes, dates),
             len(self),
             lambda: _append(self.given, dict(zip(names, values, strict=True))),
             lambda: np.column_stack([self.codes, *values]),
         )
+
+
+def _choose_features(column: Any) -> tuple[str, ...]:
+    """Return the features of a column of dates, () of any other."""
+    return ("days", *varying_parts(read_days(column))) if holds_dates(column) else ()
 
 
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:

@@ -106,7 +106,7 @@ class TableSummary:
     def of(cls, table: Table, weight: Float64Array) -> Self | None:
         """Count the rows (n,) that have weight, each once.
 
-        None of a table that only a user's own learner can read, with dates say.
+        None of a table that only a user's own learner can read, with lists say.
         """
         try:
             codes, known = table.codes[weight > 0.0], table.reader.category_codes

@@ -21,7 +21,8 @@ from localexpert._validation import (
     warn_of_light,
 )
 from localexpert.data.folds import Rows, check_groups, make_folds
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.honest_rows import find_copies
+from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
@@ -174,6 +175,10 @@ class DistributionEnsemble(DistributionRegressor):
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
             check_members(members, target, sample_weight, groups)
+            together = groups
+            if groups is None:
+                present = check_weights(sample_weight, n)
+                together = find_copies(table, present, "auto", seed)
             fitted, said = {}, {}
             with told_of_light():
                 for name, member in members:
@@ -184,10 +189,11 @@ class DistributionEnsemble(DistributionRegressor):
                         target,
                         sample_weight=sample_weight,
                         groups=groups,
+                        together=together,
                         seed=seed,
                         n_jobs=self.n_jobs,
                     )
-                return self._learn(fitted, said, target, sample_weight, groups, seed)
+                return self._learn(fitted, said, target, sample_weight, together, seed)
 
     @classmethod
     def of_fitted(
@@ -246,7 +252,7 @@ class DistributionEnsemble(DistributionRegressor):
         rows = common_rows(said, y)
         weight = check_weights(sample_weight, len(y))[rows]
         # A score that grows with the distance would be that of the farthest row alone.
-        target = np.clip(y[rows], *ordinary_range(y[rows], weight))
+        target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = check_groups(groups, len(y))
         if parts is not None:
             parts = parts[rows]

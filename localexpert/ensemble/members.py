@@ -14,7 +14,7 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_list
 from localexpert.data.folds import Rows, make_folds
 from localexpert.data.unseen import unseen_silently
-from localexpert.data.weights import name_of_argument
+from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictors import check_predicts
 from localexpert.law.law import Law
 from localexpert.regressor.base import DistributionRegressor
@@ -171,10 +171,14 @@ def fit_member(
     *,
     sample_weight: Float64Array | None,
     groups: ArrayLike | None,
+    together: ArrayLike | None,
     seed: int,
     n_jobs: int | None,
 ) -> tuple[Any, OutOfFold]:
     """Return a fitted member, and what it says out of fold.
+
+    Folds that are made here keep the rows of `together` in one: those of `groups`, or
+    copies where there are none.
 
     One that keeps no such forecasts, a Pipeline for instance, is fitted in folds
     besides, where the shares of rows that a category lacks are no news.
@@ -196,7 +200,7 @@ def fit_member(
     if hasattr(fitted, "oof_distribution_"):
         return fitted, OutOfFold.of(fitted, name)
     folds = make_folds(
-        len(y), "auto", y, groups, random_state=seed, sample_weight=sample_weight
+        len(y), "auto", y, together, random_state=seed, sample_weight=sample_weight
     )
     with unseen_silently():
         dist = cross_val_predict_dist(

@@ -17,7 +17,7 @@ from localexpert._validation import (
     check_weights,
 )
 from localexpert.data.folds import make_folds
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
     check_distribution,
@@ -139,7 +139,7 @@ def pool_weights(
     outcomes = check_outcomes(y, dists[0])
     weight = check_weights(sample_weight, len(outcomes))
     # A score that grows with the distance would be that of the farthest row alone.
-    target = np.clip(outcomes, *ordinary_range(outcomes, weight))
+    target = np.clip(outcomes, *range_without_outliers(outcomes, weight))
     folds = make_folds(
         len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
     )

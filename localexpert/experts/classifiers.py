@@ -18,9 +18,8 @@ from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import are_probabilities, check_answers, show
 from localexpert.data.folds import Fold
-from localexpert.data.remedies import suggest_pipeline
 from localexpert.data.table import take_rows
-from localexpert.data.weights import name_of_argument
+from localexpert.data.user_learners import name_of_argument, suggest_pipeline
 from localexpert.experts.tasks import Tasks
 from localexpert.progress import run_jobs
 

@@ -36,10 +36,10 @@ class IndependentExperts(Experts):
     refit : bool
         Fit the experts once more, to all rows, for prediction instead of averaging
         those of the folds.
-    monotone : dict, optional
+    monotone : dict or list of int, optional
         Columns, by name or of an array by position, in which the target may only
-        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Without a
-        `classifier` only.
+        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
+        +1, -1 and 0, one for each column. Without a `classifier` only.
     n_jobs : int, optional
         Experts fitted at a time, as in joblib, by whatever backend is set there.
     random_state : int, optional

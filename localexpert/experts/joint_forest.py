@@ -60,7 +60,8 @@ class JointForest(Experts):
     out_of_bag : bool
         True: rows are predicted by the trees that have not drawn them, and the folds
         are not needed. False: each tree draws from the training part of one fold and
-        predicts its test part, for folds that keep groups of rows together.
+        predicts its test part, for folds that keep groups of rows together, as a
+        `LocalExpertRegressor` does for groups, copies of rows and folds of the user's.
     n_jobs : int, optional
         Trees grown at a time, in threads.
     random_state : int, optional
@@ -138,7 +139,7 @@ class JointForest(Experts):
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse trees that a file made up and that are of another table."""
         for tree in state.get("trees_", ()):
-            n_columns = state["reader_"].columns.n_columns
+            n_columns = state["reader_"].features.n_columns
             tree.check_fit(n_columns, len(state["thresholds_"]))
         return state
 

@@ -71,9 +71,10 @@ class SharedBoosting(Experts):
         Most bins of a feature.
     max_rounds : int
         Most rounds; their number is chosen, see Notes.
-    monotone : dict, optional
+    monotone : dict or list of int, optional
         Columns, by name or of an array by position, in which the target may only
-        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there.
+        rise (+1) or fall (-1): every P(r <= v | x) falls or rises there. Or a list of
+        +1, -1 and 0, one for each column.
     refit : bool
         Fit one model to all rows for prediction instead of averaging those of the
         folds.

@@ -19,8 +19,7 @@ from localexpert._validation import (
     check_weights,
     show,
 )
-from localexpert.data.counts import count_values
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import count_values, range_without_outliers
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
@@ -273,7 +272,7 @@ def threshold_widths(
     """
     if len(thresholds) == 1:
         return np.ones(1)
-    return np.gradient(np.clip(thresholds, *ordinary_range(r, weight)))
+    return np.gradient(np.clip(thresholds, *range_without_outliers(r, weight)))
 
 
 def _summarise(
@@ -292,7 +291,7 @@ def _draw_near(values: _Values) -> _Values:
     A cut in the middle of the way to them would stand for nothing, in no man's land.
     """
     shares = np.diff(values.cumulative, prepend=0.0)
-    low, high = ordinary_range(values.distinct, shares)
+    low, high = range_without_outliers(values.distinct, shares)
     if np.isinf(high):
         return values
     margin = _MARGIN * (high - low)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibration.typing import Float64Array
+from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.tree_shapley import tree_shapley, turn_left
 from localexpert._validation import check_number, make_rng
 from localexpert.coordinate import Frame
@@ -115,8 +115,9 @@ def explain_boosting(
     players = Players.of(rows.reader.columns, groups, _FRAME_FEATURES if adds else ())
     knots = grid_knots(experts.thresholds_)
     place = float(np.interp(v, knots, np.arange(len(knots), dtype=np.float64)))
+    owner = players.of_column[rows.reader.column_of]
     told, total, base = _explain_trees(
-        experts, _encode(rows, place), _encode(against, place), players
+        experts, _encode(rows, place), _encode(against, place), owner, len(players)
     )
     of, names = f"log-odds of r <= {v:g}, boosted expert", players.names
     exact, inputs = np.zeros(told.shape), players.describe(rows.given)
@@ -149,12 +150,16 @@ def _encode(table: Table, place: float) -> Float64Array:
 
 
 def _explain_trees(
-    experts: SharedBoosting, X: Float64Array, background: Float64Array, players: Players
+    experts: SharedBoosting,
+    X: Float64Array,
+    background: Float64Array,
+    owner: Int64Array,
+    size: int,
 ) -> tuple[Float64Array, Float64Array, float]:
     """Return contributions, log-odds of the rows, and the background's mean."""
     # No row differs from another in the threshold: it may have any player's number.
-    owner = np.append(players.of_column, 0)
-    n_models, size = len(experts.trees_), len(players)
+    owner = np.append(owner, 0)
+    n_models = len(experts.trees_)
     values = np.zeros((len(X), size))
     total, base = np.zeros(len(X)), 0.0
     for trees, start in zip(experts.trees_, experts.starts_, strict=True):

@@ -11,8 +11,8 @@ import lightgbm as lgb
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.ordinary import ordinary_range
 from localexpert.data.table import Table
+from localexpert.data.target_values import range_without_outliers
 from localexpert.large.learn_pass import N_HALVES, LearnRows
 from localexpert.large.scratch import Scratch, ScratchRows, bin_rows
 
@@ -166,7 +166,7 @@ class AllRows:
         y = np.concatenate([half.y[:, number] for half in self.halves])
         weight = np.concatenate([half.weight for half in self.halves])
         known = np.isfinite(y)
-        return ordinary_range(y[known], weight[known])
+        return range_without_outliers(y[known], weight[known])
 
 
 def _join(parts: list[Float64Array]) -> Float64Array:

@@ -82,7 +82,7 @@ class LearnPass:
         found = [self.place(block) for block in self.unseen.lessons(part, frame)]
         if found:
             return self.join(found)
-        width = self.unseen.model.reader_.columns.n_columns
+        width = self.unseen.model.reader_.features.n_columns
         wide = len(leaves_of(self.unseen.model.forecaster_))
         none = np.empty((3, 0, wide))
         return LearnRows(

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.counts import count_values
-from localexpert.data.ordinary import ordinary_range
 from localexpert.data.sample import Sample
+from localexpert.data.target_values import count_values, range_without_outliers
 from localexpert.experts.thresholds import (
     FEW_VALUES,
     find_atoms,
@@ -395,7 +394,7 @@ def _log_road(
         return {}
     if shift is None:
         shift = 0.0 if y.min() > 0.0 else 0.5 * float(y[y > 0.0].min())
-    most = min(float(y.max()), ordinary_range(y, np.ones(len(y)))[1])
+    most = min(float(y.max()), range_without_outliers(y, np.ones(len(y)))[1])
     log, exp = LogOf(shift, most), ExpLess(shift, most)
     (road,) = _centred_road(settings).values()
     return {"log": Transformed(road, log, exp)}
@@ -426,7 +425,7 @@ def _named(roads: list[Road]) -> dict[str, Road]:
 
 def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
     """Refuse a smooth target of which floats tell little but where it lies."""
-    near = np.clip(y, *ordinary_range(y, weight))
+    near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())
     if np.ptp(near) < _LEAST_SPAN * size:
         msg = (

@@ -10,10 +10,10 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.frame import marginal_crps
-from localexpert.data.counts import count_values
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
+from localexpert.data.target_values import count_values
 from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
@@ -86,7 +86,7 @@ class FittedRoad(Learner):
         if self.frame.kind_ is not None:
             return self.frame.loss_
         if isinstance(self.experts.members.get("marginal"), BaseRates):
-            y = sample.tame().y[sample.judged]
+            y = sample.without_outliers().y[sample.judged]
             return marginal_crps(y, np.ones(len(y)), sample.weight[sample.judged])
         if self._asks_of_values:
             return 0.0
@@ -116,7 +116,7 @@ class FittedRoad(Learner):
             part,
             thresholds=self.thresholds_,
             answers=self.oof_answers(slice(None)),
-            y=sample.tame().y[self.judged_],
+            y=sample.without_outliers().y[self.judged_],
             weight=sample.weight[self.judged_],
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from localexpert.data.directions import Directions
+from localexpert.data.directions import Directions, check_directions
 from localexpert.experts import Experts
 from localexpert.recalibration.conformal import ConformalRecalibration
 from localexpert.recalibration.pit import PitRecalibration
@@ -72,7 +72,7 @@ def order_strategy(strategy: str | Experts, monotone: Directions) -> str | Exper
     own = strategy.get_params(deep=False).get("monotone", strategy)
     if own is strategy:
         refuse_order("strategy", strategy, "experts with a parameter `monotone`")
-    if own is not None and own != monotone:
+    if check_directions(own) not in (None, monotone):
         refuse_order("strategy", strategy, "experts with the same `monotone`, or none")
     told: Experts = clone(strategy).set_params(monotone=monotone)
     told.check_parameters()

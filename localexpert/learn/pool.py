@@ -107,7 +107,7 @@ class Pool(Learner):
 
     def _finish(self, sample: Sample) -> None:
         """Finish the first road, try the others, and weigh those that are finished."""
-        y = sample.tame().y
+        y = sample.without_outliers().y
         finished: dict[str, Learner] = {}
         laws: list[Law] = []
         began, first = time.perf_counter(), 0.0

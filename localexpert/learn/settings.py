@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration.typing import Float64Array
 from localexpert._validation import (
@@ -90,7 +91,7 @@ class Settings:
         Greatest shape of the tails of marginals.
     smoothings : tuple of float
         Steps between knots to choose from, where `smoothing` is "auto".
-    monotone : dict or None
+    monotone : dict, list or None
         Directions of columns, which all that is chosen must keep.
     effort : Effort
     cv : int, "auto" or splitter
@@ -209,6 +210,12 @@ class Settings:
 
     def members(self, n: int) -> dict[str, Experts]:
         """Return the unfitted strategies for `n` rows, by name."""
+        made = self._make_members(n)
+        if self.out_of_bag:
+            return made
+        return {name: _out_of_fold(experts) for name, experts in made.items()}
+
+    def _make_members(self, n: int) -> dict[str, Experts]:
         if isinstance(self.strategy, Experts):
             return {type(self.strategy).__name__: self.strategy}
         common: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.seed}
@@ -223,7 +230,7 @@ class Settings:
         # either on most sets; weights of the pool drop the one that is not.
         both: dict[str, Experts] = {
             "shared": SharedBoosting(monotone=self.monotone, **common),
-            "joint": JointForest(out_of_bag=self.out_of_bag, **common),
+            "joint": JointForest(**common),
         }
         if self.strategy != "auto":
             return {self.strategy: both[self.strategy]}
@@ -265,6 +272,19 @@ class Settings:
         if isinstance(self.smoothing, str):
             return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
         return [ProbitSpline(float(self.smoothing))]
+
+
+def _out_of_fold(experts: Experts) -> Experts:
+    """Return experts whose forests predict no row out of bag.
+
+    A tree that did not draw a row may have drawn another of its group, or a copy.
+    """
+    bags = {
+        name: False
+        for name, value in experts.get_params().items()
+        if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
+    }
+    return clone(experts).set_params(**bags) if bags else experts
 
 
 def _named_parts(model: Any) -> list[str]:

@@ -86,7 +86,7 @@ class Stages:
         known = self._centre_of(outer)
         if known is None:
             return None
-        return CarriedCentre(known, func, outer.tame().y, rows)
+        return CarriedCentre(known, func, outer.without_outliers().y, rows)
 
     def _centre_of(self, sample: Sample) -> CentreStack | None:
         """Return the built-in centre of rows, if one is known."""

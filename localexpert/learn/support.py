@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from calibration.typing import Float64Array
-from localexpert.data.ordinary import ordinary_range
+from localexpert.data.target_values import range_without_outliers
 from localexpert.experts.thresholds import lattice_step
 
 # A value met so often tells where the target's values end, or what lies between them.
@@ -140,7 +140,7 @@ def ordinary_values(met: Float64Array, weight: Float64Array) -> NDArray[np.bool_
     -------
     ndarray of bool, shape (V,)
     """
-    low, high = ordinary_range(met, weight)
+    low, high = range_without_outliers(met, weight)
     near = (met >= low) & (met <= high)
     step = lattice_step(met[near])
     if step is None:

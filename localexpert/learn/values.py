@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from calibration.typing import Float64Array
 from localexpert.curves.spline import increase_probabilities
-from localexpert.data.counts import count_values
 from localexpert.data.sample import Sample
+from localexpert.data.target_values import count_values
 from localexpert.experts.thresholds import cuts_between, lattice_step
 from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve

@@ -26,8 +26,9 @@ from localexpert.data.folds import (
     make_folds,
     renumber_folds,
 )
+from localexpert.data.honest_rows import find_copies
 from localexpert.data.table import take_rows
-from localexpert.data.weights import fit_weighted, name_of_argument
+from localexpert.data.user_learners import fit_weighted, name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import innermost, predict_dist
 from localexpert.law.join import append_laws
@@ -162,6 +163,8 @@ class DistributionAdapter(DistributionRegressor):
             groups = check_groups(groups, n)
             seed = self._check_parameters(sample_weight is not None)
             recalibration = make_recalibration(self.recalibrate, seed)
+            if groups is None:
+                groups = find_copies(given, weight, self.cv, seed)
             rows, aside = np.arange(n), np.arange(0)
             if recalibration is not None and recalibration.holds_out:
                 rows, aside = set_aside(weight, self.cv, groups, seed)

@@ -23,7 +23,7 @@ from localexpert._validation import (
 )
 from localexpert.data.folds import Fold, check_groups, check_tests_every_row, make_folds
 from localexpert.data.table import take_rows
-from localexpert.data.weights import name_of_argument
+from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
 from localexpert.law.join import append_laws

@@ -18,13 +18,17 @@ from localexpert._validation import (
     check_verbose,
     told_of_light,
 )
-from localexpert.data.copies import groups_of_copies
-from localexpert.data.directions import describe_directions, read_directions
+from localexpert.data.directions import (
+    Directions,
+    describe_directions,
+    read_directions,
+)
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
-from localexpert.data.ordinary import warn_of_far
+from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
+from localexpert.data.target_values import warn_of_outliers
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
@@ -91,17 +95,19 @@ class LocalExpertRegressor(
         Least and greatest possible y. "auto" takes 0, and 1 of shares, for a bound
         where no y lies beyond it and forecasts without it expected at least 5 that did,
         or where many y are equal to it; else nothing is cut off. None cuts nothing.
-    monotone : dict, optional
+    monotone : dict or list of int, optional
         Columns, by name or of an array by position, with which y may only rise (+1) or
-        fall (-1): no CDF of a row crosses that of a row which differs there alone.
+        fall (-1): no CDF of a row crosses that of a row which differs there alone. Or
+        a list of +1, -1 and 0, one for each column. Of a column of dates "day" the
+        features are ``"day.days"`` and so on.
     effort : {"quick", "default", "best"} or float
         How much a fit may cost. "quick": boosted trees as centre and scale, and the law
-        of the residuals. "best": several fits with other folds, seeds and experts,
-        pooled. A number is seconds: first what is quick, then the default, then further
-        fits, each begun if there seems to be time for it; `report_` names what was left
-        out, and the same seed may not give the same model. But for the default a pool
-        is corrected by its PIT values, as by ``recalibrate="pit"``. What `roads`, `cv`
-        and `center` name is kept.
+        of the residuals. "best": several fits with other folds and seeds, pooled. A
+        number is seconds: first what is quick, then the default, then further fits,
+        each begun if there seems to be time for it; `report_` names what was left out,
+        and the same seed may not give the same model. All but the default are corrected
+        by their PIT values, as by ``recalibrate="pit"``. What `roads`, `cv` and
+        `center` name is kept.
     stacker : "auto", regressor, Stacker or None
         Meta-regressor on out-of-fold distributions, whose forecast `predict` returns.
         "auto" keeps the mean where stacking does not help.
@@ -194,7 +200,7 @@ class LocalExpertRegressor(
         recalibrate: Any = None,
         roads: Any = "auto",
         bounds: tuple[float, float] | Literal["auto"] | None = "auto",
-        monotone: dict[Any, int] | None = None,
+        monotone: Directions | None = None,
         effort: float | Literal["quick", "default", "best"] = "default",
         stacker: Any = None,
         n_jobs: int | None = None,
@@ -232,7 +238,8 @@ class LocalExpertRegressor(
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            NaN is missing; strings and categories of a data frame are categories.
+            NaN is missing; strings and categories of a data frame are categories, its
+            dates become `date_features`, and its durations seconds.
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
@@ -252,11 +259,11 @@ class LocalExpertRegressor(
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
-            warn_of_far(target, weight)
+            warn_of_outliers(target, weight)
             whole = Table.of(given)
             copies = None
             if groups is None:
-                copies = self._find_copies(whole, weight, settings.seed)
+                copies = find_copies(whole, weight, self.cv, settings.seed)
             if copies is not None:
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
@@ -304,6 +311,9 @@ class LocalExpertRegressor(
         if copies is not None:
             told = {"copies": len(copies) - len(np.unique(copies))}
             self.report_ = self.report_.add("copies", told)
+        leak = describe_leak(sample, seed)
+        if leak is not None:
+            self.report_ = self.report_.add("leak", leak)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _learn_correction(
@@ -323,27 +333,6 @@ class LocalExpertRegressor(
             said = self._oof_law()
             recalibration.fit(said, sample.y, sample.weight, sample.folds)
 
-    @property
-    def _deals_rows(self) -> bool:
-        """Whether folds are dealt here, not given by the user."""
-        return isinstance(self.cv, str | Integral)
-
-    def _find_copies(
-        self, table: Table, weight: Float64Array, seed: int
-    ) -> NDArray[np.intp] | None:
-        """Return groups of rows that one fold should have, where folds are dealt."""
-        if not self._deals_rows:
-            return None
-        held = np.flatnonzero(weight)
-        found = groups_of_copies(table.codes[held], np.random.default_rng(seed))
-        most = self.cv if isinstance(self.cv, Integral) else 0
-        if found is None or found.max() + 1 < most:
-            return None
-        # Absent rows are copies of none.
-        groups = np.arange(len(weight)) + len(weight)
-        groups[held] = found
-        return groups
-
     def _check_parameters(
         self, y: Float64Array, groups: Any
     ) -> tuple[Settings, Stacker | None, Recalibration | None]:
@@ -351,7 +340,7 @@ class LocalExpertRegressor(
         check_verbose(self.verbose)
         seed = check_seed(self.random_state)
         # Rows of the user's own folds may depend on each other within a fold.
-        dealt = groups is None and self._deals_rows
+        dealt = groups is None and isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
         check_roads(settings)
         given = self.recalibrate
@@ -386,7 +375,7 @@ class LocalExpertRegressor(
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
-                sample.tame(),
+                sample.without_outliers(),
                 n_jobs=settings.n_jobs,
                 random_state=settings.seed,
             )

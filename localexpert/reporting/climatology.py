@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
-from localexpert.data.counts import count_values
+from localexpert.data.target_values import count_values
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap

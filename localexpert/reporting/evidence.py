@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
 )
-from localexpert.data.table import Table
+from localexpert.data.table import Table, TableReader
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.answers import LOSSES
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -35,6 +35,7 @@ from localexpert.reporting.scores import Scores
 from localexpert.reporting.training import (
     Training,
     recall_features,
+    recall_reader,
     recall_training,
 )
 
@@ -73,16 +74,18 @@ class Evidence:
 
     @cached_property
     def table(self) -> Table:
-        """The rows, with the categories that they have."""
-        return Table.of(self.X)
+        """The rows, with the categories that they have and the model's features."""
+        known = recall_reader(self.model)
+        own = TableReader.learn(self.X, None if known is None else known.dates)
+        return own.read(self.X)
 
     @cached_property
     def beside_training(self) -> tuple[Table, Table] | None:
         """Training rows, and these with the same categories, where they are given."""
         if self.X_train is None:
             return None
-        train = Table.of(self.X_train)
-        return train, train.reader.read(self.X)
+        reader = TableReader.learn(self.X_train, self.table.reader.dates)
+        return reader.read(self.X_train), reader.read(self.X)
 
     @cached_property
     def columns_beside_training(self) -> tuple[list[Column], list[Column]] | None:
@@ -111,7 +114,7 @@ class Evidence:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
-        columns = self.table.reader.columns
+        columns = self.table.reader.features
         if columns.names is None:
             return tuple(f"x{j}" for j in range(columns.n_columns))
         return tuple(str(name) for name in columns.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +192,11 @@ def _write_sections(
 ) -> list[Section]:
     """Return the sections in their order."""
     importance = measure_importance(evidence, most_rows, verbose)
-    order = range(len(evidence.names)) if importance is None else importance.ranking
+    order: Sequence[int] = range(len(evidence.names))
+    if importance is not None:
+        # Of a date the first feature, its days.
+        column_of = evidence.table.reader.column_of
+        order = [column_of.index(j) for j in importance.ranking]
     groupings = choose_groupings(evidence, groups, order)
     boosting, why_not = score_boosting(evidence)
     findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]

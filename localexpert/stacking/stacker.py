@@ -13,7 +13,7 @@ from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
-from localexpert.data.weights import fit_weighted
+from localexpert.data.user_learners import fit_weighted
 from localexpert.stacking.candidates import Corrections
 
 

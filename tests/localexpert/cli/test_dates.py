@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localexpert.cli.dates import (
-    PARTS,
-    date_parts,
     find_formats,
     parse_date,
     read_dates,
 )
+from localexpert.data.dates import PARTS, date_parts
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from localexpert import (
+    IndependentExperts,
+    LocalExpertRegressor,
+    SharedBoosting,
+    make_folds,
+)
 from localexpert.data.directions import check_directions, read_directions
 from localexpert.data.table import TableReader
 
@@ -38,7 +44,44 @@ def test_other_signs(sign):
         check_directions({"a": sign})
 
 
-@pytest.mark.parametrize("monotone", ["a", ["a"], 1])
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_a_number_for_every_column_as_lightgbm_has_it(kind):
+    table = reader(a=[1.0, 2.0], b=["x", "y"], c=[3, 4])
+    assert check_directions(kind([0, 0])) is None
+    found = check_directions(kind([-1, 0, 1]))
+    assert read_directions(found, table) == [-1, 0, 1]
+    with pytest.raises(ValueError, match="where it is a list, got 2 for 3 columns"):
+        read_directions(check_directions(kind([1, 0])), table)
+    with pytest.raises(ValueError, match=r"columns of numbers.*got 'b'"):
+        read_directions(check_directions(kind([0, 1, 0])), table)
+    with pytest.raises(ValueError, match=r"must be \+1, -1 or 0, got .* column 1"):
+        check_directions(kind([0, 2]))
+
+
+@pytest.mark.parametrize(
+    "experts",
+    [
+        lambda signs: SharedBoosting(max_rounds=5, monotone=signs, random_state=0),
+        lambda signs: IndependentExperts(monotone=signs, random_state=0),
+    ],
+)
+def test_lists_and_mappings_say_the_same(experts, rng):
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    told = [
+        experts(signs).fit(X, y, [0.0], make_folds(80, 2, random_state=0)).predict(X)
+        for signs in ([1, 0], {0: 1})
+    ]
+    np.testing.assert_array_equal(*told)
+
+
+def test_a_regressor_reports_a_list(rng):
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    model = LocalExpertRegressor(monotone=[0, -1], n_thresholds=3, cv=2, random_state=0)
+    model.fit(X, y)
+    assert model.report_.choices["monotone"] == {"chosen": "1 -1"}
+
+
+@pytest.mark.parametrize("monotone", ["a", 1])
 def test_no_mapping(monotone):
     with pytest.raises(TypeError, match="`monotone` must be a mapping of columns"):
         check_directions(monotone)

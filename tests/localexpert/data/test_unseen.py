@@ -128,6 +128,17 @@ def test_columns_are_counted():
         assert np.isnan(empty.read(train, tells=True).codes[:, 0]).all()
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b", "z"])])
+def test_rows_of_polars_are_counted_to_the_last(kind):
+    reader = Table.of(pl.DataFrame({"town": ["a", "b"]})).reader
+    column = pl.Series(["z", None, "a", "z", "z"], dtype=kind)
+    with pytest.warns(CalibrationWarning, match=r"'town' \(3 rows, such as 'z'\)"):
+        _ = reader.read(pl.DataFrame({"town": column}), tells=True).codes
+    # A gap is no value that training has not met, whatever the last row holds.
+    with pytest.warns(CalibrationWarning, match=r"'town' \(3 rows, such as 'z'\)"):
+        _ = reader.read(pd.DataFrame({"town": column.to_list()}), tells=True).codes
+
+
 def test_contexts_end_as_they_began():
     found = [Unseen("a", 1200, 7)]
     with unseen_once():

@@ -159,7 +159,7 @@ def test_frames_and_arrays_in_turn(columns, y, rng):
     towns = quick().fit(frame.assign(b=rng.choice(["Ulm", "Bonn"], N)), y)
     with (
         pytest.warns(UserWarning, match="valid feature names"),
-        pytest.raises(TypeError, match=r"columns held categories \('b'\), got ndarray"),
+        pytest.raises(TypeError, match=r"categories or dates \('b'\), got ndarray"),
     ):
         towns.predict(frame.to_numpy())
     for wrong in (frame[["b", "a"]], frame[["a"]], frame.assign(c=1.0)):

@@ -1,4 +1,4 @@
-"""The ordinary range of a target: what lies far outside must not steer a fit."""
+"""Values of a target: how often they were met, and which are outliers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_ROWS, _MOST_SHARE_OF_FEW = 5.0, 0.1
 _MOST_CODES = 0.4
 
 
-def ordinary_range(
+def range_without_outliers(
     y: Float64Array, weight: Float64Array, most_share: float = _MOST_SHARE
 ) -> tuple[float, float]:
     """Return the least and the greatest value that are not far out.
@@ -61,9 +61,9 @@ def ordinary_range(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.data.ordinary import ordinary_range
+    >>> from localexpert.data.target_values import range_without_outliers
     >>> y = np.append(np.linspace(0.0, 1.0, 100), 1e20)
-    >>> ordinary_range(y, np.ones(101))
+    >>> range_without_outliers(y, np.ones(101))
     (0.0, 1.0)
     """
     present = weight > 0.0
@@ -99,13 +99,13 @@ def ordinary_range(
     return -np.inf, np.inf
 
 
-def warn_of_far(y: Float64Array, weight: Float64Array) -> None:
+def warn_of_outliers(y: Float64Array, weight: Float64Array) -> None:
     """Name the values that are far out: most often they stand for missing ones."""
-    low, high = ordinary_range(y, weight)
+    low, high = range_without_outliers(y, weight)
     rule = "how far out they are has no say in the fit, only that they are."
     if np.isinf(high):
         # So many rows are a part of the target, but they may still be a code.
-        low, high = ordinary_range(y, weight, _MOST_CODES)
+        low, high = range_without_outliers(y, weight, _MOST_CODES)
         rule = "they are forecast like any other value."
     values, counts = np.unique(
         y[(weight > 0.0) & ((y < low) | (y > high))], return_counts=True
@@ -120,3 +120,29 @@ def warn_of_far(y: Float64Array, weight: Float64Array) -> None:
         f"Leave these rows out if they stand for missing values; {rule}"
     )
     warnings.warn(msg, CalibrationWarning, stacklevel=3)
+
+
+def count_values(
+    y: Float64Array, weight: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the distinct values that have weight, increasing, and their weights.
+
+    Parameters
+    ----------
+    y, weight : ndarrays of shape (n,)
+
+    Returns
+    -------
+    values, weights : ndarrays of shape (V,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.target_values import count_values
+    >>> values, weights = count_values(np.array([2.0, 1.0, 2.0]), np.ones(3))
+    >>> print(values, weights)
+    [1. 2.] [1. 2.]
+    """
+    held = weight > 0.0
+    values, place = np.unique(y[held], return_inverse=True)
+    return values, np.bincount(place, weight[held]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The ordinary range: what is far out, what is not, and fits that do not hear of it."""
+"""Targets: counts of values, what is far out, and fits that do not hear of it."""
 
 import warnings
 from functools import cache
@@ -9,7 +9,11 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from calibration import CalibrationWarning
 from localexpert import DistributionEnsemble, LocalExpertRegressor
-from localexpert.data.ordinary import ordinary_range, warn_of_far
+from localexpert.data.target_values import (
+    count_values,
+    range_without_outliers,
+    warn_of_outliers,
+)
 
 SMALL = {"n_thresholds": 9, "cv": 3, "random_state": 0}
 # The nets of the default's centre take most of its time: the others have another.
@@ -118,7 +122,7 @@ def test_rows_far_out_keep_their_share(rng):
 )
 def test_heavy_tails_are_ordinary(rng, sample, n):
     for _ in range(100):
-        assert ordinary_range(sample(rng, n), np.ones(n)) == EVERYTHING
+        assert range_without_outliers(sample(rng, n), np.ones(n)) == EVERYTHING
 
 
 def test_what_is_far_depends_on_the_tail(rng):
@@ -126,34 +130,34 @@ def test_what_is_far_depends_on_the_tail(rng):
     for y in (rng.normal(size=800), np.exp(2.0 * rng.normal(size=800))):
         expected = y.min(), y.max()
         for fill in (1e12, -9.97e36):
-            assert ordinary_range(np.append(y, fill), weight) == expected
+            assert range_without_outliers(np.append(y, fill), weight) == expected
     y = np.append(np.exp(2.0 * rng.normal(size=800)), -9999.0)
-    assert ordinary_range(y, weight) == EVERYTHING
+    assert range_without_outliers(y, weight) == EVERYTHING
 
 
 def test_the_range_is_that_of_rows_with_a_weight(rng):
     y, weight = np.append(rng.normal(size=200), [1e9, 1e9]), np.ones(202)
-    assert ordinary_range(y, weight) == (y[:200].min(), y[:200].max())
+    assert range_without_outliers(y, weight) == (y[:200].min(), y[:200].max())
     weight[200:] = 0.0
-    assert ordinary_range(y, weight) == EVERYTHING
+    assert range_without_outliers(y, weight) == EVERYTHING
     # Too many of them for an accident.
     weight[200:] = 5.0
-    assert ordinary_range(y, weight) == EVERYTHING
+    assert range_without_outliers(y, weight) == EVERYTHING
 
 
 def test_of_few_rows_only_the_farthest_are_sure(rng):
     y = np.append(rng.normal(size=5), 9.97e36)
-    assert ordinary_range(y, np.ones(6)) == (y[:5].min(), y[:5].max())
-    assert ordinary_range(np.append(y[:5], 1e6), np.ones(6)) == EVERYTHING
+    assert range_without_outliers(y, np.ones(6)) == (y[:5].min(), y[:5].max())
+    assert range_without_outliers(np.append(y[:5], 1e6), np.ones(6)) == EVERYTHING
     # Of one that is beyond chance the weight may be that of a few rows.
     y = np.append(rng.normal(size=58), [1e12, 1e12])
     for weight in (np.ones(60), np.append(np.ones(58), [1.6, 1.9])):
-        assert ordinary_range(y, weight) == (y[:58].min(), y[:58].max())
+        assert range_without_outliers(y, weight) == (y[:58].min(), y[:58].max())
 
 
 def test_rounding_is_no_scale():
     y = np.array([0.3] * 8 + [0.1 + 0.2] * 3 + [0.6])
-    assert ordinary_range(y, np.ones(12)) == EVERYTHING
+    assert range_without_outliers(y, np.ones(12)) == EVERYTHING
 
 
 @pytest.mark.parametrize("frame", [None, "standardize"])
@@ -199,14 +203,27 @@ def test_fill_values_are_pointed_out(rng):
     y, weight = rng.normal(size=400), np.ones(400)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_far(y, weight)
+        warn_of_outliers(y, weight)
     y[0] = -9999.0
     with pytest.warns(CalibrationWarning, match=r"1 of 400 rows, most often -9999 \(1"):
-        warn_of_far(y, weight)
+        warn_of_outliers(y, weight)
     y[:40] = -9999.0
     with pytest.warns(CalibrationWarning, match="40 of 400 .* like any other value"):
-        warn_of_far(y, weight)
+        warn_of_outliers(y, weight)
     # A zero beside large values is a value: nothing was claimed, or nothing sold.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_far(np.where(y == -9999.0, 0.0, 1e4 + y), weight)
+        warn_of_outliers(np.where(y == -9999.0, 0.0, 1e4 + y), weight)
+
+
+def test_values_and_weights_are_those_of_a_dictionary(rng, frozen):
+    y = rng.integers(-2, 3, 50).astype(float)
+    weight = rng.integers(0, 3, 50).astype(float)
+    weight[y == 2.0] = 0.0
+    sums = {}
+    for value, one in zip(y, weight, strict=True):
+        if one > 0.0:
+            sums[value] = sums.get(value, 0.0) + one
+    values, weights = count_values(frozen(y), frozen(weight))
+    assert dict(zip(values.tolist(), weights.tolist(), strict=True)) == sums
+    assert (np.diff(values) > 0.0).all()

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from localexpert.data.remedies import suggest_pipeline
+from localexpert.data.user_learners import suggest_pipeline
 
 NAMES = {
     "make_pipeline": make_pipeline,
@@ -46,8 +46,17 @@ def test_what_is_suggested_can_be_fitted(X, told):
 
 def test_nothing_to_suggest():
     assert suggest_pipeline(np.zeros((2, 1)), Ridge()) == ""
-    dates = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2021-01-01"])})
-    assert suggest_pipeline(dates, Ridge()) == ""
+    lists = pd.DataFrame({"bag": [[1], [2]]})
+    assert suggest_pipeline(lists, Ridge()) == ""
+
+
+def test_dates_are_named():
+    days = pd.to_datetime(["2020-01-01", "2021-02-03", "NaT"])
+    told = suggest_pipeline(pd.DataFrame({"day": days, "town": TOWN}), Ridge())
+    assert told == (
+        "; column 'town' has categories and column 'day' has missing values and column "
+        "'day' has dates, of which `date_features` makes numbers"
+    )
 
 
 def test_long_learners_are_named_by_their_class():

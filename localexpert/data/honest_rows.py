@@ -1,0 +1,267 @@
+"""What makes forecasts out of fold look too good: copies of rows, and leaks."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import cross_val_predict
+
+from calibration.typing import Float64Array
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+
+# Fewer different rows may be equal by design.
+_FEWEST = 50
+# Where no column tells nearly all rows apart, and a smaller share of them has copies,
+# the source is one that repeats rows, and new ones will be copies as often. (On records
+# of wines, a quarter of them repeated, forecasts of new records lost 10 % by groups.)
+_LEAST_SHARE, _LEAST_DISTINCT = 0.5, 0.9
+# Rows are copies where chance makes fewer than this share of the equal pairs.
+_MOST_BY_CHANCE = 0.1
+# A feature that leaves less than this share of the spread tells the target; the others
+# do not if they leave more than that.
+_MOST_LEFT, _LEAST_LEFT_BY_OTHERS = 0.02, 0.2
+# A part of so many rows is enough to see it, and fewer than those are not.
+_MOST_ROWS, _FEWEST_ROWS = 4000, 30
+# A feature that lacks more of its values is looked at no further.
+_LEAST_HELD = 0.9
+
+
+def find_copies(
+    X: Any, weight: Float64Array, cv: Any, seed: int
+) -> NDArray[np.intp] | None:
+    """Return groups of rows that one fold should have, where folds are dealt.
+
+    Parameters
+    ----------
+    X : Table, array or data frame of shape (n, p)
+    weight : ndarray of shape (n,)
+        Rows of weight zero are copies of none.
+    cv : "auto", int, splitter or iterable
+        None is returned for folds of the user's, and for more folds than groups.
+    seed : int
+
+    Returns
+    -------
+    ndarray of int, shape (n,), or None
+    """
+    if not isinstance(cv, str | Integral):
+        return None
+    try:
+        codes = Table.of(X).codes
+    except (TypeError, ValueError):  # columns that only a user's learner can read
+        return None
+    held = np.flatnonzero(weight)
+    found = groups_of_copies(codes[held], np.random.default_rng(seed))
+    most = cv if isinstance(cv, Integral) else 0
+    if found is None or found.max() + 1 < most:
+        return None
+    groups = np.arange(len(weight)) + len(weight)
+    groups[held] = found
+    return groups
+
+
+def groups_of_copies(
+    X: Float64Array, rng: np.random.Generator
+) -> NDArray[np.intp] | None:
+    """Return groups of rows that are copies of each other, in any order.
+
+    A copy in another fold tells a model the answer: out of fold all looks right, and on
+    new rows it is not. Rows that may be equal by chance (a table of few cells) are no
+    copies. The target has no say: rows of one answer would be kept together, and no
+    model would be asked about it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        NaN is missing.
+    rng : Generator
+        Numbers the groups.
+
+    Returns
+    -------
+    ndarray of int, shape (n,), or None
+        None where there are no copies.
+
+    Notes
+    -----
+    With q_j the share of pairs of different rows that are equal in all columns but j,
+    and p_j that of pairs that agree in column j, two rows are equal by chance with
+    probability max_j q_j p_j if one column is independent of the others. Of a grid of
+    L values p_j is 1 / L at the least. Rows are copies where pairs that chance explains
+    are fewer than a tenth of those that are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.honest_rows import groups_of_copies
+    >>> X = np.repeat(np.random.default_rng(0).normal(size=(60, 2)), 2, axis=0)
+    >>> len(np.unique(groups_of_copies(X, np.random.default_rng(1))))
+    60
+    """
+    if X.shape[1] == 0:
+        return None
+    cells = _hash_cells(X)
+    _, first, group = np.unique(
+        cells.sum(axis=1), return_index=True, return_inverse=True
+    )
+    if len(first) == len(X) or len(first) < _FEWEST:
+        return None
+    least = _LEAST_DISTINCT * len(first)
+    copied = np.mean(np.bincount(group)[group] > 1)
+    tells = any(len(np.unique(column)) >= least for column in X[first].T)
+    equal = _count_pairs(group)
+    if copied < _LEAST_SHARE and not tells:
+        return None
+    if _chance_of_equality(X[first], cells[first]) > _MOST_BY_CHANCE * equal:
+        return None
+    return np.asarray(rng.permutation(len(first))[group])
+
+
+def _hash_cells(X: Float64Array) -> NDArray[np.uint64]:
+    """Return a number for each cell, the same for equal cells of a column.
+
+    Sums of them tell rows apart: of 64 bits, no two of different rows are equal.
+    """
+    # One of the bits of 0, and of NaN.
+    bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
+    salts = np.random.default_rng(0).integers(2**64, size=X.shape[1], dtype=np.uint64)
+    # The mixing of SplitMix64 (Steele et al. 2014).
+    mixed = bits ^ salts
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def _count_pairs(values: NDArray[Any]) -> float:
+    """Return the share of pairs of values that are equal."""
+    n = len(values)
+    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
+    return float(counts @ (counts - 1.0)) / (n * (n - 1.0))
+
+
+def _chance_of_equality(X: Float64Array, cells: NDArray[np.uint64]) -> float:
+    """Return the chance that two different rows had been equal, were it chance."""
+    rows = cells.sum(axis=1)
+    chances = []
+    for column, own in zip(X.T, cells.T, strict=True):
+        values = np.unique(column[~np.isnan(column)])
+        agree = _count_pairs(own)
+        if len(values) > 1:
+            grid = (values[-1] - values[0]) / np.diff(values).min() + 1.0
+            agree = max(agree, 1.0 / grid)
+        chances.append(_count_pairs(rows - own) * agree)
+    return max(chances)
+
+
+def describe_leak(sample: Sample, seed: int) -> dict[str, Any] | None:
+    """Return what a report tells of a feature that may be the target, if there is one.
+
+    Parameters
+    ----------
+    sample : Sample
+    seed : int
+
+    Returns
+    -------
+    dict or None
+        Ready for JSON.
+    """
+    held = sample.weight > 0.0
+    try:
+        codes = sample.table.codes[held]
+    except (TypeError, ValueError):  # columns that only a user's learner can read
+        return None
+    found = find_leak(codes, sample.y[held], np.random.default_rng(seed))
+    if found is None:
+        return None
+    place, own, others = found
+    names = sample.table.reader.features.names
+    name = str(place if names is None else names[place])
+    text = (
+        f"column {name!r} alone tells y (it leaves {100 * own:.2g} % of the spread, "
+        f"all others {100 * others:.2g} %): is it known before y is?"
+    )
+    return {"chosen": text, "feature": name, "left": own, "left by others": others}
+
+
+def find_leak(
+    X: Float64Array, y: Float64Array, rng: np.random.Generator
+) -> tuple[int, float, float] | None:
+    """Return the feature that may be the target in another guise, if there is one.
+
+    Such as a price in another currency, or what is known only after the outcome.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        NaN is missing.
+    y : ndarray of shape (n,)
+    rng : Generator
+        Draws the rows that are looked at where there are many.
+
+    Returns
+    -------
+    (int, float, float) or None
+        The number of the feature, and the mean absolute errors that it and all others
+        together leave, as shares of that around the median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.honest_rows import find_leak
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> y = np.exp(X[:, 1])
+    >>> find_leak(X, y, rng)[0]
+    1
+    >>> find_leak(X[:, [0, 2]], y, rng)
+    """
+    rows = rng.permutation(len(y))[:_MOST_ROWS]
+    X, y = X[rows], y[rows]
+    spread = float(np.abs(y - np.median(y)).mean())
+    if len(y) < _FEWEST_ROWS or spread == 0.0:
+        return None
+    left = [_error_of_one(column, y) / spread for column in X.T]
+    best = int(np.argmin(left)) if left else 0
+    if not left or left[best] > _MOST_LEFT:
+        return None
+    others = _error_of_trees(np.delete(X, best, axis=1), y) / spread
+    return (best, left[best], others) if others > _LEAST_LEFT_BY_OTHERS else None
+
+
+def _error_of_one(x: Float64Array, y: Float64Array) -> float:
+    """Return the mean absolute error of reading y off one column.
+
+    A row's y is the mean of the other rows of its x; where there are none, it lies on
+    the line between the means of the next x below and above.
+    """
+    held = ~np.isnan(x)
+    x, y = x[held], y[held]
+    values, cell, counts = np.unique(x, return_inverse=True, return_counts=True)
+    if held.mean() < _LEAST_HELD or len(values) < 3:
+        return np.inf
+    sums = np.bincount(cell, y)
+    inner = np.clip(cell, 1, len(values) - 2)
+    below, above = inner - 1, inner + 1
+    share = (values[inner] - values[below]) / (values[above] - values[below])
+    means = sums / counts
+    between = means[below] + share * (means[above] - means[below])
+    many = counts[cell] > 1
+    others = (sums[cell] - y) / np.maximum(counts[cell] - 1, 1)
+    known = many | (cell == inner)
+    error = np.abs(np.where(many, others, between) - y)[known]
+    return float(error.mean()) if len(error) else np.inf
+
+
+def _error_of_trees(X: Float64Array, y: Float64Array) -> float:
+    """Return the mean absolute error of boosted trees on the half not learned from."""
+    if X.shape[1] == 0:
+        return float(np.abs(y - np.median(y)).mean())
+    trees = HistGradientBoostingRegressor(min_samples_leaf=3, random_state=0)
+    # The rows were drawn in no order.
+    return float(np.abs(cross_val_predict(trees, X, y, cv=2) - y).mean())

@@ -1,0 +1,136 @@
+"""Learners of the user's: how they take weights, and tables that they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+from calibration.typing import Float64Array
+from localexpert.data.table import Table
+
+# A learner whose own text is longer than this is named by its class.
+_LONGEST_REPR = 60
+
+
+def name_of_argument(estimator: Any, argument: str = "sample_weight") -> str | None:
+    """Return the name by which `fit` takes an argument; wrappers hand it on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Or a Pipeline, a search or a TransformedTargetRegressor around it.
+    argument : str
+        As the innermost `fit` calls it.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from localexpert.data.user_learners import name_of_argument
+    >>> name_of_argument(make_pipeline(StandardScaler(), Ridge()))
+    'ridge__sample_weight'
+    """
+    if has_fit_parameter(estimator, argument):
+        return argument
+    if get_config()["enable_metadata_routing"]:
+        request = get_routing_for_object(estimator)
+        return argument if argument in request.consumes("fit", [argument]) else None
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = name_of_argument(last, argument)
+        return None if inner is None else f"{name}__{inner}"
+    if isinstance(estimator, TransformedTargetRegressor):
+        return name_of_argument(estimator.regressor, argument)
+    if hasattr(estimator, "estimator") and hasattr(estimator, "refit"):  # a search
+        return name_of_argument(estimator.estimator, argument)
+    return None
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, weight: Float64Array) -> Any:
+    """Fit an estimator, with the weights where it takes them, and return it."""
+    name = name_of_argument(estimator)
+    return estimator.fit(X, y, **({} if name is None else {name: weight}))
+
+
+def suggest_pipeline(given: Any, learner: Any) -> str:
+    """Return the pipeline that reads a table for a learner, "" if none is needed.
+
+    Parameters
+    ----------
+    given : array or data frame of shape (n, p)
+        As the user gave it, and as the learner got it.
+    learner : estimator
+
+    Returns
+    -------
+    str
+        The rest of a sentence, from "; " on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from localexpert.data.user_learners import suggest_pipeline
+    >>> suggest_pipeline(np.array([[1.0, np.nan], [2.0, 3.0]]), Ridge())
+    '; column 1 has missing values, so take make_pipeline(SimpleImputer(), Ridge())'
+    """
+    table = Table.of(given)
+    reader = table.reader
+    names = reader.columns.names or tuple(range(reader.columns.n_columns))
+    owner = reader.column_of
+    categories = [names[owner[j]] for j in reader.categories]
+    dates = [names[j] for j, parts in enumerate(reader.dates) if parts]
+    try:
+        missing = np.isnan(table.codes).any(axis=0)
+    except (TypeError, ValueError):
+        # Columns that are neither numbers nor categories: they are for the user.
+        return ""
+    gaps = list(dict.fromkeys(names[owner[j]] for j in np.flatnonzero(missing)))
+    told = [
+        f"{_list(columns)} {_has(columns, what)}"
+        for columns, what in (
+            (categories, "categories"),
+            (gaps, "missing values"),
+            (dates, "dates, of which `date_features` makes numbers"),
+        )
+        if columns
+    ]
+    if not told:
+        return ""
+    problem = f"; {' and '.join(told)}"
+    if dates or isinstance(learner, Pipeline):
+        # What a pipeline does about them is for its owner to see.
+        return problem
+    imputer = "SimpleImputer()"
+    rest = imputer if set(gaps) - set(categories) else "'passthrough'"
+    first = imputer
+    if categories:
+        # Not sparse: many learners, and some columns of polars, cannot be beside it.
+        encoder = "OneHotEncoder(handle_unknown='ignore', sparse_output=False)"
+        first = f"make_column_transformer(({encoder}, {categories}), remainder={rest})"
+    return f"{problem}, so take make_pipeline({first}, {_name(learner)})"
+
+
+def _list(columns: list[Any]) -> str:
+    word = "column" if len(columns) == 1 else "columns"
+    return f"{word} {', '.join(repr(name) for name in columns)}"
+
+
+def _has(columns: list[Any], what: str) -> str:
+    return f"{'has' if len(columns) == 1 else 'have'} {what}"
+
+
+def _name(learner: Any) -> str:
+    text = repr(learner)
+    return text if len(text) <= _LONGEST_REPR else f"{type(learner).__name__}(...)"
