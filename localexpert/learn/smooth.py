@@ -20,7 +20,7 @@ from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
 # noise of this many.
-_ROWS_TO_COMPARE = 5000
+_ROWS_TO_COMPARE = 2000
 # A nat of the log score is worth so much of the logarithm of CRPS.
 WEIGHT_OF_CRPS = 10.0
 # Least gain in the log score of all rows together by one more knot, in nats.

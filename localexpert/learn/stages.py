@@ -10,10 +10,15 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate import CentreStack, Frame
+from localexpert.coordinate.families import Family
+from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.learn.steps import Carry
+
+# An additive centre of less weight is left out.
+_LEAST_SHARE = 0.05
 
 # A table by its identity, and a target by its bytes.
 _Key: TypeAlias = tuple[int, bytes]
@@ -105,8 +110,9 @@ def _key(sample: Sample) -> _Key:
 class CarriedCentre(CentreStack):
     """A centre that follows from one of another target, or of more rows.
 
-    It is an increasing function of the known centre; or of a part of its rows the
-    straight line through it that has the least squared error there.
+    It is an increasing function of the known centre, blended with an additive one that
+    is soon fitted; or of a part of its rows the straight line through it that has the
+    least squared error there.
 
     Parameters
     ----------
@@ -129,6 +135,8 @@ class CarriedCentre(CentreStack):
     ):
         self.known, self.func, self._rows = known, func, rows
         self.low, self.high = float(y.min()), float(y.max())
+        self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
+        self.random_state = known.random_state
 
     def fit(
         self, sample: Sample, judge: Callable[[Float64Array], float] | None = None
@@ -142,9 +150,14 @@ class CarriedCentre(CentreStack):
         judged = sample.judged
         w, y = sample.weight[judged], sample.y[judged]
         carried = self._carry(known.oof_ if rows is None else known.oof_[rows])
-        # Of a function experts know better: a line of least squares is too flat.
-        self.line_ = (0.0, 1.0) if rows is None else _fit_line(carried, y, w)
-        self.oof_ = self.line_[0] + self.line_[1] * carried
+        self.line_, self.share_ = (0.0, 1.0), 0.0
+        self.own_: CentreStack | None = None
+        if rows is None:
+            self._blend(carried, sample)
+        else:
+            self.line_ = _fit_line(carried, y, w)
+        own = 0.0 if self.own_ is None else self.own_.oof_
+        self.oof_ = self._join_own(carried, own)
         # As much less as of the known one, relative to the error.
         self.gain_ = known.gain_
         self.ambiguity_ = self.gain_ * float(w @ (y - self.oof_) ** 2 / w.sum())
@@ -154,12 +167,40 @@ class CarriedCentre(CentreStack):
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
-        return self.line_[0] + self.line_[1] * self._carry(self.known.predict(table))
+        carried = self._carry(self.known.predict(table))
+        own = 0.0 if self.own_ is None else self.own_.predict(table)
+        return self._join_own(carried, own)
+
+    def _blend(self, carried: Float64Array, sample: Sample) -> None:
+        """Fit an additive centre, and keep it if it has weight."""
+        own = _AdditiveCentre(
+            out_of_bag=self.out_of_bag,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        ).fit(sample)
+        answers = {"carried": carried, "additive": own.oof_}
+        held = sample.y[sample.judged], sample.weight[sample.judged]
+        weights = blend_weights(answers, *held, least=_LEAST_SHARE)
+        self.share_ = weights.get("additive", 0.0)
+        self.own_ = own if self.share_ > 0.0 else None
+
+    def _join_own(
+        self, carried: Float64Array, own: Float64Array | float
+    ) -> Float64Array:
+        line = self.line_[0] + self.line_[1] * carried
+        return np.asarray((1.0 - self.share_) * line + self.share_ * own)
 
     def _carry(self, centre: Float64Array) -> Float64Array:
         if self.func is None:
             return centre
         return np.asarray(self.func(np.clip(centre, self.low, self.high)))
+
+
+class _AdditiveCentre(CentreStack):
+    """The additive family alone: of a product of features it knows the logarithm."""
+
+    def _groups(self, n: int) -> list[dict[str, Family]]:
+        return [group for group in super()._groups(n) if "additive" in group]
 
 
 def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:

@@ -71,7 +71,7 @@ class Masses:
         Law
         """
         del center, scale
-        masses = masses_between(increase_probabilities(p, self.n_), self.n_)
+        masses = _masses_between(increase_probabilities(p, self.n_), self.n_)
         return Law.discrete(self.support_.values, self.support_.spread(masses))
 
     def choices(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Masses:
         return {}
 
 
-def masses_between(
+def _masses_between(
     cdf: Float64Array, n: float, extra: Float64Array | None = None
 ) -> Float64Array:
     """Return the probabilities of values that cuts part, all of them positive.
@@ -175,7 +175,7 @@ class Cells(Step):
         extra = shares.sum(axis=0) / len(shares)
         cuts = np.tile(cuts_between(values), (len(law), 1))
         cdf = np.maximum.accumulate(law.cdf(cuts), axis=1)
-        return Law.discrete(values, masses_between(cdf, self.n_, extra))
+        return Law.discrete(values, _masses_between(cdf, self.n_, extra))
 
 
 @dataclass

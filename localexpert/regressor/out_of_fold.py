@@ -47,7 +47,9 @@ class OutOfFoldLaws:
     @cached_property
     def oof_prediction_(self) -> Float64Array:
         """What `predict` says of each training row, by what has not seen it."""
-        return self.oof_distribution_.mean()
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            return self.oof_distribution_.mean()
+        return np.clip(self.stacker_.oof_, *self.forecaster_.oof_law_.support)
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
         """Return the distributions of some of these rows."""

@@ -381,8 +381,6 @@ class LocalExpertRegressor(
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
-        if not stacker.keeps_mean:
-            self.oof_prediction_ = np.clip(stacker.oof_, *law.support)
 
     def _use(self, recalibration: Recalibration | None) -> None:
         """Correct every forecast from now on, those out of fold as well."""

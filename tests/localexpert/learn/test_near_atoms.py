@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert import JointForest, LocalExpertRegressor, load
+from localexpert import JointForest, LocalExpertRegressor
 from localexpert.learn.atoms import NearAtoms
 from tests.forecasts import normal
 
@@ -84,21 +84,6 @@ def test_a_choice_between_values_wins_where_they_are_a_case_of_their_own():
     y = np.where(X[:, 2] < 0.4, 0.0, 20.0 + 3.0 * X[:, 0] + rng.normal(size=300))
     weights = make().fit(X, y).report_.choices["roads"]["weights"]
     assert weights.get("mixed", 0.0) > 0.5
-
-
-def test_files_and_targets_are_kept(rounded, tmp_path):
-    X, y = rounded
-    y = np.exp(0.3 * y)  # skewed: the road of the logarithm is tried
-    model = make().fit(X[:150], y[:150])
-    model.save(tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip").predict_dist(X[150:])
-    ours = model.predict_dist(X[150:])
-    np.testing.assert_array_equal(
-        again.quantiles([0.1, 0.9]), ours.quantiles([0.1, 0.9])
-    )
-    kept = model.oof_targets_
-    np.testing.assert_array_equal(kept, y[:150])
-    np.testing.assert_array_equal(model.oof_weights_, np.ones(150))
 
 
 def test_named_parts_choose_between_values():

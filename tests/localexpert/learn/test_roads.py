@@ -1,12 +1,8 @@
 """Roads that compete: which are tried, what they may be, what their pool is worth."""
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import TimeSeriesSplit
 
 from localexpert import (
     CellRoad,
@@ -17,7 +13,6 @@ from localexpert import (
     LocalExpertRegressor,
     Transformed,
     explain_boosting,
-    load,
 )
 from localexpert.law.transform import ExpLess, LogOf
 
@@ -110,13 +105,6 @@ class TestWhichCompete:
         model = make([QUICK, GRID, GridRoad(10, strategy=FOREST)]).fit(X, mean)
         assert list(tried(model)) == ["frame", "grid", "grid 2"]
 
-    def test_smooth_roads_to_few_values_end_in_cells(self, rng):
-        X, mean = draw(rng)
-        model = make([QUICK, GRID]).fit(X, np.round(mean))
-        assert list(tried(model)) == ["frame", "grid"]
-        values = model.predict_dist(X).atoms
-        np.testing.assert_array_equal(values, np.round(values))
-
 
 class TestForecasts:
     def test_values_never_met_get_little(self, rng):
@@ -207,50 +195,8 @@ class TestForecasts:
         assert (np.diff(thresholds, axis=1) > 0.0).all()
         assert y.min() < np.median(thresholds) < y.max()
 
-    def test_rows_that_no_fold_tests(self, rng):
-        X, mean = draw(rng)
-        model = make([QUICK, GRID], cv=TimeSeriesSplit(4)).fit(X, mean)
-        assert len(model.oof_distribution_) == len(model.fitted_rows_) < 150
-
-    @pytest.mark.parametrize("n", [2, 3, 5, 9])
-    def test_few_rows(self, n, rng):
-        X, mean = draw(rng, n)
-        dist = make(cv="auto").fit(X, mean).predict_dist(X)
-        assert np.isfinite(dist.mean()).all()
-
-    def test_jobs_change_nothing(self, rng):
-        X, mean = draw(rng)
-        one, two = (make([QUICK, GRID], n_jobs=k).fit(X, mean) for k in (1, 2))
-        np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
 
 class TestObjects:
-    def test_files_and_pickles_answer_the_same(self, rng, tmp_path):
-        X, mean = draw(rng)
-        y = np.exp(mean + 0.5 * rng.normal(size=150))
-        log = Transformed(QUICK, LogOf(0.0, 9.0), ExpLess(0.0, 9.0))
-        model = make([QUICK, GRID, log]).fit(X, y)
-        model.save(tmp_path / "model.zip")
-        for other in (load(tmp_path / "model.zip"), pickle.loads(pickle.dumps(model))):
-            for name in ("predict_dist", "expert_points"):
-                ours, theirs = getattr(model, name)(X), getattr(other, name)(X)
-                if name == "predict_dist":
-                    ours, theirs = (d.quantiles([0.1, 0.9]) for d in (ours, theirs))
-                np.testing.assert_array_equal(ours, theirs)
-            np.testing.assert_array_equal(
-                model.oof_distribution_.median(), other.oof_distribution_.median()
-            )
-
-    def test_clones(self):
-        roads = [
-            FrameRoad("center"),
-            CellRoad(GridRoad(7)),
-            Transformed(func=np.sqrt, inverse=np.square),
-        ]
-        again = clone(LocalExpertRegressor(roads=roads)).roads
-        assert repr(again) == repr(roads)
-        assert again[0] is not roads[0]
-
     def test_experts_of_the_heaviest_are_explained(self, rng):
         X, mean = draw(rng)
         model = make([FrameRoad(strategy="shared", n_thresholds=5)]).fit(X, mean)
