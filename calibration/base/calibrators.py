@@ -215,7 +215,7 @@ class ScoreCalibrator(SummaryEstimator):
             # The one answer to all scores is no evidence.
             return constant
         if summary.n0 == 0.0 or summary.n1 == 0.0:
-            return laplace_rate(summary)
+            return _laplace_rate(summary)
         # Weights may differ by more than floats below 1 resolve.
         return min(max(summary.base_rate, _LEAST_RATE), 1.0 - _RESOLUTION)
 
@@ -294,7 +294,7 @@ def constant_map(summary: ScoreSummary, value: float) -> CalibrationMap:
     return CalibrationMap.step(*(np.array([number]) for number in block))
 
 
-def laplace_rate(summary: ScoreSummary) -> float:
+def _laplace_rate(summary: ScoreSummary) -> float:
     """Return (n1 + 1) / (n + 2), which is neither 0 nor 1.
 
     Laplace's rule of succession: the mean of the posterior under a uniform prior.
@@ -325,7 +325,7 @@ def find_constant(
         problem = f"`scores` are all equal to {summary.scores[0]:g}"
     else:
         return None
-    constant = laplace_rate(summary)
+    constant = _laplace_rate(summary)
     msg = (
         f"{problem}; {type(calibrator).__name__} predicts the constant "
         f"(n1 + 1) / (n + 2) = {constant:.4g}."

@@ -50,7 +50,7 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", "boosting", regressor or list of regressors
+    regressors : "stack", "boosting", "additive", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm, of
         categories also on the target's mean in each, `TargetCodes`), a forest, small
         networks and additive ridge regression. Of two kinds of forest and of networks
@@ -206,7 +206,10 @@ class CentreStack:
     def _groups(self, table: Table) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
         if isinstance(self.regressors, str):
-            return self._default_groups(table)
+            groups = self._default_groups(table)
+            if self.regressors == "stack":
+                return groups
+            return [group for group in groups if self.regressors in group]
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
         return [
@@ -220,8 +223,6 @@ class CentreStack:
             "random_state": self.random_state,
             "n_jobs": self.n_jobs,
         }
-        if self.regressors == "boosting":
-            return [{"boosting": BoostedTrees(**common)}]
         forests: dict[str, Family] = {}
         for name, kind in _FORESTS.items():
             forest = Forest(kind, **common)

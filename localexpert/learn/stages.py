@@ -10,7 +10,6 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.coordinate import CentreStack, Frame
-from localexpert.coordinate.families import Family
 from localexpert.data.blend import blend_weights
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
@@ -173,7 +172,9 @@ class CarriedCentre(CentreStack):
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
         """Fit an additive centre, and keep it if it has weight."""
-        own = _AdditiveCentre(
+        # Of a product of features it knows the logarithm.
+        own = CentreStack(
+            "additive",
             out_of_bag=self.out_of_bag,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -194,13 +195,6 @@ class CarriedCentre(CentreStack):
         if self.func is None:
             return centre
         return np.asarray(self.func(np.clip(centre, self.low, self.high)))
-
-
-class _AdditiveCentre(CentreStack):
-    """The additive family alone: of a product of features it knows the logarithm."""
-
-    def _groups(self, n: int) -> list[dict[str, Family]]:
-        return [group for group in super()._groups(n) if "additive" in group]
 
 
 def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:

@@ -278,7 +278,7 @@ class TestRefusals:
             ({"smoothing": "pchip"}, "`smoothing` must .*got 'pchip'"),
             ({"stacker": "auto"}, "`stacker` must be None.*got 'auto'"),
             ({"recalibrate": object()}, "`recalibrate` must be .*`monotone`"),
-            ({"monotone": ["area"]}, "`monotone` must be a mapping"),
+            ({"monotone": ["area"]}, "`monotone` must be .*got 'area' of column 0"),
             ({"monotone": {"area": 2}}, "`monotone` must be .*got 2 of column 'area'"),
             ({"monotone": {"area": True}}, "`monotone` must be .*got True"),
             ({"monotone": {"kind": 1}}, "`monotone` must name columns of numbers.*'k"),
