@@ -10,8 +10,14 @@ import numpy as np
 
 from calibration import QuadraticCalibrator
 from calibration.typing import Float64Array
+from localexpert._validation import check_integer
 from localexpert.learn.order import refuse_order
-from localexpert.learn.settings import Settings
+from localexpert.learn.settings import (
+    Settings,
+    check_frame,
+    check_road_thresholds,
+    check_strategy,
+)
 from localexpert.learn.steps import Carry, Step
 from localexpert.learn.values import Cells
 
@@ -71,6 +77,13 @@ class Road:
     steps: tuple[Step, ...] = ()
     # Experts lower the loss of a frame by a tenth, seldom by more than a fifth.
     hopeless: float = 1.3
+
+    def __post_init__(self) -> None:
+        """Refuse what is not valid whatever the regressor is given."""
+        check_road_thresholds(self.thresholds)
+        check_frame(self.frame, self.thresholds)
+        check_integer(self.n_thresholds, "n_thresholds", 1)
+        check_strategy(self.strategy, None)
 
     def __repr__(self) -> str:
         """Return what differs from the defaults."""

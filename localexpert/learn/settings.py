@@ -133,9 +133,9 @@ class Settings:
             expert=model.expert,
             thresholds=thresholds,
             n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
-            frame=_check_frame(model.frame, named=isinstance(thresholds, str)),
+            frame=check_frame(model.frame, thresholds),
             center=_check_center(model.center),
-            strategy=_check_strategy(model.strategy, model.expert),
+            strategy=check_strategy(model.strategy, model.expert),
             calibrator=model.calibrator,
             smoothing=_check_smoothing(model.smoothing),
             bounds=_check_bounds(model.bounds, y),
@@ -171,15 +171,12 @@ class Settings:
 
     def for_road(self, road: Any) -> Settings:
         """Return the settings with what a `Road` names, checked."""
-        values = isinstance(road.thresholds, str) and road.thresholds == "values"
-        thresholds = "values" if values else _check_thresholds(road.thresholds)
-        named = isinstance(thresholds, str) and not values
         own = replace(
             self,
-            thresholds=thresholds,
-            n_thresholds=check_integer(road.n_thresholds, "n_thresholds", 1),
-            frame=_check_frame(road.frame, named=named),
-            strategy=_check_strategy(road.strategy, self.expert),
+            thresholds=check_road_thresholds(road.thresholds),
+            n_thresholds=road.n_thresholds,
+            frame=check_frame(road.frame, road.thresholds),
+            strategy=check_strategy(road.strategy, self.expert),
             smoothings=road.smoothings,
         ).in_order()
         if _is_auto(own.calibrator) and own.monotone is None:
@@ -314,8 +311,16 @@ def _check_thresholds(thresholds: Any) -> str | Float64Array:
     return numbers
 
 
-def _check_frame(kind: Any, *, named: bool) -> FrameKind:
-    """Return the kind of frame; thresholds given as numbers are in units of y."""
+def check_road_thresholds(thresholds: Any) -> str | Float64Array:
+    """Return the thresholds of a road, which may also lie between values."""
+    if isinstance(thresholds, str) and thresholds == "values":
+        return thresholds
+    return _check_thresholds(thresholds)
+
+
+def check_frame(kind: Any, thresholds: Any) -> FrameKind:
+    """Return the kind of frame; thresholds that are no kind are in units of y."""
+    named = isinstance(thresholds, str) and thresholds != "values"
     if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
         msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
         raise ValueError(msg)
@@ -345,7 +350,7 @@ def _check_center(center: Any) -> Any:
     return center
 
 
-def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
+def check_strategy(strategy: Any, expert: Any) -> str | Experts:
     """Return the strategy, which an expert of the user's decides."""
     if expert is not None:
         check_classifier(expert, "expert")

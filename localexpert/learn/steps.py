@@ -104,23 +104,64 @@ class Step(ABC):
         """
 
     def there(self, y: Float64Array) -> Float64Array:
-        """Return what is learned of targets (n,)."""
+        """Return what is learned of targets.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         return y
 
     def there_anew(self, y: Float64Array) -> Float64Array:
-        """Return the same of targets (n,) that new rows may have."""
+        """Return the same of targets that new rows may have.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         return self.there(y)
 
     def back(self, z: Float64Array) -> Float64Array:
-        """Return numbers (n, k) of what is learned in units of y."""
+        """Return numbers of what is learned in units of y.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n, k)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
         return z
 
     def check_laws(self, law: Law, y: Float64Array) -> None:
-        """Warn of laws of some rows that cannot be meant, given all targets (n,)."""
+        """Warn of laws that cannot be meant.
+
+        Parameters
+        ----------
+        law : Law
+            Of some rows.
+        y : ndarray of shape (n,)
+            Targets of all rows.
+        """
         del law, y
 
     def choices(self) -> dict[str, Any]:
-        """Return what there is to tell of the step."""
+        """Return what there is to tell of the step.
+
+        Returns
+        -------
+        dict
+            Numbers and names only.
+        """
         return {}
 
     @property
@@ -129,7 +170,16 @@ class Step(ABC):
         return type(self).there is not Step.there
 
     def inner(self, sample: Sample) -> Sample:
-        """Return the rows with what is learned as their target."""
+        """Return the rows with what is learned as their target.
+
+        Parameters
+        ----------
+        sample : Sample
+
+        Returns
+        -------
+        Sample
+        """
         if not self.changes_target:
             return sample
         # Where y has no weight it may be anything.
@@ -180,6 +230,10 @@ class Carry(Step):
     domain_: tuple[float, float] = field(init=False, repr=False)
     keeps_order: ClassVar[bool] = True
     asks_smooth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be called."""
+        ValueMap(self.func, self.inverse)
 
     @property
     def values(self) -> ValueMap:

@@ -211,8 +211,6 @@ class TestRefusals:
             ("frame", "must be \"auto\", a Road or a list of them, got 'frame'"),
             ([], "must hold at least one road, got none"),
             ([3], "must hold roads such as FrameRoad"),
-            (FrameRoad("sideways"), r"`frame` must be .* got 'sideways'"),
-            (GridRoad(0), "`n_thresholds` must be at least 1, got 0"),
             (DiscreteRoad(), "must fit the target, got a road to few values"),
             (CellRoad(), "must fit the target, got a road to few values"),
             (Transformed(), "`func` must be finite on y, got nan at -"),
@@ -231,6 +229,18 @@ class TestRefusals:
         model = make(roads, center=Refusing())
         with pytest.raises((TypeError, ValueError), match=message):
             model.fit(X, mean - mean.mean())
+
+    @pytest.mark.parametrize(
+        ("road", "wrong", "message"),
+        [
+            (FrameRoad, "sideways", r"`frame` must be .* got 'sideways'"),
+            (GridRoad, 0, "`n_thresholds` must be at least 1, got 0"),
+            (DiscreteRoad, "tree", "`strategy` must be .* got 'tree'"),
+        ],
+    )
+    def test_parts_when_the_record_is_made(self, road, wrong, message):
+        with pytest.raises(ValueError, match=message):
+            road(wrong)
 
     @pytest.mark.parametrize("around", [CellRoad, Transformed])
     def test_steps_that_do_not_fit_the_laws_they_read(self, around):
