@@ -104,6 +104,10 @@ class Basis:
     def __reduce__(self) -> tuple[Any, ...]:
         return basis_of, (self.knots,)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Files of models hold no tables, which follow from the knots.
+        return {"knots": self.knots, "size": self.size}
+
     def __eq__(self, other: object) -> bool:
         # Those of many lengths are not all remembered, so two may have the same knots.
         same = isinstance(other, Basis) and np.array_equal(self.knots, other.knots)

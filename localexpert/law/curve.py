@@ -277,22 +277,19 @@ class Curve:
         grid = np.concatenate([[-REACH], self.basis.panels.z, [REACH]])
         y, heights = self.heights(np.tile(grid, (len(self), 1)))
         heights -= _TILT * np.abs(ndtr(grid) - 0.5)
-        top, bottom = (
-            ends(heights[:, :-1], heights[:, 1:]) for ends in (np.maximum, np.minimum)
-        )
+        pairs = heights[:, :-1], heights[:, 1:]
+        # The density is exponential where its logarithm is a line.
+        top, fall = np.maximum(*pairs), np.minimum(-np.abs(pairs[1] - pairs[0]), -1e-9)
+        weight = np.diff(ndtr(grid)) / (np.exp(fall) - 1.0)
         # Below exp(-40) of its peak a density counts as none.
         high = top.max(axis=1)
-        low, mass = high - 40.0, np.diff(ndtr(grid))
+        low = high - 40.0
         for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            level = middle[:, None]
-            # The density is exponential where its logarithm is a line.
-            with np.errstate(invalid="ignore", divide="ignore"):
-                part = np.expm1(level - top) / np.expm1(bottom - top)
-            part = np.where(top < level, 0.0, np.where(bottom < level, part, 1.0))
-            enough = (part * mass).sum(axis=1) >= coverage
+            level = 0.5 * (low + high)
+            part = np.exp(np.clip(level[:, None] - top, fall, 0.0)) - 1.0
+            enough = (part * weight).sum(axis=1) >= coverage
             # The lower end: the region holds at least what was asked for.
-            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+            low, high = np.where(enough, level, low), np.where(enough, high, level)
         return [_above(*row) for row in zip(y, heights, low, strict=True)]
 
 

@@ -31,7 +31,7 @@ from localexpert.law.steps import (
 )
 
 # Rounding that sums of probabilities may carry where a quantile meets a jump.
-_SLACK = 1e-14
+_SLACK, _TINIEST = 1e-14, 5e-324
 # A curve of less probability than this is none.
 _ROUNDING = 1e-12
 # How far in steps of a lattice its cells are all told apart, by how much they grow
@@ -385,17 +385,19 @@ class Law:
         """
         n_atoms, upto = len(self.atoms), self._jumps[1]
         before, rest = upto - self.masses, self.rest[:, None]
-        none = rest == 0.0
+        none, goal = rest == 0.0, p * (1.0 - _SLACK)
         k = np.zeros(p.shape, dtype=np.intp)
+        # Without a curve the least quantile is the first atom with mass.
+        if self.curve is None:
+            for i, own in enumerate(upto):
+                k[i] = np.searchsorted(own, np.maximum(goal[i], _TINIEST))
+            return self.atoms[np.minimum(k, n_atoms - 1)]
         for column in upto.T:
-            # Without a curve the least quantile is the first atom with mass.
             empty = none[:, 0] & (column == 0.0)
-            k += (column[:, None] < p * (1.0 - _SLACK)) | empty[:, None]
+            k += (column[:, None] < goal) | empty[:, None]
         k = np.where(none, np.minimum(k, n_atoms - 1), k)
         walls = np.concatenate([[-np.inf], self.atoms, [np.inf]])
         at = walls[np.minimum(k + 1, n_atoms)]
-        if self.curve is None:
-            return at
         start = np.take_along_axis(before, np.minimum(k, n_atoms - 1), axis=1)
         in_jump = (k < n_atoms) & (none | (p > start))
         share = np.where(none, 1.0, rest)

@@ -108,7 +108,12 @@ class LevelMap:
     ) -> tuple[Float64Array, Float64Array]:
         """Return h at scores (n, k), or scores of its values; and h' there."""
         values, slopes = np.atleast_2d(self.values), np.atleast_2d(self.slopes)
-        basis, c = hermite_basis(self.knots, values, slopes)
+        knots = self.knots
+        if len(knots) == 1:
+            # A straight line.
+            knots = knots + np.array([0.0, 1.0])
+            values, slopes = np.hstack([values, values + slopes]), slopes[:, [0, 0]]
+        basis, c = hermite_basis(knots, values, slopes)
         return follow_curves(basis.shared, c, slopes[:, [0, -1]], x, inverse=inverse)
 
     def take(self, rows: slice | NDArray[Any]) -> LevelMap:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri, xlogy
@@ -268,12 +270,14 @@ def step_integrals(
 
     The four are those of F and of its square below y, of 1 - F and of its square above.
     """
-    # Levels up to the next value, and what is summed up to each value.
-    level = np.minimum(np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True), 1)
-    level[:, -1] = 1.0
-    powers = np.stack([level, level**2, 1.0 - level, (1.0 - level) ** 2])
-    sums = np.zeros(powers.shape)
-    np.cumsum(powers[..., :-1] * np.diff(values), axis=2, out=sums[..., 1:])
+    # Levels up to the next value, and what is summed up to each value, (V, 4, n).
+    level = np.stack([*accumulate(masses.T)])
+    level = np.minimum(level / np.where(level[-1] > 0.0, level[-1], 1.0), 1.0)
+    level[-1] = 1.0
+    parts = level, level**2, 1.0 - level, (1.0 - level) ** 2
+    powers, gaps = np.stack(parts, axis=1), np.diff(values).T[:, None]
+    none = np.zeros(powers.shape[1:])
+    sums = np.stack([*accumulate(powers[:-1] * gaps, initial=none)])
     if len(values) == 1:
         count = np.searchsorted(values[0], y, "right")
     else:
@@ -281,9 +285,10 @@ def step_integrals(
         count = np.stack([np.searchsorted(own, at, "right") for own, at in pairs])
     place, row = np.maximum(count - 1, 0), np.arange(len(y))[:, None]
     run = y - np.broadcast_to(values, masses.shape)[row, place]
-    out = sums[:, row, place] + np.maximum(run, 0.0) * powers[:, row, place]
-    out[2:] = sums[2:, :, -1:] - out[2:] + np.maximum(-run, 0.0)
-    return out, sums[0, :, -1] - sums[1, :, -1]
+    at = (place, slice(None), row)
+    out = np.moveaxis(sums[at] + np.maximum(run, 0.0)[..., None] * powers[at], 2, 0)
+    out[2:] = sums[-1, 2:, :, None] - out[2:] + np.maximum(-run, 0.0)
+    return out, sums[-1, 0] - sums[-1, 1]
 
 
 def step_shortest(
