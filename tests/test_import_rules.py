@@ -90,7 +90,7 @@ ARROWS: dict[str, str] = {
         "localexpert.progress"
     ),
     "localexpert.experts": (
-        "scipy sklearn joblib lightgbm xgboost threadpoolctl calibration "
+        "scipy sklearn joblib lightgbm threadpoolctl calibration "
         f"calibration.storage {_GROUND} localexpert.data localexpert.progress"
     ),
     # ... roads that join them, and what is learned from what roads say.

@@ -9,16 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.encoded_trees import EncodedTrees
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
+from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.data.threads import one_thread
@@ -30,6 +31,8 @@ _LEAST_WEIGHT = 0.05
 _LEAST_GAIN = 0.001
 # ...on a fold of so many rows; fewer cannot tell, and are soon fitted.
 _ROWS_TO_SCREEN = 1000
+# Rows by which the folds' models are compared.
+_ROWS_OF_A_MEAN = 2000
 
 # A target this many times farther from 0 than it is wide is measured from its end,
 # and one of less range than this, or of more than its inverse, in a unit of its own.
@@ -41,6 +44,8 @@ _FORESTS: dict[str, Any] = {
     "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
 }
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
+# Of columns of about unit spread; some rows are enough to outweigh it.
+_RIDGE = 10.0
 
 Result = TypeVar("Result")
 
@@ -50,12 +55,12 @@ class CentreStack:
 
     Parameters
     ----------
-    regressors : "stack", "boosting", "additive", regressor or list of regressors
+    regressors : "stack", "boosting", "linear", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm, of
         categories also on the target's mean in each, `TargetCodes`), a forest, small
-        networks and additive ridge regression. Of two kinds of forest and of networks
-        with weak or strong decay the better on one fold is taken, and the fold screens
-        the families.
+        networks and ridge regression. Of two kinds of forest and of networks with weak
+        or strong decay the better on one fold is taken, and the fold screens the
+        families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -93,18 +98,8 @@ class CentreStack:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self, sample: Sample, judge: Callable[[Float64Array], float] | None = None
-    ) -> CentreStack:
-        """Screen, fit and weight the families.
-
-        Parameters
-        ----------
-        sample : Sample
-        judge : function of an ndarray of shape (m,), optional
-            The loss of a centre of the judged rows: it chooses between weights by least
-            squares and `robust_weights`. None: by least squares.
-        """
+    def fit(self, sample: Sample) -> CentreStack:
+        """Screen, fit and weight the families."""
         self.origin_, self.unit_ = 0.0, 1.0
         if isinstance(self.regressors, str):
             # Regressors of the user's see y as it is: they may know what to expect.
@@ -129,7 +124,7 @@ class CentreStack:
                 kept = self._screen(groups, sample)
             with progress.stage("families"):
                 self._fit_families(kept, sample)
-        self._choose_blend(sample, judge)
+        self._choose_blend(sample)
         for figures in self.report_.values():
             figures["rmse"] *= self.unit_
         self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
@@ -138,7 +133,10 @@ class CentreStack:
         # them have seen, the only ones at hand.
         self.ambiguity_ = self.gain_ = 0.0
         if sample.is_whole:
-            self.ambiguity_ = float(w @ self._each(table).var(axis=0) / w.sum())
+            some = spread_rows(len(y))
+            # Few rows are the table itself, whose views are made.
+            each = self._each(table if len(some) == len(y) else table.take(some))
+            self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
             error = float(w @ (self.oof_ - given) ** 2 / w.sum())
             self.gain_ = self.ambiguity_ / (error or 1.0)
         for family in self.fitted_.values():
@@ -146,21 +144,19 @@ class CentreStack:
             del family.oof_
         return self
 
-    def _choose_blend(
-        self, sample: Sample, judge: Callable[[Float64Array], float] | None
-    ) -> None:
-        """Weight the families, in the way whose centre has the least loss."""
+    def _choose_blend(self, sample: Sample) -> None:
+        """Weight the families, by squares or robustly: by the CRPS of the residuals."""
         judged = sample.judged
         answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
-        known = answers, sample.y[judged], sample.weight[judged]
-        blends = [blend_weights(*known, least=_LEAST_WEIGHT)]
-        if judge is not None:
-            robust = robust_weights(*known, least=_LEAST_WEIGHT)
-            blends += [robust] * (robust != blends[0])
-        centres = [self._join(answers, weights) for weights in blends]
-        losses = [0.0] if judge is None else [judge(centre) for centre in centres]
-        best = int(np.argmin(losses))
-        self.weights_, self.oof_ = blends[best], centres[best]
+        y, w = sample.y[judged], sample.weight[judged]
+        best = np.inf
+        for rule in (blend_weights, robust_weights):
+            weights = rule(answers, y, w, least=_LEAST_WEIGHT)
+            blend = _join(answers, weights)
+            loss = marginal_crps(y - blend, np.ones(len(y)), w)
+            if loss < best:
+                best, self.weights_ = loss, weights
+                self.oof_ = self.origin_ + self.unit_ * blend
 
     def _fit_families(
         self, kept: dict[str, tuple[Family, Trial | None]], sample: Sample
@@ -186,13 +182,11 @@ class CentreStack:
     def _each(self, table: Table) -> Float64Array:
         """Return the blend of each fold's models, shape (n_folds, n)."""
         with one_thread(len(table), user_api="blas"):
-            return self._join(
-                {
-                    name: family.predict_each(self._view(table, family))
-                    for name, family in self.fitted_.items()
-                },
-                self.weights_,
-            )
+            each = {
+                name: family.predict_each(self._view(table, family))
+                for name, family in self.fitted_.items()
+            }
+        return self.origin_ + self.unit_ * _join(each, self.weights_)
 
     def _view(self, table: Table, family: Family) -> Any:
         """Return the rows as a family reads them."""
@@ -235,14 +229,15 @@ class CentreStack:
         for name, decay in _DECAYS.items():
             model = SmallNets(decay, random_state=self.random_state)
             nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
-        additive = Fitted(AdditiveRidge(), view="dense", n_jobs=self.n_jobs)
+        line = Ridge(_RIDGE, solver="cholesky")
+        linear = Fitted(line, view="dense", n_jobs=self.n_jobs)
         n_values = {j: len(codes) for j, codes in known.items()}
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
             forests,
             nets,
-            {"additive": additive},
+            {"linear": linear},
             {"boosting of means": EncodedTrees(n_values, **common)},
         ]
 
@@ -285,14 +280,39 @@ class CentreStack:
         mass = w if w.any() else np.ones(len(w))
         self.report_[name]["rmse"] = float(np.sqrt(mass @ error**2 / mass.sum()))
 
-    def _join(
-        self, answers: dict[str, Float64Array], weights: dict[str, float]
-    ) -> Float64Array:
-        # Not np.sum of a list: a forest has one row, the others one per fold.
-        joined = np.zeros(1)
-        for name, weight in weights.items():
-            joined = joined + weight * answers[name]
-        return self.origin_ + self.unit_ * joined
+
+def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:
+    # Not np.sum of a list: a forest has one row, the others one per fold.
+    joined = np.zeros(1)
+    for name, weight in weights.items():
+        joined = joined + weight * answers[name]
+    return joined
+
+
+def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:
+    """Return the CRPS, in units of y, of every row's forecast m + s R.
+
+    R has the weighted distribution of `r`, for which
+    CRPS_i = s_i (E|r_i - R| - E|R - R'| / 2), by sums over the sorted values.
+
+    Parameters
+    ----------
+    r, scale, w : ndarrays of shape (n,)
+
+    Returns
+    -------
+    float
+    """
+    order = np.argsort(r, kind="stable")
+    x, v = r[order], w[order] / w.sum()
+    below, sums = np.cumsum(v), np.cumsum(v * x)
+    distance = x * (2.0 * below - 1.0) + sums[-1] - 2.0 * sums
+    return float((v * scale[order]) @ (distance - 0.5 * v @ distance))
+
+
+def spread_rows(n: int) -> Rows:
+    """Return some of `n` rows, which may be sorted: enough to tell a mean."""
+    return np.arange(0, n, -(-n // _ROWS_OF_A_MEAN))
 
 
 def single_precision(y: Float64Array) -> tuple[float, float]:

@@ -10,8 +10,7 @@ import lightgbm as lgb
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import BoostedTrees
-from localexpert.coordinate.fold_boosters import BoostedFold, FoldBoosters
+from localexpert.coordinate.families import BoostedFold, BoostedTrees, FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.target_codes import TargetCodes
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.centre import CentreStack, single_precision
+from localexpert.coordinate.centre import (
+    CentreStack,
+    marginal_crps,
+    single_precision,
+    spread_rows,
+)
+from localexpert.coordinate.families import FoldBoosters
 from localexpert.coordinate.refinement import Refinement
-from localexpert.coordinate.scale import ScaleModel
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -19,14 +24,74 @@ from localexpert.progress import current_progress
 # The mean of models is never credited with more than this share of the squared error.
 _MOST_GAIN = 0.5
 
+# No row's scale is below this share of the typical one: a region without noise in
+# training must not claim certainty.
+_FLOOR = 0.02
+_MOST_ROUNDS = 150
 
-@dataclass(frozen=True)
-class _Places:
-    """A centre of the judged rows, its scale, and the CRPS of each kind's marginal."""
 
-    centers: Float64Array
-    scale: ScaleModel | None
-    losses: dict[str | None, float]
+class ScaleModel:
+    """Boosted trees of log(|r| + .01 sd(r)), cross-fitted and smooth.
+
+    Attributes
+    ----------
+    oof_ : ndarray of shape (n,)
+        Positive; normalised so that the median of |r| / oof_ is the median of |r|
+        over the spread of r. The same in all rows of folds without a model.
+    ambiguity_ : float
+        Variance of the folds' models of the logarithm around their mean; 0 where folds
+        leave rows untested.
+    """
+
+    def __init__(self, *, n_jobs: int | None, random_state: int):
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, sample: Sample) -> ScaleModel:
+        """Fit one model per fold to residuals, with common rounds."""
+        r, w = sample.y, sample.weight
+        spread = float(np.sqrt(w @ r**2 / w.sum())) or 1.0
+        # Without the added share a residual of zero would be an outlier of the logs.
+        target = np.log(np.abs(r) + 0.01 * spread)
+        # Few leaves, many rows in each, a strong ridge: one residual says little of the
+        # scale, and one that follows the noise makes forecasts too sure of some rows.
+        parameters = {
+            "learning_rate": 0.05,
+            "num_leaves": 8,
+            "min_data_in_leaf": int(np.clip(len(target) // 20, 5, 50)),
+            "lambda_l2": 5.0,
+            "bagging_fraction": 0.7,
+            "bagging_freq": 1,
+            "feature_fraction_bynode": 0.7,
+            "seed": self.random_state,
+        }
+        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
+        logs = self.boosters_.fit(sample.table.codes, target, sample.folds, w)
+        known = np.isfinite(logs)
+        typical = np.average(logs[known], weights=w[known])
+        logs = np.where(known, logs, typical)
+        # exp(typical) is the geometric mean; rescale so that r / s has the spread of 1.
+        self.shift_ = 0.0
+        ratio = r / np.exp(logs - typical)
+        self.shift_ = float(np.log(np.sqrt(w @ ratio**2 / w.sum()) or 1.0)) - typical
+        self.floor_ = _FLOOR * spread
+        self.oof_ = self._finish(logs)
+        # As that of the centre, of the logarithm: each fold's noise in it makes some
+        # coordinates too long and others too short, by its variance in their spread.
+        self.ambiguity_ = 0.0
+        if sample.is_whole:
+            some = spread_rows(len(w))
+            each = self.boosters_.predict_each(sample.table.codes[some])
+            self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
+        return self
+
+    def predict(self, table: Table) -> Float64Array:
+        """Return the scale of new rows, shape (n,)."""
+        logs = self.boosters_.predict_each(table.codes)
+        return self._finish(logs.mean(axis=0))
+
+    def _finish(self, logs: Float64Array) -> Float64Array:
+        return np.maximum(np.exp(logs + self.shift_), self.floor_)
 
 
 class Frame:
@@ -103,30 +168,29 @@ class Frame:
 
     def _fit_places(self, tame: Sample, part: Sample) -> None:
         """Fit centre and scale, and take the kind that is asked for or the best."""
-        y, w, kind = part.y, part.weight, self.kind_
-        tried: list[_Places] = []
-
-        def judge(centers: Float64Array) -> float:
-            tried.append(self._place(part, centers))
-            return min(tried[-1].losses.values())
-
+        y, w = part.y, part.weight
         self.centre_ = self._make_centre()
         with current_progress().stage("centre"):
-            self.centre_.fit(tame, judge)
-        # The centre has kept the first of those with the least loss.
-        places = min(tried, key=lambda one: min(one.losses.values()))
-        losses = places.losses
-        if kind == "auto":
-            losses = {**losses, None: marginal_crps(y, np.ones(len(y)), w)}
+            self.centre_.fit(tame)
+        centers, flat = self.centre_.oof_, np.ones(len(y))
+        losses: dict[str | None, float] = {
+            "center": marginal_crps(y - centers, flat, w)
+        }
+        if self.kind_ != "center":
+            self.scale_ = ScaleModel(n_jobs=self.n_jobs, random_state=self.random_state)
+            with current_progress().stage("scale"):
+                self.scale_.fit(replace(part, y=y - centers))
+            scale = self.scale_.oof_
+            losses["standardize"] = marginal_crps((y - centers) / scale, scale, w)
+        if self.kind_ == "auto":
+            losses[None] = marginal_crps(y, flat, w)
             self.kind_ = min(losses, key=losses.__getitem__)
             self.losses_ = {str(kind): loss for kind, loss in losses.items()}
-        if places.scale is not None:
-            self.scale_ = places.scale
         n = len(tame) if self.kind_ is None else len(y)
         self.oof_center_, self.oof_scale_ = np.zeros(n), np.ones(n)
         if self.kind_ is not None:
             self.loss_ = losses[self.kind_]
-            self.oof_center_ = places.centers
+            self.oof_center_ = centers
             self._credit(y, w)
 
     def _make_centre(self) -> CentreStack:
@@ -151,21 +215,6 @@ class Frame:
             # exp(-e) r for a normal e of variance v: the mean square is exp(2 v) as
             # much, and of the mean of the models v is less by the ambiguity.
             self.shrinkage_ *= float(np.exp(-self.scale_.ambiguity_))
-
-    def _place(self, part: Sample, centers: Float64Array) -> _Places:
-        """Return what a centre comes to, with a scale if one may be asked for."""
-        y, w = part.y, part.weight
-        losses: dict[str | None, float] = {}
-        if self.kind_ != "standardize":
-            losses["center"] = marginal_crps(y - centers, np.ones(len(y)), w)
-        if self.kind_ == "center":
-            return _Places(centers, None, losses)
-        scale = ScaleModel(n_jobs=self.n_jobs, random_state=self.random_state)
-        with current_progress().stage("scale"):
-            scale.fit(replace(part, y=y - centers))
-        coordinate = (y - centers) / scale.oof_
-        losses["standardize"] = marginal_crps(coordinate, scale.oof_, w)
-        return _Places(centers, scale, losses)
 
     def located(self, sample: Sample) -> Rows:
         """Return the rows of the sample of `fit` that have a coordinate.
@@ -259,24 +308,3 @@ class Frame:
             "shrinkage": self.shrinkage_,
             "families": self.centre_.report_,
         }
-
-
-def marginal_crps(r: Float64Array, scale: Float64Array, w: Float64Array) -> float:
-    """Return the CRPS, in units of y, of every row's forecast m + s R.
-
-    R has the weighted distribution of `r`, for which
-    CRPS_i = s_i (E|r_i - R| - E|R - R'| / 2), by sums over the sorted values.
-
-    Parameters
-    ----------
-    r, scale, w : ndarrays of shape (n,)
-
-    Returns
-    -------
-    float
-    """
-    order = np.argsort(r, kind="stable")
-    x, v = r[order], w[order] / w.sum()
-    below, sums = np.cumsum(v), np.cumsum(v * x)
-    distance = x * (2.0 * below - 1.0) + sums[-1] - 2.0 * sums
-    return float((v * scale[order]) @ (distance - 0.5 * v @ distance))

@@ -74,9 +74,9 @@ class ExpertCalibration(BaseEstimator):
     ----------
     calibrator : str, ScoreCalibrator or None
         A name is one of `calibrator_names()`. "auto" chooses once per model, by
-        held-out log loss, among doing nothing, the quadratic on the logit and bagged
-        isotonic regression; doing nothing stays unless another is better by .1 % and
-        one standard error. None does nothing.
+        held-out log loss, between doing nothing and the quadratic on the logit; doing
+        nothing stays unless the other is better by .1 % and one standard error. None
+        does nothing.
     increasing : bool
         Whether calibrators must keep the order of rows. "auto" then tries the beta map
         instead of the quadratic, and those are refused that may decrease.
@@ -203,7 +203,6 @@ class ExpertCalibration(BaseEstimator):
             return {
                 "identity": IdentityCalibrator(),
                 "beta" if smooth else "quadratic": smooth or QuadraticCalibrator(10.0),
-                "bagged_isotonic": BaggedIsotonicCalibrator(50, random_state=seed),
             }
         named, name = isinstance(given, str), type(given).__name__
         kind = make_calibrator(given, random_state=seed) if named else given

@@ -116,12 +116,26 @@ def check_classifier(classifier: Any, name: str = "classifier") -> None:
 
 def fit_classifiers(
     classifier: Any,
+    X: Any,
     tasks: Tasks,
     parts: list[Fold],
     rng: np.random.Generator,
     n_jobs: int | None,
+    options: dict[str, Any],
 ) -> list[list[tuple[Model, Float64Array]]]:
     """Fit a clone per part and threshold and predict the part's test rows.
+
+    Parameters
+    ----------
+    classifier : classifier
+    X : table of shape (n, p)
+        Rows as the classifier reads them.
+    tasks : Tasks
+    parts : list of (train, test)
+    rng : Generator
+    n_jobs : int or None
+    options : dict
+        More arguments of its `fit`.
 
     Returns
     -------
@@ -140,10 +154,12 @@ def fit_classifiers(
     jobs = [
         delayed(_attempt)(
             _prepare(classifier, int(seeds[number, k]), parallel=parallel),
+            X,
             tasks,
             part,
             k,
             weight_name if tasks.weighted else None,
+            options,
         )
         for number, part in enumerate(parts)
         for k in range(tasks.n_thresholds)
@@ -172,7 +188,13 @@ def fit_out_of_bag(
     weight_name = "sample_weight" if tasks.weighted else None
     jobs = [
         delayed(_attempt)(
-            _prepare(classifier, seed, parallel=parallel), tasks, part, k, weight_name
+            _prepare(classifier, seed, parallel=parallel),
+            tasks.table.given,
+            tasks,
+            part,
+            k,
+            weight_name,
+            {},
         )
         for k, seed in enumerate(seeds)
     ]
@@ -200,30 +222,43 @@ def asks_out_of_bag(classifier: Any) -> bool:
 
 
 def _attempt(
-    classifier: Any, tasks: Tasks, part: Fold, k: int, weight_name: str | None
+    classifier: Any,
+    X: Any,
+    tasks: Tasks,
+    part: Fold,
+    k: int,
+    weight_name: str | None,
+    options: dict[str, Any],
 ) -> tuple[Model, Float64Array] | _Failure:
     """Fit and ask one expert; an error is a result, told at home with its task."""
     _, test = part
     try:
-        model = _fit_one(classifier, tasks, part, k, weight_name)
+        model = _fit_one(classifier, X, tasks, part, k, weight_name, options)
         probabilities = np.empty(0)
         if len(test):
-            probabilities = model.predict(take_rows(tasks.table.given, test))
+            probabilities = model.predict(take_rows(X, test))
     except Exception as error:
         return _Failure(error, clone(classifier))
     return model, probabilities
 
 
 def _fit_one(
-    classifier: Any, tasks: Tasks, part: Fold, k: int, weight_name: str | None
+    classifier: Any,
+    X: Any,
+    tasks: Tasks,
+    part: Fold,
+    k: int,
+    weight_name: str | None,
+    options: dict[str, Any],
 ) -> Model:
     train, _ = part
     labels = tasks.label(train, k)
     rate = float(tasks.base_rates(train)[k])
     if labels.all() or not labels.any():
         return ConstantModel(rate)
-    options = {} if weight_name is None else {weight_name: tasks.weights[train]}
-    X = take_rows(tasks.table.given, train)
+    if weight_name is not None:
+        options = {**options, weight_name: tasks.weights[train]}
+    X = take_rows(X, train)
     classifier.fit(X, labels, **options)
     if hasattr(classifier, "predict_proba"):
         return ProbabilityModel(classifier)

@@ -8,11 +8,13 @@ from typing import Any, Protocol
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.utils.parallel import Parallel, delayed
 
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
 from localexpert.experts.tasks import Tasks
+from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.progress import current_progress
 
 # Rounds between two looks at the held-out loss, as a share of the rounds done.
@@ -20,9 +22,11 @@ _STEP = 0.1
 _LEAST_STEP, _MOST_STEP = 2, 20
 # A gain counts if it is a share of the loss: beyond, rounds cost more than they give.
 _LEAST_GAIN = 5e-4
+# Rounds over which the step length rises to the learning rate.
+_WARM_UP_ROUNDS = 20
 # Boosting goes on until the best number of rounds is passed by so much.
 _PATIENCE = 0.25
-_LEAST_PATIENCE = 30
+_LEAST_PATIENCE = 16
 
 
 class Boosted(Protocol):
@@ -74,23 +78,72 @@ class HeldOutBooster:
         return self.measure(self.raw)
 
 
-class BrierSum:
-    """Mean over rows of the Brier score summed over thresholds by their spacing.
+class HeldOutThresholds:
+    """A model of all thresholds under way, and the raw scores of held-out rows.
 
-    It is the CRPS between the outermost thresholds.
+    Parameters
+    ----------
+    model : lightgbm.Booster
+    start : ndarray of shape (N + 2,)
+        Where it started, see `start_scores`.
+    learning_rate : float
+    tasks : Tasks
+    encoded : ndarray of shape (n, p)
+        Features of the rows of the tasks.
+    rows : ndarray of int, shape (m,)
+        Those that are held out.
     """
 
-    def __init__(self, tasks: Tasks, rows: Rows):
+    def __init__(
+        self,
+        model: lgb.Booster,
+        start: Float64Array,
+        learning_rate: float,
+        tasks: Tasks,
+        encoded: Float64Array,
+        rows: Rows,
+    ):
+        self.model = model
+        self.learning_rate = learning_rate
+        self.X = encoded[rows]
         self.labels = tasks.r[rows][:, None] <= tasks.thresholds
         self.widths = tasks.widths
         # Where no row has a weight the fold has none in the mean either.
         weights = tasks.weights[rows]
         self.weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        self.raw = np.tile(start[1:-1], (len(rows), 1))
 
-    def __call__(self, probabilities: Float64Array) -> float:
-        """Return the loss of probabilities, shape (m, N)."""
-        gaps = probabilities - self.labels
+    def advance(self, n_rounds: int) -> float:
+        """Add rounds and return the mean loss on the held-out rows."""
+        done = self.model.current_iteration()
+        boost(self.model, n_rounds, self.learning_rate)
+        n_done = self.model.current_iteration()
+        if n_done > done:  # it is not where no leaf can be split any more
+            added = ThresholdTrees.from_booster(self.model, done, n_done)
+            self.raw += added.sum(self.X, np.arange(1.0, self.raw.shape[1] + 1.0))
+        # The mean Brier score, summed over thresholds by their spacing, is the CRPS
+        # between the outermost ones.
+        gaps = expit(self.raw) - self.labels
         return float(self.weights @ (gaps**2 @ self.widths))
+
+
+def boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
+    """Add rounds; the first ones take short steps.
+
+    In a good frame hardly anything is left to learn, and one full step is too far.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster
+    n_rounds : int
+    learning_rate : float
+    """
+    for _ in range(n_rounds):
+        warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
+        rate = learning_rate * min(1.0, warmth)
+        # LightGBM asks each thread anew how much it may say.
+        model.reset_parameter({"learning_rate": rate, "verbosity": -1})
+        model.update()
 
 
 def find_rounds(

@@ -20,7 +20,7 @@ from localexpert.experts.classifiers import (
     fit_classifiers,
     fit_out_of_bag,
 )
-from localexpert.experts.task_boosters import fit_binned, read_booster
+from localexpert.experts.default_booster import make_booster
 from localexpert.experts.tasks import Tasks
 
 
@@ -54,18 +54,15 @@ class IndependentExperts(Experts):
         Fitted experts by fold, then by threshold; one list after a refit, or where
         out-of-bag probabilities were used.
     n_rounds_ : int
-        Boosting rounds, where the learner is LightGBM or XGBoost.
+        Boosting rounds of the default.
 
     Notes
     -----
-    LightGBM (the default, or an `LGBMClassifier`) and `XGBClassifier` bin the
-    features once per fold, and the bins are shared by all thresholds; strings and
-    categorical types are their categories. To any other classifier X is handed on as
-    it is: what a table may hold is for the classifier to say.
+    The default reads strings and categorical types as categories. To a classifier
+    given X is handed on as it is: what a table may hold is for the classifier to say.
 
     The default's number of rounds is one for all folds and thresholds: the one with
     the least held-out log loss, averaged over the folds at five thresholds.
-    Classifiers given keep their own number.
 
     A decision function d becomes expit(logit(base rate) + (d - mean) / sd), mean and
     deviation over the training rows. A forest with `oob_score=True` is fitted once
@@ -93,7 +90,6 @@ class IndependentExperts(Experts):
 
     models_: list[list[Model]]
     n_rounds_: int
-    asks_codes_: bool
 
     def __init__(
         self,
@@ -123,23 +119,24 @@ class IndependentExperts(Experts):
 
     def _fit(self, tasks: Tasks) -> Float64Array:
         rng = np.random.default_rng(self.random_state)
-        signs = read_directions(self.monotone, tasks.table.reader)
-        booster = read_booster(self.classifier, signs)
-        self.asks_codes_ = booster is not None
-        out_of_bag = booster is None and asks_out_of_bag(self.classifier)
-        if out_of_bag and tasks.is_whole:
-            fitted = fit_out_of_bag(self.classifier, tasks, rng, self.n_jobs)
+        classifier, X = self.classifier, tasks.table.given
+        options: dict[str, Any] = {}
+        if classifier is None:
+            signs = read_directions(self.monotone, tasks.table.reader)
+            seed = int(rng.integers(2**31))
+            classifier, X = make_booster(tasks, signs, seed), tasks.table.codes
+            options["categorical_feature"] = tasks.table.reader.categories
+            self.n_rounds_ = classifier.n_estimators
+        if asks_out_of_bag(classifier) and tasks.is_whole:
+            fitted = fit_out_of_bag(classifier, tasks, rng, self.n_jobs)
             self.models_ = [[model for model, _ in fitted]]
             return np.column_stack([probabilities for _, probabilities in fitted])
         parts = list(tasks.folds)
         if self.refit:
             parts.append((tasks.present, np.empty(0, dtype=np.intp)))
-        if booster is None:
-            results = fit_classifiers(self.classifier, tasks, parts, rng, self.n_jobs)
-        else:
-            results, self.n_rounds_ = fit_binned(
-                booster, tasks, parts, rng, self.n_jobs
-            )
+        results = fit_classifiers(
+            classifier, X, tasks, parts, rng, self.n_jobs, options
+        )
         return self._keep(tasks, results)
 
     def _keep(
@@ -156,7 +153,7 @@ class IndependentExperts(Experts):
         return oof
 
     def _predict(self, table: Table) -> Float64Array:
-        X = table.codes if self.asks_codes_ else table.given
+        X = table.codes if self.classifier is None else table.given
         columns = list(zip(*self.models_, strict=True))
         with one_thread(len(table)):
             answers = ask_each(

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree import ExtraTreeRegressor
 from sklearn.utils.parallel import delayed
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration.typing import Float64Array
-from localexpert._kernels.forest_split import N_TARGETS
-from localexpert._kernels.forest_tree import grow_tree
 from localexpert._validation import check_flag, check_integer, check_number, is_auto
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
-from localexpert.data.threads import ask_each, thread_pool
+from localexpert.data.threads import ask_each
 from localexpert.experts.base import Experts
-from localexpert.experts.feature_codes import FeatureCodes
-from localexpert.experts.leaf_tree import LeafTree
+from localexpert.experts.leaf_laws import LeafLaws
 from localexpert.experts.tasks import Tasks
 from localexpert.progress import current_progress, run_jobs
 
@@ -25,15 +24,14 @@ from localexpert.progress import current_progress, run_jobs
 _MOST_SAMPLES = 20_000
 # Trees times rows drawn, within these bounds, where `n_estimators` is "auto".
 _MOST_DRAWN = 2_000_000
-_LEAST_TREES, _MOST_TREES = 60, 200
-# Rows of a node that choose its split: so many, or so many per row that a leaf needs.
-# With 256 or with all of them losses were the same within the noise of seeds, .3 %.
-_SEARCHED, _SEARCHED_PER_LEAF_ROW = 512, 64
-# Trees that speak for a row out of bag, on average, at most: with many rows, of which
-# each tree sees few, nearly all could.
-_OOB_TREES = 80
-# Rows predicted in one piece of work.
-_CHUNK = 5_000
+_LEAST_TREES, _MOST_TREES = 60, 100
+# Cuts that are drawn of a feature that is tried: it stands so many times in the table
+# that trees learn from. With one cut losses were 3 to 6 % more on raw targets.
+_CUTS = 3
+# Thresholds whose indicators are decomposed.
+_MOST_INDICATORS = 32
+# Rows predicted in one piece of work; whole bytes of bits.
+_CHUNK = 4_096
 
 
 class JointForest(Experts):
@@ -45,15 +43,15 @@ class JointForest(Experts):
     Parameters
     ----------
     n_estimators : int or "auto"
-        Number of trees. "auto": 200, fewer with many rows, so that all trees
+        Number of trees. "auto": 100, fewer with many rows, so that all trees
         together draw some 2 000 000 rows at most, but 60 at least.
     min_samples_leaf : int
         Least number of distinct rows in a leaf.
     max_features : float
         Share of the features tried at a split.
     n_components : int
-        Principal components of the indicators that decide the splits, at most 4. The
-        leaves hold all thresholds in any case.
+        Principal components of the indicators that decide the splits. The leaves hold
+        all thresholds in any case.
     max_samples : int or "auto"
         Rows drawn, with replacement, for a tree; "auto": as many as there are, at
         most 20 000, so that time grows little with more rows.
@@ -76,22 +74,20 @@ class JointForest(Experts):
     Notes
     -----
     A row that no tree may speak for (few trees, few rows) gets the smoothed base
-    rates (n1 + 1) / (n + 2) of the other rows. With more than some 50 000 rows only
-    about 80 trees are asked for each row out of bag, drawn anew for every row.
+    rates (n1 + 1) / (n + 2) of the other rows.
 
     A split lowers the squared error of the first principal components of the
     indicators, by themselves nearly all of their variance: with 8 or all 25 instead
-    of 4, losses changed by less than .1 %. Of each feature eight cuts are tried, one
-    drawn from each eighth of the bins between the ends of a node: trees that differ
+    of 4, losses changed by less than .1 %. The trees are scikit-learn's extremely
+    randomised ones, with a few random cuts of each feature they try: trees that differ
     more make a better mean than trees with the best cuts.
 
     Defaults were chosen by the Brier score summed over thresholds, out of bag, on the
     sets concrete, airfoil, kin8nm, abalone, insurance and seoul_bike, on raw targets
     and on residuals.
 
-    Categories are ordered by their codes. Missing values go to the better side of a
-    split, and where a feature had none in the node to the side with more rows. The
-    trees cut features between at most 255 bins.
+    Categories are ordered by their codes. Missing values go to a side that is tried
+    too, and where a feature had none in the node to the side with more rows.
 
     References
     ----------
@@ -112,7 +108,7 @@ class JointForest(Experts):
            [0., 0., 1.]])
     """
 
-    trees_: list[LeafTree]
+    laws_: LeafLaws
 
     def __init__(
         self,
@@ -138,9 +134,9 @@ class JointForest(Experts):
     @classmethod
     def _read_saved(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Refuse trees that a file made up and that are of another table."""
-        for tree in state.get("trees_", ()):
+        if "laws_" in state:
             n_columns = state["reader_"].features.n_columns
-            tree.check_fit(n_columns, len(state["thresholds_"]))
+            state["laws_"].check_fit(n_columns, len(state["thresholds_"]))
         return state
 
     def _check_parameters(self) -> None:
@@ -149,45 +145,50 @@ class JointForest(Experts):
         check_integer(self.min_samples_leaf, "min_samples_leaf", 1)
         check_number(self.max_features, "max_features", 0.0, 1.0, open_low=True)
         check_integer(self.n_components, "n_components", 1)
-        if self.n_components > N_TARGETS:
-            msg = (
-                f"`n_components` must be at most {N_TARGETS}, got {self.n_components}."
-            )
-            raise ValueError(msg)
         if not is_auto(self.max_samples):
             check_integer(self.max_samples, "max_samples", 1)
         check_flag(self.out_of_bag, "out_of_bag")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        X = tasks.table.codes
-        features = FeatureCodes.learn(X, tasks.present)
+        self.inputs_ = tasks.table.dense_inputs
+        X = self._view(tasks.table)
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
         below = tasks.count_below(np.arange(tasks.n))
+        wide = np.tile(X, (1, _CUTS))
         jobs = [
-            delayed(self._grow)(tasks, features, below, number, seed, len(seeds))
+            delayed(self._grow)(tasks, wide, below, number, seed)
             for number, seed in enumerate(seeds)
         ]
-        with thread_pool(self.n_jobs) as pool:
-            with current_progress().stage("trees"):
-                grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
-            parts = pool(
-                delayed(_predict_judged)(grown, X, rows, tasks.n_thresholds)
-                for rows in _chunk_rows(tasks.n)
-            )
-        self.trees_ = [tree for tree, _ in grown]
-        sums, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return _fill_unjudged(sums, counts, tasks, below)
-
-    def _predict(self, table: Table) -> Float64Array:
-        X, n_thresholds = table.codes, len(self.thresholds_)
+        # One thread for linear algebra: the trees share the cores.
+        with current_progress().stage("trees"), threadpool_limits(1, user_api="blas"):
+            grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
+        self.laws_ = LeafLaws.join([laws for laws, _ in grown])
+        asked = np.stack([bits for _, bits in grown])
         parts = ask_each(
-            lambda rows: _predict_mean(self.trees_, X[rows].copy(), n_thresholds),
-            _chunk_rows(len(X)),
-            len(X),
+            lambda rows: self._say(X[rows], _unpack(asked, rows)),
+            _chunk_rows(tasks.n),
+            tasks.n,
             self.n_jobs,
         )
-        return np.concatenate([np.empty((0, n_thresholds)), *parts])
+        return _fill_unjudged(np.concatenate(parts), tasks, below)
+
+    def _predict(self, table: Table) -> Float64Array:
+        X = self._view(table)
+        parts = ask_each(
+            lambda rows: self._say(X[rows]), _chunk_rows(len(X)), len(X), self.n_jobs
+        )
+        return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
+
+    def _say(
+        self, X: NDArray[np.float32], asked: NDArray[np.bool_] | None = None
+    ) -> Float64Array:
+        """Return the mean of the trees that are asked."""
+        return self.laws_.mean(X, len(self.thresholds_), asked)
+
+    def _view(self, table: Table) -> NDArray[np.float32]:
+        """Return rows in single precision, as trees of scikit-learn read them."""
+        return np.ascontiguousarray(self.inputs_.narrow(table.codes), dtype=np.float32)
 
     def _count_trees(self, tasks: Tasks) -> int:
         if self.n_estimators != "auto":
@@ -204,68 +205,39 @@ class JointForest(Experts):
     def _grow(
         self,
         tasks: Tasks,
-        features: FeatureCodes,
+        X: NDArray[np.float32],
         below: Rows,
         number: int,
         seed: int,
-        n_trees: int,
-    ) -> tuple[LeafTree, NDArray[np.uint8]]:
+    ) -> tuple[LeafLaws, NDArray[np.uint8]]:
         """Grow a tree on a bootstrap sample; also say whom it may be asked about.
 
         Returns
         -------
-        tree : LeafTree
-        judged : ndarray
+        laws : LeafLaws
+        asked : ndarray
             One bit per row, packed.
         """
         rng = np.random.default_rng(seed)
-        source, judged = self._choose_source(tasks, number)
-        size = self._count_samples(len(source))
-        drawn = np.bincount(rng.integers(len(source), size=size), minlength=len(source))
-        rows = source[drawn > 0]
-        weights = drawn[drawn > 0] * tasks.weights[rows]
-        key = rng.integers(2**64, dtype=np.uint64)
-        tree = self._grow_tree(
-            features, rows, below[rows], weights, tasks.n_thresholds, key
+        source, asked = self._choose_source(tasks, number)
+        drawn = source[rng.integers(len(source), size=self._count_samples(len(source)))]
+        weights = np.bincount(drawn, minlength=tasks.n) * tasks.weights
+        tree = ExtraTreeRegressor(
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            random_state=seed,
         )
+        table = project_indicators(
+            below, weights, tasks.n_thresholds, self.n_components
+        )
+        # All that the check could find are gaps, and it costs time.
+        gaps = bool(np.isnan(X).any())
+        tree.fit(X, table[below], sample_weight=weights, check_input=gaps)
+        tree.tree_.feature[:] %= X.shape[1] // _CUTS
+        laws = LeafLaws.fill(tree.tree_, X, below, weights, tasks.n_thresholds)
         # Out of bag: what a tree has drawn it may not be asked about.
-        judged[rows] = False
-        share = _OOB_TREES * tasks.n / max(1, n_trees * judged.sum())
-        if share < 1.0:
-            judged &= rng.random(tasks.n) < share
-        return tree, np.packbits(judged)
-
-    def _grow_tree(
-        self,
-        features: FeatureCodes,
-        rows: Rows,
-        below: Rows,
-        weights: Float64Array,
-        n_thresholds: int,
-        key: np.uint64,
-    ) -> LeafTree:
-        """Grow a tree on some rows of the table, of which the others are given."""
-        feature, last_left, missing_left, left, right, leaf_of = grow_tree(
-            features.codes[:, rows],
-            below.astype(np.int64),
-            weights,
-            _project_indicators(below, weights, n_thresholds, self.n_components),
-            max(1, int(self.max_features * len(features.codes))),
-            max(_SEARCHED, _SEARCHED_PER_LEAF_ROW * self.min_samples_leaf),
-            self.min_samples_leaf,
-            key,
-        )
-        return LeafTree.fill(
-            feature,
-            features.cuts[feature, last_left],
-            missing_left,
-            left,
-            right,
-            leaf_of=leaf_of,
-            below=below,
-            weights=weights,
-            n_thresholds=n_thresholds,
-        )
+        asked[drawn] = False
+        return laws, np.packbits(asked)
 
     def _choose_source(
         self, tasks: Tasks, number: int
@@ -274,30 +246,39 @@ class JointForest(Experts):
         if self.out_of_bag and tasks.is_whole:
             return tasks.present, np.ones(tasks.n, dtype=bool)
         train, test = tasks.folds[number % len(tasks.folds)]
-        judged = np.zeros(tasks.n, dtype=bool)
-        judged[test] = True
-        return train, judged
+        asked = np.zeros(tasks.n, dtype=bool)
+        asked[test] = True
+        return train, asked
 
 
-def _project_indicators(
+def project_indicators(
     below: Rows, weights: Float64Array, n_thresholds: int, n_components: int
 ) -> Float64Array:
-    """Return principal components of the indicators, shape (n_thresholds + 1, 4).
+    """Return principal components of the indicators, a row for each place of `below`.
 
     A row's indicators `k >= below` depend on nothing but the number `below`, so a
-    table of that many rows holds them. Columns beyond `n_components` are zero.
+    table of that many rows holds them.
+
+    Parameters
+    ----------
+    below, weights : ndarrays of shape (n,)
+    n_thresholds, n_components : int
+
+    Returns
+    -------
+    ndarray of shape (n_thresholds + 1, min(n_components, n_thresholds))
     """
     numbers = np.arange(n_thresholds + 1)
+    # Of many thresholds some tell nearly as much, and the decomposition takes long.
+    asked = numbers[: -1 : -(-n_thresholds // _MOST_INDICATORS)]
     mass = np.bincount(below, weights, minlength=n_thresholds + 1)
-    indicators = (numbers[:, None] <= numbers[:-1]).astype(np.float64)
+    indicators = (numbers[:, None] <= asked).astype(np.float64)
     indicators -= mass @ indicators / mass.sum()
     _, directions = np.linalg.eigh((mass[:, None] * indicators).T @ indicators)
     # Their sums of squares add up to nearly that of all indicators, so the purest split
     # by a few components is nearly the purest by all thresholds, at a fraction of the
     # cost.
-    kept = directions[:, ::-1][:, :n_components]
-    table = np.zeros((n_thresholds + 1, N_TARGETS))
-    table[:, : kept.shape[1]] = indicators @ kept
+    table: Float64Array = indicators @ directions[:, ::-1][:, :n_components]
     return table
 
 
@@ -305,41 +286,16 @@ def _chunk_rows(n: int) -> list[slice]:
     return [slice(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
 
 
-def _predict_judged(
-    grown: list[tuple[LeafTree, NDArray[np.uint8]]],
-    X: Float64Array,
-    rows: slice,
-    n_thresholds: int,
-) -> tuple[Float64Array, Float64Array]:
-    """Return sums of the answers of the trees that may speak, and their numbers."""
-    # Kernels are compiled for arrays that may be written to; a user's may not.
-    part = X[rows].copy()
-    sums = np.zeros((len(part), n_thresholds))
-    counts = np.zeros(len(part))
-    for tree, judged in grown:
-        asked = np.unpackbits(judged, count=len(X))[rows].astype(bool)
-        tree.add(part, asked, sums, counts)
-    return sums, counts
+def _unpack(bits: NDArray[np.uint8], rows: slice) -> NDArray[np.bool_]:
+    """Return which trees are asked about some rows, shape (m, n_trees)."""
+    held = np.unpackbits(bits[:, rows.start // 8 : -(-rows.stop // 8)], axis=1)
+    return held[:, : rows.stop - rows.start].T.astype(bool)
 
 
-def _predict_mean(
-    trees: list[LeafTree], X: Float64Array, n_thresholds: int
-) -> Float64Array:
-    """Return the mean answer of all trees."""
-    sums, counts = np.zeros((len(X), n_thresholds)), np.zeros(len(X))
-    everyone = np.ones(len(X), dtype=bool)
-    for tree in trees:
-        tree.add(X, everyone, sums, counts)
-    return sums / len(trees)
-
-
-def _fill_unjudged(
-    sums: Float64Array, counts: Float64Array, tasks: Tasks, below: Rows
-) -> Float64Array:
-    """Return mean answers, and the base rates of the other rows where there is none."""
+def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array:
+    """Return answers, with the base rates of the other rows where there are none."""
     # With few trees a row may be in all bags. Its base rate leaves the row itself out.
-    silent = counts == 0.0
-    oof = sums / np.maximum(counts, 1.0)[:, None]
+    silent = np.isnan(oof[:, 0])
     if silent.any():
         weights = tasks.weights[silent, None]
         mass = np.bincount(below, tasks.weights, minlength=tasks.n_thresholds + 1)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import lightgbm as lgb
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,16 +25,7 @@ from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, thread_pool
 from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import find_rounds
-from localexpert.experts.draws import (
-    all_places,
-    count_draws,
-    draw_places,
-    grid_knots,
-    repeat_rows,
-    start_scores,
-)
-from localexpert.experts.held_out_thresholds import HeldOutThresholds, boost
+from localexpert.experts.common_rounds import HeldOutThresholds, boost, find_rounds
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 
@@ -44,6 +35,11 @@ _ROWS_PER_CATEGORY = 10
 _HELD_OUT_ROWS = 5_000
 # Rows predicted in one piece of work.
 _CHUNK = 5_000
+# Draws per row: _DRAWS at _DRAWS_AT training rows, falling with n^-_DRAWS_POWER.
+_DRAWS, _DRAWS_AT, _DRAWS_POWER = 6, 10_000, 0.35
+_LEAST_DRAWS, _MOST_DRAWS = 2, 12
+# Share of the draws that are moved to the nearest threshold; the others stay between.
+_SNAPPED = 0.7
 
 
 class SharedBoosting(Experts):
@@ -56,7 +52,7 @@ class SharedBoosting(Experts):
     Parameters
     ----------
     draws : int or "auto"
-        Thresholds per row. "auto": 9 at 10 000 rows, more for fewer rows (24 at
+        Thresholds per row. "auto": 6 at 10 000 rows, more for fewer rows (12 at
         most), fewer for more (2 at least), so that time grows slower than rows.
     learning_rate : float
     num_leaves : int
@@ -139,7 +135,7 @@ class SharedBoosting(Experts):
         *,
         draws: int | Literal["auto"] = "auto",
         learning_rate: float = 0.15,
-        num_leaves: int = 31,
+        num_leaves: int = 16,
         min_rows_in_leaf: int = 20,
         feature_fraction: float = 1.0,
         l2: float = 1.0,
@@ -236,7 +232,7 @@ class SharedBoosting(Experts):
         return oof
 
     def _predict(self, table: Table) -> Float64Array:
-        return self._predict_places(table, all_places(len(self.thresholds_)))
+        return self._predict_places(table, np.arange(1.0, len(self.thresholds_) + 1.0))
 
     def _start(
         self,
@@ -308,7 +304,7 @@ class SharedBoosting(Experts):
     def _predict_oof(
         self, tasks: Tasks, encoded: Float64Array, pool: Parallel
     ) -> Float64Array:
-        places = all_places(tasks.n_thresholds)
+        places = np.arange(1.0, tasks.n_thresholds + 1.0)
         jobs = [
             (trees, start, rows)
             for trees, start, (_, test) in zip(
@@ -365,3 +361,64 @@ def _predict_chunk(
         offset = np.interp(places, np.arange(len(start)), start)
         total += expit(trees.sum(encoded, places) + offset)
     return total / len(models)
+
+
+# Place k is the k-th threshold, and places between are linear; 0 and N + 1 are one
+# spacing beyond the ends.
+def count_draws(draws: int | Literal["auto"], n: int) -> int:
+    """Return the thresholds per row, of which there are n in training."""
+    if draws != "auto":
+        return draws
+    wanted = _DRAWS * (_DRAWS_AT / n) ** _DRAWS_POWER
+    return int(np.clip(np.round(wanted), _LEAST_DRAWS, _MOST_DRAWS))
+
+
+def grid_knots(thresholds: Float64Array) -> Float64Array:
+    """Return the thresholds with one more, a spacing away, at either end."""
+    if len(thresholds) == 1:
+        knots: Float64Array = thresholds[0] + np.array([-1.0, 0.0, 1.0])
+        return knots
+    low = 2.0 * thresholds[0] - thresholds[1]
+    high = 2.0 * thresholds[-1] - thresholds[-2]
+    return np.concatenate([[low], thresholds, [high]])
+
+
+def start_scores(
+    r: Float64Array, weights: Float64Array, thresholds: Float64Array
+) -> Float64Array:
+    """Return the log-odds of the base rates at the grid's knots, shape (N + 2,).
+
+    Boosting starts there: what trees must learn is how rows differ, not the marginal.
+    The rates are smoothed, (w1 + 1/2) / (w + 1).
+    """
+    knots = grid_knots(thresholds)
+    order = np.argsort(r, kind="stable")
+    mass = np.append(0.0, np.cumsum(weights[order]))
+    below = mass[np.searchsorted(r[order], knots, side="right")]
+    rates: Float64Array = (below + 0.5) / (mass[-1] + 1.0)
+    return logit(rates)
+
+
+def draw_places(
+    n: int, n_draws: int, n_thresholds: int, rng: np.random.Generator
+) -> Float64Array:
+    """Return positions on the grid, shape (n, n_draws), one from each stratum."""
+    # One draw from each stratum spreads a row's draws over the grid: the same number of
+    # independent ones would leave larger gaps and more noise.
+    strata = (np.arange(n_draws) + rng.random((n, n_draws))) / n_draws
+    # From half a cell before the first threshold to half a cell after the last, so
+    # that snapping leaves all thresholds equally frequent.
+    places = 0.5 + n_thresholds * strata
+    # The thresholds themselves are asked about later, so most draws lie there; those
+    # between keep the trees from cutting right beside a threshold.
+    snapped = rng.random((n, n_draws)) < _SNAPPED
+    return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
+
+
+def repeat_rows(encoded: Float64Array, places: Float64Array) -> Float64Array:
+    """Return every row once per position of its own, shape (n * draws, p + 1)."""
+    n, n_draws = places.shape
+    repeated = np.empty((n, n_draws, encoded.shape[1] + 1))
+    repeated[:, :, :-1] = encoded[:, None, :]
+    repeated[:, :, -1] = places
+    return repeated.reshape(n * n_draws, -1)

@@ -13,8 +13,7 @@ from localexpert._kernels.tree_shapley import tree_shapley, turn_left
 from localexpert._validation import check_number, make_rng
 from localexpert.coordinate import Frame
 from localexpert.data.table import Table
-from localexpert.experts.draws import grid_knots
-from localexpert.experts.shared_boosting import SharedBoosting
+from localexpert.experts.shared_boosting import SharedBoosting, grid_knots
 from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.explain.explanation import Explanation
 from localexpert.explain.mixing import check_same_columns, read_table

@@ -12,15 +12,14 @@ from calibration.typing import Float64Array
 from localexpert.data.directions import read_directions
 from localexpert.data.table import Table
 from localexpert.data.threads import thread_pool
-from localexpert.experts import SharedBoosting
-from localexpert.experts.common_rounds import find_rounds
-from localexpert.experts.draws import (
+from localexpert.experts.common_rounds import HeldOutThresholds, find_rounds
+from localexpert.experts.shared_boosting import (
+    SharedBoosting,
     count_draws,
     draw_places,
     grid_knots,
     start_scores,
 )
-from localexpert.experts.held_out_thresholds import HeldOutThresholds
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.large.all_rows import AllRows, HalfRows

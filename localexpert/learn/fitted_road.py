@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.frame import marginal_crps
+from localexpert.coordinate.centre import marginal_crps
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table

@@ -16,7 +16,7 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.learn.steps import Carry
 
-# An additive centre of less weight is left out.
+# A linear centre of less weight is left out.
 _LEAST_SHARE = 0.05
 
 # A table by its identity, and a target by its bytes.
@@ -109,7 +109,7 @@ def _key(sample: Sample) -> _Key:
 class CarriedCentre(CentreStack):
     """A centre that follows from one of another target, or of more rows.
 
-    It is an increasing function of the known centre, blended with an additive one that
+    It is an increasing function of the known centre, blended with a linear one that
     is soon fitted; or of a part of its rows the straight line through it that has the
     least squared error there.
 
@@ -137,10 +137,8 @@ class CarriedCentre(CentreStack):
         self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
         self.random_state = known.random_state
 
-    def fit(
-        self, sample: Sample, judge: Callable[[Float64Array], float] | None = None
-    ) -> CarriedCentre:
-        """Fit the line, and let the centre be judged."""
+    def fit(self, sample: Sample) -> CarriedCentre:
+        """Fit the line, and the share of the linear centre."""
         known, rows = self.known, self._rows
         del self._rows
         self.weights_, self.report_ = known.weights_, {}
@@ -160,8 +158,6 @@ class CarriedCentre(CentreStack):
         # As much less as of the known one, relative to the error.
         self.gain_ = known.gain_
         self.ambiguity_ = self.gain_ * float(w @ (y - self.oof_) ** 2 / w.sum())
-        if judge is not None:
-            judge(self.oof_)
         return self
 
     def predict(self, table: Table) -> Float64Array:
@@ -171,18 +167,18 @@ class CarriedCentre(CentreStack):
         return self._join_own(carried, own)
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
-        """Fit an additive centre, and keep it if it has weight."""
+        """Fit a linear centre, and keep it if it has weight."""
         # Of a product of features it knows the logarithm.
         own = CentreStack(
-            "additive",
+            "linear",
             out_of_bag=self.out_of_bag,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         ).fit(sample)
-        answers = {"carried": carried, "additive": own.oof_}
+        answers = {"carried": carried, "linear": own.oof_}
         held = sample.y[sample.judged], sample.weight[sample.judged]
         weights = blend_weights(answers, *held, least=_LEAST_SHARE)
-        self.share_ = weights.get("additive", 0.0)
+        self.share_ = weights.get("linear", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
     def _join_own(

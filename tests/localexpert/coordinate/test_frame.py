@@ -13,7 +13,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from calibration import CalibrationWarning
 from localexpert.coordinate import CentreStack, Frame
-from localexpert.coordinate.frame import _marginal_crps
+from localexpert.coordinate.centre import marginal_crps
+from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import make_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -144,7 +145,7 @@ class TestAuto:
         distance = np.abs(r[:, None] - r) @ w / w.sum()
         spread = w @ distance / w.sum()
         expected = np.average(scale * (distance - 0.5 * spread), weights=w)
-        assert _marginal_crps(r, scale, w) == pytest.approx(expected)
+        assert marginal_crps(r, scale, w) == pytest.approx(expected)
 
 
 class TestRegressorsOfTheUsers:
@@ -204,24 +205,13 @@ def test_of_two_blends_the_one_with_the_better_forecast_is_taken(rng):
     table, w = Table.of(X), np.ones(600)
     sample = Sample(table, y, w, make_folds(600, 5, random_state=0))
     regressors = [LinearRegression(), KNeighborsRegressor(40)]
-    squares = stack(regressors).fit(sample)
-    seen = []
-
-    def judge(sign):
-        def loss(centre):
-            seen.append(centre)
-            return sign * np.abs(centre - y).mean()
-
-        return loss
-
-    near, far = (stack(regressors).fit(sample, judge(sign)) for sign in (1, -1))
-    assert len(seen) == 4
-    assert near.weights_ != far.weights_
-    assert squares.weights_ in (near.weights_, far.weights_)
-    assert np.abs(near.oof_ - y).mean() < np.abs(far.oof_ - y).mean()
-    frame = Frame("auto", regressors).fit(sample)
-    losses = [
-        Frame._place(frame, sample, fit.oof_).losses["standardize"]
-        for fit in (near, far)
-    ]
-    assert frame.losses_["standardize"] == min(losses)
+    fitted = stack(regressors).fit(sample)
+    oof = {type(r).__name__: stack(r).fit(sample).oof_ for r in regressors}
+    losses = []
+    for rule in (blend_weights, robust_weights):
+        weights = rule(oof, y, w, least=0.05)
+        blend = sum(x * oof[name] for name, x in weights.items())
+        losses.append(marginal_crps(y - blend, w, w))
+    assert losses[0] != losses[1]
+    loss = marginal_crps(y - fitted.oof_, w, w)
+    assert loss == pytest.approx(min(losses), rel=1e-9)

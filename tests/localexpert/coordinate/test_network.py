@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from localexpert._kernels.adam import step_by_adam
-from localexpert.coordinate.network import train_networks
+from localexpert.coordinate.small_nets import train_networks
 
 
 def unpack(theta, p, h):

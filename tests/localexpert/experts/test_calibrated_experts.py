@@ -30,7 +30,7 @@ def loss_of(p, sample, thresholds):
 
 def test_a_prospect_is_near_what_is_reached(units):
     thresholds = np.quantile(units.y, np.linspace(0.02, 0.98, 49))
-    forest = JointForest(60, max_features=0.4, min_samples_leaf=5, random_state=0)
+    forest = JointForest(60, max_features=0.8, min_samples_leaf=5, random_state=0)
     experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
     asked = units, thresholds, np.ones(500)
     experts.ask(*asked)

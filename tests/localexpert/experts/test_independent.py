@@ -101,59 +101,20 @@ def test_decisions_become_probabilities(problem, classifier):
     )
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_shared_bins_change_nothing(problem, weighted, rng):
-    X, r, thresholds, folds = problem
-    classifier = LGBMClassifier(
-        n_estimators=15,
-        num_leaves=5,
-        learning_rate=0.2,
-        subsample=0.7,
-        subsample_freq=1,
-        random_state=3,
-        n_jobs=1,
-        verbosity=-1,
-        deterministic=True,
-        force_row_wise=True,
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosters_of_the_users_are_any_classifier(problem, library, rng):
+    module = pytest.importorskip(library)
+    name = {"lightgbm": "LGBMClassifier", "xgboost": "XGBClassifier"}[library]
+    classifier = getattr(module, name)(
+        n_estimators=12, max_depth=3, random_state=3, n_jobs=1, verbosity=0
     )
-    options = {"sample_weight": rng.uniform(0.5, 2.0, len(r))} if weighted else {}
-    experts = IndependentExperts(classifier).fit(X, r, thresholds, folds, **options)
-    assert experts.n_rounds_ == 15
-    np.testing.assert_allclose(
-        experts.oof_probabilities_,
-        by_hand(classifier, X, r, thresholds, folds, ask_probability, **options),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_shared_bins_of_xgboost_change_nothing(problem, weighted, rng):
-    xgboost = pytest.importorskip("xgboost")
-    X, r, thresholds, folds = problem
-    classifier = xgboost.XGBClassifier(
-        n_estimators=12, max_depth=3, subsample=0.7, random_state=3, n_jobs=1
-    )
-    options = {"sample_weight": rng.uniform(0.5, 2.0, len(r))} if weighted else {}
+    weight = rng.uniform(0.5, 2.0, len(problem[1]))
     experts = IndependentExperts(classifier, n_jobs=2)
-    experts.fit(X, r, thresholds, folds, **options)
-    assert experts.n_rounds_ == 12
+    experts.fit(*problem, sample_weight=weight)
     np.testing.assert_allclose(
         experts.oof_probabilities_,
-        by_hand(classifier, X, r, thresholds, folds, ask_probability, **options),
+        by_hand(classifier, *problem, ask_probability, sample_weight=weight),
         atol=1e-5,
-    )
-    assert experts.predict(X).shape == (len(r), len(thresholds))
-
-
-def test_boosters_with_a_loss_of_their_own_are_fitted_as_any_classifier(problem):
-    classifier = LGBMClassifier(
-        n_estimators=5, class_weight="balanced", n_jobs=1, verbosity=-1
-    )
-    experts = IndependentExperts(classifier, random_state=0).fit(*problem)
-    assert not hasattr(experts, "n_rounds_")
-    classifier.set_params(random_state=0)
-    np.testing.assert_allclose(
-        experts.oof_probabilities_, by_hand(classifier, *problem, ask_probability)
     )
 
 
@@ -373,7 +334,6 @@ def test_nested_threads_are_kept_in_check(problem):
 def test_default_is_boosted_with_common_rounds(problem):
     experts = IndependentExperts(random_state=0).fit(*problem)
     assert 1 <= experts.n_rounds_ <= 300
-    rounds = {
-        model.booster.num_trees() for models in experts.models_ for model in models
-    }
+    models = [model for models in experts.models_ for model in models]
+    rounds = {model.estimator.n_estimators_ for model in models}
     assert rounds == {experts.n_rounds_}

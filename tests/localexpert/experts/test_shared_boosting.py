@@ -11,9 +11,13 @@ from scipy.special import expit, ndtr
 from localexpert.data.folds import make_folds
 from localexpert.data.threads import thread_pool
 from localexpert.experts import SharedBoosting
-from localexpert.experts.common_rounds import BrierSum, HeldOutBooster, find_rounds
-from localexpert.experts.draws import count_draws, draw_places, start_scores
-from localexpert.experts.held_out_thresholds import boost
+from localexpert.experts.common_rounds import (
+    HeldOutBooster,
+    HeldOutThresholds,
+    boost,
+    find_rounds,
+)
+from localexpert.experts.shared_boosting import count_draws, draw_places, start_scores
 from localexpert.experts.tasks import Tasks
 from localexpert.experts.thresholds import place_thresholds
 
@@ -113,7 +117,7 @@ def test_without_signal_the_forecast_is_the_marginal(rng):
 def test_number_of_draws():
     draws = [count_draws("auto", n) for n in (2, 100, 10_000, 100_000, 1_000_000)]
     assert draws == sorted(draws, reverse=True)
-    assert draws[0] == 24
+    assert draws[0] == 12
     assert draws[-1] == 2
     assert count_draws(5, 10) == 5
     # Rows to learn from stay bounded where tables grow large.
@@ -147,21 +151,22 @@ def test_rounds_are_common_and_stop_when_nothing_is_gained():
         assert flat.rounds <= 40
 
 
-def test_brier_sum_is_a_weighted_mean_over_rows(rng):
+def test_the_loss_held_out_is_a_weighted_mean_over_rows(rng):
     r, weights = rng.normal(size=30), rng.uniform(size=30)
     thresholds = np.array([-1.0, 0.0, 1.3])
     folds = make_folds(30, 2, random_state=0)
-    tasks = Tasks.check(np.zeros((30, 1)), r, thresholds, folds, weights)
-    rows = np.array([3, 5, 20])
-    probabilities = rng.uniform(size=(3, 3))
+    X = np.zeros((30, 1))
+    tasks = Tasks.check(X, r, thresholds, folds, weights)
+    rows, start = np.array([3, 5, 20]), rng.normal(size=5)
+    booster = lgb.Booster({"verbosity": -1}, lgb.Dataset(X, r).construct())
+    held = HeldOutThresholds(booster, start, 0.1, tasks, X, rows)
     spacing = np.gradient(thresholds)
     expected = sum(
-        weights[i] * spacing[k] * (probabilities[j, k] - (r[i] <= thresholds[k])) ** 2
-        for j, i in enumerate(rows)
+        weights[i] * spacing[k] * (expit(start[k + 1]) - (r[i] <= thresholds[k])) ** 2
+        for i in rows
         for k in range(3)
     )
-    loss = BrierSum(tasks, rows)(probabilities)
-    assert loss == pytest.approx(expected / weights[rows].sum())
+    assert held.advance(0) == pytest.approx(expected / weights[rows].sum())
 
 
 @pytest.mark.parametrize("plain", [True, False])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeRegressor
 
 from calibration.storage import StorageError
 from localexpert import ExpertCalibration
-from localexpert.experts.leaf_tree import LeafTree
+from localexpert.experts.leaf_laws import LeafLaws
 from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.storage import load, save
 
@@ -27,16 +28,11 @@ THRESHOLD_TREES = ThresholdTrees(
     category_words=np.array([5, 6]),
     leaf_value=np.linspace(-1.0, 1.0, 4),
 )
-LEAF_TREE = LeafTree(
-    feature=np.array([0, -2, -2], dtype=np.int32),
-    cut=np.array([0.5, 0.0, 0.0]),
-    missing_left=np.zeros(3, dtype=bool),
-    left=np.array([1, -1, -1], dtype=np.int32),
-    right=np.array([2, -1, -1], dtype=np.int32),
-    leaf=np.array([-1, 0, 1], dtype=np.int32),
-    first=np.array([0, 2, 3], dtype=np.int32),
-    below=np.array([0, 2, 1], dtype=np.int32),
-    reached=np.array([0.5, 1.0, 1.0], dtype=np.float32),
+LEAF_LAWS = LeafLaws(
+    trees=[DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0]).tree_],
+    first=np.array([0, 0, 2, 3]),
+    step=np.array([0, 2, 1], dtype=np.int32),
+    share=np.array([0.5, 0.5, 1.0], dtype=np.float32),
 )
 X = np.array([[0.0], [1.0], [np.nan], [1e9]])
 
@@ -53,13 +49,11 @@ def answer(tree):
     """Ask a tree."""
     if isinstance(tree, ThresholdTrees):
         return tree.sum(X, np.array([0.5, 1.5]))
-    sums, counts = np.zeros((len(X), 3)), np.zeros(len(X))
-    tree.add(X, np.ones(len(X), dtype=bool), sums, counts)
-    return sums
+    return tree.mean(X.astype(np.float32), 3)
 
 
 @pytest.mark.parametrize(
-    "tree", [THRESHOLD_TREES, LEAF_TREE], ids=["thresholds", "leaves"]
+    "tree", [THRESHOLD_TREES, LEAF_LAWS], ids=["thresholds", "leaves"]
 )
 def test_sound_trees_pass(tree, tmp_path):
     again = through_a_file(tree, tmp_path)
@@ -82,16 +76,12 @@ def test_sound_trees_pass(tree, tmp_path):
         (THRESHOLD_TREES, "first_word", [0, 0, 2**63 - 1]),
         (THRESHOLD_TREES, "n_words", [0, 0, 9]),
         (THRESHOLD_TREES, "n_words", [0, 0, 2**63 - 1]),
-        (LEAF_TREE, "left", [0, -1, -1]),
-        (LEAF_TREE, "left", [3, -1, -1]),
-        (LEAF_TREE, "right", [-1, -1, -1]),
-        (LEAF_TREE, "feature", [-1, 0, 0]),
-        (LEAF_TREE, "leaf", [-1, 0, 2]),
-        (LEAF_TREE, "leaf", [-1, -1, 1]),
-        (LEAF_TREE, "first", [0, 2, 4]),
-        (LEAF_TREE, "first", [0, 2, 1]),
-        (LEAF_TREE, "first", [-1, 2, 3]),
-        (LEAF_TREE, "below", [0, -1, 1]),
+        (LEAF_LAWS, "first", [0, 0, 2, 4]),
+        (LEAF_LAWS, "first", [0, 0, 2, 1]),
+        (LEAF_LAWS, "first", [-1, 0, 2, 3]),
+        (LEAF_LAWS, "first", [0, 2, 3]),
+        (LEAF_LAWS, "step", [0, -1, 1]),
+        (LEAF_LAWS, "share", [0.5, np.nan, 1.0]),
     ],
 )
 def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
@@ -104,9 +94,9 @@ def test_trees_that_lead_nowhere_are_refused(tree, name, values, tmp_path):
     ("tree", "name"),
     [
         (tree, field.name)
-        for tree in (THRESHOLD_TREES, LEAF_TREE)
+        for tree in (THRESHOLD_TREES, LEAF_LAWS)
         for field in dataclasses.fields(tree)
-        if field.name not in ("n_features", "roots")
+        if field.name not in ("n_features", "roots", "trees")
     ],
 )
 def test_tables_that_are_too_short_are_refused(tree, name, tmp_path):
@@ -117,8 +107,8 @@ def test_tables_that_are_too_short_are_refused(tree, name, tmp_path):
 
 @given(data=st.data())
 def test_whatever_passes_can_be_asked(data, tmp_path_factory):
-    tree = data.draw(st.sampled_from([THRESHOLD_TREES, LEAF_TREE]))
-    numbers = ("left", "right", "feature", "leaf", "roots", "first", "below")
+    tree = data.draw(st.sampled_from([THRESHOLD_TREES, LEAF_LAWS]))
+    numbers = ("left", "right", "feature", "roots", "first", "step")
     names = [name for name in numbers if hasattr(tree, name)]
     name = data.draw(st.sampled_from(names))
     values = getattr(tree, name).copy()
@@ -129,5 +119,6 @@ def test_whatever_passes_can_be_asked(data, tmp_path_factory):
         again = through_a_file(forged, tmp_path_factory.getbasetemp())
     except StorageError:
         return
-    if name != "feature":  # how many columns there are the tree does not know
+    # How many columns and thresholds there are the trees do not know.
+    if name not in ("feature", "step"):
         answer(again)

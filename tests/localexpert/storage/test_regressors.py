@@ -214,7 +214,7 @@ def test_boosters_as_experts(library, rows, reload):
         expert = module.LGBMClassifier(n_estimators=8, verbosity=-1, n_jobs=1)
     else:
         expert = module.XGBClassifier(n_estimators=8, n_jobs=1)
-    # Bare boosters on shared bins, and the wrappers inside a pipeline.
+    # Boosters alone, and inside a pipeline.
     check(fast(strategy="auto", expert=expert), rows, reload)
     piped = make_pipeline(StandardScaler(), expert)
     check(fast(strategy="auto", expert=piped, n_thresholds=3), rows, reload)
