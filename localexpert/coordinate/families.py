@@ -32,7 +32,7 @@ View: TypeAlias = Literal["given", "codes", "narrow", "dense"]
 _ROUNDS_BY_ROWS = 12_000_000
 _LEAST_ROUNDS, _MOST_ROUNDS = 300, 1200
 # Above this number of rows fewer and longer steps are taken.
-_FEW_ROWS, _MANY_ROWS = 500, 10_000
+_MANY_ROWS = 10_000
 # More columns than these, and than rows, take fewer steps by smaller trees: each node
 # looks at all columns, and errors on rows not seen were the same.
 _MANY_COLUMNS = 1_000
@@ -282,13 +282,11 @@ class BoostedTrees(Family):
 
     def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
         wide = n_columns > max(n, _MANY_COLUMNS)
-        # Trees of 16 leaves erred 1 to 3 % less there, in half of the time.
-        small = _FEW_ROWS < n < _MANY_ROWS
         # Small steps and few rows in a leaf: the centre is judged by squared error, and
         # the folds' common number of rounds keeps it from following the noise.
         parameters = {
             "learning_rate": 0.12 if wide or n > _MANY_ROWS else 0.06,
-            "num_leaves": 8 if wide else 16 if small else 31,
+            "num_leaves": 8 if wide else 31,
             "min_data_in_leaf": int(np.clip(n // 50, 1, 5)),
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
