@@ -280,8 +280,8 @@ def test_other_columns_are_refused(experts, problem):
 
 def test_columns_that_are_no_numbers_are_refused(problem):
     frame, r, thresholds, folds = make_frame(problem)
-    frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(frame["number"], "D")
-    message = r"numbers, booleans or categories, got dtype datetime64.* 'when'"
+    frame["when"] = pd.period_range("2020-01", periods=len(frame), freq="M")
+    message = r"`X` must .*'when'"
     with pytest.raises(TypeError, match=message):
         JointForest(2).fit(frame, r, thresholds, folds)
     texts = frame[["text"]].to_numpy()

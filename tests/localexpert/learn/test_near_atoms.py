@@ -67,8 +67,8 @@ def test_rounded_values_say_what_lies_between_them(rounded):
     report = model.report_.choices
     losses = report["roads"]["losses"]
     assert model.report_.target == "mixed"
-    assert losses["smooth"] < 0.9 * losses["mixed"]
-    assert report["roads"]["weights"]["smooth"] > 0.7
+    assert losses["smooth"] < 0.95 * losses["mixed"]
+    assert report["roads"]["weights"]["smooth"] > 0.5
     assert 3.0 in report["atoms"]
     dist = model.predict_dist(X[300:])
     # Half of what is said lies on whole numbers.

@@ -87,18 +87,18 @@ class TestWhichCompete:
 
     def test_nothing_to_learn(self, rng):
         """Roads without experts are pooled in where they are as good as others."""
-        X, new = rng.normal(size=(300, 8)), rng.normal(size=(1000, 8))
-        y = rng.gamma(2.0, size=300)
+        X, new = rng.normal(size=(500, 20)), rng.normal(size=(2000, 20))
+        y = rng.gamma(2.0, size=500)
         model = make(center="stack").fit(X, y)
         assert {"residuals", "climatology"} <= set(
             model.report_.choices["roads"]["losses"]
         )
         own = np.sort(y)
-        came = rng.gamma(2.0, size=1000)
+        came = rng.gamma(2.0, size=2000)
         climatology = np.abs(came[:, None] - own).mean(axis=1) - (
             np.abs(own[:, None] - own).mean() / 2.0
         )
-        assert model.predict_dist(new).crps(came).mean() < 1.02 * climatology.mean()
+        assert model.predict_dist(new).crps(came).mean() < 1.01 * climatology.mean()
 
     def test_those_of_a_list(self, rng):
         X, mean = draw(rng)
