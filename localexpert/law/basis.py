@@ -104,10 +104,6 @@ class Basis:
     def __reduce__(self) -> tuple[Any, ...]:
         return basis_of, (self.knots,)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Files of models hold no tables, which follow from the knots.
-        return {"knots": self.knots, "size": self.size}
-
     def __eq__(self, other: object) -> bool:
         # Those of many lengths are not all remembered, so two may have the same knots.
         same = isinstance(other, Basis) and np.array_equal(self.knots, other.knots)
@@ -137,17 +133,12 @@ class Basis:
         return Pieces(for_kernels(breaks), first.astype(np.int64), for_kernels(pieces))
 
     @cached_property
-    def _at_greville(self) -> csr_array:
-        """B_k(g_j), (K, K)."""
-        return csr_array(BSpline.design_matrix(self.greville, self.knots, 3))
-
-    @cached_property
     def _bands(self) -> Float64Array:
         """B_k(g_j) as `solve_banded` takes it, two diagonals on either side."""
         bands = np.zeros((5, self.size))
         for offset in range(-2, 3):
             columns = slice(max(offset, 0), self.size + min(offset, 0))
-            bands[2 - offset, columns] = self._at_greville.diagonal(offset)
+            bands[2 - offset, columns] = _at_greville(self).diagonal(offset)
         return bands
 
     def solve(self, values: Float64Array) -> Float64Array:
@@ -158,34 +149,12 @@ class Basis:
 
     def read(self, coefficients: Float64Array) -> Float64Array:
         """Return the values (n, K) of curves at the g_k."""
-        return np.ascontiguousarray((self._at_greville @ coefficients.T).T)
+        return np.ascontiguousarray((_at_greville(self) @ coefficients.T).T)
 
-    @cached_property
+    @property
     def panels(self) -> Panels:
         """Panels of integrals: the pieces, wide ones in parts."""
-        breaks, t = self.shared.breaks, self.knots
-        parts = np.ceil(np.diff(breaks) / _WIDEST).astype(np.int64)
-        pieces = zip(breaks[:-1], breaks[1:], parts, strict=True)
-        inner = [np.linspace(low, high, n + 1)[:-1] for low, high, n in pieces]
-        borders = np.append(np.concatenate(inner), breaks[-1])
-        width = np.diff(borders)[:, None]
-        z = (borders[:-1, None] + width * RULE[0]).ravel()
-        weight = (width * RULE[1]).ravel()
-        share = weight * np.exp(-0.5 * z**2)
-        share /= share.sum()
-        levels = np.stack([ndtr(z), ndtr(-z)])
-        powers = weight * np.concatenate([levels, levels**2])
-        add_up = csr_array(kron(np.eye(len(width)), np.ones(len(_NODES))))
-        weights = csr_array(vstack([add_up.multiply(power) for power in powers]))
-        values = csr_array(BSpline.design_matrix(z, t, 3))
-        # The slope of a curve is a sum of quadratic B-splines, by rises: none is below
-        # 0, so no digits are lost.
-        rates = csr_array(BSpline.design_matrix(z, t[1:-1], 2))
-        rates = csr_array(rates.multiply(3.0 / (t[4:-1] - t[1:-4])))
-        products = csr_array(values.T @ values.multiply(share[:, None]))
-        sums = csr_array(weights @ rates)
-        tables = values, rates, weights, sums, values.T @ share, products
-        return Panels(borders, z, share, *tables)
+        return _panels(self)
 
     @cached_property
     def greville_weights(self) -> Float64Array:
@@ -193,6 +162,41 @@ class Basis:
         g = self.greville
         edges = np.concatenate([[-np.inf], 0.5 * (g[1:] + g[:-1]), [np.inf]])
         return np.asarray(np.diff(ndtr(edges)))
+
+
+# Kept here and not in bases: files of models hold no sparse tables.
+@lru_cache(maxsize=64)
+def _at_greville(basis: Basis) -> csr_array:
+    """Return B_k(g_j), (K, K)."""
+    return csr_array(BSpline.design_matrix(basis.greville, basis.knots, 3))
+
+
+@lru_cache(maxsize=64)
+def _panels(basis: Basis) -> Panels:
+    """Panels of integrals: the pieces, wide ones in parts."""
+    breaks, t = basis.shared.breaks, basis.knots
+    parts = np.ceil(np.diff(breaks) / _WIDEST).astype(np.int64)
+    pieces = zip(breaks[:-1], breaks[1:], parts, strict=True)
+    inner = [np.linspace(low, high, n + 1)[:-1] for low, high, n in pieces]
+    borders = np.append(np.concatenate(inner), breaks[-1])
+    width = np.diff(borders)[:, None]
+    z = (borders[:-1, None] + width * RULE[0]).ravel()
+    weight = (width * RULE[1]).ravel()
+    share = weight * np.exp(-0.5 * z**2)
+    share /= share.sum()
+    levels = np.stack([ndtr(z), ndtr(-z)])
+    powers = weight * np.concatenate([levels, levels**2])
+    add_up = csr_array(kron(np.eye(len(width)), np.ones(len(_NODES))))
+    weights = csr_array(vstack([add_up.multiply(power) for power in powers]))
+    values = csr_array(BSpline.design_matrix(z, t, 3))
+    # The slope of a curve is a sum of quadratic B-splines, by rises: none is below
+    # 0, so no digits are lost.
+    rates = csr_array(BSpline.design_matrix(z, t[1:-1], 2))
+    rates = csr_array(rates.multiply(3.0 / (t[4:-1] - t[1:-4])))
+    products = csr_array(values.T @ values.multiply(share[:, None]))
+    sums = csr_array(weights @ rates)
+    tables = values, rates, weights, sums, values.T @ share, products
+    return Panels(borders, z, share, *tables)
 
 
 def hermite_basis(
