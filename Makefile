@@ -28,6 +28,7 @@ KERNEL_TESTS = $(wildcard tests/calibration/_kernels tests/localexpert/_kernels)
 .PHONY: help demo test test-fast test-slow test-kernels test-coverage lint format bench
 .PHONY: fuzz test-skpro test-xgboost test-ray test-browser test-oldest test-newest warm
 .PHONY: leg-skpro leg-xgboost leg-ray leg-oldest leg-newest docs pictures clean
+.PHONY: run-bench run-pictures
 .PHONY: ready-skpro ready-xgboost ready-ray ready-oldest ready-newest environments
 
 help:
@@ -156,7 +157,11 @@ format: $(VENV)/.installed-lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench
+# Peers bring what tests and linters must not see: they have an environment of their own.
+bench pictures:
+	$(MAKE) VENV=$(VENV)-bench run-$@
+
+run-bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/calibration_speed.py --quick
 	$(BIN)/python benchmarks/regression.py --short --fresh
 
@@ -164,8 +169,8 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
 
 # Examples write their pictures into the folder that they are run in.
-pictures: export MPLBACKEND = Agg
-pictures: $(VENV)/.installed-io $(VENV)/.installed-bench
+run-pictures: export MPLBACKEND = Agg
+run-pictures: $(VENV)/.installed-io $(VENV)/.installed-bench
 	cd docs/images && for script in $(CURDIR)/examples/*.py; do \
 	    $(abspath $(BIN))/python $$script || exit 1; done
 	$(BIN)/python docs/figures.py docs/images
