@@ -102,9 +102,15 @@ def _check_types(X: Any, background: Any, joined: list[Any]) -> None:
     """Refuse columns that hold one thing in `X` and another in the background."""
     types = zip(X.columns, X.dtypes, background.dtypes, joined, strict=True)
     for name, ours, theirs, both in types:
-        if both not in (ours, theirs) or ("cat" in str(both) and ours != theirs):
+        codes = "cat" in str(both) and ours != theirs
+        if codes or both not in (ours, theirs) or _are_mixed(ours, theirs, both):
             msg = (
                 "`background` must have the types of the columns of `X`, "
                 f"got {theirs} and {ours} in column {name!r}."
             )
             raise TypeError(msg)
+
+
+def _are_mixed(ours: Any, theirs: Any, both: Any) -> bool:
+    """Return whether objects hold texts from one table, and numbers from the other."""
+    return str(both) == "object" and any(t.kind in "biufcmM" for t in (ours, theirs))

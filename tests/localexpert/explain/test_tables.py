@@ -121,6 +121,9 @@ class TestFrames:
             explain_forecast(model, X, other)
         with pytest.raises(TypeError, match=r"types of the columns.*column 'open'"):
             explain_forecast(model, X, X.assign(open=["yes"]))
+        many = X.assign(rooms=pd.Series(["many"], X.index, dtype=object))
+        with pytest.raises(TypeError, match=r"types of the columns.*column 'rooms'"):
+            explain_forecast(model, X, many)
 
 
 def test_a_regressor_with_categories_and_gaps(rng):
