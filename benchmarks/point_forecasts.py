@@ -84,7 +84,7 @@ def main() -> None:
         name = path.name.split(".")[0]
         a = ours.measure(
             f"{name}-0",
-            lambda path=path: run(path, 0, standard=False, jobs=options.jobs),
+            lambda path=path: run(path, 0, options.jobs),
         )
         b = tuned.measure(name, lambda path=path: run_tuned(path, options.jobs))
         ratios.append(a["rmse"] / b["rmse"])

@@ -4,6 +4,7 @@
     python benchmarks/regression.py --data DIR --sets yacht concrete --splits 0 1 2
     python benchmarks/regression.py --data DIR --standard      # the published splits
     python benchmarks/regression.py --data DIR --share 0.7     # fewer to train on
+    python benchmarks/regression.py --data DIR --effort quick  # quick, best or seconds
     python benchmarks/regression.py --short                    # needs no files
 
 DIR holds NAME.csv.gz files whose last column is the target, NAME.splits.npz with the
@@ -88,14 +89,24 @@ def scores(y: np.ndarray, quantiles: np.ndarray) -> dict[str, float]:
     }
 
 
+def read_effort(text: str) -> str | float:
+    """Return a name, or seconds."""
+    return float(text) if text[:1].isdigit() else text
+
+
 def fit_ours(
-    table: pd.DataFrame, y: np.ndarray, train: Any, test: Any, jobs: int
+    table: pd.DataFrame,
+    y: np.ndarray,
+    train: Any,
+    test: Any,
+    jobs: int,
+    effort: Any = "default",
 ) -> dict[str, Any]:
-    """Fit ours with default settings on one split and score it."""
-    start = time.perf_counter()
-    model = LocalExpertRegressor(random_state=0, n_jobs=jobs)
+    """Fit ours on one split and score it."""
+    start, used = time.perf_counter(), time.process_time()
+    model = LocalExpertRegressor(effort=effort, random_state=0, n_jobs=jobs)
     model.fit(table.iloc[train], y[train])
-    fitted = time.perf_counter()
+    fitted, used = time.perf_counter(), time.process_time() - used
     dist = model.predict_dist(table.iloc[test])
     out = scores(y[test], dist.quantiles(LEVELS))
     # Exact where forecasts jump; of the others quantiles are all there is.
@@ -109,19 +120,26 @@ def fit_ours(
         "nll": float(-np.mean(dist.logpdf(y[test]))),
         "crps_exact": float(dist.crps(y[test]).mean()),
         "fit_s": fitted - start,
+        "cpu_s": used,
         "pred_s": done - fitted,
         "report": model.report_.summary(),
     }
 
 
 def run(
-    path: Path, split: int, *, standard: bool, jobs: int, share: float = 0.9
+    path: Path,
+    split: int,
+    jobs: int,
+    *,
+    standard: bool = False,
+    share: float = 0.9,
+    effort: str | float = "default",
 ) -> dict[str, Any]:
     """Return the row of one set and split."""
     table, y = load(path)
-    train, test = rows_of_split(path, split, len(y), standard=standard, share=share)
+    rows = rows_of_split(path, split, len(y), standard=standard, share=share)
     name = {"ds": path.name.split(".")[0], "split": split}
-    return name | fit_ours(table, y, train, test, jobs)
+    return name | fit_ours(table, y, *rows, jobs, effort)
 
 
 def run_sets(records: Records, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -137,9 +155,10 @@ def run_sets(records: Records, options: argparse.Namespace) -> list[dict[str, An
             lambda path=path, split=split: run(
                 path,
                 split,
+                options.jobs,
                 standard=options.standard,
-                jobs=options.jobs,
                 share=options.share,
+                effort=options.effort,
             ),
         )
         for split in options.splits
@@ -183,6 +202,8 @@ def main() -> None:
     parser.add_argument("--splits", nargs="*", type=int, default=[0])
     parser.add_argument("--standard", action="store_true", help="published splits")
     parser.add_argument("--share", type=float, default=0.9, help="rows to train on")
+    parser.add_argument("--effort", type=read_effort, default="default")
+    parser.add_argument("--peers", nargs="*", help="some of them, by name")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--run", default="latest", help="name of the run to resume")
     parser.add_argument("--fresh", action="store_true", help="forget earlier lines")
@@ -192,6 +213,8 @@ def main() -> None:
     kind = "-short" if options.short else "-standard" if options.standard else ""
     if not kind and options.share != 0.9:
         kind = f"-{options.share:g}"
+    if options.effort != "default":
+        kind = f"{kind}-{options.effort}"
     records = Records("regression", f"{options.run}{kind}", fresh=options.fresh)
     if options.short:
         rows, others = run_short(records, options.jobs)
@@ -199,6 +222,8 @@ def main() -> None:
         rows = run_sets(records, options)
         # Of the published splits the peers have no rows.
         others = [] if options.standard else read_peers(options.data.parent)
+        if options.peers:
+            others = [row for row in others if row["method"] in options.peers]
     print_tables(rows, others)
 
 

@@ -23,6 +23,7 @@ SHORT = {
     "chimera_quantiles": "chimera",
     "crepes_cps": "crepes",
     "distribution_regressor": "distreg",
+    "lgb_few": "lgb few",
     "lgb_quantiles": "lgb quant",
     "quantile_forest": "q forest",
 }
@@ -45,13 +46,13 @@ def print_ours(rows: list[Row]) -> None:
     """Print every run of ours."""
     print(
         f"{'set':12s} {'split':>5s} {'CRPS':>10s} {'NLL':>8s} {'cov90':>6s} "
-        f"{'RMSE':>10s} {'fit s':>6s} {'pred s':>6s}"
+        f"{'RMSE':>10s} {'fit s':>6s} {'pred s':>6s} {'CPU s':>6s}"
     )
     for row in sorted(rows, key=lambda row: (row["ds"], row["split"])):
         print(
             f"{row['ds']:12s} {row['split']:5d} {row['crps']:10.4g} {row['nll']:8.3f} "
             f"{row['cov90']:6.3f} {row['rmse']:10.4g} "
-            f"{row['fit_s']:6.1f} {row['pred_s']:6.2f}"
+            f"{row['fit_s']:6.1f} {row['pred_s']:6.2f} {row['cpu_s']:6.1f}"
         )
     coverage = np.mean([abs(row["cov90"] - 0.9) for row in rows])
     print(f"\nmean |coverage - .9| of {len(rows)} runs {coverage:.4f}")
