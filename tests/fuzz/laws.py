@@ -245,7 +245,7 @@ def kinks_of(law):
         return atoms
     breaks = law.curve.basis.shared.breaks
     z = np.tile(np.union1d(breaks, SCORES), (len(law), 1))
-    return np.hstack([atoms, law.curve.values(z)[0]])
+    return np.hstack([atoms, law.curve.values(z)])
 
 
 def quantiles(law):

@@ -263,7 +263,7 @@ class TestFits:
             for name in (
                 "centre: trial",
                 "centre: families",
-                "centre: scale",
+                "frame: scale",
                 "experts: shared",
                 "joint: trees",
                 "calibration: quadratic",
@@ -278,7 +278,7 @@ class TestFits:
         cheap(frame=frame).fit(*data)
         names = self.check(terminal)
         assert ("frame: centre" in names) == (frame is not None)
-        assert ("centre: scale" in names) == (frame in ("standardize", "auto"))
+        assert ("frame: scale" in names) == (frame in ("standardize", "auto"))
 
     def test_discrete_targets(self, terminal, data):
         model = cheap().fit(data[0], np.round(data[1]))

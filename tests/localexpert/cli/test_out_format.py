@@ -169,7 +169,9 @@ def test_as_a_user_would(run, houses, tmp_path):
         code, _, lines = run("predict", *words, "--out", out)
         assert (code, lines[-1]) == (0, f"localexpert: wrote 80 forecasts to {out}")
     plain, packed, typed = (
-        pd.read_parquet(out) if out.suffix == ".parquet" else pd.read_csv(out)
+        pd.read_parquet(out)
+        if out.suffix == ".parquet"
+        else pd.read_csv(out, float_precision="round_trip")
         for out in outs
     )
     pd.testing.assert_frame_equal(plain, packed)

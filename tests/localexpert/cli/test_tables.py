@@ -93,7 +93,8 @@ def test_a_folder_of_parquet_keeps_types_and_order(houses, run, whole, typed, tm
     (folder / "2024" / ".hidden.parquet").touch()
     predict(run, houses, [folder], tmp_path / "out.parquet", "--keep", "key,id")
     got = pq.read_table(tmp_path / "out.parquet")
-    assert [str(kind) for kind in got.schema.types[:2]] == ["int64", "large_string"]
+    kinds = [str(kind) for kind in got.schema.types[:2]]
+    assert kinds in (["int64", "large_string"], ["int64", "string"])  # before pandas 3
     assert got["key"].to_pylist() == IDS.tolist()
     frame = got.to_pandas().drop(columns=["key", "id"])
     asked = whole.drop(columns=["id", "area", "sold"])
@@ -213,7 +214,7 @@ def two_files(tmp_path, typed, **changed):
     ("changed", "words"),
     [
         ({"area": None}, "b.parquet has no column 'area', which .*a.parquet has"),
-        ({"area": "x"}, r"column 'area' is large_string in .*b.parquet and double in "),
+        ({"area": "x"}, r"'area' is (large_)?string in .*b.parquet and double in "),
         ({"key": 1.5}, r"column 'key' is double in .*b.parquet and int64 in .*a.parq"),
         ({"key": None}, "b.parquet has no column 'key', which .*a.parquet has"),
     ],
