@@ -66,9 +66,15 @@ def test_adapt_covers_each_group(scene, method):
     assert np.isnan(grouped.bound_) == (method == "pit")
     assert method == "pit" or grouped.bound_ > plain.bound_
     q = (X_new["b"] == "q").to_numpy()
+    # The map of PIT values is the least correction that they ask for.
+    most = 0.06 if method == "conformal" else 0.08
     for rows in (q, ~q):
-        dist = grouped.predict_dist(X_new[rows])
-        assert interval_coverage(y_new[rows], dist) == pytest.approx(0.9, abs=0.06)
+        off, off_of_plain = (
+            abs(interval_coverage(y_new[rows], each.predict_dist(X_new[rows])) - 0.9)
+            for each in (grouped, plain)
+        )
+        assert off < most
+        assert off < off_of_plain
     assert interval_coverage(y_new[q], plain.predict_dist(X_new[q])) < 0.87
 
 
