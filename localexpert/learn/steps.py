@@ -203,8 +203,11 @@ class OtherFolds(Step):
     keeps_order: ClassVar[bool] = True
 
     def inner(self, sample: Sample) -> Sample:
-        """Return the rows with other folds."""
-        return sample.deal(self.cv, sample.groups, self.seed)
+        """Return the rows with other folds: no more of them than rows or groups."""
+        held = np.flatnonzero(sample.weight)
+        parts = held if sample.groups is None else np.unique(sample.groups[held])
+        cv = self.cv if isinstance(self.cv, str) else min(self.cv, len(parts))
+        return sample.deal(cv, sample.groups, self.seed)
 
     def read(self, law: Law) -> Law:
         """Return the law."""

@@ -121,6 +121,17 @@ def test_best_keeps_groups_together(
     )
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(12) % 3])
+@pytest.mark.parametrize("effort", ["quick", "best"])
+def test_few_rows_or_groups_have_as_many_folds(
+    table: tuple[np.ndarray, np.ndarray], effort: str, groups: np.ndarray | None
+) -> None:
+    X, y = table
+    n = 6 if groups is None else 12
+    model = fast(effort, cv="auto").fit(X[:n], y[:n], groups=groups)
+    assert len(model.oof_distribution_) == n
+
+
 def test_folds_of_the_users_are_those_of_all(
     table: tuple[np.ndarray, np.ndarray], seen: list[list[tuple[np.ndarray, ...]]]
 ) -> None:
