@@ -50,5 +50,6 @@ def test_a_normal_truth_gets_one_hump():
     low, high = dist.quantiles([0.001, 0.999]).T
     share = np.linspace(0.0, 1.0, 400)
     density = dist.pdf(low + (high - low) * share[:, None]).T
-    humps = [len(find_peaks(d, prominence=0.01 * d.max())[0]) for d in density]
+    # Less than a fiftieth of the peak is a shoulder that residuals of 400 rows leave.
+    humps = [len(find_peaks(d, prominence=0.02 * d.max())[0]) for d in density]
     assert np.mean(humps) <= 1.1
