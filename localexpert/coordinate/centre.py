@@ -14,6 +14,7 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.encoded_trees import EncodedTrees
 from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
 from localexpert.coordinate.forest import Forest
@@ -43,9 +44,12 @@ _FORESTS: dict[str, Any] = {
     "extra trees": ExtraTreesRegressor(bootstrap=True),
     "forest": RandomForestRegressor(max_features=0.67, min_samples_leaf=3),
 }
+# Ridges of columns of about unit spread: some rows are enough to outweigh it.
+_SUMS: dict[str, Any] = {
+    "linear": Ridge(10.0, solver="cholesky"),
+    "additive": AdditiveRidge(),
+}
 _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
-# Of columns of about unit spread; some rows are enough to outweigh it.
-_RIDGE = 10.0
 
 Result = TypeVar("Result")
 
@@ -58,9 +62,8 @@ class CentreStack:
     regressors : "stack", "boosting", "linear", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm, of
         categories also on the target's mean in each, `TargetCodes`), a forest, small
-        networks and ridge regression. Of two kinds of forest and of networks with weak
-        or strong decay the better on one fold is taken, and the fold screens the
-        families.
+        networks, and ridge regression on columns or on curves of each. Of two kinds of
+        a family the better on one fold is taken, and the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -203,7 +206,8 @@ class CentreStack:
             groups = self._default_groups(table)
             if self.regressors == "stack":
                 return groups
-            return [group for group in groups if self.regressors in group]
+            name = self.regressors
+            return [{name: group[name]} for group in groups if name in group]
         given = self.regressors
         given = list(given) if isinstance(given, list | tuple) else [given]
         return [
@@ -229,15 +233,17 @@ class CentreStack:
         for name, decay in _DECAYS.items():
             model = SmallNets(decay, random_state=self.random_state)
             nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
-        line = Ridge(_RIDGE, solver="cholesky")
-        linear = Fitted(line, view="dense", n_jobs=self.n_jobs)
+        sums: dict[str, Family] = {
+            name: Fitted(model, view="dense", n_jobs=self.n_jobs)
+            for name, model in _SUMS.items()
+        }
         n_values = {j: len(codes) for j, codes in known.items()}
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
             forests,
             nets,
-            {"linear": linear},
+            sums,
             {"boosting of means": EncodedTrees(n_values, **common)},
         ]
 

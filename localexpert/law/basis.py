@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import solve_banded
-from scipy.sparse import csr_array, kron, vstack
+from scipy.sparse import csr_array, vstack
 from scipy.special import ndtr
 
 from calibration._kernels._jit import for_kernels
@@ -186,7 +186,7 @@ def _panels(basis: Basis) -> Panels:
     share /= share.sum()
     levels = np.stack([ndtr(z), ndtr(-z)])
     powers = weight * np.concatenate([levels, levels**2])
-    add_up = csr_array(kron(np.eye(len(width)), np.ones(len(_NODES))))
+    add_up = csr_array(np.kron(np.eye(len(width)), np.ones((1, len(_NODES)))))
     weights = csr_array(vstack([add_up.multiply(power) for power in powers]))
     values = csr_array(BSpline.design_matrix(z, t, 3))
     # The slope of a curve is a sum of quadratic B-splines, by rises: none is below
