@@ -100,6 +100,7 @@ class TestStack:
             "net",
             "net, strong decay",
             "additive",
+            "linear",
         }
         for line in stack.report_.values():
             assert line["rmse"] > 0.0
