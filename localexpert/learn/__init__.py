@@ -1,1 +1,1 @@
-"""Forecasters: from rows and targets to one law per row, by kind of target."""
+"""Roads: from rows and targets to one law per row, by kind of target."""
