@@ -11,3 +11,18 @@ def close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def forget_closed_clients():
+    """Let Dask run by itself where no client is left.
+
+    Clients of two files that end in the order in which they began leave Dask with the
+    scheduler of one that is closed.
+    """
+    yield
+    if "distributed" in sys.modules and "dask" in sys.modules:
+        try:
+            sys.modules["distributed"].default_client()
+        except ValueError:
+            sys.modules["dask"].config.config.pop("scheduler", None)

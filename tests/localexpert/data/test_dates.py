@@ -153,7 +153,7 @@ def sales():
     rng = np.random.default_rng(0)
     days = pd.Series(pd.to_datetime("2024-01-01") + pd.to_timedelta(range(240), "D"))
     X = pd.DataFrame({"noise": rng.normal(size=240), "sold": days})
-    fall = 3.0 * (days.dt.dayofweek == 6).to_numpy()
+    fall = 3.0 * (days.dt.day_of_week == 6).to_numpy()
     return X, np.arange(240) / 60 - fall + 0.1 * rng.normal(size=240)
 
 
