@@ -46,19 +46,15 @@ class EncodedTrees(BoostedTrees):
 
     def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
         made = super()._boosters(n, n_columns)
-        return _EncodedBoosters(
-            made.parameters,
-            made.max_rounds,
-            n_jobs=made.n_jobs,
-            codes=TargetCodes(self.n_values, self.random_state),
-        )
+        codes = TargetCodes(self.n_values, self.random_state)
+        return _EncodedBoosters(**vars(made), codes=codes)
 
 
 @dataclass
 class _EncodedBoosters(FoldBoosters):
     """One booster per fold, on codes that its training part has learned."""
 
-    codes: TargetCodes = field(default_factory=lambda: TargetCodes({}, 0))
+    codes: TargetCodes = field(kw_only=True)
 
     def boost(
         self,

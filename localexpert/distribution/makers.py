@@ -215,7 +215,7 @@ class MadeForecasts(Answers):
         the levels lie between 0.3 (0.5 at the outermost) and 1.5 times the lesser slope
         of the chords beside, so that it increases everywhere. Beyond the outermost
         levels it is straight, with the slope that it has there; if the two outermost
-        quantiles are all but equal, with a quarter of its mean slope. So tails are
+        quantiles are nearly equal, with a quarter of its mean slope. So tails are
         normal, and log-normal towards a bound. With two levels and no bounds it is a
         normal law.
 

@@ -243,7 +243,7 @@ _MOST = 6.0
 _STEPS, _TOLERANCE, _NARROW = 60, 1e-12, 1e-13
 # Between these a law is as wide as its scale where its variance is infinite.
 _QUARTILES = (0.25, 0.75)
-# Every so many steps a bracket is halved, lest secants stay on one side.
+# Every so many steps a bracket is halved: secants alone may stay on one side.
 _PATIENCE = 5
 
 

@@ -34,8 +34,8 @@ _STEPS, _STEPS_PER_ROOT = 40.0, 4.0
 _SUM_REACH = 10.0
 # Cells at most, and cells of rows that are filled in at a time.
 _MOST_CELLS, _CHUNK = 1 << 16, 1 << 21
-# Levels of quantiles that tell how wide rows are, and how many deviations of a normal
-# law all but the outermost are from its middle; a row has its cells between those.
+# Levels of quantiles that tell how wide rows are. A row has its cells between the
+# outermost two; the others are so many deviations from the middle of a normal law.
 _LEVELS = np.array([ndtr(-8.0), 0.05, 0.25, 0.5, 0.75, 0.95, ndtr(8.0)])
 _DEVIATIONS = np.array([1.645, 0.674, 1.0, 0.674, 1.645])
 # Scores of the quantiles that a sum is told by.

@@ -52,6 +52,7 @@ _INFLATED, _LEAST_INFLATED = 2.0, 20.0
 # Counts are heaped on values that are met so many times as often as their neighbours,
 # if what is more holds such a share of the weight.
 _MORE, _LEAST_HEAPED = 1.5, 0.05
+_RESIDUALS = marginal_road("residuals", "auto", "quantile")
 # Folds of the further learners of a target.
 _FOLDS = {"other folds": "auto", "ten folds": 10, "other ten folds": 10}
 # With five folds a quick fit takes a tenth longer, and its CRPS is 1.7 % less.
@@ -65,7 +66,7 @@ _LEAST_SPAN = 1e-10
 def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Look at a target, and return its kind and what learns it, unfitted.
 
-    By effort this is what `learn_target` returns, a pool of several of these with other
+    By effort this is what learns the target once, a pool of several of these with other
     folds and seeds, or first a quick one, and the others while there is time.
 
     Parameters
@@ -82,13 +83,13 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     if level == "quick":
         return _learn_quickly(settings, sample)
     if level == "default":
-        return learn_target(settings, sample)
+        return _learn_target(settings, sample)
     made: dict[str, Learner] = {}
     exact = settings.monotone is not None
     if level == "timed" and settings.chooses_roads:
         target, made["quick"] = _learn_quickly(settings, sample)
     for name, own, steps in _members(settings):
-        target, made[name] = learn_target(own, sample)
+        target, made[name] = _learn_target(own, sample)
         made[name].steps = (*steps, *made[name].steps)
         made[name].cost = _COST_OF_DEFAULT if "quick" in made else 1.0
     return target, Pool(made, settings.seed, clock=clock, exact=exact)
@@ -96,7 +97,7 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
 
 def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Return the kind of a target and what learns it in a fraction of the time."""
-    target, learner = learn_target(settings.quick(), sample)
+    target, learner = _learn_target(settings.quick(), sample)
     if isinstance(settings.cv, str):
         learner.steps = (OtherFolds(_FOLDS_OF_QUICK, settings.seed), *learner.steps)
     return target, learner
@@ -110,16 +111,13 @@ def _members(settings: Settings) -> Iterator[tuple[str, Settings, tuple[Step, ..
     seeds = np.random.default_rng(settings.seed).integers(2**31, size=len(_FOLDS))
     yield "default", settings, ()
     for (name, folds), seed in zip(_FOLDS.items(), seeds.tolist(), strict=True):
-        own = replace(settings, seed=seed)
-        if isinstance(settings.cv, str):
-            yield name, own, (OtherFolds(folds, seed),)
-        elif isinstance(settings.cv, Integral):
-            yield name, own, (OtherFolds(settings.cv, seed),)
-        else:
-            yield name, own, ()
+        cv = folds if isinstance(settings.cv, str) else settings.cv
+        dealt = isinstance(cv, str | Integral)
+        steps = (OtherFolds(cv, seed),) if dealt else ()
+        yield name, replace(settings, seed=seed), steps
 
 
-def learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
+def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     """Return the kind of a target and what learns it once, unfitted.
 
     Few distinct values, most of them repeated (`is_discrete`): probabilities per
@@ -128,16 +126,6 @@ def learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     all is discrete, if less than 10 values are left for the rest. Given `thresholds`
     or a smooth target: smooth roads alone. So it is where an order of rows is to be
     kept: two ordered parts beside ordered probabilities of atoms may cross.
-
-    Parameters
-    ----------
-    settings : Settings
-    sample : Sample
-
-    Returns
-    -------
-    target : {"continuous", "discrete", "mixed"}
-    learner : Learner
     """
     present = sample.weight > 0.0
     held, weight = sample.y[present], sample.weight[present]
@@ -234,7 +222,7 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
         found["grid"] = GridRoad()
     found |= _log_road(settings, y)
     if settings.monotone is None:
-        found["residuals"] = marginal_road("residuals", "auto", "quantile")
+        found["residuals"] = _RESIDUALS
         found["climatology"] = marginal_road("climatology", None, "quantile")
     return found
 
@@ -386,7 +374,7 @@ def _join(
 def _centred_road(settings: Settings) -> dict[str, Road]:
     """Return the road around a centre by its name."""
     if settings.is_quick:
-        return {"residuals": marginal_road("residuals", "auto", "quantile")}
+        return {"residuals": _RESIDUALS}
     return {"frame": FrameRoad()}
 
 

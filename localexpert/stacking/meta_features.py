@@ -1,4 +1,4 @@
-"""`MetaFeatures`: what a meta-regressor is told of a distribution."""
+"""`MetaFeatures`: features of a distribution for a meta-regressor."""
 
 from __future__ import annotations
 

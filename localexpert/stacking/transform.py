@@ -118,7 +118,7 @@ class MetaFeatureTransformer(TransformerMixin):
 
     @abstractmethod
     def _unstacked(self, X: Any) -> PredictiveDistribution:
-        """Return the distributions that a stacker is told of, of new rows."""
+        """Return the distributions of new rows, as a stacker sees them."""
 
     @abstractmethod
     def _unstacked_oof(self) -> PredictiveDistribution:
