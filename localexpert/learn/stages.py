@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -80,17 +79,15 @@ class Stages:
         self, sample: Sample, carry: Carry | None, outer: Sample
     ) -> CarriedCentre | None:
         """Return the unfitted centre that follows from one of other roads."""
-        func, rows = None, None
-        if carry is not None:
-            func = carry.there
-        elif id(sample.table) in self._parts:
+        rows = None
+        if carry is None:
+            if id(sample.table) not in self._parts:
+                return None
             outer, rows = self._parts[id(sample.table)]
-        else:
-            return None
         known = self._centre_of(outer)
         if known is None:
             return None
-        return CarriedCentre(known, func, outer.without_outliers().y, rows)
+        return CarriedCentre(known, carry, outer.without_outliers().y, rows)
 
     def _centre_of(self, sample: Sample) -> CentreStack | None:
         """Return the built-in centre of rows, if one is known."""
@@ -117,8 +114,8 @@ class CarriedCentre(CentreStack):
     ----------
     known : CentreStack
         Fitted.
-    func : callable or None
-        Increasing.
+    step : Carry or None
+        The function.
     y : ndarray of shape (n,)
         Targets of the known one, in whose range the function is defined.
     rows : ndarray of int, optional
@@ -128,11 +125,12 @@ class CarriedCentre(CentreStack):
     def __init__(
         self,
         known: CentreStack,
-        func: Callable[..., Any] | None,
+        step: Carry | None,
         y: Float64Array,
         rows: Rows | None = None,
     ):
-        self.known, self.func, self._rows = known, func, rows
+        # The step and not its method: a file may name a class of ours alone.
+        self.known, self.step, self._rows = known, step, rows
         self.low, self.high = float(y.min()), float(y.max())
         self.out_of_bag, self.n_jobs = known.out_of_bag, known.n_jobs
         self.random_state = known.random_state
@@ -188,9 +186,9 @@ class CarriedCentre(CentreStack):
         return np.asarray((1.0 - self.share_) * line + self.share_ * own)
 
     def _carry(self, centre: Float64Array) -> Float64Array:
-        if self.func is None:
+        if self.step is None:
             return centre
-        return np.asarray(self.func(np.clip(centre, self.low, self.high)))
+        return np.asarray(self.step.there(np.clip(centre, self.low, self.high)))
 
 
 def _fit_line(x: Float64Array, y: Float64Array, w: Float64Array) -> tuple[float, float]:

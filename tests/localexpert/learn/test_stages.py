@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from localexpert import FrameRoad, JointForest, LocalExpertRegressor, Transformed
+from localexpert import (
+    FrameRoad,
+    JointForest,
+    LocalExpertRegressor,
+    Transformed,
+    load,
+)
 from localexpert.coordinate import CentreStack
+from localexpert.law.transform import ExpLess, LogOf
 from localexpert.learn.stages import CarriedCentre
 
 FOREST = JointForest(20, random_state=0)
@@ -72,3 +79,13 @@ def test_a_regressor_of_the_users_is_fitted_for_each_target(rng):
     ).fit(X, y)
     for leaf, _, _ in model.forecaster_.leaves(y):
         assert not isinstance(leaf.frame.centre_, CarriedCentre)
+
+
+def test_a_shared_centre_is_saved(rng, tmp_path):
+    X, y = draw(rng)
+    roads = Transformed(QUICK, LogOf(0.0, 50.0), ExpLess(0.0, 50.0))
+    model = LocalExpertRegressor(roads=[QUICK, roads], random_state=0).fit(X, y)
+    assert "transformed" in model.report_.choices["roads"]["weights"]
+    model.save(tmp_path / "model.zip")
+    again = load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
