@@ -91,7 +91,8 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.experts": (
         "scipy sklearn joblib lightgbm threadpoolctl calibration "
-        f"calibration.storage {_GROUND} localexpert.data localexpert.progress"
+        f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
+        "localexpert.progress"
     ),
     # ... roads that join them, and what is learned from what roads say.
     "localexpert.learn": (

@@ -22,7 +22,7 @@ from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.experts import Experts
-from localexpert.experts.tasks import Tasks
+from localexpert.experts.base import Tasks
 
 
 class NearestExperts(Experts):

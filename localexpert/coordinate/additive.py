@@ -13,7 +13,8 @@ _N_KNOTS = 10
 _PENALTIES = np.logspace(-6.0, 3.0, 28)
 # No more parameters than this share of the rows are spent.
 _MOST_FREEDOM = 0.5
-_CHUNK = 16_384
+# Some rows of many say as much of so few curves.
+_MOST_ROWS = 50_000
 
 
 class AdditiveRidge(RegressorMixin, BaseEstimator):
@@ -24,8 +25,7 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
 
         GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
 
-    Only sums over rows are held: memory does not grow with their number. Of fewer
-    rows than columns the decomposition is that of the rows.
+    Of more than 50 000 rows some are taken, spread over all of them.
 
     References
     ----------
@@ -40,66 +40,43 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
     ) -> Self:
         """Choose the penalty and solve."""
         w = np.ones(len(y)) if sample_weight is None else sample_weight
+        rows = slice(None, None, -(-len(y) // _MOST_ROWS))
+        X, y, w = X[rows], y[rows], w[rows]
         self.knots_ = [_place_knots(column) for column in X.T]
         total = w.sum()
         mean_y = float(w @ y / total)
-        size = X.shape[1] + sum(map(len, self.knots_))
-        if size > len(X):
-            columns = self._expand(X)
-            mean = w @ columns / total
-            columns = np.sqrt(w / total)[:, None] * (columns - mean)
-            unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+        root = np.sqrt(w / total)
+        bends = [
+            np.maximum(x[:, None] - k, 0.0)
+            for x, k in zip(X.T, self.knots_, strict=True)
+        ]
+        columns = np.hstack([X, *bends])
+        mean = w @ columns / total
+        columns = root[:, None] * (columns - mean)
+        unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
+        columns *= unit
+        if columns.shape[1] > len(columns):
             # Fewer rows than columns: other directions than these have no variance.
-            _, roots, rows = np.linalg.svd(columns * unit, full_matrices=False)
-            values, vectors = roots**2, rows.T
-            cross = columns.T @ (np.sqrt(w / total) * (y - mean_y))
+            _, roots, directions = np.linalg.svd(columns, full_matrices=False)
+            values, vectors = roots**2, directions.T
         else:
-            gram, cross, mean = self._sum_up(X, y - mean_y, w)
-            unit = _units(np.sqrt(np.maximum(np.diag(gram), 0.0)), mean)
-            values, vectors = np.linalg.eigh(gram * unit * unit[:, None])
+            values, vectors = np.linalg.eigh(columns.T @ columns)
             values = np.maximum(values, 0.0)
-        along = vectors.T @ (cross * unit)
+        along = vectors.T @ (columns.T @ (root * (y - mean_y)))
         variance = float(w @ (y - mean_y) ** 2 / total)
-        effective = total**2 / (w @ w)
-        penalty = _choose_penalty(values, along, variance, effective)
+        penalty = _choose_penalty(values, along, variance, total**2 / (w @ w))
         self.coefficients_ = unit * (vectors @ (along / (values + penalty)))
         self.intercept_ = mean_y - float(mean @ self.coefficients_)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the sums of the curves, shape (n,)."""
-        parts = [
-            self._expand(X[start : start + _CHUNK]) @ self.coefficients_
-            for start in range(0, len(X), _CHUNK)
-        ]
-        return self.intercept_ + np.concatenate([np.empty(0), *parts])
-
-    def _expand(self, X: Float64Array) -> Float64Array:
-        """Return the columns of the broken lines, shape (n, q)."""
-        bends = [
-            np.maximum(column[:, None] - knots, 0.0)
-            for column, knots in zip(X.T, self.knots_, strict=True)
-        ]
-        return np.hstack([X, *bends])
-
-    def _sum_up(
-        self, X: Float64Array, y: Float64Array, w: Float64Array
-    ) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return covariances of the columns, with `y`, and the columns' means."""
-        size = X.shape[1] + sum(map(len, self.knots_))
-        # Sums of squares of deviations from some rows' mean cancel less.
-        near = self._expand(X[: min(len(X), _CHUNK)]).mean(axis=0)
-        gram, cross, mean = np.zeros((size, size)), np.zeros(size), np.zeros(size)
-        for start in range(0, len(X), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            columns = self._expand(X[part]) - near
-            weighted = w[part, None] * columns
-            gram += columns.T @ weighted
-            cross += weighted.T @ y[part]
-            mean += weighted.sum(axis=0)
-        total = w.sum()
-        mean /= total
-        return gram / total - np.outer(mean, mean), cross / total, mean + near
+        ends = np.cumsum([X.shape[1], *map(len, self.knots_)])
+        slopes, *bends = np.split(self.coefficients_, ends[:-1])
+        total: Float64Array = self.intercept_ + X @ slopes
+        for column, knots, bend in zip(X.T, self.knots_, bends, strict=True):
+            total += np.maximum(column[:, None] - knots, 0.0) @ bend
+        return total
 
 
 def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:

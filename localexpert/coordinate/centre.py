@@ -15,9 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.additive import AdditiveRidge
-from localexpert.coordinate.encoded_trees import EncodedTrees
-from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Trial
-from localexpert.coordinate.forest import Forest
+from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Forest, Trial
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Rows
@@ -26,6 +24,8 @@ from localexpert.data.table import Table
 from localexpert.data.threads import one_thread
 from localexpert.progress import current_progress, run_jobs
 
+# Of a category of fewer values a split or two tell all of them apart.
+_FEWEST_VALUES = 3
 # A family whose weight is below this is not used.
 _LEAST_WEIGHT = 0.05
 # A family is fitted further if it lowers the squared error by this share of it...
@@ -237,14 +237,14 @@ class CentreStack:
             name: Fitted(model, view="dense", n_jobs=self.n_jobs)
             for name, model in _SUMS.items()
         }
-        n_values = {j: len(codes) for j, codes in known.items()}
+        n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
         return [
             {"boosting": BoostedTrees(**common)},
             {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
             forests,
             nets,
             sums,
-            {"boosting of means": EncodedTrees(n_values, **common)},
+            {"boosting of means": BoostedTrees(n_values=n_values, **common)},
         ]
 
     def _screen(

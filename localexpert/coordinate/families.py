@@ -5,10 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-import lightgbm as lgb
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.parallel import delayed
@@ -16,6 +14,7 @@ from sklearn.utils.parallel import delayed
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import check_answers
+from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.folds import Fold
 from localexpert.data.table import take_rows
 from localexpert.data.threads import ask_each
@@ -36,18 +35,14 @@ _MANY_ROWS = 10_000
 # More columns than these, and than rows, take fewer steps by smaller trees: each node
 # looks at all columns, and errors on rows not seen were the same.
 _MANY_COLUMNS = 1_000
-
-# A share of fewer rows may be none, which LightGBM refuses.
-_LEAST_ROWS_TO_BAG = 10
-_FIXED: dict[str, Any] = {
-    "objective": "l2",
-    "deterministic": True,
-    "force_row_wise": True,
-    # Threads of LightGBM's own wait spinning: where a core is busy with something
-    # else they cost many times what they save. The folds share the cores instead.
-    "num_threads": 1,
-    "verbosity": -1,
-}
+# Trees times rows, within these bounds, and the most rows that a tree draws: with
+# fewer trees each draws so few rows that every row is out of some bag.
+_TREES_BY_ROWS = 2_000_000
+_LEAST_TREES, _MOST_TREES = 20, 100
+_MOST_ROWS = 40_000
+# A trial needs only so many, of so many rows.
+_TREES_OF_A_TRIAL = 30
+_ROWS_OF_A_TRIAL = 20_000
 
 
 def predicts_numbers(learner: Any) -> bool:
@@ -106,111 +101,6 @@ class Family(metaclass=ABCMeta):
         return True
 
 
-class BoostedFold(NamedTuple):
-    """The booster of a fold and its loss on the test part after every round."""
-
-    booster: lgb.Booster
-    curve: list[float]
-
-
-@dataclass
-class FoldBoosters:
-    """One booster per fold, all with the same number of rounds.
-
-    The rounds are those with the least mean validation loss over folds, so that no
-    fold's out-of-fold predictions are tuned on themselves alone.
-
-    Parameters
-    ----------
-    parameters : mapping
-        LightGBM parameters; deterministic ones are added.
-    max_rounds : int
-    patience : int
-        The first fold stops after so many rounds without gain, and the others where
-        it does.
-    n_jobs : int, optional
-        Folds fitted at a time, in threads.
-    """
-
-    parameters: Mapping[str, Any]
-    max_rounds: int
-    patience: int = 50
-    n_jobs: int | None = None
-
-    def fit(
-        self,
-        table: Float64Array,
-        target: Float64Array,
-        folds: Sequence[Fold],
-        w: Float64Array,
-        first: BoostedFold | None = None,
-    ) -> Float64Array:
-        """Boost every fold and return the out-of-fold predictions, shape (n,).
-
-        They are NaN in rows that no fold tests.
-        `first` is the first fold's booster, where there is one already.
-        """
-        first = first or self.boost(table, target, folds[0], w)
-        jobs = [
-            delayed(self.boost)(table, target, fold, w, len(first.curve))
-            for fold in folds[1:]
-        ]
-        rest = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
-        fits = [first, *rest]
-        self.models_ = [fit.booster for fit in fits]
-        # A booster that can split no more stays as it is.
-        longest = len(first.curve)
-        # One number for all: a fold that stopped at its own best would have chosen it
-        # by the rows that it predicts.
-        curves = [np.pad(f.curve, (0, longest - len(f.curve)), "edge") for f in fits]
-        mean = np.mean(curves, axis=0)
-        self.n_rounds_ = int(np.argmin(mean)) + 1
-        oof = np.full(len(target), np.nan)
-        for model, (_, test) in zip(self.models_, folds, strict=True):
-            oof[test] = self._ask(model, table[test])
-        return oof
-
-    def predict_each(self, table: Float64Array) -> Float64Array:
-        """Return the predictions of the folds' models, shape (n_folds, n)."""
-        answers = ask_each(
-            lambda model: self._ask(model, table), self.models_, len(table), self.n_jobs
-        )
-        return np.array(answers)
-
-    def boost(
-        self,
-        table: Float64Array,
-        target: Float64Array,
-        fold: Fold,
-        w: Float64Array,
-        n_rounds: int | None = None,
-    ) -> BoostedFold:
-        """Boost a fold for some rounds, or until its loss falls no more."""
-        train, test = fold
-        parameters = {**self.parameters, **_FIXED}
-        if len(train) < _LEAST_ROWS_TO_BAG:
-            parameters["bagging_fraction"] = 1.0
-        data = lgb.Dataset(table[train], target[train], weight=w[train])
-        held = lgb.Dataset(table[test], target[test], weight=w[test], reference=data)
-        record: dict[str, Any] = {}
-        callbacks = [lgb.record_evaluation(record)]
-        if n_rounds is None:
-            callbacks.append(lgb.early_stopping(self.patience, verbose=False))
-        booster = lgb.train(
-            parameters,
-            data,
-            n_rounds or self.max_rounds,
-            valid_sets=[held],
-            callbacks=callbacks,
-        )
-        return BoostedFold(booster, record["valid_0"]["l2"])
-
-    def _ask(self, model: lgb.Booster, table: Float64Array) -> Float64Array:
-        # Without a number LightGBM takes the last call's threads.
-        answer = model.predict(table, num_iteration=self.n_rounds_, num_threads=1)
-        return cast(Float64Array, answer)
-
-
 class BoostedTrees(Family):
     """LightGBM with a common number of rounds.
 
@@ -219,31 +109,43 @@ class BoostedTrees(Family):
     logarithm : bool
         Boost the logarithm of a positive, skewed target. The mean of the exponential
         is not the exponential of the mean: one factor for all rows corrects it.
+    n_values : mapping of int to int, optional
+        Columns of categories, and how many values they have: trees read means of the
+        target in their place. Codes are in an order that says nothing of y, and a
+        column of many values needs many splits. For a table without such categories
+        the family is not made.
     """
 
     view: View = "codes"
 
     def __init__(
-        self, *, logarithm: bool = False, random_state: int, n_jobs: int | None
+        self,
+        *,
+        logarithm: bool = False,
+        n_values: Mapping[int, int] | None = None,
+        random_state: int,
+        n_jobs: int | None,
     ):
         self.logarithm = logarithm
+        self.n_values = n_values
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def suits(self, y: Float64Array) -> bool:
-        """Say whether a logarithm, if there is to be one, can be of use."""
-        if not self.logarithm:
-            return True
+        """Say whether a logarithm, or means of categories, can be of use."""
+        if self.n_values is not None:
+            return bool(self.n_values)
         deviation = y - y.mean()
-        return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
+        return not self.logarithm or bool(
+            y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3
+        )
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Boost one fold until its loss falls no more."""
         boosters = self._boosters(*X.shape)
-        model = boosters.boost(X, self._forward(y), fold, w)
-        best = int(np.argmin(model.curve)) + 1
-        answers = model.booster.predict(X[fold[1]], num_iteration=best, num_threads=1)
-        return Trial(model, self._backward(np.asarray(answers)))
+        model = boosters.start(X, np.log(y) if self.logarithm else y, fold, w)
+        answers = model.answer(boosters.boost([model]))
+        return Trial(model, np.exp(answers) if self.logarithm else answers)
 
     def fit(
         self,
@@ -256,29 +158,21 @@ class BoostedTrees(Family):
         """Boost every fold."""
         self.boosters_ = self._boosters(*X.shape)
         start = None if first is None else first.model
-        # exp of a mean of logs is too small (Jensen): the factor makes the out-of-fold
-        # answers unbiased in least squares, sum w m (y - f m) = 0.
-        logs = self.boosters_.fit(X, self._forward(y), folds, w, start)
-        self.factor_ = 1.0
+        target = np.log(y) if self.logarithm else y
+        self.oof_ = self.boosters_.fit(X, target, folds, w, start)
         if self.logarithm:
-            held = np.isfinite(logs)
-            oof = np.exp(logs[held])
-            w, y = w[held], y[held]
+            # exp of a mean of logs is too small (Jensen): the factor makes the answers
+            # out of fold unbiased in least squares, sum w m (y - f m) = 0.
+            held = np.isfinite(self.oof_)
+            oof, w, y = np.exp(self.oof_[held]), w[held], y[held]
             self.factor_ = float((w * oof) @ y / ((w * oof) @ oof))
-        self.oof_ = self._backward(logs)
+            self.oof_ = self.factor_ * np.exp(self.oof_)
         return self
 
     def predict_each(self, X: Any) -> Float64Array:
         """Return the predictions of the folds' models."""
-        return self._backward(self.boosters_.predict_each(X))
-
-    def _forward(self, y: Float64Array) -> Float64Array:
-        return np.log(y) if self.logarithm else y
-
-    def _backward(self, answers: Float64Array) -> Float64Array:
-        if not self.logarithm:
-            return answers
-        return getattr(self, "factor_", 1.0) * np.exp(answers)
+        answers = self.boosters_.predict_each(X)
+        return self.factor_ * np.exp(answers) if self.logarithm else answers
 
     def _boosters(self, n: int, n_columns: int) -> FoldBoosters:
         wide = n_columns > max(n, _MANY_COLUMNS)
@@ -294,7 +188,9 @@ class BoostedTrees(Family):
             "seed": self.random_state,
         }
         rounds = int(np.clip(_ROUNDS_BY_ROWS // n, _LEAST_ROUNDS, _MOST_ROUNDS))
-        return FoldBoosters(parameters, rounds, n_jobs=self.n_jobs)
+        return FoldBoosters(
+            parameters, rounds, n_jobs=self.n_jobs, n_values=self.n_values
+        )
 
 
 class Fitted(Family):
@@ -366,6 +262,97 @@ class Fitted(Family):
             lambda model: ask(model, X), self.models_, len(X), self.n_jobs
         )
         return np.array(answers)
+
+
+class Forest(Family):
+    """Trees on bootstrap samples, their number and size bounded.
+
+    Parameters
+    ----------
+    kind : ExtraTreesRegressor (with bootstrap samples) or RandomForestRegressor
+        Geurts et al. (2006) or Breiman (2001).
+    random_state : int
+    n_jobs : int, optional
+    """
+
+    # The trees of scikit-learn read single precision.
+    view: View = "narrow"
+
+    def __init__(self, kind: Any, *, random_state: int, n_jobs: int | None):
+        self.kind = kind
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
+        """Grow a smaller forest on one fold's training part."""
+        train, test = fold
+        rows = train[w[train] > 0.0]
+        model = self.make(len(rows)).set_params(
+            n_estimators=_TREES_OF_A_TRIAL,
+            max_samples=_ROWS_OF_A_TRIAL if len(rows) > _ROWS_OF_A_TRIAL else None,
+        )
+        model.fit(X[rows], y[rows], sample_weight=w[rows])
+        return Trial(model, model.predict(X[test]))
+
+    def fit(
+        self,
+        X: Any,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: Trial | None = None,
+    ) -> Forest:
+        """Grow one forest on all rows of positive weight; folds play no part."""
+        del folds, first
+        rows = np.flatnonzero(w > 0.0)
+        self.model_ = self.make(len(rows)).set_params(
+            oob_score=True, n_jobs=self.n_jobs
+        )
+        self.model_.fit(X[rows], y[rows], sample_weight=w[rows])
+        for tree in self.model_.estimators_:
+            _slim(tree.tree_)
+        self.oof_ = np.empty(len(y))
+        absent = np.flatnonzero(w <= 0.0)
+        if len(absent):
+            self.oof_[absent] = self.predict_each(X[absent])[0]
+        # A row out of bag is predicted by trees that have not seen it: as honest as a
+        # fold, and one forest does instead of five.
+        self.oof_[rows] = self.model_.oob_prediction_
+        return self
+
+    def predict_each(self, X: Any) -> Float64Array:
+        """Return the forest's prediction as the one row."""
+        rows = np.ascontiguousarray(X, dtype=np.float32)
+        total = np.zeros(len(rows))
+        # Tree by tree and always in one order; scikit-learn's own way around them
+        # takes ten times as long for a single row.
+        for tree in self.model_.estimators_:
+            total += tree.tree_.predict(rows)[:, 0]
+        return total[None, :] / len(self.model_.estimators_)
+
+    def make(self, n: int) -> Any:
+        """Return an unfitted forest for `n` rows."""
+        return clone(self.kind).set_params(
+            n_estimators=int(np.clip(_TREES_BY_ROWS // n, _LEAST_TREES, _MOST_TREES)),
+            # Trees of more rows take longer and gain little where there are many trees.
+            max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
+            random_state=self.random_state,
+        )
+
+
+def _slim(tree: Any) -> None:
+    """Zero what a tree of scikit-learn tells of its training, and round its numbers.
+
+    A saved forest is half as large. Rows are compared in single precision, for which
+    a cut is as good rounded down to it.
+    """
+    for told in (tree.impurity, tree.n_node_samples, tree.weighted_n_node_samples):
+        told[:] = 0
+    cuts = tree.threshold
+    near = cuts.astype(np.float32)
+    cuts[:] = np.where(near > cuts, np.nextafter(near, np.float32(-np.inf)), near)
+    inner = tree.children_left >= 0
+    tree.value[:] = np.where(inner[:, None, None], 0.0, tree.value.astype(np.float32))
 
 
 def ask(model: Any, X: Any) -> Float64Array:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.coordinate.centre import (
     CentreStack,
     marginal_crps,
     single_precision,
     spread_rows,
 )
-from localexpert.coordinate.families import FoldBoosters
 from localexpert.coordinate.refinement import Refinement
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample

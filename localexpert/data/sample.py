@@ -77,6 +77,10 @@ class Sample:
         """Rows that a test part holds: all that is learned out of fold is from them."""
         return judged_rows(self.folds)
 
+    def judged_folds(self) -> list[Fold]:
+        """Return the folds of the judged rows, numbered among these."""
+        return renumber_folds(self.folds, self.judged, len(self))
+
     @property
     def is_whole(self) -> bool:
         """Whether the test parts hold every row."""

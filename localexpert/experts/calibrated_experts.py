@@ -6,21 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration import QuadraticCalibrator
 from calibration.typing import Float64Array
-from localexpert.data.folds import (
-    Rows,
-    join_parts,
-    known_folds,
-    number_folds,
-    renumber_folds,
-)
+from localexpert.data.blend import blend_weights
+from localexpert.data.folds import Rows, join_parts, known_folds, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.base import Experts
 from localexpert.experts.calibration import ExpertCalibration
-from localexpert.experts.pooled_experts import PooledExperts
 from localexpert.experts.task_record import TaskRecord, round_odds
 from localexpert.experts.thresholds import threshold_widths
 from localexpert.progress import current_progress
@@ -30,10 +25,12 @@ _PAIRS = 100_000
 # Calibrators of few parameters lose little by a few rows less, and one is fitted for
 # each threshold and part.
 _MOST_PARTS = 5
+# Members of less weight cost more time than they gain score.
+_LEAST_WEIGHT = 0.05
 
 
 class CalibratedExperts:
-    """What every road asks of its thresholds, out of fold and of new rows.
+    """Strategies joined with non-negative weights, then calibrated at each threshold.
 
     Parameters
     ----------
@@ -44,13 +41,22 @@ class CalibratedExperts:
 
     Attributes
     ----------
-    pool_ : PooledExperts
+    fitted_ : dict of str to Experts
+    weights_ : dict of str to float
+        Shares of the members; those below 5 % are left out.
+    losses_ : dict of str to float
+        Each member's out-of-fold integrated Brier score, which is its CRPS up to the
+        pieces between thresholds.
+    pooled_ : ndarray of shape (m, N)
+        What the members say together of the judged rows; until `calibrate`.
     tasks_ : TaskRecord
         What was said out of fold, before and after calibration, of the m rows that
         are judged.
     """
 
-    pool_: PooledExperts
+    weights_: dict[str, float]
+    losses_: dict[str, float]
+    pooled_: Float64Array
     tasks_: TaskRecord
 
     def __init__(self, members: Mapping[str, Experts], calibration: ExpertCalibration):
@@ -60,14 +66,14 @@ class CalibratedExperts:
     def fit(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> CalibratedExperts:
-        """Fit the strategies and their pool, then the calibrators; see `ask`."""
+        """Fit the strategies and their weights, then the calibrators; see `ask`."""
         self.ask(sample, thresholds, importance)
         return self.calibrate(sample, thresholds)
 
     def ask(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> None:
-        """Fit the strategies and their pool.
+        """Fit the strategies and their weights.
 
         Parameters
         ----------
@@ -77,14 +83,35 @@ class CalibratedExperts:
         importance : ndarray of shape (n,)
             What a unit of y is worth in units of the score: the scale of the row.
         """
+        self.fitted_: dict[str, Experts] = {}
         with current_progress().stage("experts"):
-            pool = PooledExperts(self.members)
-            self.pool_ = pool.fit(sample, thresholds, importance)
+            for name, member in self.members.items():
+                with current_progress().stage(name):
+                    self.fitted_[name] = clone(member).fit(
+                        sample.table, sample.y, thresholds, sample.folds, sample.weight
+                    )
+        # The CRPS is the integral of the Brier score over thresholds (Hersbach 2000).
+        # In units of y: `importance` carries the coordinate of the frame back.
+        judged = sample.judged
+        weight, below = _outcomes(sample, thresholds)
+        widths = threshold_widths(thresholds, sample.y, sample.weight)
+        cost = np.outer(weight * importance[judged], widths)
+        answers = {n: m.oof_probabilities_ for n, m in self.fitted_.items()}
+        self.losses_ = {
+            name: float((cost * (p - below) ** 2).sum() / weight.sum())
+            for name, p in answers.items()
+        }
+        self.weights_ = blend_weights(answers, below, cost, least=_LEAST_WEIGHT)
+        self.fitted_ = {name: self.fitted_[name] for name in self.weights_}
+        self.pooled_ = self._join(answers)
+        for fitted in self.fitted_.values():
+            # Joined; kept twice they would be half of a large model.
+            del fitted.oof_probabilities_
 
     def prospect(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
     ) -> float:
-        """Say what may come of the pool, before it is calibrated.
+        """Say what may come of the strategies, before they are calibrated.
 
         Parameters
         ----------
@@ -97,35 +124,30 @@ class CalibratedExperts:
             The CRPS between the outermost thresholds, calibrated by one quadratic on
             the logit for all thresholds.
         """
-        judged = sample.judged
+        weight, below = _outcomes(sample, thresholds)
         # Spread over the rows, which may be sorted.
-        places = np.arange(0, len(judged), 1 + len(judged) * len(thresholds) // _PAIRS)
-        rows = judged[places]
-        weight = sample.weight[rows] * importance[rows]
+        places = slice(None, None, 1 + below.size // _PAIRS)
+        plain, below = weight[places], below[places]
+        weight = plain * importance[sample.judged[places]]
         if not weight.any():
             return 0.0
-        p = self.pool_.oof_probabilities_[places]
-        below = sample.y[rows, None] <= thresholds
+        p = self.pooled_[places]
         pairs = p.ravel(), below.ravel(), np.repeat(weight, len(thresholds))
         p = QuadraticCalibrator(1.0).fit(*pairs).predict(pairs[0]).reshape(p.shape)
         widths = threshold_widths(thresholds, sample.y, sample.weight)
-        return float(weight @ ((p - below) ** 2 @ widths) / sample.weight[rows].sum())
+        return float(weight @ ((p - below) ** 2 @ widths) / plain.sum())
 
     def calibrate(self, sample: Sample, thresholds: Float64Array) -> CalibratedExperts:
         """Fit the calibrators, on what `ask` was given."""
-        pool, judged = self.pool_, sample.judged
-        folds = renumber_folds(sample.folds, judged, len(sample))
-        weight = sample.weight[judged]
-        below = sample.y[judged, None] <= thresholds
-        raw = pool.oof_probabilities_
+        raw, folds = self.pooled_, sample.judged_folds()
+        weight, below = _outcomes(sample, thresholds)
+        parts = number_folds(folds, len(raw)), known_folds(folds, len(raw))
+        number, known = join_parts(*parts, _MOST_PARTS)
         with current_progress().stage("calibration"):
-            number = number_folds(folds, len(judged))
-            known = known_folds(folds, len(judged))
-            number, known = join_parts(number, known, _MOST_PARTS)
             self.calibration.fit(raw, below, number, weight, known)
         calibrated = self.calibration.calibrated_
         # Kept once, in the record.
-        del pool.oof_probabilities_, self.calibration.calibrated_
+        del self.pooled_, self.calibration.calibrated_
         kept = round_odds(raw)
         said = kept if calibrated is raw else round_odds(calibrated)
         self.tasks_ = TaskRecord(thresholds, kept, said, below, folds, weight)
@@ -133,7 +155,11 @@ class CalibratedExperts:
 
     def predict(self, table: Table) -> Float64Array:
         """Return calibrated probabilities of new rows, shape (n, N)."""
-        return self.calibration.predict(self.pool_.predict(table))
+        return self.calibration.predict(self.predict_raw(table))
+
+    def predict_raw(self, table: Table) -> Float64Array:
+        """Return what the members say of new rows together, shape (n, N)."""
+        return self._join({n: m.predict(table) for n, m in self.fitted_.items()})
 
     def keep(self, places: Rows) -> None:
         """Keep what was said of some of the judged rows only."""
@@ -142,6 +168,20 @@ class CalibratedExperts:
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
         return {
-            "experts": {"weights": self.pool_.weights_, "losses": self.pool_.losses_},
-            "calibration": self.calibration.report_.summary(),
+            "experts": {"weights": self.weights_, "losses": self.losses_},
+            "calibration": self.calibration.choices(),
         }
+
+    def _join(self, answers: Mapping[str, Float64Array]) -> Float64Array:
+        parts = [w * answers[name] for name, w in self.weights_.items()]
+        # Weights may sum to a little more than 1, and all members be sure.
+        joined: Float64Array = np.minimum(np.sum(parts, axis=0), 1.0)
+        return joined
+
+
+def _outcomes(
+    sample: Sample, thresholds: Float64Array
+) -> tuple[Float64Array, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
+    """Return the weights of the judged rows, and whether they lie below thresholds."""
+    judged = sample.judged
+    return sample.weight[judged], sample.y[judged, None] <= thresholds

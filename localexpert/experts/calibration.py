@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,27 +45,6 @@ _INCREASING: tuple[type[ScoreCalibrator], ...] = (
 )
 
 
-@dataclass
-class CalibrationReport:
-    """What each kind of calibrator scored, and which one was taken.
-
-    Parameters
-    ----------
-    chosen : str
-        Name of the kind.
-    losses : dict of str to ndarray of shape (n_folds,)
-        Held-out log loss per fold, mean over rows and thresholds.
-    """
-
-    chosen: str
-    losses: dict[str, Float64Array] = field(default_factory=dict)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the choice and the mean losses, ready for JSON."""
-        means = {name: float(loss.mean()) for name, loss in self.losses.items()}
-        return {"chosen": self.chosen, "losses": means}
-
-
 class ExpertCalibration(BaseEstimator):
     """Calibrate the probabilities of all thresholds out of fold.
 
@@ -89,7 +67,10 @@ class ExpertCalibration(BaseEstimator):
         Every row by a calibrator fitted on other folds' rows.
     calibrators_ : list of ScoreCalibrator
         One per threshold, fitted on all rows, for new data.
-    report_ : CalibrationReport
+    chosen_ : str
+        Name of the kind taken.
+    losses_ : dict of str to ndarray of shape (n_folds,)
+        Each kind's held-out log loss per fold, mean over rows and thresholds.
 
     Examples
     --------
@@ -99,13 +80,14 @@ class ExpertCalibration(BaseEstimator):
     >>> p = rng.uniform(size=(1000, 1))
     >>> below = rng.uniform(size=(1000, 1)) < p**2
     >>> stage = ExpertCalibration().fit(p, below, np.arange(1000) % 5)
-    >>> stage.report_.chosen
+    >>> stage.chosen_
     'quadratic'
     """
 
     calibrated_: Float64Array
     calibrators_: list[ScoreCalibrator]
-    report_: CalibrationReport
+    chosen_: str
+    losses_: dict[str, Float64Array]
 
     def __init__(
         self,
@@ -147,24 +129,34 @@ class ExpertCalibration(BaseEstimator):
         """
         weight = np.ones(len(fold)) if sample_weight is None else sample_weight
         kinds = self.kinds()
+        rows = {int(number): fold == number for number in np.unique(fold)}
         summaries = [
-            _fold_summaries(probabilities[:, k], below[:, k], fold, weight)
-            for k in range(probabilities.shape[1])
+            {
+                number: ScoreSummary.from_scores(p[own], is_below[own], weight[own])
+                for number, own in rows.items()
+                if weight[own].any()
+            }
+            for p, is_below in zip(probabilities.T, below.T, strict=True)
         ]
         progress = current_progress()
-        results = {}
+        results, self.losses_ = {}, {}
         for name, kind in kinds.items():
             with progress.stage(name):
-                results[name] = _cross_fit(kind, probabilities, fold, known, summaries)
-        losses = {
-            name: _fold_losses(p, below, fold, weight) for name, p in results.items()
-        }
-        chosen = choose_kind(losses)
-        self.report_ = CalibrationReport(chosen, losses)
-        self.calibrated_ = results[chosen]
+                p = _cross_fit(kind, probabilities, rows, known, summaries)
+            loss = -np.log(np.clip(np.where(below, p, 1.0 - p), HELD_OUT_CLIP, 1.0))
+            self.losses_[name] = np.array(
+                [
+                    np.average(loss[own].mean(axis=1), weights=weight[own])
+                    for own in rows.values()
+                    if weight[own].any()
+                ]
+            )
+            results[name] = p
+        self.chosen_ = choose_kind(self.losses_)
+        self.calibrated_ = results[self.chosen_]
         with progress.stage("all rows"):
             self.calibrators_ = [
-                fit_kind(kinds[chosen], list(parts.values()))
+                fit_kind(kinds[self.chosen_], list(parts.values()))
                 for parts in progress.track(summaries, len(summaries))
             ]
         return self
@@ -185,6 +177,11 @@ class ExpertCalibration(BaseEstimator):
         for k, calibrator in enumerate(self.calibrators_):
             out[:, k] = calibrator.predict(probabilities[:, k])
         return out
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choice and the mean losses, ready for JSON."""
+        means = {name: float(loss.mean()) for name, loss in self.losses_.items()}
+        return {"chosen": self.chosen_, "losses": means}
 
     def kinds(self) -> dict[str, ScoreCalibrator]:
         """Return the candidates by name; the first is doing nothing, if any is.
@@ -235,23 +232,6 @@ def check_calibrator(calibrator: Any) -> None:
         raise ValueError(msg)
 
 
-def _fold_summaries(
-    p: Float64Array,
-    below: NDArray[np.bool_],
-    fold: NDArray[np.int64],
-    weight: Float64Array,
-) -> dict[int, ScoreSummary]:
-    """Return one summary per fold that carries weight."""
-    out = {}
-    for number in np.unique(fold):
-        rows = fold == number
-        if weight[rows].any():
-            out[int(number)] = ScoreSummary.from_scores(
-                p[rows], below[rows], weight[rows]
-            )
-    return out
-
-
 def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrator:
     """Fit on the sum of parts; where they hold one class or score, do nothing.
 
@@ -276,7 +256,7 @@ def fit_kind(kind: ScoreCalibrator, parts: list[ScoreSummary]) -> ScoreCalibrato
 def _cross_fit(
     kind: ScoreCalibrator,
     probabilities: Float64Array,
-    fold: NDArray[np.int64],
+    rows: dict[int, NDArray[np.bool_]],
     known: Sequence[Sequence[int]] | None,
     summaries: list[dict[int, ScoreSummary]],
 ) -> Float64Array:
@@ -284,32 +264,14 @@ def _cross_fit(
     if isinstance(kind, IdentityCalibrator):
         return probabilities
     out = probabilities.copy()
-    tracked = current_progress().track(summaries, len(summaries))
-    for k, folds in enumerate(tracked):
-        for number in np.unique(fold):
+    for k, folds in enumerate(current_progress().track(summaries, len(summaries))):
+        for number, own in rows.items():
             # Summaries merge exactly, so leaving a fold out is adding up the others.
-            others = [f for f in folds if f != number]
-            rest = [folds[f] for f in others if known is None or f in known[number]]
-            rows = fold == number
+            allowed = {*(folds if known is None else known[number])} - {number}
+            rest = [folds[f] for f in folds if f in allowed]
             if rest:
-                fitted = fit_kind(kind, rest)
-                out[rows, k] = fitted.predict(probabilities[rows, k])
+                out[own, k] = fit_kind(kind, rest).predict(probabilities[own, k])
     return out
-
-
-def _fold_losses(
-    p: Float64Array,
-    below: NDArray[np.bool_],
-    fold: NDArray[np.int64],
-    weight: Float64Array,
-) -> Float64Array:
-    """Return each fold's weighted mean log loss over rows and thresholds."""
-    held = np.clip(np.where(below, p, 1.0 - p), HELD_OUT_CLIP, 1.0)
-    loss = -np.log(held).mean(axis=1)
-    numbers = [f for f in np.unique(fold) if weight[fold == f].any()]
-    return np.array(
-        [np.average(loss[fold == f], weights=weight[fold == f]) for f in numbers]
-    )
 
 
 def choose_kind(losses: dict[str, Float64Array]) -> str:

@@ -15,9 +15,8 @@ from localexpert._validation import check_flag, check_integer, check_number, is_
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each
-from localexpert.experts.base import Experts
+from localexpert.experts.base import Experts, Tasks
 from localexpert.experts.leaf_laws import LeafLaws
-from localexpert.experts.tasks import Tasks
 from localexpert.progress import current_progress, run_jobs
 
 # Most rows of a bootstrap sample where `max_samples` is "auto".

@@ -8,7 +8,7 @@ import lightgbm as lgb
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
@@ -20,13 +20,12 @@ from localexpert._validation import (
     check_vector,
     is_auto,
 )
+from localexpert.coordinate.boosting import find_rounds
 from localexpert.data.directions import Directions, check_directions, read_directions
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each, thread_pool
-from localexpert.experts.base import Experts
-from localexpert.experts.common_rounds import HeldOutThresholds, boost, find_rounds
-from localexpert.experts.tasks import Tasks
+from localexpert.experts.base import Experts, Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 
 # Least number of rows, repetitions not counted, that one category may be told by.
@@ -40,6 +39,8 @@ _DRAWS, _DRAWS_AT, _DRAWS_POWER = 6, 10_000, 0.35
 _LEAST_DRAWS, _MOST_DRAWS = 2, 12
 # Share of the draws that are moved to the nearest threshold; the others stay between.
 _SNAPPED = 0.7
+# Rounds over which the step length rises to the learning rate.
+_WARM_UP_ROUNDS = 20
 
 
 class SharedBoosting(Experts):
@@ -179,7 +180,8 @@ class SharedBoosting(Experts):
         check_increasing(cuts, "thresholds")
         knots = grid_knots(self.thresholds_)
         places = np.interp(cuts, knots, np.arange(len(knots), dtype=np.float64))
-        return self._predict_places(self._read(X), places)
+        table = X if isinstance(X, Table) else self.reader_.read(X)
+        return self._predict_places(table, places)
 
     def _check_parameters(self) -> None:
         if not is_auto(self.draws):
@@ -195,22 +197,18 @@ class SharedBoosting(Experts):
         check_flag(self.refit, "refit")
 
     def _fit(self, tasks: Tasks) -> Float64Array:
-        encoded = tasks.table.codes
-        parts = [train for train, _ in tasks.folds]
+        X, parts = tasks.table.codes, [train for train, _ in tasks.folds]
         self.n_draws_ = count_draws(self.draws, min(map(len, parts)))
         rng = np.random.default_rng(self.random_state)
         seeds = rng.integers(2**31, size=len(parts) + 1).tolist()
+        wait = delayed(self._start)
         with thread_pool(self.n_jobs) as pool:
-            self.starts_ = [_start_of(tasks, part) for part in parts]
-            models = pool(
-                delayed(self._start)(tasks, encoded, part, start, seed)
-                for part, start, seed in zip(
-                    parts, self.starts_, seeds[:-1], strict=True
-                )
-            )
+            waiting = zip(parts, seeds[:-1], strict=True)
+            models = pool(wait(tasks, part, seed) for part, seed in waiting)
+            self.starts_ = [start_of(tasks, part) for part in parts]
             held_out = [
                 HeldOutThresholds(
-                    model, start, self.learning_rate, tasks, encoded, _thin(test, tasks)
+                    model, start, self.learning_rate, tasks, X, _thin(test, tasks)
                 )
                 for model, start, (_, test) in zip(
                     models, self.starts_, tasks.folds, strict=True
@@ -218,48 +216,42 @@ class SharedBoosting(Experts):
             ]
             shares = [tasks.weights[test].sum() for _, test in tasks.folds]
             self.n_rounds_ = find_rounds(held_out, shares, self.max_rounds, pool)
-            self.trees_ = [
-                ThresholdTrees.from_booster(model, 0, self.n_rounds_)
-                for model in models
-            ]
-            oof = self._predict_oof(tasks, encoded, pool)
+        self.trees_ = [
+            ThresholdTrees.from_booster(model, 0, self.n_rounds_) for model in models
+        ]
+        jobs = [
+            (slice(k, k + 1), rows)
+            for k, (_, test) in enumerate(tasks.folds)
+            for rows in _chunk_rows(test)
+        ]
+        oof = self._answer(X, np.arange(1.0, tasks.n_thresholds + 1.0), jobs)
         if self.refit:
-            start = _start_of(tasks, tasks.present)
-            model = self._start(tasks, encoded, tasks.present, start, seeds[-1])
+            model = self._start(tasks, tasks.present, seeds[-1])
             boost(model, self.n_rounds_, self.learning_rate)
             self.trees_ = [ThresholdTrees.from_booster(model)]
-            self.starts_ = [start]
+            self.starts_ = [start_of(tasks, tasks.present)]
         return oof
 
     def _predict(self, table: Table) -> Float64Array:
         return self._predict_places(table, np.arange(1.0, len(self.thresholds_) + 1.0))
 
-    def _start(
-        self,
-        tasks: Tasks,
-        encoded: Float64Array,
-        part: Rows,
-        start: Float64Array,
-        seed: int,
-    ) -> lgb.Booster:
+    def _start(self, tasks: Tasks, part: Rows, seed: int) -> lgb.Booster:
         """Return a model that waits to be boosted on repeated rows of a part."""
         places = draw_places(
             len(part), self.n_draws_, tasks.n_thresholds, np.random.default_rng(seed)
         )
         knots = grid_knots(tasks.thresholds)
-        cuts = np.interp(places, np.arange(len(knots)), knots)
+        grid = np.arange(len(knots))
+        cuts = np.interp(places, grid, knots)
         signs = read_directions(self.monotone, tasks.table.reader)
         parameters = self.booster_parameters(signs, self.n_draws_, seed)
+        weight = np.repeat(tasks.weights[part], self.n_draws_)
         data = lgb.Dataset(
-            repeat_rows(encoded[part], places),
+            repeat_rows(tasks.table.codes[part], places),
             (tasks.r[part][:, None] <= cuts).ravel(),
-            weight=(
-                np.repeat(tasks.weights[part], self.n_draws_)
-                if tasks.weighted
-                else None
-            ),
+            weight=weight if tasks.weighted else None,
             # Between thresholds, too, boosting starts from the base rate of the place.
-            init_score=np.interp(places, np.arange(len(knots)), start).ravel(),
+            init_score=np.interp(places, grid, start_of(tasks, part)).ravel(),
             categorical_feature=tasks.table.reader.categories,
             params=parameters,
             free_raw_data=True,
@@ -301,37 +293,102 @@ class SharedBoosting(Experts):
             "verbosity": -1,
         }
 
-    def _predict_oof(
-        self, tasks: Tasks, encoded: Float64Array, pool: Parallel
-    ) -> Float64Array:
-        places = np.arange(1.0, tasks.n_thresholds + 1.0)
-        jobs = [
-            (trees, start, rows)
-            for trees, start, (_, test) in zip(
-                self.trees_, self.starts_, tasks.folds, strict=True
-            )
-            for rows in _chunk_rows(test)
-        ]
-        parts = pool(
-            delayed(_predict_chunk)([trees], [start], encoded[rows], places)
-            for trees, start, rows in jobs
-        )
-        oof = np.empty((tasks.n, tasks.n_thresholds))
-        for (_, _, rows), part in zip(jobs, parts, strict=True):
-            oof[rows] = part
-        return oof
-
     def _predict_places(self, table: Table, places: Float64Array) -> Float64Array:
-        encoded = table.codes
-        parts = ask_each(
-            lambda rows: _predict_chunk(
-                self.trees_, self.starts_, encoded[rows], places
-            ),
-            _chunk_rows(np.arange(len(encoded))),
-            len(encoded),
-            self.n_jobs,
-        )
-        return np.concatenate([np.empty((0, len(places))), *parts])
+        jobs = [(slice(None), rows) for rows in _chunk_rows(np.arange(len(table)))]
+        return self._answer(table.codes, places, jobs)
+
+    def _answer(
+        self, X: Float64Array, places: Float64Array, jobs: list[tuple[slice, Rows]]
+    ) -> Float64Array:
+        """Return probabilities, shape (n, len(places)).
+
+        A job is a slice of the models, whose mean is taken, and the rows they answer.
+        """
+
+        def ask(job: tuple[slice, Rows]) -> Float64Array:
+            models, rows = job
+            total: Float64Array = np.zeros((len(rows), len(places)))
+            trees, starts = self.trees_[models], self.starts_[models]
+            for one, start in zip(trees, starts, strict=True):
+                offset = np.interp(places, np.arange(len(start)), start)
+                total += expit(one.sum(X[rows], places) + offset)
+            return total / len(trees)
+
+        out = np.empty((len(X), len(places)))
+        for (_, rows), p in zip(
+            jobs, ask_each(ask, jobs, len(X), self.n_jobs), strict=True
+        ):
+            out[rows] = p
+        return out
+
+
+class HeldOutThresholds:
+    """A model of all thresholds under way, and the raw scores of held-out rows.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster
+    start : ndarray of shape (N + 2,)
+        Where it started, see `start_scores`.
+    learning_rate : float
+    tasks : Tasks
+    encoded : ndarray of shape (n, p)
+        Features of the rows of the tasks.
+    rows : ndarray of int, shape (m,)
+        Those that are held out.
+    """
+
+    def __init__(
+        self,
+        model: lgb.Booster,
+        start: Float64Array,
+        learning_rate: float,
+        tasks: Tasks,
+        encoded: Float64Array,
+        rows: Rows,
+    ):
+        self.model, self.rounds = model, 0
+        self.learning_rate = learning_rate
+        self.X = encoded[rows]
+        self.labels = tasks.r[rows][:, None] <= tasks.thresholds
+        self.widths = tasks.widths
+        # Where no row has a weight the fold has none in the mean either.
+        weights = tasks.weights[rows]
+        self.weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        self.raw = np.tile(start[1:-1], (len(rows), 1))
+
+    def loss_after(self, n_rounds: int) -> float:
+        """Add rounds until there are so many; return the mean loss."""
+        done = self.model.current_iteration()
+        boost(self.model, n_rounds - self.rounds, self.learning_rate)
+        self.rounds = n_rounds
+        n_done = self.model.current_iteration()
+        if n_done > done:  # it is not where no leaf can be split any more
+            added = ThresholdTrees.from_booster(self.model, done, n_done)
+            self.raw += added.sum(self.X, np.arange(1.0, self.raw.shape[1] + 1.0))
+        # The mean Brier score, summed over thresholds by their spacing, is the CRPS
+        # between the outermost ones.
+        gaps = expit(self.raw) - self.labels
+        return float(self.weights @ (gaps**2 @ self.widths))
+
+
+def boost(model: lgb.Booster, n_rounds: int, learning_rate: float) -> None:
+    """Add rounds; the first ones take short steps.
+
+    In a good frame hardly anything is left to learn, and one full step is too far.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster
+    n_rounds : int
+    learning_rate : float
+    """
+    for _ in range(n_rounds):
+        warmth = (1 + model.current_iteration()) / _WARM_UP_ROUNDS
+        rate = learning_rate * min(1.0, warmth)
+        # LightGBM asks each thread anew how much it may say.
+        model.reset_parameter({"learning_rate": rate, "verbosity": -1})
+        model.update()
 
 
 def _thin(test: Rows, tasks: Tasks) -> Rows:
@@ -339,28 +396,9 @@ def _thin(test: Rows, tasks: Tasks) -> Rows:
     return test[:: -(-len(test) * len(tasks.folds) // _HELD_OUT_ROWS)]
 
 
-def _start_of(tasks: Tasks, part: Rows) -> Float64Array:
-    """Return where the boosting of a part starts."""
-    return start_scores(tasks.r[part], tasks.weights[part], tasks.thresholds)
-
-
 def _chunk_rows(rows: Rows) -> list[Rows]:
     """Cut rows into pieces of work."""
     return [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-
-
-def _predict_chunk(
-    models: list[ThresholdTrees],
-    starts: list[Float64Array],
-    encoded: Float64Array,
-    places: Float64Array,
-) -> Float64Array:
-    """Return the mean probabilities of some rows, shape (m, len(places))."""
-    total: Float64Array = np.zeros((len(encoded), len(places)))
-    for trees, start in zip(models, starts, strict=True):
-        offset = np.interp(places, np.arange(len(start)), start)
-        total += expit(trees.sum(encoded, places) + offset)
-    return total / len(models)
 
 
 # Place k is the k-th threshold, and places between are linear; 0 and N + 1 are one
@@ -381,6 +419,11 @@ def grid_knots(thresholds: Float64Array) -> Float64Array:
     low = 2.0 * thresholds[0] - thresholds[1]
     high = 2.0 * thresholds[-1] - thresholds[-2]
     return np.concatenate([[low], thresholds, [high]])
+
+
+def start_of(tasks: Tasks, part: Rows) -> Float64Array:
+    """Return where the boosting of a part starts."""
+    return start_scores(tasks.r[part], tasks.weights[part], tasks.thresholds)
 
 
 def start_scores(

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_choice,
-    check_flag,
     check_increasing,
     check_integer,
     check_number,
@@ -23,9 +22,6 @@ from localexpert.data.target_values import count_values, range_without_outliers
 
 ThresholdMethod: TypeAlias = Literal["quantile", "uniform"]
 
-# Levels added below, and mirrored above, where enough weight lies beyond them.
-_TAIL_LEVELS = np.array([0.005, 0.01, 0.02])
-_LEAST_TAIL_WEIGHT = 10.0
 # Shares of the weight beyond which a value is an outlier to evenly spaced thresholds.
 _BUFFER = np.array([0.01, 0.99])
 # Values that are far out count as this share of the others' range beyond it.
@@ -57,8 +53,6 @@ def place_thresholds(
     n_thresholds: int = 25,
     method: ThresholdMethod | ArrayLike = "quantile",
     sample_weight: ArrayLike | None = None,
-    *,
-    tails: bool = False,
 ) -> Float64Array:
     """Return cut points whose tasks `r <= threshold` are all different.
 
@@ -75,9 +69,6 @@ def place_thresholds(
         of `r`; of several that cut the rows alike the first stays, with a warning.
     sample_weight : array-like of shape (n,), optional
         Non-negative weights; a row of weight zero is absent.
-    tails : bool
-        With "quantile", add the levels .005, .01, .02 and 1 minus these, each where
-        at least 10 rows lie beyond it.
 
     Returns
     -------
@@ -100,7 +91,6 @@ def place_thresholds(
     >>> place_thresholds([0, 0, 0, 1, 2], 3)
     array([0.5, 1.5])
     """
-    check_flag(tails, "tails")
     values = _summarise(r, sample_weight)
     if len(values.distinct) < 2:
         msg = (
@@ -114,14 +104,21 @@ def place_thresholds(
     values = _draw_near(values)
     n_thresholds = check_integer(n_thresholds, "n_thresholds", 1)
     if method == "uniform":
-        low, high = _nearest_values(values, _BUFFER)
+        # The least values with at least these shares of the weight up to them.
+        place = np.searchsorted(values.cumulative, _BUFFER * (1.0 - 1e-12))
+        low, high = values.distinct[np.minimum(place, len(values.distinct) - 1)]
         spaced = np.linspace(low, high, n_thresholds + 2)[1:-1]
         kept: Float64Array = spaced[_first_of_each_cut(spaced, values)]
         return kept
     levels = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
-    if tails:
-        levels = np.union1d(levels, _tail_levels(values))
-    return _cut_at_levels(values, levels)
+    # Of the gaps between values, those with shares below nearest to the levels.
+    shares = values.cumulative[:-1]
+    above = np.minimum(np.searchsorted(shares, levels), len(shares) - 1)
+    below = np.maximum(above - 1, 0)
+    nearer_below = levels - shares[below] < shares[above] - levels
+    gaps = np.unique(np.where(nearer_below, below, above))
+    cuts: Float64Array = cuts_between(values.distinct)[gaps]
+    return cuts
 
 
 def is_discrete(
@@ -299,31 +296,6 @@ def _draw_near(values: _Values) -> _Values:
     last = np.flatnonzero(np.diff(near, append=np.inf))
     weight = np.diff(np.cumsum(values.weight)[last], prepend=0.0)
     return _Values(near[last], weight, values.cumulative[last])
-
-
-def _nearest_values(values: _Values, levels: Float64Array) -> Float64Array:
-    """Return the least values with at least the given shares of weight up to them."""
-    place = np.searchsorted(values.cumulative, levels * (1.0 - 1e-12))
-    found: Float64Array = values.distinct[np.minimum(place, len(values.distinct) - 1)]
-    return found
-
-
-def _tail_levels(values: _Values) -> Float64Array:
-    """Return the outer levels that leave enough weight beyond them."""
-    least = _LEAST_TAIL_WEIGHT / values.weight.sum()
-    low = _TAIL_LEVELS[least <= _TAIL_LEVELS]
-    return np.concatenate([low, 1.0 - low])
-
-
-def _cut_at_levels(values: _Values, levels: Float64Array) -> Float64Array:
-    """Return midpoints of the gaps with shares below nearest to the levels."""
-    shares = values.cumulative[:-1]
-    above = np.minimum(np.searchsorted(shares, levels), len(shares) - 1)
-    below = np.maximum(above - 1, 0)
-    nearer_below = levels - shares[below] < shares[above] - levels
-    gaps = np.unique(np.where(nearer_below, below, above))
-    cuts: Float64Array = cuts_between(values.distinct)[gaps]
-    return cuts
 
 
 def _first_of_each_cut(thresholds: Float64Array, values: _Values) -> NDArray[np.intp]:

@@ -130,8 +130,7 @@ def _find_expert(model: Any) -> tuple[SharedBoosting, Frame | None]:
         return model, None
     # Of several roads the heaviest one.
     forecaster = getattr(getattr(model, "forecaster_", None), "heaviest", None)
-    pool = getattr(getattr(forecaster, "experts", None), "pool_", None)
-    members = getattr(pool, "fitted_", {})
+    members = getattr(getattr(forecaster, "experts", None), "fitted_", {})
     boosted = [e for e in members.values() if isinstance(e, SharedBoosting)]
     if not boosted:
         found = sorted(members) or type(forecaster or model).__name__

@@ -9,18 +9,19 @@ import lightgbm as lgb
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.boosting import find_rounds
 from localexpert.data.directions import read_directions
 from localexpert.data.table import Table
 from localexpert.data.threads import thread_pool
-from localexpert.experts.common_rounds import HeldOutThresholds, find_rounds
+from localexpert.experts.base import Tasks
 from localexpert.experts.shared_boosting import (
+    HeldOutThresholds,
     SharedBoosting,
     count_draws,
     draw_places,
     grid_knots,
     start_scores,
 )
-from localexpert.experts.tasks import Tasks
 from localexpert.experts.threshold_trees import ThresholdTrees
 from localexpert.large.all_rows import AllRows, HalfRows
 from localexpert.large.scratch import ScratchRows, bin_rows

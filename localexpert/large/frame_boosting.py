@@ -8,16 +8,13 @@ from typing import Any, TypeVar
 
 import lightgbm as lgb
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.boosting import find_rounds, predict_booster
 from localexpert.coordinate.refinement import Refinement, mean_answer, mean_score
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.threads import thread_pool
-from localexpert.experts.common_rounds import (
-    HeldOutBooster,
-    find_rounds,
-    freeze_booster,
-)
 from localexpert.large.all_rows import BINS, AllRows
 from localexpert.large.frame_nets import teach_nets
 from localexpert.progress import current_progress
@@ -38,6 +35,53 @@ _COMMON: dict[str, Any] = {
     "boost_from_average": False,
     "num_threads": 1,
 }
+
+
+class HeldOutBooster:
+    """A LightGBM model under way, and the raw scores of held-out rows.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+    X : ndarray of shape (m, p)
+        Held-out rows.
+    measure : function of an ndarray of shape (m,)
+        Their mean loss, given raw scores.
+    """
+
+    def __init__(
+        self,
+        booster: lgb.Booster,
+        X: NDArray[Any],
+        measure: Callable[[Float64Array], float],
+    ):
+        self.booster = booster
+        self.X = X
+        self.measure = measure
+        self.raw = np.zeros(len(X))
+
+    def loss_after(self, n_rounds: int) -> float:
+        """Add rounds until there are so many; return the loss on held-out rows."""
+        done = self.booster.current_iteration()
+        # For its silence alone, see `predict_booster`.
+        predict_booster(self.booster, self.X[:1])
+        for _ in range(n_rounds - done):
+            self.booster.update()
+        added = self.booster.current_iteration() - done
+        if added > 0:  # none where no leaf can be split any more
+            self.raw += predict_booster(
+                self.booster,
+                self.X,
+                raw_score=True,
+                start_iteration=done,
+                num_iteration=added,
+            )
+        return self.measure(self.raw)
+
+
+def freeze_booster(booster: lgb.Booster, n_rounds: int) -> lgb.Booster:
+    """Return the first rounds as a model of its own, without the training data."""
+    return lgb.Booster(model_str=booster.model_to_string(num_iteration=n_rounds))
 
 
 @dataclass(frozen=True)

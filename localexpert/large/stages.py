@@ -64,7 +64,7 @@ class Leaf:
         center, scale = self.locate()
         table = self.road.frame.add_features(self.table, center, scale)
         below = (self.y - center)[:, None] <= scale[:, None] * self.road.thresholds_
-        p = self.road.experts.pool_.predict(table)
+        p = self.road.experts.predict_raw(table)
         return Answers(self.road.experts.calibration, p, below, self.rows)
 
 

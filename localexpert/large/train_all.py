@@ -143,7 +143,7 @@ class _Training:
     def _teach_experts(self) -> None:
         """Boost the experts of all thresholds anew."""
         for number, leaf in enumerate(self.leaves):
-            pool = leaf.experts.pool_
+            pool = leaf.experts
             for name, one in pool.fitted_.items():
                 if isinstance(one, SharedBoosting):
                     new = boost_experts(
@@ -154,7 +154,7 @@ class _Training:
     def _leave_boosting(self) -> None:
         """Leave out experts that know no more than the sample."""
         for leaf in self.leaves:
-            pool = leaf.experts.pool_
+            pool = leaf.experts
             boosted = {
                 name: one
                 for name, one in pool.fitted_.items()
@@ -170,7 +170,7 @@ class _Training:
         """Return the rounds of a road's boosters, ready for JSON."""
         told = leaf.frame.refinement_
         rounds: dict[str, Any] = {} if told is None else told.choices()
-        for name, one in leaf.experts.pool_.fitted_.items():
+        for name, one in leaf.experts.fitted_.items():
             if isinstance(one, SharedBoosting):
                 rounds[name] = one.n_rounds_
         return rounds
@@ -188,8 +188,8 @@ class _State:
             tuple(
                 (
                     leaf.frame.refinement_,
-                    leaf.experts.pool_.fitted_,
-                    leaf.experts.pool_.weights_,
+                    leaf.experts.fitted_,
+                    leaf.experts.weights_,
                 )
                 for leaf in leaves
             )
@@ -199,8 +199,8 @@ class _State:
         """Put it back."""
         for leaf, (refinement, fitted, weights) in zip(leaves, self.held, strict=True):
             leaf.frame.refinement_ = refinement
-            leaf.experts.pool_.fitted_ = fitted
-            leaf.experts.pool_.weights_ = weights
+            leaf.experts.fitted_ = fitted
+            leaf.experts.weights_ = weights
 
     def is_same(self, other: _State) -> bool:
         """Say whether nothing was replaced."""

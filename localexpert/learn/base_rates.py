@@ -7,7 +7,7 @@ import numpy as np
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
 from localexpert.experts import Experts
-from localexpert.experts.tasks import Tasks
+from localexpert.experts.base import Tasks
 
 
 class BaseRates(Experts):

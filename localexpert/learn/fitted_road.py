@@ -105,7 +105,7 @@ class FittedRoad(Learner):
 
     def _finish(self, sample: Sample) -> None:
         """Fit the other stages, on the rows of `start`."""
-        if not hasattr(self.experts, "pool_"):
+        if not hasattr(self.experts, "fitted_"):
             self._ask(self.experts, sample)
         del self.stages, self._trial
         rows, part = self._locate(sample)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from calibration.typing import Float64Array
-from localexpert.coordinate.families import FoldBoosters
+from localexpert.coordinate.boosting import FoldBoosters
 from localexpert.data.folds import Fold
 
 # Strengths of the pull towards the mean, in rows.

@@ -64,17 +64,6 @@ def test_weights_are_a_blend_no_worse_than_its_members(data):
         assert error <= np.mean((alone - y) ** 2) + 1e-9
 
 
-def test_a_row_never_moves_its_own_centre(data):
-    X, y, folds, w = data
-    other = y.copy()
-    other[7] += 100.0
-    regressors = LinearRegression()
-    centres = [
-        stack(regressors).fit(Sample(X, t, w, folds)).oof_[7] for t in (y, other)
-    ]
-    assert centres[0] == centres[1]
-
-
 def test_scale_follows_the_noise_and_has_a_floor(data):
     X, y, folds, w = data
     frame = Frame("standardize", LinearRegression()).fit(Sample(X, y, w, folds))

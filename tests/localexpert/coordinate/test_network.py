@@ -74,22 +74,6 @@ def test_batches_take_the_rows_in_order(rng):
     assert not np.array_equal(both, halves)
 
 
-def test_a_row_without_weight_plays_no_part(rng):
-    n, p, h = 6, 2, 3
-    X, y, w = rng.normal(size=(n, p)), rng.normal(size=n), np.ones(n)
-    w[2] = 0.0
-    start = rng.normal(size=p * h + h + h * h + 2 * h + 1).astype(np.float32)
-    results = []
-    for value in (0.0, 100.0):
-        y[2] = value
-        theta = start.copy()
-        narrow = [a.astype(np.float32) for a in (X, y, w)]
-        order = np.arange(n)[None, None]
-        train_networks(theta[None], *narrow, order, np.full(1, 0.01), h, n, 0.0)
-        results.append(theta)
-    np.testing.assert_array_equal(*results)
-
-
 def test_nets_know_nothing_of_each_other(rng):
     n, p, h, k, rates = 11, 3, 4, 3, np.linspace(0.02, 0.01, 20)
     X, y = rng.normal(size=(n, p)), rng.normal(size=n)

@@ -5,7 +5,13 @@ import pytest
 from scipy.special import expit, logit
 
 from calibration import BetaCalibrator, PlattCalibrator
+from localexpert import JointForest
+from localexpert.data.folds import make_folds
+from localexpert.data.sample import Sample
+from localexpert.data.table import Table
+from localexpert.experts.calibrated_experts import CalibratedExperts
 from localexpert.experts.calibration import ExpertCalibration
+from localexpert.experts.task_record import round_odds
 
 
 @pytest.fixture
@@ -26,8 +32,8 @@ def log_loss(p, below):
 def test_auto_repairs_underconfidence(experts):
     p, below, fold = experts
     stage = ExpertCalibration().fit(p, below, fold)
-    assert stage.report_.chosen == "quadratic"
-    assert set(stage.report_.losses) == {"identity", "quadratic"}
+    assert stage.chosen_ == "quadratic"
+    assert set(stage.losses_) == {"identity", "quadratic"}
     assert log_loss(stage.calibrated_, below) < log_loss(p, below) - 0.02
 
 
@@ -35,7 +41,7 @@ def test_auto_leaves_honest_experts_alone(rng):
     p = rng.uniform(0.05, 0.95, size=(500, 4))
     below = rng.uniform(size=p.shape) < p
     stage = ExpertCalibration().fit(p, below, np.arange(500) % 5)
-    assert stage.report_.chosen == "identity"
+    assert stage.chosen_ == "identity"
     np.testing.assert_array_equal(stage.calibrated_, p)
     np.testing.assert_array_equal(stage.predict(p), p)
 
@@ -76,8 +82,8 @@ def test_weights_are_repetitions(experts, rng):
     )
     np.testing.assert_allclose(weighted.calibrated_[rows], repeated.calibrated_)
     np.testing.assert_allclose(
-        weighted.report_.losses["PlattCalibrator"],
-        repeated.report_.losses["PlattCalibrator"],
+        weighted.losses_["PlattCalibrator"],
+        repeated.losses_["PlattCalibrator"],
     )
 
 
@@ -86,13 +92,6 @@ def test_a_fold_left_with_one_class_is_not_calibrated():
     below = np.array([[True], [False], [False], [False], [False], [False]])
     stage = ExpertCalibration("isotonic").fit(p, below, np.array([0, 0, 1, 1, 2, 2]))
     np.testing.assert_array_equal(stage.calibrated_[:2], p[:2])
-
-
-def test_unknown_calibrators_are_named():
-    with pytest.raises(
-        ValueError, match=r"`calibrator` must be None, one of 'auto'.*7"
-    ):
-        ExpertCalibration(7).fit(np.ones((2, 1)), np.ones((2, 1), bool), np.arange(2))
 
 
 @pytest.mark.parametrize(
@@ -121,3 +120,86 @@ def test_increasing_ones_keep_the_order_of_scores_that_lie(experts, calibrator):
 def test_those_that_may_decrease_are_refused(experts, calibrator):
     with pytest.raises(ValueError, match=r"`calibrator` must be None.*`monotone`, got"):
         ExpertCalibration(calibrator, increasing=True).fit(*experts)
+
+
+@pytest.fixture
+def units(rng):
+    """Many rows of few units: a forest on y is sure of far too little."""
+    profiles, levels = rng.normal(size=(25, 5)), rng.uniform(0.0, 50.0, size=25)
+    unit = rng.integers(25, size=500)
+    X = profiles[unit] + 0.4 * rng.normal(size=(500, 5))
+    y = levels[unit] + 0.3 * rng.normal(size=500)
+    folds = make_folds(500, 3, random_state=0)
+    return Sample(Table.of(X), y, np.ones(500), folds)
+
+
+def loss_of(p, sample, thresholds):
+    """Return the Brier score summed over thresholds by their spacing."""
+    below = sample.y[:, None] <= thresholds
+    return float(((p - below) ** 2 @ np.gradient(thresholds)).mean())
+
+
+def test_a_prospect_is_near_what_is_reached(units):
+    thresholds = np.quantile(units.y, np.linspace(0.02, 0.98, 49))
+    forest = JointForest(60, max_features=0.8, min_samples_leaf=5, random_state=0)
+    experts = CalibratedExperts({"joint": forest}, ExpertCalibration(random_state=0))
+    asked = units, thresholds, np.ones(500)
+    experts.ask(*asked)
+    prospect = experts.prospect(*asked)
+    raw = loss_of(experts.pooled_, units, thresholds)
+    reached = loss_of(
+        experts.calibrate(units, thresholds).tasks_.calibrated, units, thresholds
+    )
+    assert reached < 0.95 * raw
+    assert prospect < 0.98 * raw
+    assert prospect == pytest.approx(reached, rel=0.1)
+
+
+def test_rows_without_weight_promise_nothing(units):
+    experts = CalibratedExperts(
+        {"joint": JointForest(5, random_state=0)}, ExpertCalibration(None)
+    )
+    asked = units, np.array([10.0, 30.0]), np.zeros(500)
+    experts.ask(*asked)
+    assert experts.prospect(*asked) == 0.0
+
+
+def test_members_that_are_all_sure_are_no_more_than_sure():
+    pool = CalibratedExperts({}, ExpertCalibration())
+    # As the solver may leave them, up to rounding.
+    pool.weights_ = {"a": 0.6000000000000001, "b": 0.4000000000000001}
+    sure = {"a": np.ones((2, 3)), "b": np.ones((2, 3))}
+    assert sum(pool.weights_.values()) > 1.0
+    np.testing.assert_array_equal(pool._join(sure), np.ones((2, 3)))
+
+
+EDGES = [0.0, 5e-324, 2.0**-1000, 2.0**-53, 0.25, 0.5, 0.75, 1.0 - 2.0**-53, 1.0]
+
+
+@pytest.fixture(scope="module")
+def odds():
+    rng = np.random.default_rng(0)
+    small = 10.0 ** -rng.uniform(0.0, 16.0, 5000)
+    near = np.nextafter(0.5, [0.0, 1.0])
+    return np.concatenate([rng.uniform(size=5000), small, 1.0 - small, near, EDGES])
+
+
+def test_odds_change_by_less_than_one_part_in_3000(odds):
+    inner = odds[(odds > 1e-300) & (odds < 1.0)]
+    q = round_odds(inner)
+    odds = (q / (1.0 - q)) / (inner / (1.0 - inner))
+    assert np.abs(odds - 1.0).max() < 1.0 / 3000.0
+
+
+def test_order_and_ends_are_kept(odds):
+    q = round_odds(np.sort(odds))
+    assert (np.diff(q) >= 0.0).all()
+    assert q[0] == 0.0
+    assert q[-1] == 1.0
+    assert round_odds(np.array([0.5])) == 0.5
+
+
+def test_both_sides_are_treated_alike_and_once_is_enough(odds):
+    exact = odds[odds >= 0.5]
+    np.testing.assert_array_equal(round_odds(1.0 - exact), 1.0 - round_odds(exact))
+    np.testing.assert_array_equal(round_odds(round_odds(odds)), round_odds(odds))

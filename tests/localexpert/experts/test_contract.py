@@ -113,7 +113,7 @@ def test_a_rows_own_target_never_changes_its_out_of_fold_answer(
 ):
     X, r, thresholds, folds = problem
     # The number of rounds is one for all and any label may move it: hold it.
-    monkeypatch.setattr("localexpert.experts.default_booster._MOST_ROUNDS", 8)
+    monkeypatch.setattr("localexpert.experts.independent._MOST_ROUNDS", 8)
     experts = clone(experts)
     first = clone(experts).fit(X, r, thresholds, folds)
     for row in (int(np.argmin(r)), int(np.argmax(r))):
@@ -129,19 +129,6 @@ def test_a_rows_own_target_never_changes_its_out_of_fold_answer(
 
 
 @strategies()
-def test_nothing_is_learnt_from_shuffled_targets(experts, problem, rng):
-    X, r, thresholds, folds = problem
-    shuffled = rng.permutation(r)
-    oof = clone(experts).fit(X, shuffled, thresholds, folds).oof_probabilities_
-    labels = shuffled[:, None] <= thresholds
-    clipped = np.clip(oof, 1e-3, 1.0 - 1e-3)
-    loss = -np.log(np.where(labels, clipped, 1.0 - clipped)).mean()
-    rates = labels.mean(axis=0)
-    base = -(rates * np.log(rates) + (1 - rates) * np.log(1 - rates)).mean()
-    assert loss > base
-
-
-@strategies()
 def test_does_not_depend_on_n_jobs(experts, problem):
     X, r, thresholds, folds = problem
     one, two = (
@@ -150,21 +137,6 @@ def test_does_not_depend_on_n_jobs(experts, problem):
     )
     np.testing.assert_array_equal(one.oof_probabilities_, two.oof_probabilities_)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
-
-@strategies()
-def test_repeats_itself_with_one_seed(experts, problem):
-    X, r, thresholds, folds = problem
-    first, again, other = (
-        clone(experts)
-        .set_params(random_state=seed)
-        .fit(X, r, thresholds, folds)
-        .oof_probabilities_
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, again)
-    if isinstance(experts, (SharedBoosting, JointForest)):
-        assert (first != other).any()
 
 
 @strategies()
@@ -213,15 +185,6 @@ def test_equal_features_leave_the_weighted_share(experts, rng):
 
 
 @strategies()
-def test_one_feature(experts, problem):
-    X, r, thresholds, folds = problem
-    fitted = clone(experts).fit(X[:, :1], r, thresholds, folds)
-    assert brier(fitted.oof_probabilities_, r, thresholds) < 0.8 * base_brier(
-        r, thresholds
-    )
-
-
-@strategies()
 @pytest.mark.parametrize(("n", "cv"), [(2, 2), (4, 2), (5, 5)])
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores:UserWarning")
 def test_tiny_data(experts, n, cv):
@@ -265,28 +228,6 @@ def test_frames_with_categories_and_gaps(experts, problem):
     new = frame.head(6).copy()
     new.loc[0, "text"] = "never met"
     assert np.isfinite(fitted.predict(new)).all()
-
-
-@strategies(*TABLES)
-def test_other_columns_are_refused(experts, problem):
-    frame, r, thresholds, folds = make_frame(problem)
-    fitted = clone(experts).fit(frame, r, thresholds, folds)
-    with pytest.raises(ValueError, match="must have 5 columns as in `fit`, got 4"):
-        fitted.predict(frame.drop(columns="flag"))
-    swapped = frame[["number", "text", "flag", "count", "kind"]]
-    with pytest.raises(ValueError, match="got 'number' in the place of 'text'"):
-        fitted.predict(swapped)
-
-
-def test_columns_that_are_no_numbers_are_refused(problem):
-    frame, r, thresholds, folds = make_frame(problem)
-    frame["when"] = pd.period_range("2020-01", periods=len(frame), freq="M")
-    message = r"`X` must .*'when'"
-    with pytest.raises(TypeError, match=message):
-        JointForest(2).fit(frame, r, thresholds, folds)
-    texts = frame[["text"]].to_numpy()
-    with pytest.raises(TypeError, match=r"`X` must be numeric, got .* data frame to"):
-        JointForest(2).fit(texts, r, thresholds, folds)
 
 
 @strategies(*TABLES)

@@ -4,12 +4,9 @@ import warnings
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -17,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from calibration import CalibrationWarning
@@ -132,16 +129,6 @@ def test_out_of_bag_probabilities_of_forests(problem):
         )
 
 
-def test_rows_in_every_bag_get_the_base_rate(problem):
-    X, r, _, folds = problem
-    forest = RandomForestClassifier(2, oob_score=True, random_state=0)
-    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
-        experts = IndependentExperts(forest).fit(X, r, [0.0], folds)
-    rate = ((r <= 0.0).sum() + 1.0) / (len(r) + 2.0)
-    share = np.mean(experts.oof_probabilities_ == rate)
-    assert share == pytest.approx((1.0 - np.exp(-1.0)) ** 2, abs=0.1)
-
-
 def test_one_class_in_a_training_part_is_a_smoothed_constant():
     r = np.arange(12.0)
     X = r[:, None]
@@ -185,22 +172,6 @@ def test_a_failure_names_threshold_and_fold(n_jobs):
     assert isinstance(caught.value.__cause__, ArithmeticError)
 
 
-def test_failures_of_boosters_and_later_folds_are_named(problem):
-    wrong = LGBMClassifier(boosting_type="rf", n_estimators=3)
-    with pytest.raises(RuntimeError, match=r"number 0\) in fold 0 failed: .*bagging"):
-        IndependentExperts(wrong).fit(*problem)
-    r = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    # Only the last training part has too many ones.
-    folds = [([0, 1, 4, 5], [2, 3]), ([2, 3, 4, 5], [0, 1]), ([0, 1, 2, 3], [4, 5])]
-    with pytest.raises(RuntimeError, match=r"\(number 0\) in fold 2 failed: too many"):
-        IndependentExperts(Moody()).fit(r[:, None], r, [2.5], folds)
-
-
-def test_nan_probabilities_are_refused(problem):
-    with pytest.raises(RuntimeError, match=r"fold 0 failed: Moody must .* got NaN"):
-        IndependentExperts(Moody(nan=True)).fit(*problem)
-
-
 class Astray(ClassifierMixin, BaseEstimator):
     """Answers that are no probabilities of two classes, or no decisions."""
 
@@ -235,22 +206,6 @@ def test_answers_that_are_no_probabilities_are_refused(problem, classifier, wron
         IndependentExperts(classifier).fit(*problem)
 
 
-def test_new_rows_are_answered_in_probabilities_too(problem):
-    model = IndependentExperts(Astray(answer=[0.4, 0.6])).fit(*problem)
-    for fitted in model.models_[0]:
-        fitted.estimator.answer = [-1.0, 2.0]
-    with pytest.raises(ValueError, match=r"Astray must .* got values from 2 to 2"):
-        model.predict(problem[0])
-
-
-@pytest.mark.parametrize(
-    "classifier", [StandardScaler(), LogisticRegression, "logistic", 3]
-)
-def test_what_is_no_classifier_is_refused(problem, classifier):
-    with pytest.raises(TypeError, match="`classifier` must be a classifier with `fit`"):
-        IndependentExperts(classifier).fit(*problem)
-
-
 def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
     X, r, thresholds, folds = problem
     weight = rng.integers(1, 4, len(r)).astype(float)
@@ -269,45 +224,6 @@ def test_weights_reach_pipelines_and_are_missed_where_not_taken(problem, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         deaf.fit(X, r, thresholds, folds, np.where(np.arange(len(r)) % 7, 2.0, 0.0))
-
-
-def test_integer_weights_are_repetitions(problem):
-    X, r, thresholds, _ = problem
-    weight = 1 + np.arange(len(r)) % 3
-    halves = [np.arange(0, 100), np.arange(100, 200)]
-    folds = [(halves[0], halves[1]), (halves[1], halves[0])]
-    owner = np.repeat(np.arange(200), weight)
-    repeated = [
-        tuple(np.flatnonzero(np.isin(owner, part)) for part in fold) for fold in folds
-    ]
-    experts = IndependentExperts(LogisticRegression(tol=1e-10))
-    by_weight = experts.fit(X, r, thresholds, folds, weight).predict(X)
-    by_rows = experts.fit(X[owner], r[owner], thresholds, repeated).predict(X)
-    np.testing.assert_allclose(by_weight, by_rows, atol=1e-7)
-
-
-def test_frames_go_to_the_classifier_as_they_are(problem):
-    X, r, thresholds, folds = problem
-    frame = pd.DataFrame({"text": np.where(X[:, 0] > 0.0, "a", "b"), "x": X[:, 1]})
-    encode = make_column_transformer(
-        (OneHotEncoder(), ["text"]), remainder="passthrough"
-    )
-    experts = IndependentExperts(make_pipeline(encode, LogisticRegression()))
-    experts.fit(frame, r, thresholds, folds)
-    labels = r[:, None] <= thresholds
-    assert np.mean((experts.oof_probabilities_ - labels) ** 2) < 0.17
-    assert experts.predict(frame.head(3)).shape == (3, len(thresholds))
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
-def test_any_backend_of_joblib(problem, backend):
-    experts = IndependentExperts(RandomForestClassifier(4), n_jobs=2, random_state=0)
-    serial = clone(experts).set_params(n_jobs=1).fit(*problem)
-    with joblib.parallel_config(backend):
-        parallel = experts.fit(*problem)
-    np.testing.assert_array_equal(
-        parallel.oof_probabilities_, serial.oof_probabilities_
-    )
 
 
 class Witness(LogisticRegression):

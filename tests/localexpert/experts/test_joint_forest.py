@@ -81,22 +81,6 @@ def test_answers_are_the_shares_of_the_rows_in_the_leaves(problem, rng):
     np.testing.assert_allclose(some[4:], answers[1][4:], atol=1e-6)
 
 
-def test_fewer_components_cost_little(problem):
-    X, r, thresholds, folds = problem
-    losses = [
-        brier(
-            JointForest(100, n_components=n_components, random_state=0)
-            .fit(X, r, thresholds, folds)
-            .oof_probabilities_,
-            r,
-            thresholds,
-        )
-        for n_components in (1, 2, 4)
-    ]
-    assert losses[1] < 1.03 * losses[2]
-    assert losses[0] < 1.3 * losses[2]
-
-
 def test_all_components_keep_all_distances(rng):
     """Splits by them are splits by all indicators: the projection is a rotation."""
     below = rng.integers(0, 5, 300)
@@ -132,14 +116,6 @@ def test_one_tree_out_of_bag(problem):
     is_base = (oof == others).all(axis=1)
     assert is_base.mean() == pytest.approx(1.0 - np.exp(-1.0), abs=0.07)
     assert brier(oof[~is_base], r[~is_base], thresholds) < 0.12
-
-
-def test_samples_are_bounded(problem):
-    X, r, thresholds, folds = problem
-    small = JointForest(40, min_samples_leaf=3, max_samples=60, random_state=0)
-    small.fit(X, r, thresholds, folds)
-    assert max(tree.n_leaves for tree in small.laws_.trees) <= 20
-    assert brier(small.oof_probabilities_, r, thresholds) < 0.15
 
 
 def test_folds_keep_groups_apart(rng):

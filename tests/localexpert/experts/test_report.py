@@ -49,13 +49,6 @@ def test_agrees_with_sklearn(report):
             )
 
 
-def test_prints_a_line_per_threshold(report):
-    where, head, *lines = str(report[1]).splitlines()
-    assert "frame" in where
-    assert head.startswith("threshold")
-    assert len(lines) == 2
-
-
 def test_one_class_is_no_ranking():
     p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
     got = report_of(np.zeros(1), p, p, below, np.zeros(2, int), np.ones(2))

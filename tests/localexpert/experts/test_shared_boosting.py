@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
+from localexpert.coordinate.boosting import FoldBooster, find_rounds
 from localexpert.data.folds import make_folds
 from localexpert.data.threads import thread_pool
 from localexpert.experts import SharedBoosting
-from localexpert.experts.common_rounds import (
-    HeldOutBooster,
+from localexpert.experts.base import Tasks
+from localexpert.experts.shared_boosting import (
     HeldOutThresholds,
     boost,
-    find_rounds,
+    draw_places,
+    start_scores,
 )
-from localexpert.experts.shared_boosting import count_draws, draw_places, start_scores
-from localexpert.experts.tasks import Tasks
 from localexpert.experts.thresholds import place_thresholds
 
 
@@ -67,15 +67,6 @@ def test_thresholds_in_any_unit(problem):
     np.testing.assert_array_equal(far.oof_probabilities_, plain)
 
 
-def test_one_threshold(problem):
-    X, r, _, folds = problem
-    fitted = SharedBoosting(max_rounds=30, random_state=0).fit(X, r, [0.0], folds)
-    assert fitted.predict(X).shape == (len(r), 1)
-    labels = r[:, None] <= 0.0
-    assert np.mean((fitted.oof_probabilities_ - labels) ** 2) < 0.12
-    assert fitted.predict_at(X[:3], [-1.0, 0.0, 1.0]).shape == (3, 3)
-
-
 @pytest.mark.parametrize(("n_draws", "n_thresholds"), [(2, 25), (7, 25), (24, 3)])
 def test_draws_are_stratified(rng, n_draws, n_thresholds):
     places = draw_places(4000, n_draws, n_thresholds, rng)
@@ -114,16 +105,6 @@ def test_without_signal_the_forecast_is_the_marginal(rng):
     assert np.mean((p - rates) ** 2) < 1e-3
 
 
-def test_number_of_draws():
-    draws = [count_draws("auto", n) for n in (2, 100, 10_000, 100_000, 1_000_000)]
-    assert draws == sorted(draws, reverse=True)
-    assert draws[0] == 12
-    assert draws[-1] == 2
-    assert count_draws(5, 10) == 5
-    # Rows to learn from stay bounded where tables grow large.
-    assert 100_000 * count_draws("auto", 100_000) <= 400_000
-
-
 def test_rounds_are_common_and_stop_when_nothing_is_gained():
     class Curve:
         """A model whose loss after k rounds is known."""
@@ -131,9 +112,9 @@ def test_rounds_are_common_and_stop_when_nothing_is_gained():
         def __init__(self, loss):
             self.loss, self.rounds = loss, 0
 
-        def advance(self, n_rounds):
-            self.rounds += n_rounds
-            return self.loss(self.rounds)
+        def loss_after(self, n_rounds):
+            self.rounds = n_rounds
+            return self.loss(n_rounds)
 
     def parabola(best):
         return lambda k: 1.0 + ((k - best) / 100.0) ** 2
@@ -166,7 +147,7 @@ def test_the_loss_held_out_is_a_weighted_mean_over_rows(rng):
         for i in rows
         for k in range(3)
     )
-    assert held.advance(0) == pytest.approx(expected / weights[rows].sum())
+    assert held.loss_after(0) == pytest.approx(expected / weights[rows].sum())
 
 
 @pytest.mark.parametrize("plain", [True, False])
@@ -174,9 +155,13 @@ def test_other_threads_say_nothing(capfd, plain):
     """LightGBM has a level of talk in each thread, and talks by default."""
     X, y = np.arange(100.0)[:, None], np.ones(100)
     parameters = {"verbosity": -1, "objective": "binary"}
-    booster = lgb.Booster(parameters, lgb.Dataset(X, y, params=parameters))
-    held = HeldOutBooster(booster, X, np.mean)
-    grow = (held.advance, 2) if plain else (boost, booster, 2, 0.1)
+    if plain:
+        fold = np.arange(50), np.arange(50, 100)
+        held = FoldBooster({"objective": "l2"}, X, y, fold, y)
+        grow = held.loss_after, 2
+    else:
+        booster = lgb.Booster(parameters, lgb.Dataset(X, y, params=parameters))
+        grow = boost, booster, 2, 0.1
     thread = Thread(target=grow[0], args=grow[1:])
     thread.start()
     thread.join()

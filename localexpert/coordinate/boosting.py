@@ -1,0 +1,243 @@
+"""Boosting in step: one number of rounds for the models of all folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import lightgbm as lgb
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from calibration.typing import Float64Array
+from localexpert.data.folds import Fold
+from localexpert.data.target_codes import TargetCodes
+from localexpert.data.threads import ask_each, thread_pool
+from localexpert.progress import current_progress
+
+# Rounds between two looks at the held-out loss, as a share of the rounds done.
+_STEP = 0.1
+_LEAST_STEP, _MOST_STEP = 2, 20
+# A gain counts if it is a share of the loss: beyond, rounds cost more than they give.
+_LEAST_GAIN = 5e-4
+# Of squared errors of a centre, and of patient boosting, a smaller one counts.
+_LITTLE = 2e-4
+# Boosting goes on until the best number of rounds is passed by so much.
+_PATIENCE = 0.25
+_LEAST_PATIENCE = 16
+# A share of fewer rows may be none, which LightGBM refuses.
+_LEAST_ROWS_TO_BAG = 10
+_FIXED: dict[str, Any] = {
+    "objective": "l2",
+    "deterministic": True,
+    "force_row_wise": True,
+    # Threads of LightGBM's own wait spinning: where a core is busy with something
+    # else they cost many times what they save. The folds share the cores instead.
+    "num_threads": 1,
+    "verbosity": -1,
+}
+
+
+class Boosted(Protocol):
+    """A model under way that knows its held-out loss."""
+
+    def loss_after(self, n_rounds: int) -> float:
+        """Add rounds until there are so many; return the loss on held-out rows."""
+
+
+def find_rounds(
+    models: Sequence[Boosted],
+    weights: Sequence[float],
+    max_rounds: int,
+    pool: Parallel,
+    least_gain: float = _LEAST_GAIN,
+    patience: int | None = None,
+) -> int:
+    """Boost all models in step and return the rounds after which little is gained.
+
+    One number for all folds, from the mean of their curves: were each fold to stop
+    at its own best, its out-of-fold predictions would be tuned on their own labels.
+
+    Parameters
+    ----------
+    models : sequence of Boosted
+    weights : sequence of float
+        Shares in the mean, for instance the weight of the held-out rows.
+    max_rounds : int
+    pool : Parallel
+        Runs the models side by side, in threads.
+    least_gain : float
+        Share of the loss below which a gain is none.
+    patience : int, optional
+        Rounds without gain after which boosting ends; by default a quarter of those
+        that led to the best loss, but 16 at least.
+
+    Returns
+    -------
+    int
+        At least 1; the models have been boosted so far or farther.
+    """
+    rounds, best_rounds, best_loss = 0, 0, np.inf
+    progress = current_progress()
+
+    def last() -> float:
+        """Return the rounds at which a better loss is no longer waited for."""
+        wait = patience or max(_LEAST_PATIENCE, _PATIENCE * best_rounds)
+        return min(max_rounds, best_rounds + wait)
+
+    while rounds < last():
+        step = int(np.clip(_STEP * rounds, _LEAST_STEP, _MOST_STEP))
+        rounds = min(rounds + step, max_rounds)
+        losses = pool(delayed(model.loss_after)(rounds) for model in models)
+        loss = float(np.average(losses, weights=weights))
+        if not loss >= best_loss * (1.0 - least_gain):
+            best_rounds, best_loss = rounds, loss
+        progress.reach(rounds, max(rounds, int(last())))
+    return best_rounds
+
+
+def predict_booster(booster: lgb.Booster, X: Float64Array, **options: Any) -> Any:
+    """Return LightGBM's predictions by one thread.
+
+    It has to be said at every call: LightGBM keeps the number of threads of whichever
+    call was the last, and its threads wait for one another in a busy loop. So it does
+    with how much it says on stdout, thread by thread, and a model is grown in other
+    threads than the one that made it.
+    """
+    return booster.predict(X, num_threads=1, verbosity=-1, **options)
+
+
+class FoldBooster:
+    """The booster of a fold, and its loss on the test part after every round.
+
+    Parameters
+    ----------
+    parameters : mapping
+        LightGBM's.
+    X, y : ndarrays of shape (n, p) and (n,)
+    fold : (train, test)
+    w : ndarray of shape (n,)
+    codes : TargetCodes, optional
+        Unfitted; put means of the target, learned in the training part, into X.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        X: Float64Array,
+        y: Float64Array,
+        fold: Fold,
+        w: Float64Array,
+        codes: TargetCodes | None = None,
+    ):
+        train, test = fold
+        self.codes, self.given = codes, X[test]
+        known = X[train]
+        if codes is not None:
+            known = codes.fit_transform(known, y[train], w[train])
+        parameters = {**_FIXED, **parameters}
+        if len(train) < _LEAST_ROWS_TO_BAG:
+            parameters["bagging_fraction"] = 1.0
+        data = lgb.Dataset(known, y[train], weight=w[train], params=parameters)
+        self.booster = lgb.Booster(parameters, data)
+        held = lgb.Dataset(self._encode(self.given), y[test], data, w[test])
+        self.booster.add_valid(held, "held out")
+        self.losses: list[float] = []
+
+    def loss_after(self, n_rounds: int) -> float:
+        """Add rounds until there are so many; return the loss on the test part."""
+        # For its silence alone.
+        predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
+        while len(self.losses) < n_rounds:
+            self.booster.update()
+            self.losses.append(self.booster.eval_valid()[0][2])
+        return self.losses[n_rounds - 1]
+
+    def answer(self, n_rounds: int) -> Float64Array:
+        """Return what the first rounds say of the test part."""
+        X = self._encode(self.given)
+        return np.asarray(predict_booster(self.booster, X, num_iteration=n_rounds))
+
+    def finish(self, n_rounds: int) -> None:
+        """Keep the first rounds, and no rows."""
+        text = self.booster.model_to_string(num_iteration=n_rounds)
+        self.booster = lgb.Booster(model_str=text)
+        del self.given, self.losses
+
+    def predict(self, X: Float64Array) -> Float64Array:
+        """Return the predictions of new rows, shape (n,)."""
+        return np.asarray(predict_booster(self.booster, self._encode(X)))
+
+    def _encode(self, X: Float64Array) -> Float64Array:
+        return X if self.codes is None else self.codes.transform(X)
+
+
+@dataclass
+class FoldBoosters:
+    """One booster per fold, all with the same number of rounds.
+
+    Parameters
+    ----------
+    parameters : mapping
+        LightGBM parameters; deterministic ones are added.
+    max_rounds : int
+    patience : int
+        Boosting ends after so many rounds without gain.
+    n_jobs : int, optional
+        Folds fitted at a time, in threads.
+    n_values : mapping of int to int, optional
+        Columns that are told by means of the target, see `TargetCodes`.
+    """
+
+    parameters: Mapping[str, Any]
+    max_rounds: int
+    patience: int = 50
+    n_jobs: int | None = None
+    n_values: Mapping[int, int] | None = None
+
+    def start(
+        self, X: Float64Array, y: Float64Array, fold: Fold, w: Float64Array
+    ) -> FoldBooster:
+        """Return the booster of a fold before its first round."""
+        codes = None
+        if self.n_values is not None:
+            codes = TargetCodes(self.n_values, self.parameters["seed"])
+        return FoldBooster(self.parameters, X, y, fold, w, codes)
+
+    def boost(self, models: Sequence[FoldBooster]) -> int:
+        """Boost models in step until their mean loss falls no more."""
+        with thread_pool(self.n_jobs) as pool:
+            ones = [1.0] * len(models)
+            return find_rounds(
+                models, ones, self.max_rounds, pool, _LITTLE, self.patience
+            )
+
+    def fit(
+        self,
+        X: Float64Array,
+        y: Float64Array,
+        folds: Sequence[Fold],
+        w: Float64Array,
+        first: FoldBooster | None = None,
+    ) -> Float64Array:
+        """Boost every fold and return the out-of-fold predictions, shape (n,).
+
+        They are NaN in rows that no fold tests.
+        `first` is the first fold's booster, where there is one already.
+        """
+        rest = folds if first is None else folds[1:]
+        self.models_ = [] if first is None else [first]
+        self.models_ += [self.start(X, y, fold, w) for fold in rest]
+        self.n_rounds_ = self.boost(self.models_)
+        oof = np.full(len(y), np.nan)
+        for model, (_, test) in zip(self.models_, folds, strict=True):
+            oof[test] = model.answer(self.n_rounds_)
+            model.finish(self.n_rounds_)
+        return oof
+
+    def predict_each(self, X: Float64Array) -> Float64Array:
+        """Return the predictions of the folds' models, shape (n_folds, n)."""
+        return np.array(
+            ask_each(lambda model: model.predict(X), self.models_, len(X), self.n_jobs)
+        )
