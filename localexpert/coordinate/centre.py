@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,15 @@ from threadpoolctl import threadpool_limits
 
 from calibration.typing import Float64Array
 from localexpert.coordinate.additive import AdditiveRidge
-from localexpert.coordinate.families import BoostedTrees, Family, Fitted, Forest, Trial
+from localexpert.coordinate.families import (
+    BoostedTrees,
+    Family,
+    Fitted,
+    Forest,
+    Trial,
+    View,
+    is_skewed,
+)
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.blend import blend_weights, robust_weights
 from localexpert.data.folds import Rows
@@ -107,26 +116,23 @@ class CentreStack:
         if isinstance(self.regressors, str):
             # Regressors of the user's see y as it is: they may know what to expect.
             self.origin_, self.unit_ = single_precision(sample.y)
-        given = sample.y
+        given, table, w = sample.y, sample.table, sample.weight
         sample = replace(sample, y=(given - self.origin_) / self.unit_)
-        table, y, w = sample.table, sample.y, sample.weight
         self.report_: dict[str, dict[str, float]] = {}
-        groups = [
-            {name: family for name, family in group.items() if family.suits(y)}
-            for group in self._groups(table)
-        ]
-        groups = [group for group in groups if group]
-        self.fitted_: dict[str, Family] = {}
+        groups = self._groups(table, sample.y)
         views = {family.view for group in groups for family in group.values()}
         scaled = views & {"dense", "narrow"}
         self.dense_inputs_ = table.dense_inputs if scaled else None
         progress = current_progress()
+        self.fitted_: dict[str, Family] = {}
         # One thread for linear algebra: the folds share the cores.
         with threadpool_limits(1, user_api="blas"):
             with progress.stage("trial"):
                 kept = self._screen(groups, sample)
             with progress.stage("families"):
-                self._fit_families(kept, sample)
+                for name, (family, trial) in kept.items():
+                    with progress.stage(name):
+                        self._fit_family(name, family, trial, sample)
         self._choose_blend(sample)
         for figures in self.report_.values():
             figures["rmse"] *= self.unit_
@@ -136,9 +142,9 @@ class CentreStack:
         # them have seen, the only ones at hand.
         self.ambiguity_ = self.gain_ = 0.0
         if sample.is_whole:
-            some = spread_rows(len(y))
+            some = spread_rows(len(w))
             # Few rows are the table itself, whose views are made.
-            each = self._each(table if len(some) == len(y) else table.take(some))
+            each = self._each(table if len(some) == len(w) else table.take(some))
             self.ambiguity_ = float(w[some] @ each.var(axis=0) / (w[some].sum() or 1.0))
             error = float(w @ (self.oof_ - given) ** 2 / w.sum())
             self.gain_ = self.ambiguity_ / (error or 1.0)
@@ -161,21 +167,16 @@ class CentreStack:
                 best, self.weights_ = loss, weights
                 self.oof_ = self.origin_ + self.unit_ * blend
 
-    def _fit_families(
-        self, kept: dict[str, tuple[Family, Trial | None]], sample: Sample
+    def _fit_family(
+        self, name: str, family: Family, trial: Trial | None, sample: Sample
     ) -> None:
-        """Fit families to all folds, and note their seconds and errors."""
-        y, w = sample.y, sample.weight
-        for name in kept:
-            self.report_.setdefault(name, {"seconds": 0.0})
-        for name, (family, trial) in kept.items():
-            data = self._view(sample.table, family)
-            with current_progress().stage(name):
-                _, seconds = _time(family.fit, data, y, sample.folds, w, trial)
-            self.report_[name]["seconds"] += seconds
-            judged = sample.judged
-            self._note_error(name, (family.oof_ - y)[judged], w[judged])
-            self.fitted_[name] = family
+        """Fit a family to all folds, and note its seconds and its error."""
+        data = self._view(sample.table, family)
+        _, seconds = _time(
+            family.fit, data, sample.y, sample.folds, sample.weight, trial
+        )
+        self._note(name, seconds, family.oof_[sample.judged], sample, sample.judged)
+        self.fitted_[name] = family
 
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
@@ -200,91 +201,71 @@ class CentreStack:
             return table.dense(self.dense_inputs_)
         return self.dense_inputs_.narrow(table.codes)
 
-    def _groups(self, table: Table) -> list[dict[str, Family]]:
+    def _groups(self, table: Table, y: Float64Array) -> list[dict[str, Family]]:
         """Return groups of families, of each of which the best is a candidate."""
-        if isinstance(self.regressors, str):
-            groups = self._default_groups(table)
-            if self.regressors == "stack":
-                return groups
-            name = self.regressors
-            return [{name: group[name]} for group in groups if name in group]
-        given = self.regressors
-        given = list(given) if isinstance(given, list | tuple) else [given]
-        return [
-            {f"{type(r).__name__}_{j}": Fitted(r, view="given", n_jobs=self.n_jobs)}
-            for j, r in enumerate(given)
-        ]
+        seed, n_jobs = self.random_state, self.n_jobs
 
-    def _default_groups(self, table: Table) -> list[dict[str, Family]]:
-        n, known = len(table), table.reader.category_codes
-        common: dict[str, Any] = {
-            "random_state": self.random_state,
-            "n_jobs": self.n_jobs,
-        }
-        forests: dict[str, Family] = {}
-        for name, kind in _FORESTS.items():
-            forest = Forest(kind, **common)
-            forests[name] = forest
-            if not self.out_of_bag:
-                forests[name] = Fitted(
-                    forest.make(n), view=forest.view, n_jobs=self.n_jobs
-                )
-        nets: dict[str, Family] = {}
-        for name, decay in _DECAYS.items():
-            model = SmallNets(decay, random_state=self.random_state)
-            nets[name] = Fitted(model, view="dense", n_jobs=self.n_jobs)
-        sums: dict[str, Family] = {
-            name: Fitted(model, view="dense", n_jobs=self.n_jobs)
-            for name, model in _SUMS.items()
-        }
+        def each(models: dict[str, Any], view: View) -> dict[str, Family]:
+            return {n: Fitted(m, view=view, n_jobs=n_jobs) for n, m in models.items()}
+
+        if not isinstance(self.regressors, str):
+            given = self.regressors
+            given = given if isinstance(given, list | tuple) else [given]
+            named = {f"{type(r).__name__}_{j}": r for j, r in enumerate(given)}
+            return [each({name: model}, "given") for name, model in named.items()]
+        options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
+        trees = partial(BoostedTrees, **options)
+        known = table.reader.category_codes
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
-        return [
-            {"boosting": BoostedTrees(**common)},
-            {"boosting of the logarithm": BoostedTrees(logarithm=True, **common)},
-            forests,
-            nets,
-            sums,
-            {"boosting of means": BoostedTrees(n_values=n_values, **common)},
+        forests = {n: Forest(kind, **options) for n, kind in _FORESTS.items()}
+        plain = {name: forest.make(len(table)) for name, forest in forests.items()}
+        nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
+        log = {"boosting of the logarithm": trees(logarithm=True)}
+        groups: list[dict[str, Family]] = [
+            {"boosting": trees()},
+            {**log} if is_skewed(y) else {},
+            {**forests} if self.out_of_bag else each(plain, Forest.view),
+            each(nets, "dense"),
+            each(_SUMS, "dense"),
+            {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]
+        if self.regressors != "stack":
+            name = self.regressors
+            groups = [{name: group[name]} for group in groups if name in group]
+        return [group for group in groups if group]
 
     def _screen(
         self, groups: list[dict[str, Family]], sample: Sample
     ) -> dict[str, tuple[Family, Trial | None]]:
         """Return the families worth fitting, with their fits of the first fold."""
-        if len(groups) == 1 and len(groups[0]) == 1:
-            return {name: (family, None) for name, family in groups[0].items()}
-        _, test = sample.folds[0]
-        tried: dict[str, tuple[Family, Trial | None]] = {}
-        answers: dict[str, Float64Array] = {}
-        trials = self._try(groups, sample)
-        for group in groups:
-            best = min(group, key=lambda name: self.report_[name]["rmse"])
-            tried[best] = group[best], trials[best]
-            answers[best] = trials[best].answers
-        if len(test) < _ROWS_TO_SCREEN:
-            return tried
-        kept = _useful(answers, sample.y[test], sample.weight[test])
-        return {name: tried[name] for name in kept}
-
-    def _try(self, groups: list[dict[str, Family]], sample: Sample) -> dict[str, Trial]:
-        """Fit every family on the first fold and note its seconds and error."""
-        table, y, w, fold = sample.table, sample.y, sample.weight, sample.folds[0]
         families = {n: family for group in groups for n, family in group.items()}
+        if len(families) == 1:
+            return {name: (family, None) for name, family in families.items()}
+        y, w, fold = sample.y, sample.weight, sample.folds[0]
         jobs = [
-            delayed(_time)(family.attempt, self._view(table, family), y, fold, w)
+            delayed(_time)(family.attempt, self._view(sample.table, family), y, fold, w)
             for family in families.values()
         ]
         results = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
-        trials = {}
+        trials: dict[str, Trial] = {}
         for name, (trial, seconds) in zip(families, results, strict=True):
-            self.report_[name] = {"seconds": seconds}
-            self._note_error(name, trial.answers - y[fold[1]], w[fold[1]])
             trials[name] = trial
-        return trials
+            self._note(name, seconds, trial.answers, sample, fold[1])
+        best = [min(group, key=lambda n: self.report_[n]["rmse"]) for group in groups]
+        if len(fold[1]) >= _ROWS_TO_SCREEN:
+            answers = {name: trials[name].answers for name in best}
+            best = _useful(answers, y[fold[1]], w[fold[1]])
+        return {name: (families[name], trials[name]) for name in best}
 
-    def _note_error(self, name: str, error: Float64Array, w: Float64Array) -> None:
+    def _note(
+        self, name: str, seconds: float, said: Float64Array, sample: Sample, rows: Rows
+    ) -> None:
+        """Add to a family's seconds, and note the error of what it says of rows."""
+        w = sample.weight[rows]
         mass = w if w.any() else np.ones(len(w))
-        self.report_[name]["rmse"] = float(np.sqrt(mass @ error**2 / mass.sum()))
+        rmse = np.sqrt(mass @ (said - sample.y[rows]) ** 2 / mass.sum())
+        before = self.report_.get(name, {"seconds": 0.0})["seconds"]
+        self.report_[name] = {"seconds": before + seconds, "rmse": float(rmse)}
 
 
 def _join(answers: dict[str, Float64Array], weights: dict[str, float]) -> Float64Array:

@@ -53,6 +53,12 @@ def predicts_numbers(learner: Any) -> bool:
     return not (hasattr(learner, "__sklearn_tags__") and is_classifier(learner))
 
 
+def is_skewed(y: Float64Array) -> bool:
+    """Say whether the logarithm of a target can be of use."""
+    deviation = y - y.mean()
+    return bool(y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3)
+
+
 class Trial(NamedTuple):
     """What the fit of one fold gave: a model, and the test part's predictions."""
 
@@ -95,11 +101,6 @@ class Family(metaclass=ABCMeta):
     def predict_each(self, X: Any) -> Float64Array:
         """Return every model's predictions, shape (n_models, n)."""
 
-    def suits(self, y: Float64Array) -> bool:
-        """Say whether the family is made for such a target."""
-        del y
-        return True
-
 
 class BoostedTrees(Family):
     """LightGBM with a common number of rounds.
@@ -112,8 +113,7 @@ class BoostedTrees(Family):
     n_values : mapping of int to int, optional
         Columns of categories, and how many values they have: trees read means of the
         target in their place. Codes are in an order that says nothing of y, and a
-        column of many values needs many splits. For a table without such categories
-        the family is not made.
+        column of many values needs many splits.
     """
 
     view: View = "codes"
@@ -130,15 +130,6 @@ class BoostedTrees(Family):
         self.n_values = n_values
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def suits(self, y: Float64Array) -> bool:
-        """Say whether a logarithm, or means of categories, can be of use."""
-        if self.n_values is not None:
-            return bool(self.n_values)
-        deviation = y - y.mean()
-        return not self.logarithm or bool(
-            y.min() > 0.0 and np.mean(deviation**3) > np.std(y) ** 3
-        )
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Boost one fold until its loss falls no more."""

@@ -270,7 +270,8 @@ class Frame:
     ) -> Table:
         if self.kind_ is None:
             return table
-        return table.with_columns(**self._columns(center, log_scale))
+        center = (center - self.origin_) / self.unit_
+        return table.with_columns(**{"center(x)": center, "log scale(x)": log_scale})
 
     def more_features(self, center: Float64Array, scale: Float64Array) -> Float64Array:
         """Return what `add_features` adds to new rows, shape (n, 2); (n, 0) if nothing.
@@ -285,14 +286,8 @@ class Frame:
         """
         if self.kind_ is None:
             return np.empty((len(center), 0))
-        columns = self._columns(center, np.log(scale / self.shrinkage_))
-        return np.column_stack(list(columns.values()))
-
-    def _columns(
-        self, center: Float64Array, log_scale: Float64Array
-    ) -> dict[str, Float64Array]:
-        center = (center - self.origin_) / self.unit_
-        return {"center(x)": center, "log scale(x)": log_scale}
+        place = (center - self.origin_) / self.unit_
+        return np.column_stack([place, np.log(scale / self.shrinkage_)])
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""

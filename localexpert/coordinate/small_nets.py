@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,9 @@ class SmallNets(RegressorMixin, BaseEstimator):
         inputs = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros(len(inputs))
         for theta in self.nets_:
-            total += run_network(theta, inputs)
+            layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
+            first, second, last = (np.ascontiguousarray(layer[0]) for layer in layers)
+            total += run_rows(first, second, last[:, 0].copy(), inputs)
         return self.mean_ + self.spread_ * total / len(self.nets_)
 
 
@@ -143,28 +145,6 @@ def draw_start(p: int, rng: np.random.Generator) -> NDArray[np.float32]:
         np.zeros(1),
     ]
     return np.concatenate(layers).astype(np.float32)
-
-
-def run_network(
-    theta: NDArray[np.float32], inputs: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return a net's outputs, shape (n,)."""
-    # The last row of each layer is its bias.
-    layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
-    first, second, last = (np.ascontiguousarray(layer[0]) for layer in layers)
-    return run_rows(first, second, last[:, 0].copy(), inputs)
-
-
-class _Layers(NamedTuple):
-    """Views of the parameters of nets (or of their gradients), layer by layer.
-
-    The last row of each layer is its bias: shapes (n_nets, p + 1, h), (n_nets, h + 1,
-    h) and (n_nets, h + 1, 1).
-    """
-
-    first: NDArray[np.float32]
-    second: NDArray[np.float32]
-    last: NDArray[np.float32]
 
 
 def train_networks(
@@ -220,45 +200,57 @@ def train_networks(
                 step_by_adam(vector, gradient, mean, square, step, rate, decay)
 
 
-def view_layers(vectors: NDArray[np.float32], p: int, h: int) -> _Layers:
-    """Name the parts of vectors of parameters; writing to one writes to the vectors."""
-    k = len(vectors)
-    end1, end2 = (p + 1) * h, (p + 1) * h + (h + 1) * h
-    return _Layers(
-        vectors[:, :end1].reshape(k, p + 1, h),
-        vectors[:, end1:end2].reshape(k, h + 1, h),
-        vectors[:, end2:].reshape(k, h + 1, 1),
-    )
+def view_layers(
+    vectors: NDArray[np.float32], p: int, h: int
+) -> list[NDArray[np.float32]]:
+    """Return the layers of nets as views: writing to one writes to the vectors.
+
+    The last row of each layer is its bias: shapes (n_nets, p + 1, h), (n_nets, h + 1,
+    h) and (n_nets, h + 1, 1).
+    """
+    shapes = (p + 1, h), (h + 1, h), (h + 1, 1)
+    ends = np.cumsum([rows * columns for rows, columns in shapes])
+    parts = np.split(vectors, ends[:-1], axis=1)
+    return [
+        part.reshape(len(vectors), *shape)
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
 
 
-def _fill_gradient(nets: _Layers, gradient: _Layers, rows: NDArray[np.float32]) -> None:
+def _fill_gradient(
+    nets: list[NDArray[np.float32]],
+    gradient: list[NDArray[np.float32]],
+    rows: NDArray[np.float32],
+) -> None:
     """Write the gradient of half the weighted mean squared error over a batch.
 
     `rows` has the shape (n_nets, size of the batch, p + 3).
     """
     k, size, _ = rows.shape
-    h = nets.first.shape[2]
+    in_first, in_second, in_last = nets
+    d_first, d_second, d_last = gradient
+    h = in_first.shape[2]
     inputs, targets, weights = rows[:, :, :-2], rows[:, :, -2:-1], rows[:, :, -1:]
     # Forward: two layers of rectifiers, and a linear output. The last unit of a layer
     # is the 1 that the next one's bias is multiplied by. In place where it can be:
     # batches are small, and new arrays would take a third of the time.
     zeros = np.zeros((k, size, h + 1), np.float32)
     first, second = np.ones((2, k, size, h + 1), np.float32)
-    np.matmul(inputs, nets.first, out=first[:, :, :h])
+    np.matmul(inputs, in_first, out=first[:, :, :h])
     # An array of zeros takes a third of the time of the number 0.
     np.maximum(first, zeros, out=first)
-    np.matmul(first, nets.second, out=second[:, :, :h])
+    np.matmul(first, in_second, out=second[:, :, :h])
     np.maximum(second, zeros, out=second)
-    miss = second @ nets.last
+    miss = second @ in_last
     miss -= targets
     miss *= weights
     miss *= np.float32(1.0 / size)
     # Backward: the chain rule, from the output to the inputs. A rectifier passes a
     # derivative on where it is open.
-    np.matmul(second.mT, miss, out=gradient.last)
-    back = miss * nets.last.mT
+    np.matmul(second.mT, miss, out=d_last)
+    back = miss * in_last.mT
     back *= second > zeros
-    np.matmul(first.mT, back[:, :, :h], out=gradient.second)
-    back = back[:, :, :h] @ nets.second.mT
+    np.matmul(first.mT, back[:, :, :h], out=d_second)
+    back = back[:, :, :h] @ in_second.mT
     back *= first > zeros
-    np.matmul(inputs.mT, back[:, :, :h], out=gradient.first)
+    np.matmul(inputs.mT, back[:, :, :h], out=d_first)

@@ -127,13 +127,16 @@ def list_categories(column: Any) -> list[Any] | None:
     if kind in ("category", "enum"):
         return list(column.dtype.categories)
     texts = kind in _TEXTS
-    if not texts and not _may_hold_texts(column):
+    if texts:
+        with_codes = hasattr(column, "factorize")
+        column = column.factorize()[1] if with_codes else column.unique()
+    elif not _holds_objects(column):
         return None
-    if hasattr(column, "factorize"):
-        column = column.factorize()[1]
-    elif texts:  # polars tells no objects apart
-        column = column.unique()
-    values = {value for value in column.to_list() if not is_gap(value)}
+    cells = column.to_list()
+    samples = {type(cell): cell for cell in cells}.values()
+    if not all(isinstance(c, str | float | np.floating) or is_gap(c) for c in samples):
+        return None  # lists and the like, without a hash
+    values = {value for value in cells if not is_gap(value)}
     if not all(isinstance(value, str) for value in values):
         return None
     return sorted(values) if texts or values else None
@@ -159,29 +162,22 @@ def read_categories(
     except TypeError as error:  # lists and the like, without a hash
         msg = f"`X` must hold categories in column {name!r}, got {error}."
         raise TypeError(msg) from error
-    unknown = np.flatnonzero(np.isnan(found[:-1]))
-    if codes and len(unknown):
-        _check_kinds([cells[place] for place in unknown], codes, name)
-    if unseen is not None:
-        strange = [place for place in unknown.tolist() if not is_gap(cells[place])]
-        if strange:
-            n_rows = int(np.isin(places, strange).sum())
-            unseen.append(Unseen(name, n_rows, cells[strange[0]]))
-    coded: Float64Array = found[places]
-    return coded
-
-
-def _check_kinds(unknown: list[Any], codes: dict[Any, float], name: Any) -> None:
-    """Refuse values of a kind that no category is of, such as 7 where "7" is one."""
-    samples = {type(value): value for value in unknown if not is_gap(value)}
-    for cell, value in samples.items():
-        kind = _find_kind(cell)
-        if not any(_find_kind(type(code)) is kind for code in codes):
+    unknown = np.flatnonzero(np.isnan(found[:-1])).tolist()
+    strange = [place for place in unknown if not is_gap(cells[place])]
+    # Values of a kind that no category is of, such as 7 where "7" is one.
+    kinds = {_find_kind(type(code)) for code in codes}
+    for cell in (cells[place] for place in strange if codes):
+        if _find_kind(type(cell)) not in kinds:
             msg = (
-                f"`X` must hold categories as in `fit`, got {reprlib.repr(value)} in "
+                f"`X` must hold categories as in `fit`, got {reprlib.repr(cell)} in "
                 f"column {name!r}, where they were such as {next(iter(codes))!r}."
             )
             raise TypeError(msg)
+    if unseen is not None and strange:
+        n_rows = int(np.isin(places, strange).sum())
+        unseen.append(Unseen(name, n_rows, cells[strange[0]]))
+    coded: Float64Array = found[places]
+    return coded
 
 
 def _find_kind(cell: type) -> type:
@@ -254,17 +250,3 @@ def _name_type(column: Any) -> str:
 def _holds_objects(column: Any) -> bool:
     """Say whether any Python objects may be in a column: its values must tell."""
     return getattr(column.dtype, "kind", None) == "O" or _name_type(column) == "object"
-
-
-def _may_hold_texts(column: Any) -> bool:
-    """Say whether a column of objects holds texts, and gaps or floats at most.
-
-    Such cells have hashes; lists and the like have none.
-    """
-    if not _holds_objects(column):
-        return False
-    cells = column.to_list()
-    samples = dict(zip(map(type, cells), cells, strict=True)).values()
-    return any(isinstance(cell, str) for cell in samples) and all(
-        isinstance(cell, str | float | np.floating) or is_gap(cell) for cell in samples
-    )

@@ -55,7 +55,8 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     Parameters
     ----------
     monotone : mapping of column to {-1, 1}, list of {-1, 0, 1}, or None
-        Columns by name, or of an array by position; or one number for each column. The
+        Columns by name, or of an array by position; or one number for each column (not
+        for those that a frame adds). The
         features of dates have names of their own (`TableReader.features`), and a number
         for a column of dates is one for its days.
     reader : TableReader
@@ -65,18 +66,19 @@ def read_directions(monotone: Directions | None, reader: TableReader) -> list[in
     -------
     list of int, of length p
     """
-    signs = [0] * reader.features.n_columns
+    signs, n = [0] * reader.features.n_columns, reader.columns.n_columns
+    n -= reader.n_added
     if isinstance(monotone, Mapping) or monotone is None:
         found = {
             _find(column, reader): sign for column, sign in (monotone or {}).items()
         }
-    elif len(monotone) == reader.columns.n_columns:
+    elif len(monotone) == n:
         owner = reader.column_of
         found = {owner.index(j): sign for j, sign in enumerate(monotone) if sign}
     else:
         msg = (
             "`monotone` must have a number for each column of `X` where it is a list, "
-            f"got {len(monotone)} for {reader.columns.n_columns} columns."
+            f"got {len(monotone)} for {n} columns."
         )
         raise ValueError(msg)
     for place, sign in found.items():

@@ -138,7 +138,10 @@ def _deal_rows(
         # A group of weight zero only goes with the next one.
         place = np.searchsorted(names, groups)
         dealt = part[np.minimum(place, n_parts - 1)]
-    return [_complement(dealt == number) for number in range(n_folds)]
+    return [
+        (np.flatnonzero(dealt != number), np.flatnonzero(dealt == number))
+        for number in range(n_folds)
+    ]
 
 
 def _shuffle(
@@ -181,11 +184,6 @@ def _deal_groups(
     return names, part
 
 
-def _complement(inside: NDArray[np.bool_]) -> Fold:
-    """Return (all other rows, test rows), sorted."""
-    return np.flatnonzero(~inside), np.flatnonzero(inside)
-
-
 def _read_folds(
     n: int, cv: Any, y: ArrayLike | None, groups: NDArray[Any] | None
 ) -> list[Fold]:
@@ -206,10 +204,9 @@ def _read_folds(
         except (TypeError, ValueError) as error:
             msg = f"`cv` must yield pairs of row numbers, got {pair!r}."
             raise TypeError(msg) from error
-        parts = train, test
         train, test = (
             np.sort(every[part if part.size else part.astype(np.intp)])
-            for part in parts
+            for part in (train, test)
         )
         folds.append((train, test))
     return folds
@@ -221,12 +218,10 @@ def check_folds(folds: list[Fold], n: int, name: str) -> None:
         msg = f"`{name}` must yield at least one fold, got none."
         raise ValueError(msg)
     for number, (train, test) in enumerate(folds):
-        for part_name, part in (("train", train), ("test", test)):
-            if len(part) == 0:
-                msg = (
-                    f"`{name}` must leave no {part_name} part empty, got fold {number}."
-                )
-                raise ValueError(msg)
+        if len(train) == 0 or len(test) == 0:
+            empty = "test" if len(train) else "train"
+            msg = f"`{name}` must leave no {empty} part empty, got fold {number}."
+            raise ValueError(msg)
         shared = np.intersect1d(train, test)
         if len(shared):
             msg = (
@@ -270,9 +265,9 @@ def judged_rows(folds: list[Fold]) -> Rows:
     return np.sort(np.concatenate([np.empty(0, np.intp), *(t for _, t in folds)]))
 
 
-def number_folds(folds: list[Fold], n: int) -> NDArray[np.int64]:
-    """Return the number of the fold whose test part holds each row, shape (n,)."""
-    numbers = np.zeros(n, dtype=np.int64)
+def number_folds(folds: list[Fold], n: int, none: int = 0) -> NDArray[np.int64]:
+    """Return the number of the fold that tests each row, `none` if none does, (n,)."""
+    numbers = np.full(n, none)
     for number, (_, test) in enumerate(folds):
         numbers[test] = number
     return numbers
@@ -292,9 +287,7 @@ def known_folds(folds: list[Fold], n: int) -> list[list[int]]:
     What corrects forecasts of a fold may be learned from those of these folds: of all
     others where each trains on all others, of earlier ones where folds are in time.
     """
-    number = np.full(n, -1)
-    for k, (_, test) in enumerate(folds):
-        number[test] = k
+    number = number_folds(folds, n, -1)
     met = [np.unique(number[train]) for train, _ in folds]
     return [[int(j) for j in one if j >= 0] for one in met]
 

@@ -50,11 +50,14 @@ class TableReader:
     dates : tuple of tuple of str
         For each column the features of its dates, () where it holds none; () where no
         column holds any.
+    n_added : int
+        Columns of ours after those of the user, see `Table.with_columns`.
     """
 
     columns: Columns
     category_codes: dict[int, dict[Any, float]]
     dates: tuple[tuple[str, ...], ...] = ()
+    n_added: int = 0
 
     @classmethod
     def learn(cls, X: Any, dates: tuple[tuple[str, ...], ...] | None = None) -> Self:
@@ -253,8 +256,9 @@ class Table:
         old, values = self.reader, list(columns.values())
         names = old.columns.free_names(columns)
         dates = (*old.dates, *[()] * len(names)) if old.dates else ()
+        columns_now, n_added = old.columns.and_more(names), old.n_added + len(names)
         return Table(
-            TableReader(old.columns.and_more(names), old.category_codes, dates),
+            TableReader(columns_now, old.category_codes, dates, n_added),
             len(self),
             lambda: _append(self.given, dict(zip(names, values, strict=True))),
             lambda: np.column_stack([self.codes, *values]),

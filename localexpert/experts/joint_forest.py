@@ -163,27 +163,26 @@ class JointForest(Experts):
         with current_progress().stage("trees"), threadpool_limits(1, user_api="blas"):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
-        asked = np.stack([bits for _, bits in grown])
-        parts = ask_each(
-            lambda rows: self._say(X[rows], _unpack(asked, rows)),
-            _chunk_rows(tasks.n),
-            tasks.n,
-            self.n_jobs,
-        )
-        return _fill_unjudged(np.concatenate(parts), tasks, below)
+        oof = self._answer(X, np.stack([bits for _, bits in grown]))
+        return _fill_unjudged(oof, tasks, below)
 
     def _predict(self, table: Table) -> Float64Array:
-        X = self._view(table)
-        parts = ask_each(
-            lambda rows: self._say(X[rows]), _chunk_rows(len(X)), len(X), self.n_jobs
-        )
-        return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
+        return self._answer(self._view(table))
 
-    def _say(
-        self, X: NDArray[np.float32], asked: NDArray[np.bool_] | None = None
+    def _answer(
+        self, X: NDArray[np.float32], bits: NDArray[np.uint8] | None = None
     ) -> Float64Array:
-        """Return the mean of the trees that are asked."""
-        return self.laws_.mean(X, len(self.thresholds_), asked)
+        """Return the mean of the trees, or of those that packed bits ask for a row."""
+
+        def ask(start: int) -> Float64Array:
+            part, asked = X[start : start + _CHUNK], None
+            if bits is not None:
+                own = bits[:, start // 8 : (start + _CHUNK) // 8]
+                asked = np.unpackbits(own, axis=1, count=len(part)).T.astype(bool)
+            return self.laws_.mean(part, len(self.thresholds_), asked)
+
+        parts = ask_each(ask, range(0, len(X), _CHUNK), len(X), self.n_jobs)
+        return np.concatenate([np.empty((0, len(self.thresholds_))), *parts])
 
     def _view(self, table: Table) -> NDArray[np.float32]:
         """Return rows in single precision, as trees of scikit-learn read them."""
@@ -218,7 +217,11 @@ class JointForest(Experts):
             One bit per row, packed.
         """
         rng = np.random.default_rng(seed)
-        source, asked = self._choose_source(tasks, number)
+        source, asked = tasks.present, np.ones(tasks.n, dtype=bool)
+        if not (self.out_of_bag and tasks.is_whole):
+            source, test = tasks.folds[number % len(tasks.folds)]
+            asked[:] = False
+            asked[test] = True
         drawn = source[rng.integers(len(source), size=self._count_samples(len(source)))]
         weights = np.bincount(drawn, minlength=tasks.n) * tasks.weights
         tree = ExtraTreeRegressor(
@@ -237,17 +240,6 @@ class JointForest(Experts):
         # Out of bag: what a tree has drawn it may not be asked about.
         asked[drawn] = False
         return laws, np.packbits(asked)
-
-    def _choose_source(
-        self, tasks: Tasks, number: int
-    ) -> tuple[Rows, NDArray[np.bool_]]:
-        """Return the rows that a tree draws from, and those it may be asked about."""
-        if self.out_of_bag and tasks.is_whole:
-            return tasks.present, np.ones(tasks.n, dtype=bool)
-        train, test = tasks.folds[number % len(tasks.folds)]
-        asked = np.zeros(tasks.n, dtype=bool)
-        asked[test] = True
-        return train, asked
 
 
 def project_indicators(
@@ -279,16 +271,6 @@ def project_indicators(
     # cost.
     table: Float64Array = indicators @ directions[:, ::-1][:, :n_components]
     return table
-
-
-def _chunk_rows(n: int) -> list[slice]:
-    return [slice(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
-
-
-def _unpack(bits: NDArray[np.uint8], rows: slice) -> NDArray[np.bool_]:
-    """Return which trees are asked about some rows, shape (m, n_trees)."""
-    held = np.unpackbits(bits[:, rows.start // 8 : -(-rows.stop // 8)], axis=1)
-    return held[:, : rows.stop - rows.start].T.astype(bool)
 
 
 def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array:

@@ -73,57 +73,53 @@ class ExpertReport:
         -------
         ExpertReport
         """
-        thresholds, raw, calibrated = record.thresholds, record.raw, record.calibrated
+        raw, calibrated = record.raw, record.calibrated
         below, w = record.below, record.weight
         fold = number_folds(record.folds, len(below))
-        tasks = range(len(thresholds))
 
         def each(measure: Any, p: Float64Array, **options: Any) -> Float64Array:
+            pairs = zip(below.T, p.T, strict=True)
             return np.array(
-                [
-                    measure(below[:, k], p[:, k], sample_weight=w, **options)
-                    for k in tasks
-                ]
+                [measure(b, q, sample_weight=w, **options) for b, q in pairs]
             )
 
         folds = [(fold == f) & (w > 0.0) for f in np.unique(fold)]
-        hits = [
-            [_agreement(below[rows, k], calibrated[rows, k], w[rows]) for rows in folds]
-            for k in tasks
-        ]
-        agreement = np.array(hits)
+        hits = [_agreement(below[rows], calibrated[rows], w[rows]) for rows in folds]
+        accuracy, kappa = np.array(hits).transpose(1, 2, 0)
         return cls(
-            thresholds,
+            record.thresholds,
             w @ below / w.sum(),
-            np.array([_auc(below[:, k], raw[:, k], w) for k in tasks]),
+            each(_auc, raw),
             each(log_loss, calibrated, clip=_CLIP),
             each(log_loss, raw, clip=_CLIP),
             each(expected_calibration_error, calibrated),
             each(expected_calibration_error, raw),
-            agreement[:, :, 0],
-            agreement[:, :, 1],
+            accuracy,
+            kappa,
         )
 
     def __str__(self) -> str:
-        head = (
+        lines = [
+            "thresholds in the coordinate of the frame",
             "threshold  base rate    AUC  log loss (raw)    cal. error (raw)  "
-            "accuracy         kappa"
-        )
-        lines = ["thresholds in the coordinate of the frame", head]
+            "accuracy         kappa",
+        ]
         for k in range(len(self.thresholds)):
+            hit, kappa = self.accuracy[k], self.kappa[k]
             lines.append(
                 f"{self.thresholds[k]:9.4g}  {self.base_rate[k]:9.3f} "
                 f"{self.auc[k]:6.3f}  {self.log_loss[k]:8.4f} "
                 f"({self.log_loss_raw[k]:.4f})  {self.calibration_error[k]:6.4f} "
                 f"({self.calibration_error_raw[k]:.4f})   "
-                f"{self.accuracy[k].mean():.3f} +- {self.accuracy[k].std():.3f}  "
-                f"{round(self.kappa[k].mean(), 3) + 0.0:.3f} +- "
-                f"{self.kappa[k].std():.3f}"
+                f"{hit.mean():.3f} +- {hit.std():.3f}  "
+                f"{round(kappa.mean(), 3) + 0.0:.3f} +- {kappa.std():.3f}"
             )
         return "\n".join(lines)
 
 
-def _auc(below: NDArray[np.bool_], p: Float64Array, w: Float64Array) -> float:
+def _auc(
+    below: NDArray[np.bool_], p: Float64Array, sample_weight: Float64Array
+) -> float:
     """Weighted area under the ROC curve; 1/2 where there is one class only.
 
     The share of pairs of a row below and one above in which the former has the greater
@@ -131,8 +127,8 @@ def _auc(below: NDArray[np.bool_], p: Float64Array, w: Float64Array) -> float:
     """
     order = np.argsort(p, kind="stable")
     starts = np.flatnonzero(np.diff(p[order], prepend=-np.inf))
-    inside = np.add.reduceat((w * below)[order], starts)
-    outside = np.add.reduceat((w * ~below)[order], starts)
+    masses = (sample_weight * below)[order], (sample_weight * ~below)[order]
+    inside, outside = (np.add.reduceat(mass, starts) for mass in masses)
     pairs = inside.sum() * outside.sum()
     # Both sums are exactly 0 where there is nothing to add up.
     if pairs == 0.0:
@@ -142,15 +138,15 @@ def _auc(below: NDArray[np.bool_], p: Float64Array, w: Float64Array) -> float:
 
 def _agreement(
     below: NDArray[np.bool_], p: Float64Array, w: Float64Array
-) -> tuple[float, float]:
-    """Accuracy, and Cohen's kappa (0 where chance alone agrees).
+) -> tuple[Float64Array, Float64Array]:
+    """Accuracy at each threshold, and Cohen's kappa (0 where chance alone agrees).
 
     Written out: scikit-learn's two functions check labels for some milliseconds a
     call, and there is a call for every threshold and fold.
     """
-    said = p >= 0.5
-    share = w / w.sum()
-    accuracy = float(share @ (said == below))
-    a, b = float(share @ said), float(share @ below)
+    said, share = p >= 0.5, w / w.sum()
+    accuracy = share @ (said == below)
+    a, b = share @ said, share @ below
     chance = a * b + (1.0 - a) * (1.0 - b)
-    return accuracy, (accuracy - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    room = np.where(chance < 1.0, 1.0 - chance, 1.0)
+    return accuracy, np.where(chance < 1.0, (accuracy - chance) / room, 0.0)

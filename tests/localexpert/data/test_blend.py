@@ -7,6 +7,16 @@ from scipy.optimize import minimize
 from localexpert.data.blend import blend_weights, robust_weights
 
 
+def best_shares(loss):
+    """Return the three shares of a whole with the least loss."""
+    return minimize(
+        loss,
+        np.full(3, 1 / 3),
+        bounds=[(0, 1)] * 3,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+    ).x
+
+
 def test_weights_minimise_the_brier_score_on_the_simplex(rng):
     below = rng.uniform(size=(300, 4)) < 0.4
     answers = {
@@ -21,14 +31,8 @@ def test_weights_minimise_the_brier_score_on_the_simplex(rng):
         mix = sum(w * p for w, p in zip(x, answers.values(), strict=True))
         return (cost * (mix - below) ** 2).sum()
 
-    best = minimize(
-        loss,
-        np.full(3, 1 / 3),
-        bounds=[(0, 1)] * 3,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-    )
     got = blend_weights(answers, below, cost, least=0.0)
-    np.testing.assert_allclose([*got.values()], best.x, atol=2e-3)
+    np.testing.assert_allclose([*got.values()], best_shares(loss), atol=2e-3)
 
 
 def test_small_members_are_dropped(rng):
@@ -58,13 +62,7 @@ class TestRobustWeights:
             error = np.abs(x @ errors)
             return w @ np.where(error < edge, 0.5 * error**2, edge * (error - edge / 2))
 
-        best = minimize(
-            loss,
-            np.full(3, 1 / 3),
-            bounds=[(0, 1)] * 3,
-            constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-        )
-        np.testing.assert_allclose(shares, best.x, atol=5e-3)
+        np.testing.assert_allclose(shares, best_shares(loss), atol=5e-3)
 
     def test_few_errors_far_out_count_little(self, answers):
         said, y, w = answers

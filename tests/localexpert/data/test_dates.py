@@ -15,7 +15,6 @@ from localexpert import (
     date_features,
     load,
     permutation_importance,
-    report,
 )
 from localexpert.data.table import Table
 from localexpert.explain import explain_boosting
@@ -178,13 +177,6 @@ def test_a_model_of_dates_is_saved_and_explained(model, sales, tmp_path):
     assert np.argmax(told.crps) == 1
     parts = explain_boosting(model, X[:2], X, threshold=1.0, random_state=0)
     assert parts.feature_names == ("noise", "sold")
-
-
-def test_a_report_names_what_dates_have_become(model, sales, tmp_path):
-    X, y = sales
-    # In these rows the year and the month do not vary.
-    page = report(model, X[:25], y[:25], tmp_path / "page.html")
-    assert "sold.days" in page.read_text()
 
 
 def test_directions_of_dates(sales):

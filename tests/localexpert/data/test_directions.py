@@ -3,13 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 
-from localexpert import (
-    IndependentExperts,
-    LocalExpertRegressor,
-    SharedBoosting,
-    make_folds,
-)
+from localexpert import IndependentExperts, LocalExpertRegressor, SharedBoosting
 from localexpert.data.directions import check_directions, read_directions
 from localexpert.data.table import TableReader
 
@@ -23,19 +19,6 @@ def test_signs_by_name_and_by_position():
     assert read_directions({"c": -1, "b": 1}, table) == [0, 1, -1]
     assert read_directions(None, table) == [0, 0, 0]
     assert read_directions({1: 1}, TableReader.learn(np.eye(3))) == [0, 1, 0]
-
-
-def test_names_that_are_numbers_are_names():
-    table = TableReader.learn(pd.DataFrame(np.eye(3), columns=[2, 0, 1]))
-    assert read_directions({2: 1}, table) == [1, 0, 0]
-
-
-def test_they_are_integers_of_one_type():
-    found = check_directions({"a": np.float64(-1.0), "b": np.int8(1)})
-    assert found == {"a": -1, "b": 1}
-    assert {type(sign) for sign in found.values()} == {int}
-    assert check_directions({}) is None
-    assert check_directions(None) is None
 
 
 @pytest.mark.parametrize("sign", [0, 2, 0.5, True, "+1", None, np.nan])
@@ -56,22 +39,6 @@ def test_a_number_for_every_column_as_lightgbm_has_it(kind):
         read_directions(check_directions(kind([0, 1, 0])), table)
     with pytest.raises(ValueError, match=r"must be \+1, -1 or 0, got .* column 1"):
         check_directions(kind([0, 2]))
-
-
-@pytest.mark.parametrize(
-    "experts",
-    [
-        lambda signs: SharedBoosting(max_rounds=5, monotone=signs, random_state=0),
-        lambda signs: IndependentExperts(monotone=signs, random_state=0),
-    ],
-)
-def test_lists_and_mappings_say_the_same(experts, rng):
-    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
-    told = [
-        experts(signs).fit(X, y, [0.0], make_folds(80, 2, random_state=0)).predict(X)
-        for signs in ([1, 0], {0: 1})
-    ]
-    np.testing.assert_array_equal(*told)
 
 
 def test_a_regressor_reports_a_list(rng):
@@ -99,3 +66,15 @@ def test_columns_that_cannot_be_meant():
     for column in (2, -1, 0.0, "a", True):
         with pytest.raises(ValueError, match="positions, 0 to 1, got"):
             read_directions({column: 1}, TableReader.learn(np.eye(2)))
+
+
+@pytest.mark.parametrize("strategy", [SharedBoosting, IndependentExperts])
+def test_a_list_has_no_numbers_for_what_a_frame_adds(rng, strategy):
+    X, y = rng.normal(size=(120, 2)), rng.normal(size=120)
+    told = []
+    for signs in ([0, -1], {1: -1}):
+        experts = strategy(monotone=signs, random_state=0)
+        options = {"frame": "center", "center": Ridge(), "n_thresholds": 3, "cv": 2}
+        model = LocalExpertRegressor(strategy=experts, random_state=0, **options)
+        told.append(model.fit(X, y).predict(X))
+    np.testing.assert_array_equal(*told)

@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localexpert import (
-    DistributionAdapter,
     DistributionEnsemble,
     FrameRoad,
     JointForest,
@@ -93,9 +92,6 @@ def test_columns_that_tell_rows_apart_together(rng):
             frame=None,
             n_thresholds=5,
             random_state=0,
-        ),
-        DistributionAdapter(
-            KNeighborsRegressor(1), neighbour_law, cv=4, random_state=0
         ),
         DistributionEnsemble(
             [("pipe", make_pipeline(StandardScaler(), OneNeighbour()))], random_state=0

@@ -52,14 +52,6 @@ def test_numbers_and_categories(frame, convert):
     assert len(table) == 4
 
 
-def test_arrays_and_lists():
-    rows = [[1.0, np.nan], [3.0, 4.0]]
-    for X in (rows, np.array(rows), np.array(rows, dtype=np.float32)):
-        table = Table.of(X)
-        np.testing.assert_array_equal(table.codes, rows)
-        assert table.reader.categories == []
-
-
 @pytest.mark.parametrize("convert", [lambda frame: frame, to_polars])
 def test_parts_and_more_columns_are_as_read_anew(frame, convert):
     rows, more = np.array([3, 0, 0]), np.array([0.5, 0.1, 0.2])
@@ -118,15 +110,6 @@ def test_new_rows_are_read_as_those_of_the_fit(frame):
         reader.read(frame[["size", "kind"]])
     with pytest.raises(ValueError, match="got 'kind' in the place of 'size'"):
         reader.read(frame[["kind", "size", "flag", "town"]])
-
-
-def test_dense_views_keep_the_scales_of_the_fit(rng):
-    X = rng.normal(size=(50, 3))
-    table = Table.of(X)
-    inputs = table.dense_inputs
-    whole = table.dense(inputs)
-    assert table.dense(inputs) is whole
-    np.testing.assert_array_equal(table.reader.read(X[:7]).dense(inputs), whole[:7])
 
 
 def test_pickles_hold_rows_and_no_views(frame):

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import TargetEncoder
 
-from localexpert import LocalExpertRegressor, load
 from localexpert.coordinate.centre import CentreStack
 from localexpert.data.folds import make_folds
 from localexpert.data.sample import Sample
@@ -73,13 +72,3 @@ def test_the_centre_takes_them_where_they_help(towns):
         "boosting of means"
         not in CentreStack(n_jobs=None, random_state=0).fit(plain).report_
     )
-
-
-def test_a_model_with_them_is_saved(towns, tmp_path):
-    frame, y = towns
-    model = LocalExpertRegressor(strategy="joint", n_thresholds=5, random_state=0)
-    model.fit(frame, y)
-    assert "boosting of means" in str(model.report_)
-    model.save(tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip").predict(frame)
-    np.testing.assert_array_equal(again, model.predict(frame))

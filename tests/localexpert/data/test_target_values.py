@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from calibration import CalibrationWarning
-from localexpert import DistributionEnsemble, LocalExpertRegressor
+from localexpert import LocalExpertRegressor
 from localexpert.data.target_values import (
     count_values,
     range_without_outliers,
@@ -74,26 +74,6 @@ def test_no_forecast_hears_of_rows_far_out(kind, fill, n_far, weighted):
         assert ours < 1.2 * expected
 
 
-def test_no_pool_hears_of_them_either():
-    X, y = draw(300, 0)
-    X_test, y_test = draw(300, 1)
-    losses = []
-    for fill in (None, 9.97e36):
-        if fill is not None:
-            y[5] = fill
-        members = [
-            (name, LocalExpertRegressor(frame=None, strategy=name, **SMALL))
-            for name in ("shared", "joint")
-        ]
-        model = DistributionEnsemble(members, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            model.fit(X, y)
-        losses.append(model.predict_dist(X_test).crps(y_test).mean())
-        assert all(loss < 1.0 for loss in model.losses_.values())
-    assert losses[1] < 1.05 * losses[0]
-
-
 def test_rows_far_out_keep_their_share(rng):
     X, y = rng.uniform(size=(1000, 1)), rng.normal(size=1000)
     y[:15] = 1e12
@@ -135,16 +115,6 @@ def test_what_is_far_depends_on_the_tail(rng):
     assert range_without_outliers(y, weight) == EVERYTHING
 
 
-def test_the_range_is_that_of_rows_with_a_weight(rng):
-    y, weight = np.append(rng.normal(size=200), [1e9, 1e9]), np.ones(202)
-    assert range_without_outliers(y, weight) == (y[:200].min(), y[:200].max())
-    weight[200:] = 0.0
-    assert range_without_outliers(y, weight) == EVERYTHING
-    # Too many of them for an accident.
-    weight[200:] = 5.0
-    assert range_without_outliers(y, weight) == EVERYTHING
-
-
 def test_of_few_rows_only_the_farthest_are_sure(rng):
     y = np.append(rng.normal(size=5), 9.97e36)
     assert range_without_outliers(y, np.ones(6)) == (y[:5].min(), y[:5].max())
@@ -153,50 +123,6 @@ def test_of_few_rows_only_the_farthest_are_sure(rng):
     y = np.append(rng.normal(size=58), [1e12, 1e12])
     for weight in (np.ones(60), np.append(np.ones(58), [1.6, 1.9])):
         assert range_without_outliers(y, weight) == (y[:58].min(), y[:58].max())
-
-
-def test_rounding_is_no_scale():
-    y = np.array([0.3] * 8 + [0.1 + 0.2] * 3 + [0.6])
-    assert range_without_outliers(y, np.ones(12)) == EVERYTHING
-
-
-@pytest.mark.parametrize("frame", [None, "standardize"])
-@pytest.mark.parametrize("n", [12, 15])
-def test_few_rows_do_not_hear_of_one_far_out(rng, n, frame):
-    X, y = rng.uniform(size=(n, 2)), rng.normal(size=n)
-    y[3] = 1e12
-    model = LocalExpertRegressor(
-        strategy="joint", frame=frame, center=RidgeCV(), **SMALL
-    )
-    with pytest.warns(CalibrationWarning, match=r"1 of \d+ rows, most often 1e\+12"):
-        model.fit(X, y)
-    assert (np.abs(model.predict_dist(X).median()) < 5.0).all()
-
-
-@pytest.mark.parametrize("smoothing", [0.1, "smoothing_spline"])
-@pytest.mark.parametrize("n_thresholds", [3, 5])
-def test_thresholds_that_the_marginal_cannot_tell_apart(smoothing, n_thresholds):
-    # So few rows that nothing can be called far: the forecasts are wide, but there.
-    rng = np.random.default_rng(0)
-    X, y = rng.uniform(size=(12, 2)), rng.normal(size=12)
-    y[3] = 1e9
-    model = LocalExpertRegressor(strategy="joint", frame=None, smoothing=smoothing)
-    model.set_params(n_thresholds=n_thresholds, cv=2, random_state=0).fit(X, y)
-    quantiles = model.predict_dist(X).quantiles([0.1, 0.5, 0.9])
-    assert np.isfinite(quantiles).all()
-    assert (np.diff(quantiles, axis=1) > 0.0).all()
-
-
-def test_rows_without_a_weight_may_be_anything(rng):
-    X, y = rng.uniform(size=(200, 2)), rng.normal(size=200)
-    weight = np.where(np.arange(200) < 5, 0.0, 1.0)
-    forecasts = []
-    options = {"strategy": "joint", "n_thresholds": 9, "cv": 2, "random_state": 0}
-    for fill in (0.0, 1e60):
-        y[:5] = fill
-        model = LocalExpertRegressor(**options).fit(X, y, weight)
-        forecasts.append(model.predict_dist(X).median())
-    np.testing.assert_array_equal(*forecasts)
 
 
 def test_fill_values_are_pointed_out(rng):

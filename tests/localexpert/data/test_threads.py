@@ -17,26 +17,10 @@ def whereabouts(_):
     return threading.get_ident()
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
-def test_few_rows_are_asked_about_in_the_calling_thread(n_jobs):
-    assert set(ask_each(whereabouts, range(9), 1, n_jobs)) == {threading.get_ident()}
-
-
 def test_many_rows_are_asked_about_in_other_threads():
     assert threading.get_ident() not in ask_each(whereabouts, range(9), MANY, 2)
     # One piece of work is no faster elsewhere.
     assert ask_each(whereabouts, [0], MANY, 2) == [threading.get_ident()]
-
-
-@pytest.mark.parametrize("n_rows", [0, 1, MANY])
-def test_answers_are_in_order(n_rows):
-    assert ask_each(abs, [-3, 2, -1], n_rows, 2) == [3, 2, 1]
-    assert ask_each(abs, [], n_rows, 2) == []
-
-
-def test_an_error_is_passed_on():
-    with pytest.raises(ZeroDivisionError, match="division"):
-        ask_each(lambda x: 1 / x, [1, 0], 1, None)
 
 
 @pytest.mark.parametrize("n_rows", [1, MANY])

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold
 
 from calibration import CalibrationWarning
 from localexpert import (
@@ -72,23 +71,6 @@ def test_missing_values_are_no_news(towns, gap, kind):
     assert tell(model.predict, new.astype({"town": kind})) == []
     frame = pl.DataFrame({"x": new["x"].to_numpy(), "town": [None, "Oslo"] * 4})
     assert tell(model.predict, frame) == []
-
-
-def test_unused_values_of_a_type_are_no_news(towns):
-    model, new, _ = towns
-    known = new["town"].where(new["town"] != "Rome", "Bonn")
-    wide = new.assign(town=pd.Categorical(known, ["Rome", "Bonn", "Oslo"]))
-    assert tell(model.predict, wide) == []
-    assert (
-        len(tell(model.predict, wide.assign(town=new["town"].astype("category")))) == 1
-    )
-
-
-def test_folds_of_a_fit_are_no_news():
-    rng = np.random.default_rng(1)
-    X = pd.DataFrame({"town": ["rare"] + ["a", "b"] * 20, "x": rng.normal(size=41)})
-    model = LocalExpertRegressor(center=LinearRegression(), cv=KFold(2), **QUICK)
-    assert tell(model.fit, X, rng.normal(size=41)) == []
 
 
 def test_what_reads_many_tables_tells_once(towns):

@@ -230,18 +230,6 @@ def test_frames_with_categories_and_gaps(experts, problem):
     assert np.isfinite(fitted.predict(new)).all()
 
 
-@strategies(*TABLES)
-def test_gaps_in_arrays(experts, problem):
-    X, r, thresholds, folds = problem
-    gaps = X.copy()
-    gaps[::5, 0] = np.nan
-    fitted = clone(experts).fit(gaps, r, thresholds, folds)
-    assert brier(fitted.oof_probabilities_, r, thresholds) < 0.9 * base_brier(
-        r, thresholds
-    )
-    assert np.isfinite(fitted.predict(np.full((2, 3), np.nan))).all()
-
-
 @strategies()
 def test_survives_pickling(experts, problem):
     X, r, thresholds, folds = problem
@@ -261,13 +249,6 @@ def test_refit_predicts_by_one_model_of_all_rows(experts, problem):
     assert brier(once.predict(X), r, thresholds) < brier(
         once.oof_probabilities_, r, thresholds
     )
-
-
-@strategies("shared", "logistic", "forest")
-def test_inputs_are_left_alone(experts, problem, frozen):
-    X, r, thresholds, folds = problem
-    weight = frozen(np.ones(len(r)))
-    clone(experts).fit(frozen(X), frozen(r), frozen(thresholds), folds, weight)
 
 
 @pytest.mark.parametrize(

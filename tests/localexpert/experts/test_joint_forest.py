@@ -99,14 +99,6 @@ def test_all_components_keep_all_distances(rng):
     assert (np.diff(spread) < 0.0).all()
 
 
-def test_fewer_trees_where_each_draws_many_rows(problem, monkeypatch):
-    X, r, thresholds, folds = problem
-    monkeypatch.setattr(joint_module, "_MOST_DRAWN", 40_000)
-    for max_samples, n_trees in ((100, 100), (500, 80), (5000, 60)):
-        forest = JointForest(max_samples=max_samples, random_state=0)
-        assert len(forest.fit(X, r, thresholds, folds).laws_.trees) == n_trees
-
-
 def test_one_tree_out_of_bag(problem):
     """A single tree speaks for the rows it has not drawn; base rates fill the rest."""
     X, r, thresholds, folds = problem

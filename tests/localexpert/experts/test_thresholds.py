@@ -86,23 +86,6 @@ def test_uniform_is_equally_spaced_and_does_not_follow_an_outlier(rng):
     np.testing.assert_allclose(place_thresholds(r, 9, "uniform"), thresholds, atol=0.01)
 
 
-def test_neighbouring_floats_are_parted():
-    r = np.array([1.0, np.nextafter(1.0, 2.0)])
-    thresholds = place_thresholds(r, 3)
-    np.testing.assert_array_equal(labels(r, thresholds), [[True], [False]])
-    huge = np.array([-1.7e308, 1.7e308])
-    np.testing.assert_array_equal(place_thresholds(huge, 3), [0.0])
-
-
-def test_explicit_numbers_are_kept_where_they_differ(rng):
-    r = rng.integers(0, 10, 100)
-    r[:2] = 0, 9
-    np.testing.assert_array_equal(place_thresholds(r, method=[0, 2.5, 8]), [0, 2.5, 8])
-    with pytest.warns(UserWarning, match=r"left out: 2.7, 2.9"):
-        kept = place_thresholds(r, method=[2.5, 2.7, 2.9, 4.0])
-    np.testing.assert_array_equal(kept, [2.5, 4.0])
-
-
 @pytest.mark.parametrize(
     ("method", "message"),
     [
@@ -118,17 +101,6 @@ def test_explicit_numbers_are_kept_where_they_differ(rng):
 def test_wrong_methods_are_refused(method, message):
     with pytest.raises(ValueError, match=message):
         place_thresholds(np.arange(10), method=method)
-
-
-def test_is_discrete(rng):
-    assert is_discrete(rng.integers(0, 50, 500))
-    assert not is_discrete(rng.integers(0, 52, 900))
-    assert is_discrete(rng.integers(0, 52, 5000))
-    assert not is_discrete(rng.normal(size=40))
-    assert not is_discrete(rng.integers(0, 52, 5000), max_values=51)
-    assert not is_discrete(rng.integers(0, 101, 50_000))
-    with pytest.raises(ValueError, match="`max_values` must be at least 1, got 0"):
-        is_discrete([1.0, 1.0], 0)
 
 
 def test_weights_decide_as_repetitions_do(rng):
@@ -211,3 +183,23 @@ def test_values_far_out_draw_no_threshold_to_them(rng, method, fill):
     if method == "quantile":
         far = r <= cuts[0] if fill < 0.0 else r > cuts[-1]
         assert far.sum() == 15
+
+
+def test_explicit_numbers_are_kept_where_they_differ(rng):
+    r = rng.integers(0, 10, 100)
+    r[:2] = 0, 9
+    np.testing.assert_array_equal(place_thresholds(r, method=[0, 2.5, 8]), [0, 2.5, 8])
+    with pytest.warns(UserWarning, match=r"left out: 2.7, 2.9"):
+        kept = place_thresholds(r, method=[2.5, 2.7, 2.9, 4.0])
+    np.testing.assert_array_equal(kept, [2.5, 4.0])
+
+
+def test_is_discrete(rng):
+    assert is_discrete(rng.integers(0, 50, 500))
+    assert not is_discrete(rng.integers(0, 52, 900))
+    assert is_discrete(rng.integers(0, 52, 5000))
+    assert not is_discrete(rng.normal(size=40))
+    assert not is_discrete(rng.integers(0, 52, 5000), max_values=51)
+    assert not is_discrete(rng.integers(0, 101, 50_000))
+    with pytest.raises(ValueError, match="`max_values` must be at least 1, got 0"):
+        is_discrete([1.0, 1.0], 0)
