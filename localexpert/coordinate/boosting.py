@@ -21,8 +21,6 @@ _STEP = 0.1
 _LEAST_STEP, _MOST_STEP = 2, 20
 # A gain counts if it is a share of the loss: beyond, rounds cost more than they give.
 _LEAST_GAIN = 5e-4
-# Of squared errors of a centre, and of patient boosting, a smaller one counts.
-_LITTLE = 2e-4
 # Boosting goes on until the best number of rounds is passed by so much.
 _PATIENCE = 0.25
 _LEAST_PATIENCE = 16
@@ -192,7 +190,7 @@ class FoldBoosters:
 
     parameters: Mapping[str, Any]
     max_rounds: int
-    patience: int = 50
+    patience: int = 25
     n_jobs: int | None = None
     n_values: Mapping[int, int] | None = None
 
@@ -209,9 +207,11 @@ class FoldBoosters:
         """Boost models in step until their mean loss falls no more."""
         with thread_pool(self.n_jobs) as pool:
             ones = [1.0] * len(models)
-            return find_rounds(
-                models, ones, self.max_rounds, pool, _LITTLE, self.patience
-            )
+            find_rounds(models, ones, self.max_rounds, pool, 0.0, self.patience)
+        # The loss was looked at now and then, but it is known after every round.
+        known = min(len(model.losses) for model in models)
+        mean = np.mean([model.losses[:known] for model in models], axis=0)
+        return int(np.argmin(mean)) + 1
 
     def fit(
         self,

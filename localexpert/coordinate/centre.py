@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -63,6 +63,7 @@ _DECAYS = {"net": 0.03, "net, strong decay": 0.5}
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False, repr=False)
 class CentreStack:
     """Cross-fitted regressors with non-negative weights.
 
@@ -97,18 +98,10 @@ class CentreStack:
         Root mean squared error out of fold (on one fold if screened out), and seconds.
     """
 
-    def __init__(
-        self,
-        regressors: Any = "stack",
-        *,
-        out_of_bag: bool = True,
-        n_jobs: int | None,
-        random_state: int,
-    ):
-        self.regressors = regressors
-        self.out_of_bag = out_of_bag
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    regressors: Any = "stack"
+    out_of_bag: bool = field(default=True, kw_only=True)
+    n_jobs: int | None = field(kw_only=True)
+    random_state: int = field(kw_only=True)
 
     def fit(self, sample: Sample) -> CentreStack:
         """Screen, fit and weight the families."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -102,6 +103,7 @@ class Family(metaclass=ABCMeta):
         """Return every model's predictions, shape (n_models, n)."""
 
 
+@dataclass(eq=False, kw_only=True)
 class BoostedTrees(Family):
     """LightGBM with a common number of rounds.
 
@@ -116,20 +118,11 @@ class BoostedTrees(Family):
         column of many values needs many splits.
     """
 
-    view: View = "codes"
-
-    def __init__(
-        self,
-        *,
-        logarithm: bool = False,
-        n_values: Mapping[int, int] | None = None,
-        random_state: int,
-        n_jobs: int | None,
-    ):
-        self.logarithm = logarithm
-        self.n_values = n_values
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    logarithm: bool = False
+    n_values: Mapping[int, int] | None = None
+    random_state: int
+    n_jobs: int | None
+    view: View = field(default="codes", init=False)
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Boost one fold until its loss falls no more."""
@@ -184,6 +177,7 @@ class BoostedTrees(Family):
         )
 
 
+@dataclass(eq=False)
 class Fitted(Family):
     """Any scikit-learn regressor, cloned for every fold.
 
@@ -196,18 +190,10 @@ class Fitted(Family):
         Of the user's, that the regressor comes from: named where it fails.
     """
 
-    def __init__(
-        self,
-        regressor: Any,
-        *,
-        view: View,
-        n_jobs: int | None,
-        parameter: str = "center",
-    ):
-        self.regressor = regressor
-        self.view = view
-        self.n_jobs = n_jobs
-        self.parameter = parameter
+    regressor: Any
+    view: View = field(kw_only=True)
+    n_jobs: int | None = field(kw_only=True)
+    parameter: str = field(default="center", kw_only=True)
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Fit one fold's clone."""
@@ -255,6 +241,7 @@ class Fitted(Family):
         return np.array(answers)
 
 
+@dataclass(eq=False)
 class Forest(Family):
     """Trees on bootstrap samples, their number and size bounded.
 
@@ -266,13 +253,11 @@ class Forest(Family):
     n_jobs : int, optional
     """
 
+    kind: Any
+    random_state: int = field(kw_only=True)
+    n_jobs: int | None = field(kw_only=True)
     # The trees of scikit-learn read single precision.
-    view: View = "narrow"
-
-    def __init__(self, kind: Any, *, random_state: int, n_jobs: int | None):
-        self.kind = kind
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    view: View = field(default="narrow", init=False)
 
     def attempt(self, X: Any, y: Float64Array, fold: Fold, w: Float64Array) -> Trial:
         """Grow a smaller forest on one fold's training part."""

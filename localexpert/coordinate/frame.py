@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ _FLOOR = 0.02
 _MOST_ROUNDS = 150
 
 
+@dataclass(eq=False)
 class ScaleModel:
     """Boosted trees of log(|r| + .01 sd(r)), cross-fitted and smooth.
 
@@ -43,9 +44,8 @@ class ScaleModel:
         leave rows untested.
     """
 
-    def __init__(self, *, n_jobs: int | None, random_state: int):
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_jobs: int | None
+    random_state: int
 
     def fit(self, sample: Sample) -> ScaleModel:
         """Fit one model per fold to residuals, with common rounds."""
@@ -65,7 +65,7 @@ class ScaleModel:
             "feature_fraction_bynode": 0.7,
             "seed": self.random_state,
         }
-        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, 50, n_jobs=self.n_jobs)
+        self.boosters_ = FoldBoosters(parameters, _MOST_ROUNDS, n_jobs=self.n_jobs)
         logs = self.boosters_.fit(sample.table.codes, target, sample.folds, w)
         known = np.isfinite(logs)
         typical = np.average(logs[known], weights=w[known])
@@ -94,6 +94,7 @@ class ScaleModel:
         return np.maximum(np.exp(logs + self.shift_), self.floor_)
 
 
+@dataclass(eq=False)
 class Frame:
     """The coordinate r = (y - m(x)) / s(x), or parts of it.
 
@@ -130,22 +131,13 @@ class Frame:
         What rows beyond those of `fit` have added to centre and scale of new ones.
     """
 
-    refinement_: Refinement | None = None
-
-    def __init__(
-        self,
-        kind: str | None,
-        center: Any = "stack",
-        *,
-        out_of_bag: bool = True,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-    ):
-        self.kind = kind
-        self.center = center
-        self.out_of_bag = out_of_bag
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    kind: str | None
+    center: Any = "stack"
+    _: KW_ONLY
+    out_of_bag: bool = True
+    n_jobs: int | None = None
+    random_state: int = 0
+    refinement_: Refinement | None = field(default=None, init=False)
 
     def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""

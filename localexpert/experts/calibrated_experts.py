@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _MOST_PARTS = 5
 _LEAST_WEIGHT = 0.05
 
 
+@dataclass(eq=False)
 class CalibratedExperts:
     """Strategies joined with non-negative weights, then calibrated at each threshold.
 
@@ -54,14 +56,8 @@ class CalibratedExperts:
         are judged.
     """
 
-    weights_: dict[str, float]
-    losses_: dict[str, float]
-    pooled_: Float64Array
-    tasks_: TaskRecord
-
-    def __init__(self, members: Mapping[str, Experts], calibration: ExpertCalibration):
-        self.members = members
-        self.calibration = calibration
+    members: Mapping[str, Experts]
+    calibration: ExpertCalibration
 
     def fit(
         self, sample: Sample, thresholds: Float64Array, importance: Float64Array
