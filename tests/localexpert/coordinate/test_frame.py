@@ -5,7 +5,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -41,27 +40,6 @@ def test_given_regressors_are_cross_fitted(data):
     means = [LinearRegression().fit(X[t], y[t]).predict(X) for t, _ in folds]
     np.testing.assert_allclose(fitted.predict(table), np.mean(means, axis=0))
     assert fitted.ambiguity_ == pytest.approx(np.var(means, axis=0).mean())
-
-
-def test_a_useless_family_is_screened_out(data):
-    X, y, folds, w = data
-    fitted = stack([LinearRegression(), DummyRegressor()]).fit(Sample(X, y, w, folds))
-    assert list(fitted.weights_) == ["LinearRegression_0"]
-    assert set(fitted.report_) == {"LinearRegression_0", "DummyRegressor_1"}
-    assert fitted.report_["DummyRegressor_1"]["rmse"] > 1.0
-
-
-def test_weights_are_a_blend_no_worse_than_its_members(data):
-    X, y, folds, w = data
-    fitted = stack([LinearRegression(), KNeighborsRegressor(7)]).fit(
-        Sample(X, y, w, folds)
-    )
-    assert sum(fitted.weights_.values()) == pytest.approx(1.0)
-    assert min(fitted.weights_.values()) > 0.0
-    error = np.mean((fitted.oof_ - y) ** 2)
-    for regressor in (LinearRegression(), KNeighborsRegressor(7)):
-        alone = stack(regressor).fit(Sample(X, y, w, folds)).oof_
-        assert error <= np.mean((alone - y) ** 2) + 1e-9
 
 
 def test_scale_follows_the_noise_and_has_a_floor(data):

@@ -54,26 +54,6 @@ def test_steps_are_those_of_adam_on_the_true_gradient(rng, decay):
     np.testing.assert_allclose(theta, expected, atol=2e-4)
 
 
-def test_batches_take_the_rows_in_order(rng):
-    n, p, h = 8, 2, 3
-    X, y, w = rng.normal(size=(n, p)), rng.normal(size=n), np.ones(n)
-    narrow = [a.astype(np.float32) for a in (X, y, w)]
-    start = rng.normal(size=p * h + h + h * h + 2 * h + 1).astype(np.float32)
-    order = rng.permutation(n)[None, None, :]
-    both, halves = start.copy(), start.copy()
-    train_networks(both[None], *narrow, order, np.full(2, 0.01), h, 4, 0.0)
-    # The same rows as two passes over either half, whose state does not restart.
-    train_networks(halves[None], *narrow, order[:, :, :4], np.full(1, 0.01), h, 8, 0.0)
-    first_gradient = numerical_gradient(
-        start.astype(float), X[order[0, 0, :4]], y[order[0, 0, :4]], w[:4], h
-    )
-    moved = np.abs(first_gradient) > 1e-3
-    np.testing.assert_allclose(
-        (halves - start)[moved], -0.01 * np.sign(first_gradient[moved]), atol=1e-4
-    )
-    assert not np.array_equal(both, halves)
-
-
 def test_nets_know_nothing_of_each_other(rng):
     n, p, h, k, rates = 11, 3, 4, 3, np.linspace(0.02, 0.01, 20)
     X, y = rng.normal(size=(n, p)), rng.normal(size=n)

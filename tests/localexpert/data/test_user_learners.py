@@ -47,12 +47,3 @@ def test_nothing_to_suggest():
     assert suggest_pipeline(np.zeros((2, 1)), Ridge()) == ""
     lists = pd.DataFrame({"bag": [[1], [2]]})
     assert suggest_pipeline(lists, Ridge()) == ""
-
-
-def test_dates_are_named():
-    days = pd.to_datetime(["2020-01-01", "2021-02-03", "NaT"])
-    told = suggest_pipeline(pd.DataFrame({"day": days, "town": TOWN}), Ridge())
-    assert told == (
-        "; column 'town' has categories and column 'day' has missing values and column "
-        "'day' has dates, of which `date_features` makes numbers"
-    )

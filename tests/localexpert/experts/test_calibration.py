@@ -155,15 +155,6 @@ def test_a_prospect_is_near_what_is_reached(units):
     assert prospect == pytest.approx(reached, rel=0.1)
 
 
-def test_rows_without_weight_promise_nothing(units):
-    experts = CalibratedExperts(
-        {"joint": JointForest(5, random_state=0)}, ExpertCalibration(None)
-    )
-    asked = units, np.array([10.0, 30.0]), np.zeros(500)
-    experts.ask(*asked)
-    assert experts.prospect(*asked) == 0.0
-
-
 def test_members_that_are_all_sure_are_no_more_than_sure():
     pool = CalibratedExperts({}, ExpertCalibration())
     # As the solver may leave them, up to rounding.

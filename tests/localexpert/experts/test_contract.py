@@ -170,21 +170,6 @@ def test_rows_without_weight_are_absent(experts, problem, rng):
 
 
 @strategies()
-def test_equal_features_leave_the_weighted_share(experts, rng):
-    n = 400
-    r = rng.normal(size=n)
-    weight = np.where(r < 0.0, 3.0, 1.0)
-    thresholds = np.array([-1.0, 0.0, 1.0])
-    shares = [weight[r <= v].sum() / weight.sum() for v in thresholds]
-    folds = make_folds(n, 2, random_state=0)
-    fitted = clone(experts).fit(np.ones((n, 1)), r, thresholds, folds, weight)
-    for probabilities in (fitted.oof_probabilities_, fitted.predict([[1.0], [1.0]])):
-        np.testing.assert_allclose(
-            probabilities, np.tile(shares, (len(probabilities), 1)), atol=0.08
-        )
-
-
-@strategies()
 @pytest.mark.parametrize(("n", "cv"), [(2, 2), (4, 2), (5, 5)])
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores:UserWarning")
 def test_tiny_data(experts, n, cv):
