@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import TargetEncoder
 
+from localexpert.coordinate.boosting import TargetCodes
 from localexpert.coordinate.centre import CentreStack
 from localexpert.data.folds import make_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
-from localexpert.data.target_codes import TargetCodes
 
 
 def test_means_are_near_those_of_scikit_learn(rng):
