@@ -15,7 +15,7 @@ from localexpert.data.sample import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.learn.settings import Settings
+from localexpert.learn.steps import Limits
 from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
@@ -40,8 +40,14 @@ class Curves:
 
     Parameters
     ----------
-    settings : Settings
-        Of the road.
+    builders : list of CurveBuilder
+        To choose from.
+    limits : Limits
+        Of the target.
+    seed : int
+        Draws the rows by which they are compared.
+    ordered : bool
+        Whether the order of rows is to be kept.
 
     Attributes
     ----------
@@ -55,11 +61,11 @@ class Curves:
         The one with the least loss out of fold: log score and CRPS together.
     """
 
-    def __init__(self, settings: Settings):
-        self.builders = settings.make_builders()
-        self.bounds, self.suspected = settings.bounds, settings.suspected
-        self.max_shape, self.seed = settings.max_shape, settings.seed
-        self.ordered = settings.monotone is not None
+    def __init__(
+        self, builders: list[CurveBuilder], limits: Limits, seed: int, *, ordered: bool
+    ):
+        self.builders, self.limits = builders, limits
+        self.bounds, self.seed, self.ordered = limits.bounds, seed, ordered
         self.losses_: dict[str, float] = {}
 
     def fit(
@@ -84,7 +90,7 @@ class Curves:
             Theirs, none far out.
         """
         self.thresholds_ = thresholds
-        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.max_shape)
+        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
         self.n_ = float(part.weight.sum())
         with current_progress().stage("spline"):
             self.width_ = float(atom_widths(np.zeros(1), y, weight)[0])
@@ -147,13 +153,13 @@ class Curves:
         None came. Had forecasts without the bound been right, so many as 5 would have
         stayed away by chance in 1 of 150 cases.
         """
-        if not np.isfinite(self.suspected).any():
+        if not np.isfinite(self.limits.suspected).any():
             return
         curves = self.curves(p, self.builders[0])
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
         found = []
         for side, (end, own) in enumerate(
-            zip(self.suspected, self.bounds, strict=True)
+            zip(self.limits.suspected, self.bounds, strict=True)
         ):
             expected = 0.0
             if np.isfinite(end):

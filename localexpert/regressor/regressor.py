@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -34,26 +35,22 @@ from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
-from localexpert.learn.compete import check_roads, choose_learner
+from localexpert.learn.compete import choose_learner
 from localexpert.learn.fit_report import FitReport
+from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
-from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.below_zero import report_below_zero
-from localexpert.regressor.constant import fit_constant
-from localexpert.regressor.fit_check import FitCheck
-from localexpert.regressor.out_of_fold import OutOfFoldLaws
-from localexpert.regressor.unchanged import all_or_nothing
+from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.constant import ConstantLaws, fit_constant
+from localexpert.regressor.fit_check import FitCheck, describe_below_zero
 from localexpert.stacking.meta_features import MetaFeatures
 from localexpert.stacking.stacker import Stacker, make_stacker
 from localexpert.stacking.transform import MetaFeatureTransformer
 
 
-class LocalExpertRegressor(
-    OutOfFoldLaws, MetaFeatureTransformer, DistributionRegressor
-):
+class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
 
     Parameters
@@ -184,6 +181,11 @@ class LocalExpertRegressor(
     bounds_: tuple[float, float]
     table_summary_: TableSummary | None
     reader_: TableReader
+    forecaster_: Learner | ConstantLaws
+    stacker_: Stacker | None
+    recalibration_: Recalibration | None
+    fitted_rows_: Rows
+    untested_rows_: Rows
 
     def __init__(
         self,
@@ -268,8 +270,10 @@ class LocalExpertRegressor(
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
             self.recalibration_, self.stacker_ = None, None
-            self._forget_laws()
-            self.bounds_ = settings.bounds
+            # Those of an earlier fit.
+            for name in ("oof_distribution_", "oof_prediction_"):
+                self.__dict__.pop(name, None)
+            self.bounds_ = settings.limits.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
                 if np.ptp(target[weight > 0.0]) == 0.0:
@@ -307,13 +311,14 @@ class LocalExpertRegressor(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
     ) -> None:
         """Note what there is to tell of a fit, and what it is worth."""
-        self.report_ = report_below_zero(self, sample)
+        noted: dict[str, Any] = describe_below_zero(self, sample)
         if copies is not None:
-            told = {"copies": len(copies) - len(np.unique(copies))}
-            self.report_ = self.report_.add("copies", told)
+            noted["copies"] = {"copies": len(copies) - len(np.unique(copies))}
         leak = describe_leak(sample, seed)
         if leak is not None:
-            self.report_ = self.report_.add("leak", leak)
+            noted["leak"] = leak
+        for stage, choices in noted.items():
+            self.report_ = self.report_.add(stage, choices)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _learn_correction(
@@ -342,9 +347,8 @@ class LocalExpertRegressor(
         # Rows of the user's own folds may depend on each other within a fold.
         dealt = groups is None and isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
-        check_roads(settings)
         given = self.recalibrate
-        if given is None and settings.effort.corrects:
+        if given is None and settings.effort.level != "default":
             given = "pit"
         recalibration = make_recalibration(given, seed)
         return settings, make_stacker(self.stacker), recalibration
@@ -357,8 +361,9 @@ class LocalExpertRegressor(
         if settings.monotone is not None:
             told = describe_directions(settings.monotone)
             self.report_ = self.report_.add("monotone", told)
+        road = settings.described
         self.meta_features_ = MetaFeatures.place(
-            sample.y, sample.weight, settings.thresholds, settings.n_thresholds
+            sample.y, sample.weight, road.thresholds, road.n_thresholds
         )
         tasks = forecaster.tasks_
         self.thresholds_ = tasks.thresholds
@@ -387,6 +392,50 @@ class LocalExpertRegressor(
         if recalibration is not None:
             self.recalibration_ = recalibration
             self.report_ = self.report_.add("recalibration", recalibration.choices())
+
+    def _note_rows(self, rows: Rows, judged: Rows) -> None:
+        """Note of which rows the laws speak, and which are never tested."""
+        self.fitted_rows_ = rows[judged]
+        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
+
+    @cached_property
+    def oof_distribution_(self) -> PredictiveDistribution:
+        """What is said of each training row by models that have not seen it."""
+        law = self._oof_law()
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply_oof(law)
+        return PredictiveDistribution(law)
+
+    @cached_property
+    def oof_prediction_(self) -> Float64Array:
+        """What `predict` says of each training row, by what has not seen it."""
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            return self.oof_distribution_.mean()
+        return np.clip(self.stacker_.oof_, *self.forecaster_.oof_law_.support)
+
+    def _oof_dist(self, places: Rows) -> PredictiveDistribution:
+        """Return the distributions of some of these rows."""
+        asks_all = self.recalibration_ is not None or self._is_recentred
+        if asks_all or isinstance(self.forecaster_, ConstantLaws):
+            return self.oof_distribution_[places]
+        forecaster = self.forecaster_
+        law = forecaster.law_of(forecaster.oof_answers(places))
+        return PredictiveDistribution(law)
+
+    @property
+    def _is_recentred(self) -> bool:
+        """Whether a stacker moves the distributions."""
+        return self.stacker_ is not None and not self.stacker_.keeps_mean
+
+    def _oof_law(self) -> Law:
+        """Return the laws of the training rows as a recalibration sees them."""
+        law = self.forecaster_.oof_law_
+        if not self._is_recentred:
+            return law
+        return recentre(law, self.oof_prediction_)
+
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.oof_law_)
 
     def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from localexpert import LocalExpertRegressor
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.ensemble.members import standard_members
+from localexpert.ensemble.members import named_members
 from localexpert.experts import JointForest
 
 
@@ -147,8 +147,8 @@ class TestIdentities:
         assert pair[0][1].random_state is None
 
     def test_standard_members_differ(self):
-        parameters = [m.get_params() for _, m in standard_members()]
-        assert len({name for name, _ in standard_members()}) == len(parameters) == 6
+        parameters = [m.get_params() for _, m in named_members(None)]
+        assert len({name for name, _ in named_members(None)}) == len(parameters) == 6
         assert all(p["random_state"] is None for p in parameters)
 
 

@@ -68,8 +68,8 @@ def test_a_pipeline_is_pooled_with_a_regressor(towns, tmp_path):
 def test_forecasts_of_members_are_out_of_fold(towns):
     X, y = towns
     X = X[["x"]].to_numpy()
-    given = {"sample_weight": None, "groups": None, "together": None}
-    fitted, said = fit_member("m", Recall(), X, y, **given, seed=3, n_jobs=None)
+    own = {"together": None, "seed": 3, "n_jobs": None}
+    fitted, said = fit_member("m", Recall(), X, y, {}, **own)
     assert fitted.rows_ == 60
     np.testing.assert_array_equal(said.rows, np.arange(60))
     folds = make_folds(60, "auto", y, random_state=3)

@@ -172,7 +172,7 @@ def test_a_fit_with_time_does_all(
     roads = fast(1e6).fit(X, y).report_.summary()["roads"]
     assert roads["left out"] == []
     # Time that is over after the first road leaves out the others.
-    monkeypatch.setattr("localexpert.learn.effort.Clock.allows", lambda *_: False)
+    monkeypatch.setattr("localexpert.learn.settings.Effort.allows", lambda *_: False)
     roads = fast(1e6).fit(X, y).report_.summary()["roads"]
     assert roads["left out"] == ["other folds", "ten folds", "other ten folds"]
 
