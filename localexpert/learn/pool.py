@@ -145,16 +145,14 @@ class Pool(Learner):
         self.judged_ = reduce(
             np.intersect1d, [road.judged_ for road in finished.values()]
         )
-        same = all(len(r.judged_) == len(self.judged_) for r in finished.values())
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
         places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
-        if not same:
+        if any(len(r.judged_) > len(self.judged_) for r in finished.values()):
             for road in finished.values():
                 road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
             laws = [road.law_as_new(places, y) for road in finished.values()]
-        folds = _folds_of(number[places], len(judged.folds))
         if len(laws) == 1:
             self._take(finished, np.ones(1), np.ones((len(judged), 1)))
             return
@@ -162,6 +160,7 @@ class Pool(Learner):
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
             kinds = ()
+        folds = _folds_of(number[places], len(judged.folds))
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
         )
