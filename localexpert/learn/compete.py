@@ -135,7 +135,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
             f"got {held[0]:g} only."
         )
         raise ValueError(msg)
-    placed = settings.places_thresholds
+    placed = isinstance(settings.described.thresholds, str)
     atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
     free = held[~np.isin(held, atoms)]
     settings = settings.with_atoms(atoms)

@@ -177,11 +177,6 @@ class Settings:
         """Whether the law of the residuals has to do, without experts."""
         return self.effort.level == "quick" and self.monotone is None
 
-    @property
-    def places_thresholds(self) -> bool:
-        """Whether thresholds are placed by the target, not given in units of y."""
-        return isinstance(self.described.thresholds, str)
-
 
 def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
     """Return the roads that are named, none for "auto"."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
@@ -97,7 +96,9 @@ class Curves:
             rng = np.random.default_rng(self.seed)
             rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
             center, scale, p = (x[rows] for x in answers)
-            self._believe_bounds(center, scale, p, weight[rows] * _share(weight, rows))
+            # For how many rows each of them stands.
+            share = weight[rows] * float(weight.sum() / weight[rows].sum())
+            self._believe_bounds(center, scale, p, share)
             self._choose_builder((center, scale, p), y[rows], weight[rows])
 
     def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
@@ -202,11 +203,6 @@ class Curves:
             self.losses_[repr(builder)] = float(loss)
         best = min(self.losses_, key=self.losses_.__getitem__)
         self.builder_ = next(b for b in self.builders if repr(b) == best)
-
-
-def _share(weight: Float64Array, rows: Rows) -> float:
-    """Return for how many rows each of some stands."""
-    return float(weight.sum() / weight[rows].sum())
 
 
 def _told_apart(t: Float64Array) -> NDArray[np.intp]:

@@ -37,7 +37,6 @@ def fit_constant(model: Any, X: Any, y: Float64Array, weight: Float64Array) -> N
     n = len(model.fitted_rows_)
     model.oof_targets_ = np.full(n, value)
     model.oof_weights_ = weight[model.fitted_rows_]
-    model._use(None)
 
 
 class ConstantLaws:

@@ -45,9 +45,8 @@ from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.constant import ConstantLaws, fit_constant
 from localexpert.regressor.fit_check import FitCheck, describe_below_zero
-from localexpert.stacking.meta_features import MetaFeatures
+from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
 from localexpert.stacking.stacker import Stacker, make_stacker
-from localexpert.stacking.transform import MetaFeatureTransformer
 
 
 class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
@@ -301,7 +300,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                     self._fit_stacker(stacker, settings, sample)
                 held = given, target, weight, aside
                 self._learn_correction(recalibration, sample, *held)
-                self._use(recalibration)
+                if recalibration is not None:
+                    # From now on every forecast is corrected, out of fold as well.
+                    self.recalibration_ = recalibration
+                    choices = recalibration.choices()
+                    self.report_ = self.report_.add("recalibration", choices)
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
@@ -386,12 +389,6 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             )
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
-
-    def _use(self, recalibration: Recalibration | None) -> None:
-        """Correct every forecast from now on, those out of fold as well."""
-        if recalibration is not None:
-            self.recalibration_ = recalibration
-            self.report_ = self.report_.add("recalibration", recalibration.choices())
 
     def _note_rows(self, rows: Rows, judged: Rows) -> None:
         """Note of which rows the laws speak, and which are never tested."""
