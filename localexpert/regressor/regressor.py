@@ -255,8 +255,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             n = len(target)
             check_target_size(target)
             weight = check_row_weights(sample_weight, n)
-            target = merge_near_values(target, weight)
             groups = check_groups(groups, n)
+            target = merge_near_values(target, weight)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
@@ -269,16 +269,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
             self.recalibration_, self.stacker_ = None, None
-            # Those of an earlier fit.
-            for name in ("oof_distribution_", "oof_prediction_"):
-                self.__dict__.pop(name, None)
             self.bounds_ = settings.limits.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
                 if np.ptp(target[weight > 0.0]) == 0.0:
                     folds = make_folds(n, self.cv, target, groups, settings.seed)
                     self._note_rows(rows, judged_rows(folds))
-                    fit_constant(self, given, target, weight)
+                    fit_constant(self, whole, target, weight)
                     return self
                 if recalibration is not None and recalibration.holds_out:
                     rows, aside = set_aside(weight, self.cv, groups, settings.seed)
@@ -298,13 +295,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
-                held = given, target, weight, aside
-                self._learn_correction(recalibration, sample, *held)
                 if recalibration is not None:
-                    # From now on every forecast is corrected, out of fold as well.
-                    self.recalibration_ = recalibration
-                    choices = recalibration.choices()
-                    self.report_ = self.report_.add("recalibration", choices)
+                    held = take_rows(given, aside), target[aside], weight[aside]
+                    self._learn_correction(recalibration, sample, *held)
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
@@ -326,20 +319,20 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
 
     def _learn_correction(
         self,
-        recalibration: Recalibration | None,
+        recalibration: Recalibration,
         sample: Sample,
-        given: Any,
-        target: Float64Array,
+        X: Any,
+        y: Float64Array,
         weight: Float64Array,
-        aside: Rows,
     ) -> None:
         """Fit a recalibration on the rows set aside for it, or out of fold."""
-        if recalibration is not None and len(aside):
-            held = self._law(self.reader_.read(take_rows(given, aside)))
-            recalibration.fit(held, target[aside], weight[aside])
-        elif recalibration is not None:
-            said = self._oof_law()
-            recalibration.fit(said, sample.y, sample.weight, sample.folds)
+        if len(y):
+            recalibration.fit(self._law(self.reader_.read(X)), y, weight)
+        else:
+            recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
+        # From now on every forecast is corrected, out of fold as well.
+        self.recalibration_ = recalibration
+        self.report_ = self.report_.add("recalibration", recalibration.choices())
 
     def _check_parameters(
         self, y: Float64Array, groups: Any
@@ -391,7 +384,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.stacker_ = stacker
 
     def _note_rows(self, rows: Rows, judged: Rows) -> None:
-        """Note of which rows the laws speak, and which are never tested."""
+        """Note of which rows the laws speak, and forget those of an earlier fit."""
+        for name in ("oof_distribution_", "oof_prediction_"):
+            self.__dict__.pop(name, None)
         self.fitted_rows_ = rows[judged]
         self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
 
