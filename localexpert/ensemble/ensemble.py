@@ -28,20 +28,26 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import predict_dist
 from localexpert.ensemble.members import (
     OutOfFold,
-    check_members,
     check_same_features,
     common_rows,
     fit_member,
     named_members,
     seeded_clones,
+    speaking_of_member,
 )
-from localexpert.law.join import PoolKind, can_pool_scores
+from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import LearnedPool, crps_matrices
+from localexpert.learn.pool_weights import (
+    PoolScores,
+    crps_matrices,
+    learn_weights,
+    mean_crps,
+    spread_weights,
+)
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
-from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.unchanged import all_or_nothing
+from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.regressor import LocalExpertRegressor
 
 
 class DistributionEnsemble(DistributionRegressor):
@@ -174,11 +180,15 @@ class DistributionEnsemble(DistributionRegressor):
                 warn_of_light(sample_weight)
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-            check_members(members, target, sample_weight, groups)
-            together = groups
+            given = {"sample_weight": sample_weight, "groups": groups}
+            given = {key: one for key, one in given.items() if one is not None}
+            weight = check_weights(sample_weight, n)
+            for name, member in members:
+                if isinstance(member, LocalExpertRegressor):
+                    with speaking_of_member(name):
+                        member._check_parameters(target[weight > 0.0], groups)
             if groups is None:
-                present = check_weights(sample_weight, n)
-                together = find_copies(table, present, "auto", seed)
+                groups = find_copies(table, weight, "auto", seed)
             fitted, said = {}, {}
             with told_of_light():
                 for name, member in members:
@@ -187,13 +197,12 @@ class DistributionEnsemble(DistributionRegressor):
                         member,
                         table,
                         target,
-                        sample_weight=sample_weight,
-                        groups=groups,
-                        together=together,
+                        given,
+                        together=groups,
                         seed=seed,
                         n_jobs=self.n_jobs,
                     )
-                return self._learn(fitted, said, target, sample_weight, together, seed)
+                return self._learn(fitted, said, target, sample_weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -257,32 +266,29 @@ class DistributionEnsemble(DistributionRegressor):
         if parts is not None:
             parts = parts[rows]
         laws = [one.at(rows) for one in said.values()]
-        folds = make_folds(
-            len(target),
-            "auto",
-            groups=parts,
-            random_state=seed,
-            sample_weight=weight,
-        )
-        matrices = crps_matrices(laws, target)
-        pools = {}
+        folds = make_folds(len(target), "auto", None, parts, seed, weight)
+        forms = crps_matrices(laws, target)
+        alone = np.average(forms, axis=0, weights=weight).diagonal()
+        self.losses_ = dict(zip(fitted, map(float, alone), strict=True))
+        least = np.inf
+
+        def scores(rows: Rows) -> PoolScores:
+            return PoolScores.fine([law.take(rows) for law in laws], target[rows])
+
         for kind in self._kinds(laws):
+            own, of_folds = learn_weights(kind, forms, weight, folds, scores, seed)
+            each = spread_weights(of_folds, folds, len(target))
+            law = pool_laws(laws, each, kind)
             recalibration = make_recalibration(self.recalibrate, seed)
-            pool = LearnedPool(kind, recalibration, random_state=seed)
-            pools[kind] = pool.fit(laws, target, weight, folds, matrices)
-        self.pool_ = min(pools, key=lambda kind: pools[kind].loss_)
-        self.learned_ = pools[self.pool_]
-        own = np.average(matrices, axis=0, weights=weight).diagonal()
-        self.losses_ = {
-            **dict(zip(fitted, map(float, own), strict=True)),
-            **{str(kind): pool.loss_ for kind, pool in pools.items()},
-        }
-        self.weights_ = dict(
-            zip(fitted, map(float, self.learned_.weights_), strict=True)
-        )
+            if recalibration is not None:
+                law = recalibration.fit(law, target, weight, folds).apply_oof(law)
+            loss = mean_crps(law, target, weight)
+            self.losses_[kind] = loss
+            if loss < least:
+                least, self.pool_, self.recalibration_ = loss, kind, recalibration
+                self.weights_ = dict(zip(fitted, map(float, own), strict=True))
+                self.oof_distribution_ = PredictiveDistribution(law)
         self.members_, self.fitted_rows_ = fitted, rows
-        self.recalibration_ = self.learned_.recalibration
-        self.oof_distribution_ = PredictiveDistribution(self.learned_.oof_law_)
         return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
@@ -298,13 +304,13 @@ class DistributionEnsemble(DistributionRegressor):
         """
         check_is_fitted(self)
         table = self._check_table(X)
+        held = {name: weight for name, weight in self.weights_.items() if weight > 0.0}
         with unseen_once():
-            laws = [
-                predict_dist(self.members_[name], table).law
-                for name, weight in self.weights_.items()
-                if weight > 0.0
-            ]
-        return PredictiveDistribution(self.learned_.pool(laws))
+            laws = [predict_dist(self.members_[name], table).law for name in held]
+        law = pool_laws(laws, list(held.values()), self.pool_)
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply(law)
+        return PredictiveDistribution(law)
 
     def _check_parameters(self) -> int:
         """Return one seed for all; refuse what a fit would only notice at its end."""

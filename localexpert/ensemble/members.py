@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, NamedTuple, Self
 
@@ -33,16 +34,6 @@ STANDARD: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def standard_members() -> list[tuple[str, LocalExpertRegressor]]:
-    """Return unfitted regressors that err differently.
-
-    Returns
-    -------
-    list of (name, LocalExpertRegressor)
-    """
-    return [(name, LocalExpertRegressor(**p)) for name, p in STANDARD.items()]
-
-
 def named_members(
     members: Sequence[tuple[str, Any]] | None,
 ) -> list[tuple[str, Any]]:
@@ -57,7 +48,7 @@ def named_members(
     list of (name, regressor)
     """
     if members is None:
-        return list(standard_members())
+        return [(name, LocalExpertRegressor(**own)) for name, own in STANDARD.items()]
     named = check_list(members, "members", "(name, regressor)")
     if len(named) == 0:
         msg = "`members` must hold at least one regressor, got none."
@@ -74,11 +65,8 @@ def named_members(
                 f"got {name!r}."
             )
             raise ValueError(msg)
-        try:
+        with speaking_of_member(name):
             check_predicts(member, "members")
-        except TypeError as error:
-            error.add_note(f"This is the member {name!r}.")
-            raise
     return named
 
 
@@ -113,29 +101,14 @@ def seeded_clones(
     return out
 
 
-def check_members(
-    members: list[tuple[str, Any]],
-    y: Float64Array,
-    sample_weight: Float64Array | None,
-    groups: ArrayLike | None,
-) -> None:
-    """Refuse parameters of any member before the first is fitted.
-
-    Parameters
-    ----------
-    members : list of (name, regressor)
-    y : ndarray of shape (n,)
-    sample_weight : ndarray of shape (n,), optional
-    groups : array-like of shape (n,), optional
-    """
-    held = y if sample_weight is None else y[sample_weight > 0.0]
-    for name, member in members:
-        if isinstance(member, LocalExpertRegressor):
-            try:
-                member._check_parameters(held, groups)
-            except (TypeError, ValueError) as error:
-                error.add_note(f"This is the member {name!r}.")
-                raise
+@contextmanager
+def speaking_of_member(name: str) -> Iterator[None]:
+    """Let a refusal say which member it is about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This is the member {name!r}.")
+        raise
 
 
 class OutOfFold(NamedTuple):
@@ -146,8 +119,6 @@ class OutOfFold(NamedTuple):
 
     def at(self, rows: Rows) -> Law:
         """Return the laws of some of the rows."""
-        if np.array_equal(rows, self.rows):
-            return self.law
         return self.law.take(np.searchsorted(self.rows, rows))
 
     @classmethod
@@ -168,50 +139,51 @@ def fit_member(
     member: Any,
     X: Any,
     y: Float64Array,
+    given: Mapping[str, Any],
     *,
-    sample_weight: Float64Array | None,
-    groups: ArrayLike | None,
     together: ArrayLike | None,
     seed: int,
     n_jobs: int | None,
 ) -> tuple[Any, OutOfFold]:
     """Return a fitted member, and what it says out of fold.
 
-    Folds that are made here keep the rows of `together` in one: those of `groups`, or
-    copies where there are none.
-
     One that keeps no such forecasts, a Pipeline for instance, is fitted in folds
     besides, where the shares of rows that a category lacks are no news.
+
+    Parameters
+    ----------
+    name : str
+    member : regressor
+    X : array or data frame of shape (n, p)
+    y : ndarray of shape (n,)
+    given : mapping of str to array-like
+        Weights and groups for `fit`, those there are.
+    together : array-like of shape (n,), optional
+        Folds that are made here keep its rows in one: groups, or copies where there
+        are none.
+    seed : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    fitted : regressor
+    said : OutOfFold
     """
-    given = {"sample_weight": sample_weight, "groups": groups}
     names = {key: name_of_argument(member, key) for key in given}
-    if sample_weight is not None and names["sample_weight"] is None:
+    if "sample_weight" in given and names["sample_weight"] is None:
         msg = (
             "`sample_weight` must be None for members whose `fit` takes no weights, "
             f"got some for {name!r}."
         )
         raise TypeError(msg)
-    own = {
-        place: given[key]
-        for key, place in names.items()
-        if place is not None and given[key] is not None
-    }
+    own = {place: given[key] for key, place in names.items() if place is not None}
     fitted = clone(member).fit(X, y, **own)
     if hasattr(fitted, "oof_distribution_"):
         return fitted, OutOfFold.of(fitted, name)
-    folds = make_folds(
-        len(y), "auto", y, together, random_state=seed, sample_weight=sample_weight
-    )
+    weight = given.get("sample_weight")
+    folds = make_folds(len(y), "auto", y, together, seed, weight)
     with unseen_silently():
-        dist = cross_val_predict_dist(
-            member,
-            X,
-            y,
-            cv=folds,
-            groups=groups,
-            sample_weight=sample_weight,
-            n_jobs=n_jobs,
-        )
+        dist = cross_val_predict_dist(member, X, y, cv=folds, n_jobs=n_jobs, **given)
     return fitted, OutOfFold(dist.law, np.arange(len(y)))
 
 

@@ -16,7 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
 )
-from localexpert.data.folds import make_folds
+from localexpert.data.folds import Rows, make_folds
 from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -25,7 +25,7 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.law.join import PoolKind, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import LearnedPool
+from localexpert.learn.pool_weights import PoolScores, crps_matrices, learn_weights
 
 
 def pool(
@@ -143,8 +143,12 @@ def pool_weights(
     folds = make_folds(
         len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
     )
-    learned = LearnedPool(kind, random_state=seed)
-    return learned.fit(laws, target, weight, folds).weights_
+
+    def scores(rows: Rows) -> PoolScores:
+        return PoolScores.fine([law.take(rows) for law in laws], target[rows])
+
+    forms = crps_matrices(laws, target)
+    return learn_weights(kind, forms, weight, folds, scores, seed)[0]
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:

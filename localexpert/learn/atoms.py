@@ -58,11 +58,6 @@ class BesideAtoms(Learner):
         self.atoms, self.choice, self.rest = atoms, choice, rest
         self.stages = stages
 
-    def _start(self, sample: Sample, outer: Sample) -> float:
-        """Fit nothing yet."""
-        del sample, outer
-        return 0.0
-
     def _finish(self, sample: Sample) -> None:
         """Fit both parts; out-of-fold laws are honest in both."""
         y, number = sample.y, self._number(sample.y)
@@ -72,8 +67,10 @@ class BesideAtoms(Learner):
         free = number == 0.0
         with progress.stage("rest"):
             self._fit_rest(sample, free)
-        self.told_ = np.arange(np.sum(~self.free_))
         self.widths_ = atom_widths(self.atoms, y[free], sample.weight[free])
+        # Where judged rows are: among those without an atom, or in `answers_`.
+        own = self.free_
+        self.places_ = np.where(own, np.cumsum(own), np.cumsum(~own)) - 1
         del self.stages
 
     def _number(self, y: Float64Array) -> Float64Array:
@@ -118,17 +115,15 @@ class BesideAtoms(Learner):
     def oof_answers(self, places: Rows | slice) -> Answers:
         """Return the same of some of the judged rows."""
         rows = np.arange(len(self.judged_))[places]
-        own = np.flatnonzero(self.free_[rows])
-        of_rest = self._places_of_rest(rows[own])
+        of_rest = self.places_[rows[self.free_[rows]]]
         smooth = self.rest.law_of(self.rest.oof_answers(of_rest))
-        return self.choice.oof_answers(rows), self._with_atoms(rows, own, smooth)
+        return self.choice.oof_answers(rows), self._with_atoms(rows, smooth)
 
     def _law_as_new(self, places: Rows, y: Float64Array) -> Law:
         """Return laws whose smooth part misses y as that of new rows will."""
-        own = np.flatnonzero(self.free_[places])
-        of_rest = self._places_of_rest(places[own])
-        smooth = self.rest.law_as_new(of_rest, y[own])
-        said = self.choice.oof_answers(places), self._with_atoms(places, own, smooth)
+        free = self.free_[places]
+        smooth = self.rest.law_as_new(self.places_[places[free]], y[free])
+        said = self.choice.oof_answers(places), self._with_atoms(places, smooth)
         return self._law_of(said)
 
     def _law_of(self, answers: Answers) -> Law:
@@ -137,25 +132,20 @@ class BesideAtoms(Learner):
         masses = self.choice.law_of(choice).masses[:, 1:]
         return Law(smooth.curve, self.atoms, masses, self.widths_)
 
-    def _places_of_rest(self, rows: Rows) -> Rows:
-        """Return where judged rows without an atom are among all such."""
-        return np.cumsum(self.free_)[rows] - 1
-
-    def _with_atoms(self, rows: Rows, own: Rows, smooth: Law) -> Law:
+    def _with_atoms(self, rows: Rows, smooth: Law) -> Law:
         """Return the laws of judged rows, given those of the ones that take no atom."""
-        others = np.flatnonzero(~self.free_[rows])
-        at = self.told_[np.cumsum(~self.free_)[rows[others]] - 1]
-        laws = self.rest.law_of(self.answers_).take(at)
-        order = np.argsort(np.concatenate([own, others]), kind="stable")
-        return append_laws([smooth, laws]).take(order)
+        free = self.free_[rows]
+        at_atoms = self.rest.law_of(self.answers_).take(self.places_[rows[~free]])
+        order = np.argsort(np.argsort(~free, kind="stable"))
+        return append_laws([smooth, at_atoms]).take(order)
 
     def _keep_rows(self, places: Rows) -> None:
         """Let both parts keep it."""
-        held = self.free_[places]
-        self.rest.keep_rows(self._places_of_rest(places[held]))
-        self.told_ = self.told_[np.cumsum(~self.free_)[places[~held]] - 1]
+        free = self.free_[places]
+        self.rest.keep_rows(self.places_[places[free]])
         self.choice.keep_rows(places)
-        self.free_ = held
+        self.places_, self.free_ = self.places_[places], free
+        self.places_[free] = np.arange(np.sum(free))
 
     def _points(self, table: Table) -> tuple[Float64Array, Float64Array]:
         """Return thresholds in units of y and what the experts say, (n, N) each."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -79,20 +78,20 @@ def choose_learner(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     target : {"continuous", "discrete", "mixed"}
     learner : Learner
     """
-    level, clock = settings.effort.level, settings.effort.clock
+    level = settings.effort.level
     if level == "quick":
         return _learn_quickly(settings, sample)
     if level == "default":
         return _learn_target(settings, sample)
-    made: dict[str, Learner] = {}
-    exact = settings.monotone is not None
+    made: dict[str, Road | Learner] = {}
     if level == "timed" and settings.chooses_roads:
-        target, made["quick"] = _learn_quickly(settings, sample)
+        made["quick"] = _learn_quickly(settings, sample)[1]
+    cost = _COST_OF_DEFAULT if made else 1.0
     for name, own, steps in _members(settings):
-        target, made[name] = _learn_target(own, sample)
-        made[name].steps = (*steps, *made[name].steps)
-        made[name].cost = _COST_OF_DEFAULT if "quick" in made else 1.0
-    return target, Pool(made, settings.seed, clock=clock, exact=exact)
+        target, learner = _learn_target(own, sample)
+        learner.steps, learner.cost = (*steps, *learner.steps), cost
+        made[name] = learner
+    return target, _compete(made, settings, len(sample), Stages())
 
 
 def _learn_quickly(settings: Settings, sample: Sample) -> tuple[str, Learner]:
@@ -136,7 +135,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
             f"got {held[0]:g} only."
         )
         raise ValueError(msg)
-    placed = settings.places_thresholds
+    placed = isinstance(settings.described.thresholds, str)
     atoms = find_atoms(held, sample_weight=weight) if placed else np.empty(0)
     free = held[~np.isin(held, atoms)]
     settings = settings.with_atoms(atoms)
@@ -151,7 +150,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     if settings.chooses_roads and len(atoms):
         # Of all rows it says nearly the same, and once is enough.
         roads.pop("grid", None)
-    smooth = _pool(roads, settings, n, stages)
+    smooth = _compete(roads, settings, n, stages)
     if len(atoms) == 0:
         return "continuous", smooth
     mixed = _beside(atoms, smooth, settings, n, stages)
@@ -159,34 +158,9 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
         return "mixed", mixed
     # Or atoms are what a smooth target was rounded to: then all rows tell of it.
     near = (NearAtoms(atoms),)
-    rounded = _pool(_smooth_roads(settings, held), settings, n, stages, near)
-    both = {"smooth": rounded, "mixed": mixed}
-    return "mixed", Pool(both, settings.seed, clock=settings.effort.clock)
-
-
-def check_roads(settings: Settings) -> None:
-    """Refuse roads that cannot be taken, before anything is learned."""
-    roads = settings.roads
-    if isinstance(roads, str):
-        if roads != "auto":
-            msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
-            raise ValueError(msg)
-        return
-    if settings.single:
-        msg = (
-            '`roads` must be "auto" where `expert`, `frame`, `strategy`, `thresholds` '
-            "or `n_thresholds` describe one road: name them in a FrameRoad."
-        )
-        raise ValueError(msg)
-    given = _listed(roads)
-    if len(given) == 0:
-        msg = "`roads` must hold at least one road, got none."
-        raise ValueError(msg)
-    for road in given:
-        if not isinstance(road, Road):
-            msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
-            raise TypeError(msg)
-        road.bind(settings)
+    rounded = _compete(_smooth_roads(settings, held), settings, n, stages, near)
+    both: dict[str, Road | Learner] = {"smooth": rounded, "mixed": mixed}
+    return "mixed", _compete(both, settings, n, stages)
 
 
 def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
@@ -202,10 +176,8 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
     -------
     dict of str to Road
     """
-    if settings.single:
-        return {"frame": _described(settings)}
-    if settings.roads != "auto":
-        roads = _named(_listed(settings.roads))
+    if not settings.chooses_roads:
+        roads = _named(settings.roads or (settings.described,))
         for name, road in roads.items():
             if road.to_values:
                 msg = (
@@ -227,45 +199,27 @@ def _smooth_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
     return found
 
 
-def _discrete_roads(settings: Settings, y: Float64Array) -> dict[str, Road]:
-    """Return the roads to a discrete target by name.
+def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
+    """Return what competes for a discrete target.
 
     A smooth road of the user's answers by cells around the values.
-
-    Parameters
-    ----------
-    settings : Settings
-    y : ndarray of shape (n,)
-
-    Returns
-    -------
-    dict of str to Road
     """
-    if settings.single:
-        return {"discrete": DiscreteRoad(settings.strategy)}
-    if settings.roads != "auto":
-        roads = _named(_listed(settings.roads))
-        for road in roads.values():
-            road.check_target(y)
-        return {n: r if r.to_values else CellRoad(r) for n, r in roads.items()}
-    return {"discrete": DiscreteRoad()}
-
-
-def _learn_values(settings: Settings, y: Float64Array, weight: Float64Array) -> Learner:
-    """Return what competes for a discrete target."""
-    made = _make(_discrete_roads(settings, y), settings, len(y), Stages())
     n_values = len(np.unique(y))
-    if settings.chooses_roads and n_values > 2:
+    made: dict[str, Road | Learner] = {}
+    for name, road in _named(settings.roads).items():
+        road.check_target(y)
+        made[name] = road if road.to_values else CellRoad(road)
+    # A question for each value tells no more of a smooth target, for as much time.
+    rounds = settings.chooses_roads and n_values > 2
+    heaped = rounds and _is_heaped(*count_values(y, weight))
+    if not (made or rounds) or (heaped and not settings.is_quick):
+        made["discrete"] = DiscreteRoad(settings.described.strategy)
+    if rounds:
         made["cells"] = _learn_rounded(settings, y, weight)
-        if settings.is_quick or not _is_heaped(*count_values(y, weight)):
-            # A question for each value would tell nothing more, for as much time.
-            del made["discrete"]
-        if settings.monotone is None:
-            known = {"climatology": marginal_road("climatology", None, "values")}
-            made |= _make(known, settings, len(y), Stages())
-    many = n_values > FEW_VALUES
-    steps = (Tails(settings.bounds),) if many else ()
-    return _join(made, settings, steps)
+    if rounds and settings.monotone is None:
+        made["climatology"] = marginal_road("climatology", None, "values")
+    steps = (Tails(settings.limits.bounds),) if n_values > FEW_VALUES else ()
+    return _compete(made, settings, len(y), Stages(), steps)
 
 
 def _learn_rounded(
@@ -282,8 +236,8 @@ def _learn_rounded(
     low = float(edges[1]) if ends[0] else -np.inf
     high = float(edges[-2]) if ends[1] else np.inf
     atoms = values[[0, -1]][list(ends)]
-    cells, smooth = Cells(atoms).bind(settings)
-    smooth = replace(smooth, bounds=(low, high))
+    cells, limits = Cells(atoms).bind(settings.limits, settings.seed)
+    smooth = replace(settings, limits=replace(limits, bounds=(low, high)))
     rest = y[~np.isin(y, atoms)]
     roads = _centred_road(smooth)
     if len(np.unique(rest)) >= MANY_VALUES:
@@ -291,8 +245,8 @@ def _learn_rounded(
         roads |= _log_road(smooth, rest, max(cell - float(rest.min()), 0.0))
     stages = Stages()
     if len(atoms) == 0:
-        return _pool(roads, smooth, len(rest), stages, (cells,))
-    learner = _pool(roads, smooth, len(rest), stages)
+        return _compete(roads, smooth, len(rest), stages, (cells,))
+    learner = _compete(roads, smooth, len(rest), stages)
     mixed = _beside(atoms, learner, smooth, len(y), stages)
     mixed.steps = (cells,)
     return mixed
@@ -303,12 +257,10 @@ def _beside(
 ) -> BesideAtoms:
     """Return atoms beside what learns the rest."""
     # Numbers of atoms, not values: there are no others.
-    numbered = replace(settings, bounds=(0.0, float(len(atoms))))
-    strategy = settings.strategy if settings.single else "auto"
-    if settings.is_quick:
-        strategy = "shared"
-    choice = FittedRoad(DiscreteRoad(strategy), numbered, n)
-    return BesideAtoms(atoms, choice, rest, stages)
+    numbered = settings.within((0.0, float(len(atoms))))
+    strategy = settings.described.strategy if settings.single else "auto"
+    road = DiscreteRoad("shared" if settings.is_quick else strategy)
+    return BesideAtoms(atoms, FittedRoad(road, numbered, n, stages), rest, stages)
 
 
 def _is_heaped(values: Float64Array, weight: Float64Array) -> bool:
@@ -342,31 +294,22 @@ def _inflated(values: Float64Array, weight: Float64Array) -> tuple[bool, bool]:
     return first, last
 
 
-def _pool(
-    roads: Mapping[str, Road],
+def _compete(
+    roads: Mapping[str, Road | Learner],
     settings: Settings,
     n: int,
     stages: Stages,
     steps: tuple[Step, ...] = (),
 ) -> Learner:
-    return _join(_make(roads, settings, n, stages), settings, steps)
-
-
-def _make(
-    roads: Mapping[str, Road], settings: Settings, n: int, stages: Stages
-) -> dict[str, Learner]:
-    """Return the unfitted stages of each road."""
-    return {name: FittedRoad(road, settings, n, stages) for name, road in roads.items()}
-
-
-def _join(
-    made: dict[str, Learner], settings: Settings, steps: tuple[Step, ...]
-) -> Learner:
-    """Return the one that learns, or the pool of several, within steps."""
+    """Return what learns the only road, or the pool of several, within steps."""
+    made = {
+        name: FittedRoad(road, settings, n, stages) if isinstance(road, Road) else road
+        for name, road in roads.items()
+    }
     if len(made) > 1:
-        clock, exact = settings.effort.clock, settings.monotone is not None
-        return Pool(made, settings.seed, steps=steps, clock=clock, exact=exact)
-    only = next(iter(made.values()))
+        exact = settings.monotone is not None
+        return Pool(made, settings.seed, settings.effort, exact=exact, steps=steps)
+    (only,) = made.values()
     only.steps = (*steps, *only.steps)
     return only
 
@@ -398,21 +341,7 @@ def _log_road(
     return {"log": Transformed(road, log, exp)}
 
 
-def _described(settings: Settings) -> Road:
-    """Return the road that the regressor's own parameters describe."""
-    return FrameRoad(
-        settings.frame,
-        thresholds=settings.thresholds,
-        n_thresholds=settings.n_thresholds,
-        strategy=settings.strategy,
-    )
-
-
-def _listed(roads: Any) -> list[Any]:
-    return list(roads) if isinstance(roads, list | tuple) else [roads]
-
-
-def _named(roads: list[Road]) -> dict[str, Road]:
+def _named(roads: Iterable[Road]) -> dict[str, Road]:
     """Return roads by name; of several of a name the later ones have a number."""
     found: dict[str, Road] = {}
     for road in roads:

@@ -7,18 +7,28 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration.typing import Float64Array
+from localexpert.coordinate import Frame
 from localexpert.coordinate.centre import marginal_crps
+from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
 from localexpert.data.folds import Rows, check_learns
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.data.target_values import count_values
+from localexpert.experts import (
+    Experts,
+    IndependentExperts,
+    JointForest,
+    SharedBoosting,
+)
+from localexpert.experts.base import Tasks
 from localexpert.experts.calibrated_experts import CalibratedExperts
+from localexpert.experts.calibration import ExpertCalibration
 from localexpert.experts.task_record import TaskRecord
 from localexpert.experts.thresholds import cuts_between, place_thresholds
 from localexpert.law.law import Law
-from localexpert.learn.base_rates import BaseRates
 from localexpert.learn.learner import Learner
 from localexpert.learn.roads import Road
 from localexpert.learn.settings import Settings
@@ -28,7 +38,11 @@ from localexpert.learn.steps import Carry
 from localexpert.learn.values import Masses
 from localexpert.progress import current_progress
 
-_TRIAL_TREES = 20
+# Trees of a forest that is one member of a pool (with twice as many a pool scores the
+# same), and of one that says whether the whole is worth its time.
+_TREES, _TRIAL_TREES = 100, 20
+# Above this many rows the forest of "auto" costs more time than it gains score.
+_MOST_ROWS_FOR_FOREST = 200_000
 
 # Centre, scale, and what the experts say, (n,), (n,) and (n, N).
 Answers: TypeAlias = tuple[Float64Array, Float64Array, Float64Array]
@@ -44,7 +58,7 @@ class FittedRoad(Learner):
         What the regressor was given.
     n : int
         Number of rows.
-    stages : Stages, optional
+    stages : Stages
         What other roads have fitted.
 
     Attributes
@@ -56,25 +70,36 @@ class FittedRoad(Learner):
         In the coordinate of the frame.
     """
 
-    def __init__(
-        self, road: Road, settings: Settings, n: int, stages: Stages | None = None
-    ):
-        self.stages = Stages() if stages is None else stages
-        own, self.steps = road.bind(settings)
-        self.hopeless = road.hopeless
+    def __init__(self, road: Road, settings: Settings, n: int, stages: Stages):
+        self.stages, self.hopeless = stages, road.hopeless
+        own = settings.settle(road)
+        self.steps, limits = road.bind(settings.limits, settings.seed)
         self.thresholds, self.n_thresholds = own.thresholds, own.n_thresholds
-        self.frame = own.make_frame()
-        self.experts = CalibratedExperts(own.members(n), own.make_calibration())
+        self.frame = Frame(
+            own.frame,
+            settings.center,
+            out_of_bag=settings.out_of_bag,
+            n_jobs=settings.n_jobs,
+            random_state=settings.seed,
+        )
+        ordered = settings.monotone is not None
+
+        def ask(members: dict[str, Experts]) -> CalibratedExperts:
+            calibration = ExpertCalibration(
+                own.calibrator, increasing=ordered, random_state=settings.seed
+            )
+            return CalibratedExperts(members, calibration)
+
+        self.experts = ask(_make_members(own.strategy, settings, n))
         # A small forest says whether a whole one is worth its time.
         self._trial: CalibratedExperts | None = None
-        if own.strategy == "deep":
-            few = {"deep": own.deep_forest(_TRIAL_TREES)}
-            self._trial = CalibratedExperts(few, own.make_calibration())
-        self.laws = Masses(own.bounds) if self._asks_of_values else Curves(own)
-
-    @property
-    def _asks_of_values(self) -> bool:
-        return isinstance(self.thresholds, str) and self.thresholds == "values"
+        if isinstance(own.strategy, str) and own.strategy == "deep":
+            self._trial = ask({"deep": _deep_forest(settings, _TRIAL_TREES)})
+        self._asks_of_values = own.asks_of_values
+        self.laws: Masses | Curves = Masses(limits.bounds)
+        if not own.asks_of_values:
+            builders = _make_builders(settings.smoothing, own.smoothings)
+            self.laws = Curves(builders, limits, settings.seed, ordered=ordered)
 
     def _start(self, sample: Sample, outer: Sample) -> float:
         """Fit the frame, or without one the experts, and say what may come of it.
@@ -104,7 +129,6 @@ class FittedRoad(Learner):
             self.frame = self.stages.fit_frame(self.frame, sample, carry, outer)
 
     def _finish(self, sample: Sample) -> None:
-        """Fit the other stages, on the rows of `start`."""
         if not hasattr(self.experts, "fitted_"):
             self._ask(self.experts, sample)
         del self.stages, self._trial
@@ -189,3 +213,103 @@ class FittedRoad(Learner):
 
     def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
         yield self, y, np.arange(len(y))
+
+
+class BaseRates(Experts):
+    """Say for every row which share of the training rows lies below each threshold.
+
+    In a frame the forecast is centre, scale and the law of the residuals; without one
+    it is climatology.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.data.folds import make_folds
+    >>> from localexpert.learn.fitted_road import BaseRates
+    >>> x = np.arange(98.0)[:, None]
+    >>> folds = make_folds(98, 2, random_state=0)
+    >>> BaseRates().fit(x, x[:, 0], [24.0, 73.0], folds).predict(x[:1])
+    array([[0.26, 0.75]])
+    """
+
+    rates_: Float64Array
+
+    def _check_parameters(self) -> None:
+        """There are none."""
+
+    def _fit(self, tasks: Tasks) -> Float64Array:
+        oof = np.empty((tasks.n, tasks.n_thresholds))
+        for train, test in tasks.folds:
+            oof[test] = tasks.base_rates(train)
+        self.rates_ = tasks.base_rates(tasks.present)
+        return oof
+
+    def _predict(self, table: Table) -> Float64Array:
+        return np.tile(self.rates_, (len(table), 1))
+
+
+def _make_members(
+    strategy: str | Experts, settings: Settings, n: int
+) -> dict[str, Experts]:
+    """Return the unfitted experts of a strategy for `n` rows, by name."""
+    common: dict[str, Any] = {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+    shared = SharedBoosting(monotone=settings.monotone, **common)
+    members: dict[str, Experts]
+    if isinstance(strategy, Experts):
+        members = {type(strategy).__name__: strategy}
+    elif strategy == "auto":
+        # Unlike in kind, they err on different rows, so a pool of both is better than
+        # either on most sets; weights of the pool drop the one that is not.
+        members = {"shared": shared}
+        if n <= _MOST_ROWS_FOR_FOREST:
+            members["joint"] = JointForest(**common)
+    elif strategy == "independent":
+        one = IndependentExperts(settings.expert, monotone=settings.monotone, **common)
+        members = {strategy: one}
+    else:
+        made = {
+            "shared": shared,
+            "joint": JointForest(**common),
+            "deep": _deep_forest(settings, _TREES),
+            "marginal": BaseRates(),
+        }
+        members = {strategy: made[strategy]}
+    if settings.out_of_bag:
+        return members
+    return {name: _out_of_fold(experts) for name, experts in members.items()}
+
+
+def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
+    """Return the unfitted forest whose trees grow until rows are alone."""
+    return JointForest(
+        n_trees,
+        min_samples_leaf=1,
+        max_features=1.0,
+        out_of_bag=settings.out_of_bag,
+        n_jobs=settings.n_jobs,
+        random_state=settings.seed,
+    )
+
+
+def _out_of_fold(experts: Experts) -> Experts:
+    """Return experts whose forests predict no row out of bag.
+
+    A tree that did not draw a row may have drawn another of its group, or a copy.
+    """
+    bags = {
+        name: False
+        for name, value in experts.get_params().items()
+        if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
+    }
+    return clone(experts).set_params(**bags) if bags else experts
+
+
+def _make_builders(
+    smoothing: float | str, steps: tuple[float, ...]
+) -> list[CurveBuilder]:
+    """Return the splines to choose from."""
+    if smoothing == "auto":
+        return [ProbitSpline(step) for step in steps]
+    if isinstance(smoothing, str):
+        return [RawSpline(smoothing)]  # type: ignore[arg-type]
+    return [ProbitSpline(float(smoothing))]

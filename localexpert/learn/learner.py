@@ -80,25 +80,16 @@ class Learner(ABC):
 
     def finish(self, sample: Sample) -> Self:
         """Fit the other stages, on the rows of `start`."""
-        given = sample
+        samples = [sample]
         for step in self.steps:
-            sample = step.inner(sample)
-        self._finish(sample)
-        self._check_laws(given)
+            samples.append(step.inner(samples[-1]))
+        self._finish(samples.pop())
+        if any(type(s).check_laws is not Step.check_laws for s in self.steps):
+            law = self._law_of(self.oof_answers(_ROWS_LOOKED_AT))
+            for step, outer in zip(self.steps[::-1], samples[::-1], strict=True):
+                law = step.read(law)
+                step.check_laws(law, outer.y[outer.weight > 0.0])
         return self
-
-    def _check_laws(self, sample: Sample) -> None:
-        """Let the steps look at some laws."""
-        if not any(type(s).check_laws is not Step.check_laws for s in self.steps):
-            return
-        targets = []
-        for step in self.steps:
-            targets.append(sample.y[sample.weight > 0.0])
-            sample = step.inner(sample)
-        law = self._law_of(self.oof_answers(_ROWS_LOOKED_AT))
-        for step, y in zip(reversed(self.steps), reversed(targets), strict=True):
-            law = step.read(law)
-            step.check_laws(law, y)
 
     def law_of(self, answers: Any) -> Law:
         """Return the laws that follow from answers."""
@@ -175,10 +166,10 @@ class Learner(ABC):
 
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, and what the alternatives scored."""
-        told = [step.choices() for step in self.steps]
-        return {name: one for part in told for name, one in part.items()} | (
-            self._choices()
-        )
+        choices = self._choices()
+        for step in reversed(self.steps):
+            choices = step.choices() | choices
+        return choices
 
     def leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
         """Yield the roads that ask experts, what they see of new targets, and rows.
@@ -222,9 +213,10 @@ class Learner(ABC):
     def oof_answers(self, places: Rows | slice) -> Any:
         """Return the same of some of the judged rows, by what has not seen them."""
 
-    @abstractmethod
     def _start(self, sample: Sample, outer: Sample) -> float:
         """Start with rows, given the same before the last step to their target."""
+        del sample, outer
+        return 0.0
 
     @abstractmethod
     def _finish(self, sample: Sample) -> None: ...

@@ -21,9 +21,15 @@ from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores
-from localexpert.learn.effort import Clock
 from localexpert.learn.learner import Learner
-from localexpert.learn.pool_weights import LearnedPool, PoolScores, draw_rows
+from localexpert.learn.pool_weights import (
+    PoolScores,
+    draw_rows,
+    learn_weights,
+    mean_crps,
+    spread_weights,
+)
+from localexpert.learn.settings import Effort
 from localexpert.learn.smooth import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
@@ -54,14 +60,14 @@ class Pool(Learner):
         Those without weight are not kept.
     random_state : int
         Draws the rows by which roads are weighed.
-    steps : tuple of Step
-        Unfitted.
-    clock : Clock, optional
+    effort : Effort
         A road is begun if as much time is left as the first one took, times its `cost`.
     exact : bool
         Whether forecasts must follow from those of the roads to rounding, so that the
         order of rows is kept: of laws that are not discrete the best road is taken
         alone, for their pools are drawn anew.
+    steps : tuple of Step
+        Unfitted.
 
     Attributes
     ----------
@@ -85,14 +91,14 @@ class Pool(Learner):
     def __init__(
         self,
         roads: Mapping[str, Learner],
-        random_state: int = 0,
+        random_state: int,
+        effort: Effort,
         *,
-        exact: bool = False,
+        exact: bool,
         steps: tuple[Step, ...] = (),
-        clock: Clock | None = None,
     ):
         self.roads, self.random_state, self.exact = roads, random_state, exact
-        self.steps, self.clock = steps, clock
+        self.steps, self.effort = steps, effort
         self.kind_: PoolKind = "linear"
         self.losses_: dict[str, float] = {}
         self.unfinished_: list[str] = []
@@ -112,7 +118,7 @@ class Pool(Learner):
         laws: list[Law] = []
         began, first = time.perf_counter(), 0.0
         for name, road in self.roads.items():
-            if finished and self.clock and not self.clock.allows(road.cost * first):
+            if finished and not self.effort.allows(road.cost * first):
                 self.left_out_.append(name)
                 continue
             with current_progress().stage(name):
@@ -125,12 +131,12 @@ class Pool(Learner):
             rows = road.judged_[places]
             law = road.law_as_new(places, y[rows])
             laws.append(law)
-            self.losses_[name] = _mean_crps(law, y[rows], sample.weight[rows])
+            self.losses_[name] = mean_crps(law, y[rows], sample.weight[rows])
             first = first or time.perf_counter() - began
         with current_progress().stage("pool"):
             self._weigh(finished, laws, replace(sample, y=y))
         # The others have all their models still.
-        self.roads, self.clock = self.fitted_, None
+        self.roads = self.fitted_
 
     def _weigh(
         self, finished: dict[str, Learner], laws: list[Law], sample: Sample
@@ -139,16 +145,14 @@ class Pool(Learner):
         self.judged_ = reduce(
             np.intersect1d, [road.judged_ for road in finished.values()]
         )
-        same = all(len(r.judged_) == len(self.judged_) for r in finished.values())
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
         places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
-        if not same:
+        if any(len(r.judged_) > len(self.judged_) for r in finished.values()):
             for road in finished.values():
                 road.keep_rows(np.flatnonzero(np.isin(road.judged_, self.judged_)))
             laws = [road.law_as_new(places, y) for road in finished.values()]
-        folds = _folds_of(number[places], len(judged.folds))
         if len(laws) == 1:
             self._take(finished, np.ones(1), np.ones((len(judged), 1)))
             return
@@ -156,6 +160,7 @@ class Pool(Learner):
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
             kinds = ()
+        folds = _folds_of(number[places], len(judged.folds))
         own, of_folds = self._choose_weights(
             list(finished), scores, kinds, weight, folds
         )
@@ -206,17 +211,17 @@ class Pool(Learner):
         best = int(np.argmin([self.losses_[name] for name in names]))
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
         for kind in kinds:
-            pool = LearnedPool(kind, random_state=self.random_state)
-            pool.learn(scores, weight, folds)
-            each = scores.crps(pool.oof_weights(folds, len(weight)), kind)
+            found = learn_weights(
+                kind, scores.matrices(), weight, folds, scores.take, self.random_state
+            )
+            each = scores.crps(spread_weights(found[1], folds, len(weight)), kind)
             loss = self.losses_[kind] = float(np.average(each, weights=weight))
             if loss < least:
-                chosen, least, self.kind_ = pool, loss, kind
+                chosen, least, self.kind_ = found, loss, kind
         alone = np.eye(len(names))[best]
         if chosen is None:
             return alone, np.tile(alone, (len(folds), 1))
-        held = chosen.weights_ >= _LEAST_WEIGHT
-        rows = np.vstack([chosen.weights_, chosen.fold_weights_]) * held
+        rows = np.vstack(chosen) * (chosen[0] >= _LEAST_WEIGHT)
         total = rows.sum(axis=1, keepdims=True)
         own = rows[0] / total[0]
         rows = np.where(total > 0.0, rows / np.maximum(total, 1e-300), own)
@@ -298,10 +303,6 @@ def _folds_of(number: Rows, n_folds: int) -> list[Fold]:
         (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
         for fold in range(n_folds)
     ]
-
-
-def _mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
-    return float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
 
 
 def learn_sharpness(

@@ -1,8 +1,8 @@
-"""`LearnedPool`: weights that minimise the out-of-fold CRPS of a pool."""
+"""Weights that minimise the out-of-fold CRPS of a pool."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +12,9 @@ from scipy.special import ndtr
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.data.folds import Fold, Rows
-from localexpert.law.join import PoolKind, jump_values, pool_laws
+from localexpert.law.join import PoolKind, jump_values
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, scores_of
-from localexpert.recalibration.base import Recalibration
 
 # Rows whose meshes are in memory at a time.
 _ROWS = 512
@@ -63,6 +62,21 @@ def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
                 out[rows, k, j] -= apart
                 out[rows, j, k] -= apart
     return out
+
+
+def mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
+    """Return the weighted mean CRPS of the laws of n rows.
+
+    Parameters
+    ----------
+    law : Law
+    y, weight : ndarrays of shape (n,)
+
+    Returns
+    -------
+    float
+    """
+    return float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
 
 
 def draw_rows(weight: Float64Array, most: int, seed: int) -> Rows:
@@ -281,172 +295,69 @@ def _meshes(
         yield rows, nodes.reshape(shape), (width * _SHARES).reshape(shape), part
 
 
-class LearnedPool:
-    """The pool of some laws with weights that minimise out-of-fold CRPS.
+def learn_weights(
+    kind: PoolKind,
+    forms: Float64Array,
+    weight: Float64Array,
+    folds: list[Fold],
+    scores: Callable[[Rows], PoolScores],
+    seed: int,
+) -> tuple[Float64Array, Float64Array]:
+    """Return weights of least CRPS, of all rows and as the rows outside a fold ask.
 
     Parameters
     ----------
     kind : {"linear", "probit"}
-    recalibration : Recalibration, optional
-        Unfitted; it becomes the pool's own.
-    random_state : int
-        Draws the rows that the weights of a probit pool are fitted on.
+    forms : ndarray of shape (n, M, M)
+        Quadratic forms of linear pools, see `crps_matrices`, of n rows.
+    weight : ndarray of shape (n,)
+    folds : list of (train, test)
+    scores : function of an ndarray of int
+        Returns the scores of some of the rows; asked for probit pools.
+    seed : int
+        Draws these rows.
 
-    Attributes
-    ----------
-    weights_ : ndarray of shape (M,)
-    fold_weights_ : ndarray of shape (n_folds, M)
-        Those that the other folds ask for.
-    ridge_ : float
-        The pull towards equal weights with the least held-out CRPS.
-    oof_law_ : Law
-        Of the training rows, each pooled and recalibrated without its fold.
-    loss_ : float
-        Mean CRPS of `oof_law_`.
+    Returns
+    -------
+    weights : ndarray of shape (M,)
+    of_folds : ndarray of shape (n_folds, M)
     """
-
-    def __init__(
-        self,
-        kind: PoolKind,
-        recalibration: Recalibration | None = None,
-        *,
-        random_state: int = 0,
-    ):
-        self.kind = kind
-        self.recalibration = recalibration
-        self.random_state = random_state
-
-    def fit(
-        self,
-        laws: Sequence[Law],
-        y: Float64Array,
-        weight: Float64Array,
-        folds: list[Fold],
-        matrices: Float64Array | None = None,
-    ) -> Self:
-        """Learn weights and recalibration from laws that never saw their rows' y.
-
-        Parameters
-        ----------
-        laws : sequence of M laws
-            Of n rows each.
-        y, weight : ndarray of shape (n,)
-        folds : list of (train, test)
-            By which rows are weighted without themselves.
-        matrices : ndarray of shape (n, M, M), optional
-            What `crps_matrices` returns, if at hand.
-
-        Returns
-        -------
-        self
-        """
-        if matrices is None:
-            matrices = crps_matrices(laws, y)
-        rows = draw_rows(weight, _ROWS_TO_FIT, self.random_state)
-        scores = None
-        if self.kind == "probit":
-            scores = PoolScores.fine([law.take(rows) for law in laws], y[rows])
-        self._learn(matrices, weight, folds, scores, rows)
-        law = self.pool_oof(laws, folds)
-        if self.recalibration is not None:
-            self.recalibration.fit(law, y, weight, folds)
-            law = self.recalibration.apply_oof(law)
-        self.oof_law_ = law
-        self.loss_ = float(np.average(law.crps(y[:, None])[:, 0], weights=weight))
-        return self
-
-    def learn(
-        self, scores: PoolScores, weight: Float64Array, folds: list[Fold]
-    ) -> Self:
-        """Learn the weights alone, from what the laws say along meshes of n rows.
-
-        Parameters
-        ----------
-        scores : PoolScores
-        weight : ndarray of shape (n,)
-        folds : list of (train, test)
-
-        Returns
-        -------
-        self
-        """
-        rows = draw_rows(weight, _ROWS_TO_FIT, self.random_state)
-        return self._learn(scores.matrices(), weight, folds, scores.take(rows), rows)
-
-    def _learn(
-        self,
-        matrices: Float64Array,
-        weight: Float64Array,
-        folds: list[Fold],
-        scores: PoolScores | None,
-        rows: Rows,
-    ) -> Self:
-        """Learn weights by all rows' matrices, those of a probit pool by some rows."""
-        weighted = weight[:, None, None] * matrices
-        sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
-        self.ridge_ = _choose_ridge(sums)
-        total = sums.sum(axis=0)
-        # What is left of the sum without a fold is the sum of the other folds.
-        w = [linear_weights(a, self.ridge_) for a in (total, *(total - sums))]
-        if self.kind == "probit" and scores is not None:
-            w = self._refine(w, scores, rows, weight, folds)
-        self.weights_, self.fold_weights_ = w[0], np.stack(w[1:])
-        return self
-
-    def oof_weights(self, folds: list[Fold], n: int) -> Float64Array:
-        """Return the weights of each row that the other folds ask for, (n, M)."""
-        own = np.tile(self.weights_, (n, 1))
-        for (_, test), weights in zip(folds, self.fold_weights_, strict=True):
-            own[test] = weights
-        return own
-
-    def pool_oof(self, laws: Sequence[Law], folds: list[Fold]) -> Law:
-        """Return the pool in which each row has the weights of the other folds.
-
-        Parameters
-        ----------
-        laws : sequence of M laws
-            Of n rows each.
-        folds : list of (train, test)
-            In the order of those that weights were learned by.
-
-        Returns
-        -------
-        Law
-        """
-        return pool_laws(laws, self.oof_weights(folds, len(laws[0])), self.kind)
-
-    def pool(self, laws: Sequence[Law]) -> Law:
-        """Return the pool of the members' laws of new rows.
-
-        Parameters
-        ----------
-        laws : sequence of laws
-            Of the members with weight, in order.
-
-        Returns
-        -------
-        Law
-        """
-        law = pool_laws(laws, self.weights_[self.weights_ > 0.0], self.kind)
-        return law if self.recalibration is None else self.recalibration.apply(law)
-
-    def _refine(
-        self,
-        w: list[Float64Array],
-        scores: PoolScores,
-        rows: Rows,
-        weight: Float64Array,
-        folds: list[Fold],
-    ) -> list[Float64Array]:
-        """Return weights of the probit pool: of all rows, and without each fold."""
-        out = [scores.weights(weight[rows], w[0], self.ridge_)]
+    weighted = weight[:, None, None] * forms
+    sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
+    ridge = _choose_ridge(sums)
+    total = sums.sum(axis=0)
+    # What is left of the sum without a fold is the sum of the other folds.
+    found = [linear_weights(a, ridge) for a in (total, *(total - sums))]
+    if kind == "probit":
+        rows = draw_rows(weight, _ROWS_TO_FIT, seed)
+        some, weight = scores(rows), weight[rows]
+        found = [some.weights(weight, found[0], ridge)]
         for _, test in folds:
-            rest = np.where(np.isin(rows, test), 0.0, weight[rows])
+            rest = np.where(np.isin(rows, test), 0.0, weight)
             # Without any row there is nothing to learn but what all rows say.
             known = rest.any()
-            out.append(scores.weights(rest, out[0], self.ridge_) if known else out[0])
-        return out
+            found.append(some.weights(rest, found[0], ridge) if known else found[0])
+    return found[0], np.stack(found[1:])
+
+
+def spread_weights(of_folds: Float64Array, folds: list[Fold], n: int) -> Float64Array:
+    """Return the weights (n, M) of rows, those that the rows outside its fold ask for.
+
+    Parameters
+    ----------
+    of_folds : ndarray of shape (n_folds, M)
+    folds : list of (train, test)
+        Every row is in one test part.
+    n : int
+
+    Returns
+    -------
+    ndarray of shape (n, M)
+    """
+    rows = np.empty((n, of_folds.shape[1]))
+    for (_, test), weights in zip(folds, of_folds, strict=True):
+        rows[test] = weights
+    return rows
 
 
 def _choose_ridge(sums: Float64Array) -> float:

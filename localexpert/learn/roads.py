@@ -7,20 +7,27 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from calibration import QuadraticCalibrator
 from calibration.typing import Float64Array
-from localexpert._validation import check_integer
-from localexpert.learn.order import refuse_order
-from localexpert.learn.settings import (
-    Settings,
-    check_frame,
-    check_road_thresholds,
-    check_strategy,
+from localexpert._validation import (
+    check_choice,
+    check_increasing,
+    check_integer,
+    check_vector,
 )
-from localexpert.learn.steps import Carry, Step
+from localexpert.data.directions import Directions, check_directions
+from localexpert.experts import Experts
+from localexpert.experts.calibration import check_calibrator
+from localexpert.experts.classifiers import check_classifier
+from localexpert.learn.steps import Carry, Limits, Step
 from localexpert.learn.values import Cells
 
+_FRAMES = ("auto", "standardize", "center")
+_STRATEGIES = ("auto", "shared", "joint", "deep", "independent", "marginal")
+# Of the names of strategies those that keep an order: a forest has no constraints.
+_ORDERED = ("shared", "independent")
 # Steps between knots of a grid, in probits: 0 is the mean step of the thresholds.
 _GRID_SMOOTHINGS = (0.0, 0.1, 0.2)
 # Few trees are as much worse than many as a fifth.
@@ -80,27 +87,41 @@ class Road:
 
     def __post_init__(self) -> None:
         """Refuse what is not valid whatever the regressor is given."""
-        check_road_thresholds(self.thresholds)
-        check_frame(self.frame, self.thresholds)
+        if not self.asks_of_values:
+            check_thresholds(self.thresholds)
+        _check_frame(self.frame, self.thresholds)
         check_integer(self.n_thresholds, "n_thresholds", 1)
-        check_strategy(self.strategy, None)
+        _check_strategy(self.strategy, None)
+        check_calibrator(self.calibrator)
 
     def __repr__(self) -> str:
         """Return what differs from the defaults."""
-        held = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
-        usual = {f.name: f.default for f in fields(self)}
-        told = [
-            f"{name}={value!r}"
-            for name, value in held.items()
-            if not (isinstance(value, type(usual[name])) and value == usual[name])
-        ]
-        return f"Road({', '.join([repr(self.name), *told])})"
+        parts = [f"{name}={value!r}" for name, value in self.named_parts().items()]
+        return f"Road({', '.join([repr(self.name), *parts])})"
+
+    def named_parts(self) -> dict[str, Any]:
+        """Return what differs from the defaults, by the names of parameters.
+
+        Returns
+        -------
+        dict
+        """
+        held = {f.name: (getattr(self, f.name), f.default) for f in fields(self)[1:]}
+        return {
+            name: value
+            for name, (value, usual) in held.items()
+            if not (isinstance(value, type(usual)) and value == usual)
+        }
+
+    @property
+    def asks_of_values(self) -> bool:
+        """Whether thresholds lie between neighbouring values of a discrete target."""
+        return isinstance(self.thresholds, str) and self.thresholds == "values"
 
     @property
     def to_values(self) -> bool:
         """Whether it answers with probabilities of the values of a discrete target."""
-        own = isinstance(self.thresholds, str) and self.thresholds == "values"
-        return own or any(step.makes_values for step in self.steps)
+        return self.asks_of_values or any(step.makes_values for step in self.steps)
 
     def with_step(self, step: Step, name: str | None = None) -> Road:
         """Return the road with one step more, nearest to y.
@@ -124,27 +145,63 @@ class Road:
         named = self.name if name is None else name
         return replace(self, name=named, steps=(step, *self.steps))
 
-    def bind(self, settings: Settings) -> tuple[Settings, tuple[Step, ...]]:
-        """Return settings and steps of its own; refuse what is not valid.
+    def bind(self, limits: Limits, seed: int) -> tuple[tuple[Step, ...], Limits]:
+        """Return unfitted steps of its own, and the limits within all of them.
 
         Parameters
         ----------
-        settings : Settings
-            What the regressor was given.
+        limits : Limits
+            Of the target.
+        seed : int
 
         Returns
         -------
-        settings : Settings
         steps : tuple of Step
-            Unfitted.
+        limits : Limits
         """
-        if settings.monotone is not None and not all(s.keeps_order for s in self.steps):
-            refuse_order("roads", self, "roads whose steps have `keeps_order`")
         steps = []
         for step in self.steps:
-            own, settings = step.bind(settings)
+            own, limits = step.bind(limits, seed)
             steps.append(own)
-        return settings.for_road(self), tuple(steps)
+        return tuple(steps), limits
+
+    def settle(self, expert: Any, calibrator: Any, monotone: Directions | None) -> Road:
+        """Return the road with what the regressor asks of all roads; refuse others.
+
+        Parameters
+        ----------
+        expert : classifier or None
+            It decides the strategy.
+        calibrator : str, ScoreCalibrator or None
+            "auto" leaves the road its own.
+        monotone : mapping of column to {-1, 1}, optional
+            Thresholds are then in units of y, and experts keep the order.
+
+        Returns
+        -------
+        Road
+        """
+        frame = _check_frame(self.frame, self.thresholds)
+        strategy = _check_strategy(self.strategy, expert)
+        thresholds = self.thresholds
+        if not self.asks_of_values:
+            thresholds = check_thresholds(thresholds)
+        if monotone is None and isinstance(calibrator, str) and calibrator == "auto":
+            calibrator = self.calibrator
+        if monotone is not None:
+            if not all(step.keeps_order for step in self.steps):
+                refuse_order("roads", self, "roads whose steps have `keeps_order`")
+            if frame not in (None, "auto"):
+                rule = 'None or "auto", for around centres rows may cross'
+                refuse_order("frame", frame, rule)
+            frame, strategy = None, _order_strategy(strategy, monotone)
+        return replace(
+            self,
+            frame=frame,
+            thresholds=thresholds,
+            strategy=strategy,
+            calibrator=calibrator,
+        )
 
     def check_target(self, y: Float64Array) -> None:
         """Refuse targets that the road cannot take.
@@ -326,3 +383,95 @@ def _check_road(road: Road | None) -> Road:
         msg = f"`road` must be a road to smooth distributions, got {road!r}."
         raise TypeError(msg)
     return road
+
+
+def check_thresholds(thresholds: Any) -> str | Float64Array:
+    """Return thresholds that do not lie between values.
+
+    Parameters
+    ----------
+    thresholds : {"quantile", "uniform"} or array-like of shape (N,)
+
+    Returns
+    -------
+    str or ndarray of shape (N,)
+    """
+    if isinstance(thresholds, str):
+        check_choice(thresholds, "thresholds", ("quantile", "uniform"))
+        return thresholds
+    numbers = check_vector(thresholds, "thresholds")
+    if np.asarray(thresholds).dtype.kind == "b":
+        msg = f"`thresholds` must be numbers, got {thresholds!r}."
+        raise TypeError(msg)
+    check_increasing(numbers, "thresholds")
+    return numbers
+
+
+def _check_frame(kind: Any, thresholds: Any) -> str | None:
+    """Return the kind of frame; thresholds that are no kind are in units of y."""
+    if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
+        msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
+        raise ValueError(msg)
+    if isinstance(thresholds, str) and thresholds != "values":
+        return kind
+    if kind not in (None, "auto"):
+        msg = (
+            "`frame` must be None where `thresholds` are given in units of y, "
+            f"got {kind!r}."
+        )
+        raise ValueError(msg)
+    return None
+
+
+def _check_strategy(strategy: Any, expert: Any) -> str | Experts:
+    """Return the strategy, which an expert of the user's decides."""
+    if expert is not None:
+        check_classifier(expert, "expert")
+    if isinstance(strategy, Experts):
+        strategy.check_parameters()
+        return strategy
+    check_choice(strategy, "strategy", _STRATEGIES)
+    if expert is None or strategy == "independent":
+        return str(strategy)
+    if strategy == "auto":
+        return "independent"
+    msg = (
+        '`strategy` must be "independent" or "auto" with an `expert`, '
+        f"got {strategy!r}."
+    )
+    raise ValueError(msg)
+
+
+def _order_strategy(strategy: str | Experts, monotone: Directions) -> str | Experts:
+    """Return the strategy that keeps the order; experts are given the directions."""
+    if strategy == "auto":
+        return "shared"
+    if isinstance(strategy, str):
+        if strategy not in _ORDERED:
+            refuse_order("strategy", strategy, '"auto", "shared" or "independent"')
+        return strategy
+    given = strategy.get_params(deep=False).get("monotone", strategy)
+    if given is strategy:
+        refuse_order("strategy", strategy, "experts with a parameter `monotone`")
+    if check_directions(given) not in (None, monotone):
+        refuse_order("strategy", strategy, "experts with the same `monotone`, or none")
+    ordered: Experts = clone(strategy).set_params(monotone=monotone)
+    ordered.check_parameters()
+    return ordered
+
+
+def refuse_order(name: str, value: Any, rule: str) -> None:
+    """Refuse a value by which the order of `monotone` may be lost.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+    rule : str
+        What it must be.
+    """
+    msg = (
+        f"`{name}` must be {rule}, to keep the order of `monotone`, got {value!r:.80}."
+    )
+    raise ValueError(msg)

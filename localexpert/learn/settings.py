@@ -1,198 +1,175 @@
-"""`Settings`: what a user asked of a fit, checked once and typed."""
+"""`Settings`: what a user asked of a fit, checked once, and shared by all roads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_bounds,
-    check_choice,
-    check_increasing,
-    check_integer,
-    check_n_jobs,
-    check_vector,
-    show,
-)
-from localexpert.coordinate import Frame
+from localexpert._validation import check_bounds, check_choice, check_n_jobs, show
 from localexpert.coordinate.families import predicts_numbers
-from localexpert.curves.spline import CurveBuilder, ProbitSpline, RawSpline
 from localexpert.data.directions import Directions, check_directions
-from localexpert.experts import (
-    Experts,
-    IndependentExperts,
-    JointForest,
-    SharedBoosting,
-)
 from localexpert.experts.calibration import ExpertCalibration, check_calibrator
-from localexpert.experts.classifiers import check_classifier
-from localexpert.learn.base_rates import BaseRates
-from localexpert.learn.effort import DEFAULT_EFFORT, Effort
-from localexpert.learn.order import (
-    check_order,
-    check_order_of_frame,
-    order_strategy,
-)
+from localexpert.learn.roads import FrameRoad, Road, check_thresholds, refuse_order
+from localexpert.learn.steps import UNBOUNDED, Bounds, Limits
+from localexpert.recalibration.conformal import ConformalRecalibration
+from localexpert.recalibration.pit import PitRecalibration
 
-FrameKind: TypeAlias = Literal["auto", "standardize", "center"] | None
-Bounds: TypeAlias = tuple[float, float]
-
-UNBOUNDED: Bounds = (-np.inf, np.inf)
-_FRAMES = ("auto", "standardize", "center")
-_STRATEGIES = ("auto", "shared", "joint", "deep", "independent", "marginal")
-# What a road is left to choose.
-_USUAL = {
-    "frame": "auto",
-    "strategy": "auto",
-    "thresholds": "quantile",
-    "n_thresholds": 25,
-}
-# Above this many rows the forest of "auto" costs more time than it gains score.
-_MOST_ROWS_FOR_FOREST = 200_000
-# Trees of a forest that is one member of a pool: with twice as many a pool scores the
-# same.
-_DEEP_TREES = 100
+_LEVELS = ("quick", "default", "best")
+# Share of the seconds that is left for what follows the roads: the pool of them, its
+# recalibration and its check.
+_LEFT = 0.15
+_ROW_BY_ROW = ("pchip", "smoothing_spline")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The regressor's parameters as the stages read them.
+class Effort:
+    """How much a fit may cost.
 
     Parameters
     ----------
-    expert : classifier or None
-    thresholds : {"quantile", "uniform"} or ndarray of shape (N,)
-    n_thresholds : int
-    frame : {"auto", "standardize", "center"} or None
-    center : "stack", regressor or list of regressors
-    strategy : {"auto", "shared", "joint", "independent"} or Experts
-    calibrator : str, ScoreCalibrator or None
-    smoothing : "auto", float, "pchip" or "smoothing_spline"
-    bounds : (float, float)
-        Infinite where there is none.
-    suspected : (float, float)
-        Ends that are bounds if forecasts without them say so.
+    level : {"quick", "default", "best", "timed"}
+    end : float
+        When the time of "timed" is over, by `time.perf_counter`.
+    """
+
+    level: str = "default"
+    end: float = np.inf
+
+    @classmethod
+    def of(cls, given: Any) -> Effort:
+        """Read the parameter of a regressor; its seconds run from now on."""
+        if isinstance(given, str) and given in _LEVELS:
+            return cls(given)
+        number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+        if number and 0.0 < float(given) < np.inf:
+            return cls("timed", time.perf_counter() + (1.0 - _LEFT) * float(given))
+        msg = (
+            f"`effort` must be one of {', '.join(map(repr, _LEVELS))} or a positive "
+            f"number of seconds, got {given!r}."
+        )
+        raise ValueError(msg)
+
+    def allows(self, seconds: float) -> bool:
+        """Return whether there is time for what takes so long.
+
+        Parameters
+        ----------
+        seconds : float
+
+        Returns
+        -------
+        bool
+        """
+        return time.perf_counter() + seconds <= self.end
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The regressor's parameters as all roads read them.
+
+    Parameters
+    ----------
+    described : Road
+        What `frame`, `thresholds`, `n_thresholds` and `strategy` describe.
+    single : bool
+        Whether the user asked for that road.
+    roads : tuple of Road
+        Those that the user named; none where they are to be chosen.
+    expert, center, calibrator, smoothing, n_jobs, cv
+        As given.
+    limits : Limits
     out_of_bag : bool
         Whether a stage may predict a row by trees that did not draw it. Not where
         rows depend on each other within folds of the user's.
-    n_jobs : int or None
     seed : int
         Of every stage of the fit.
-    roads : "auto", Road or list of Road
-    single : bool
-        Whether the parameters describe one road.
-    max_shape : float
-        Greatest shape of the tails of marginals.
-    smoothings : tuple of float
-        Steps between knots to choose from, where `smoothing` is "auto".
-    monotone : dict, list or None
+    monotone : mapping of column to {-1, 1}, optional
         Directions of columns, which all that is chosen must keep.
     effort : Effort
-    cv : int, "auto" or splitter
     """
 
+    described: Road
+    single: bool
+    roads: tuple[Road, ...]
     expert: Any
-    thresholds: str | Float64Array
-    n_thresholds: int
-    frame: FrameKind
     center: Any
-    strategy: str | Experts
     calibrator: Any
     smoothing: float | str
-    bounds: Bounds
+    limits: Limits
     out_of_bag: bool
     n_jobs: int | None
     seed: int
-    roads: Any = "auto"
-    single: bool = False
-    max_shape: float = 0.2
-    smoothings: tuple[float, ...] = ()
-    suspected: Bounds = UNBOUNDED
-    monotone: Directions | None = None
-    effort: Effort = DEFAULT_EFFORT
-    cv: Any = "auto"
+    monotone: Directions | None
+    effort: Effort
+    cv: Any
 
     @classmethod
     def check(
         cls, model: Any, y: Float64Array, *, out_of_bag: bool, seed: int
     ) -> Settings:
         """Read the parameters of a regressor, and refuse what cannot be fitted to y."""
-        thresholds = _check_thresholds(model.thresholds)
         check_calibrator(model.calibrator)
         check_n_jobs(model.n_jobs)
         monotone = check_directions(model.monotone)
         if monotone is not None:
-            check_order(model)
+            _check_order(model)
+        described = FrameRoad(
+            model.frame,
+            thresholds=check_thresholds(model.thresholds),
+            n_thresholds=model.n_thresholds,
+            strategy=model.strategy,
+        )
+        described.settle(model.expert, model.calibrator, monotone)
+        single = model.expert is not None or bool(described.named_parts())
+        _check_center(model.center)
+        _check_smoothing(model.smoothing)
         settings = cls(
+            described=described,
+            single=single,
+            roads=_read_roads(model.roads, single),
             expert=model.expert,
-            thresholds=thresholds,
-            n_thresholds=check_integer(model.n_thresholds, "n_thresholds", 1),
-            frame=check_frame(model.frame, thresholds),
-            center=_check_center(model.center),
-            strategy=check_strategy(model.strategy, model.expert),
+            center=model.center,
             calibrator=model.calibrator,
-            smoothing=_check_smoothing(model.smoothing),
-            bounds=_check_bounds(model.bounds, y),
-            suspected=_suspect(y) if model.bounds == "auto" else UNBOUNDED,
+            smoothing=model.smoothing,
+            limits=_read_limits(model.bounds, y),
             out_of_bag=out_of_bag,
             n_jobs=model.n_jobs,
             seed=seed,
-            roads=model.roads,
-            single=bool(_named_parts(model)),
             monotone=monotone,
             effort=Effort.of(model.effort),
             cv=model.cv,
         )
-        return settings.in_order()
+        for road in settings.roads:
+            settings.settle(road)
+        return settings
 
-    def in_order(self) -> Settings:
-        """Return the settings that keep the order of `monotone`; refuse others."""
-        if self.monotone is None:
-            return self
-        ExpertCalibration(self.calibrator, increasing=True).kinds()
-        check_order_of_frame(self.frame)
-        strategy = order_strategy(self.strategy, self.monotone)
-        return replace(self, frame=None, strategy=strategy)
+    def settle(self, road: Road) -> Road:
+        """Return a road with what the user asked of all roads, checked."""
+        return road.settle(self.expert, self.calibrator, self.monotone)
+
+    def within(self, bounds: Bounds) -> Settings:
+        """Return the settings of a target with other bounds."""
+        return replace(self, limits=replace(self.limits, bounds=bounds))
 
     def with_atoms(self, atoms: Float64Array) -> Settings:
         """Return the settings of a target with atoms: one at an end is a bound."""
-        low, high = self.suspected
-        held = tuple(
-            end if end in atoms else given
-            for end, given in zip((low, high), self.bounds, strict=True)
-        )
-        return replace(self, bounds=(held[0], held[1]))
-
-    def for_road(self, road: Any) -> Settings:
-        """Return the settings with what a `Road` names, checked."""
-        own = replace(
-            self,
-            thresholds=check_road_thresholds(road.thresholds),
-            n_thresholds=road.n_thresholds,
-            frame=check_frame(road.frame, road.thresholds),
-            strategy=check_strategy(road.strategy, self.expert),
-            smoothings=road.smoothings,
-        ).in_order()
-        if _is_auto(own.calibrator) and own.monotone is None:
-            check_calibrator(road.calibrator)
-            own = replace(own, calibrator=road.calibrator)
-        return own
+        ends = zip(self.limits.suspected, self.limits.bounds, strict=True)
+        low, high = (end if end in atoms else given for end, given in ends)
+        return self.within((low, high))
 
     @property
     def chooses_roads(self) -> bool:
         """Whether the user named no roads, and described none."""
-        return not self.single and isinstance(self.roads, str)
+        return not self.single and not self.roads
 
     def quick(self) -> Settings:
         """Return the settings of a fit that is quick: boosted trees are its centre."""
-        stack = isinstance(self.center, str)
-        center = "boosting" if stack else self.center
+        center = "boosting" if isinstance(self.center, str) else self.center
         return replace(self, effort=Effort("quick"), center=center)
 
     @property
@@ -200,145 +177,59 @@ class Settings:
         """Whether the law of the residuals has to do, without experts."""
         return self.effort.level == "quick" and self.monotone is None
 
-    @property
-    def places_thresholds(self) -> bool:
-        """Whether thresholds are placed by the target, not given in units of y."""
-        return isinstance(self.thresholds, str)
 
-    def members(self, n: int) -> dict[str, Experts]:
-        """Return the unfitted strategies for `n` rows, by name."""
-        made = self._make_members(n)
-        if self.out_of_bag:
-            return made
-        return {name: _out_of_fold(experts) for name, experts in made.items()}
-
-    def _make_members(self, n: int) -> dict[str, Experts]:
-        if isinstance(self.strategy, Experts):
-            return {type(self.strategy).__name__: self.strategy}
-        common: dict[str, Any] = {"n_jobs": self.n_jobs, "random_state": self.seed}
-        if self.strategy == "independent":
-            one = IndependentExperts(self.expert, monotone=self.monotone, **common)
-            return {"independent": one}
-        if self.strategy == "marginal":
-            return {"marginal": BaseRates()}
-        if self.strategy == "deep":
-            return {"deep": self.deep_forest()}
-        # Unlike in kind, they err on different rows, so a pool of both is better than
-        # either on most sets; weights of the pool drop the one that is not.
-        both: dict[str, Experts] = {
-            "shared": SharedBoosting(monotone=self.monotone, **common),
-            "joint": JointForest(**common),
-        }
-        if self.strategy != "auto":
-            return {self.strategy: both[self.strategy]}
-        return both if n <= _MOST_ROWS_FOR_FOREST else {"shared": both["shared"]}
-
-    def deep_forest(self, n_trees: int = _DEEP_TREES) -> JointForest:
-        """Return the unfitted forest whose trees grow until rows are alone."""
-        return JointForest(
-            n_trees,
-            min_samples_leaf=1,
-            max_features=1.0,
-            out_of_bag=self.out_of_bag,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-        )
-
-    def make_frame(self) -> Frame:
-        """Return the unfitted frame."""
-        return Frame(
-            self.frame,
-            self.center,
-            out_of_bag=self.out_of_bag,
-            n_jobs=self.n_jobs,
-            random_state=self.seed,
-        )
-
-    def make_calibration(self) -> ExpertCalibration:
-        """Return the unfitted calibration of the experts."""
-        return ExpertCalibration(
-            self.calibrator,
-            increasing=self.monotone is not None,
-            random_state=self.seed,
-        )
-
-    def make_builders(self) -> Sequence[CurveBuilder]:
-        """Return the splines to choose from."""
-        if self.smoothing == "auto":
-            return [ProbitSpline(s) for s in self.smoothings]
-        if isinstance(self.smoothing, str):
-            return [RawSpline(self.smoothing)]  # type: ignore[arg-type]
-        return [ProbitSpline(float(self.smoothing))]
-
-
-def _out_of_fold(experts: Experts) -> Experts:
-    """Return experts whose forests predict no row out of bag.
-
-    A tree that did not draw a row may have drawn another of its group, or a copy.
-    """
-    bags = {
-        name: False
-        for name, value in experts.get_params().items()
-        if name.split("__")[-1] in ("out_of_bag", "oob_score") and value
-    }
-    return clone(experts).set_params(**bags) if bags else experts
-
-
-def _named_parts(model: Any) -> list[str]:
-    """Return the parameters by which a user asked for one road."""
-    parts = ("frame", "strategy", "thresholds", "n_thresholds")
-    named = []
-    for part in parts:
-        given, usual = getattr(model, part), _USUAL[part]
-        if not (isinstance(given, type(usual)) and given == usual):
-            named.append(part)
-    return named + ["expert"] * (model.expert is not None)
-
-
-def _is_auto(given: Any) -> bool:
-    return isinstance(given, str) and given == "auto"
-
-
-def _check_thresholds(thresholds: Any) -> str | Float64Array:
-    if isinstance(thresholds, str):
-        check_choice(thresholds, "thresholds", ("quantile", "uniform"))
-        return thresholds
-    numbers = check_vector(thresholds, "thresholds")
-    if np.asarray(thresholds).dtype.kind == "b":
-        msg = f"`thresholds` must be numbers, got {thresholds!r}."
-        raise TypeError(msg)
-    check_increasing(numbers, "thresholds")
-    return numbers
-
-
-def check_road_thresholds(thresholds: Any) -> str | Float64Array:
-    """Return the thresholds of a road, which may also lie between values."""
-    if isinstance(thresholds, str) and thresholds == "values":
-        return thresholds
-    return _check_thresholds(thresholds)
-
-
-def check_frame(kind: Any, thresholds: Any) -> FrameKind:
-    """Return the kind of frame; thresholds that are no kind are in units of y."""
-    named = isinstance(thresholds, str) and thresholds != "values"
-    if kind is not None and not (isinstance(kind, str) and kind in _FRAMES):
-        msg = f"`frame` must be None or one of {', '.join(_FRAMES)}, got {kind!r}."
-        raise ValueError(msg)
-    if named:
-        return kind  # type: ignore[return-value]
-    if kind not in (None, "auto"):
+def _read_roads(roads: Any, single: bool) -> tuple[Road, ...]:
+    """Return the roads that are named, none for "auto"."""
+    if isinstance(roads, str):
+        if roads != "auto":
+            msg = f'`roads` must be "auto", a Road or a list of them, got {roads!r}.'
+            raise ValueError(msg)
+        return ()
+    if single:
         msg = (
-            "`frame` must be None where `thresholds` are given in units of y, "
-            f"got {kind!r}."
+            '`roads` must be "auto" where `expert`, `frame`, `strategy`, `thresholds` '
+            "or `n_thresholds` describe one road: name them in a FrameRoad."
         )
         raise ValueError(msg)
-    return None
+    given = tuple(roads) if isinstance(roads, list | tuple) else (roads,)
+    if len(given) == 0:
+        msg = "`roads` must hold at least one road, got none."
+        raise ValueError(msg)
+    for road in given:
+        if not isinstance(road, Road):
+            msg = f"`roads` must hold roads such as FrameRoad(), got {road!r:.80}."
+            raise TypeError(msg)
+    return given
 
 
-def _check_center(center: Any) -> Any:
+def _check_order(model: Any) -> None:
+    """Refuse parameters of a regressor with `monotone` that cannot keep the order."""
+    ExpertCalibration(model.calibrator, increasing=True).kinds()
+    smoothing, given = model.smoothing, model.recalibrate
+    row_by_row = isinstance(smoothing, str) and smoothing in _ROW_BY_ROW
+    ours = str | PitRecalibration | ConformalRecalibration | None
+    rules = {
+        "expert": (model.expert is None, "None, for its answers have no order"),
+        "center": (isinstance(model.center, str), '"stack", for there is no centre'),
+        "stacker": (model.stacker is None, "None, for it may move any row"),
+        "smoothing": (
+            not row_by_row,
+            '"auto" or a number, for this one bends each row in its own way',
+        ),
+        "recalibrate": (
+            isinstance(given, ours),
+            'None, "pit" or "conformal", which have one increasing map for all rows',
+        ),
+    }
+    for name, (keeps_order, rule) in rules.items():
+        if not keeps_order:
+            refuse_order(name, getattr(model, name), rule)
+
+
+def _check_center(center: Any) -> None:
     """Refuse what cannot predict a centre."""
     if isinstance(center, str) and center == "stack":
-        return center
+        return
     given = center if isinstance(center, list | tuple) and center else [center]
     for one in given:
         if not predicts_numbers(one):
@@ -347,35 +238,15 @@ def _check_center(center: Any) -> Any:
                 f"got {one!r}; without a centre take frame=None."
             )
             raise (ValueError if isinstance(one, str) else TypeError)(msg)
-    return center
 
 
-def check_strategy(strategy: Any, expert: Any) -> str | Experts:
-    """Return the strategy, which an expert of the user's decides."""
-    if expert is not None:
-        check_classifier(expert, "expert")
-    if isinstance(strategy, Experts):
-        strategy.check_parameters()
-        return strategy
-    check_choice(strategy, "strategy", _STRATEGIES)
-    if expert is None or strategy == "independent":
-        return str(strategy)
-    if strategy == "auto":
-        return "independent"
-    msg = (
-        '`strategy` must be "independent" or "auto" with an `expert`, '
-        f"got {strategy!r}."
-    )
-    raise ValueError(msg)
-
-
-def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
-    """Return least and greatest possible y, which hold all of them."""
+def _read_limits(bounds: Any, y: Float64Array) -> Limits:
+    """Return bounds that hold every y, or for "auto" ends that y suggests."""
     if bounds is None:
-        return -np.inf, np.inf
+        return Limits()
     if isinstance(bounds, str):
         check_choice(bounds, "bounds", ("auto",))
-        return UNBOUNDED
+        return Limits(UNBOUNDED, _suspect(y))
     low, high = check_bounds(bounds)
     outside = y[(y < low) | (y > high)]
     if len(outside):
@@ -384,7 +255,7 @@ def _check_bounds(bounds: Any, y: Float64Array) -> Bounds:
             f"y = {show(outside[0])}."
         )
         raise ValueError(msg)
-    return low, high
+    return Limits((low, high))
 
 
 def _suspect(y: Float64Array) -> Bounds:
@@ -395,9 +266,9 @@ def _suspect(y: Float64Array) -> Bounds:
     return (0.0 if low >= 0.0 else -np.inf), upper
 
 
-def _check_smoothing(smoothing: Any) -> float | str:
+def _check_smoothing(smoothing: Any) -> None:
     if isinstance(smoothing, str):
-        check_choice(smoothing, "smoothing", ("auto", "pchip", "smoothing_spline"))
+        check_choice(smoothing, "smoothing", ("auto", *_ROW_BY_ROW))
     elif (
         isinstance(smoothing, bool)
         or not isinstance(smoothing, Real)
@@ -408,4 +279,3 @@ def _check_smoothing(smoothing: Any) -> float | str:
             f"at least 0, got {smoothing!r}."
         )
         raise ValueError(msg)
-    return smoothing  # type: ignore[no-any-return]

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.curves.base_cdf import BaseCDF, law_of_curves
 from localexpert.curves.spline import CurveBuilder
-from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
-from localexpert.learn.settings import Settings
+from localexpert.learn.steps import Limits
 from localexpert.progress import current_progress
 
 # Rows on which curve builders are compared: their scores differ by more than the
@@ -40,8 +39,14 @@ class Curves:
 
     Parameters
     ----------
-    settings : Settings
-        Of the road.
+    builders : list of CurveBuilder
+        To choose from.
+    limits : Limits
+        Of the target.
+    seed : int
+        Draws the rows by which they are compared.
+    ordered : bool
+        Whether the order of rows is to be kept.
 
     Attributes
     ----------
@@ -55,11 +60,11 @@ class Curves:
         The one with the least loss out of fold: log score and CRPS together.
     """
 
-    def __init__(self, settings: Settings):
-        self.builders = settings.make_builders()
-        self.bounds, self.suspected = settings.bounds, settings.suspected
-        self.max_shape, self.seed = settings.max_shape, settings.seed
-        self.ordered = settings.monotone is not None
+    def __init__(
+        self, builders: list[CurveBuilder], limits: Limits, seed: int, *, ordered: bool
+    ):
+        self.builders, self.limits = builders, limits
+        self.bounds, self.seed, self.ordered = limits.bounds, seed, ordered
         self.losses_: dict[str, float] = {}
 
     def fit(
@@ -84,14 +89,16 @@ class Curves:
             Theirs, none far out.
         """
         self.thresholds_ = thresholds
-        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.max_shape)
+        self.base_ = BaseCDF.fit(part.y, part.weight, max_shape=self.limits.max_shape)
         self.n_ = float(part.weight.sum())
         with current_progress().stage("spline"):
             self.width_ = float(atom_widths(np.zeros(1), y, weight)[0])
             rng = np.random.default_rng(self.seed)
             rows = rng.permutation(np.flatnonzero(weight))[:_ROWS_TO_COMPARE]
             center, scale, p = (x[rows] for x in answers)
-            self._believe_bounds(center, scale, p, weight[rows] * _share(weight, rows))
+            # For how many rows each of them stands.
+            share = weight[rows] * float(weight.sum() / weight[rows].sum())
+            self._believe_bounds(center, scale, p, share)
             self._choose_builder((center, scale, p), y[rows], weight[rows])
 
     def law(self, center: Float64Array, scale: Float64Array, p: Float64Array) -> Law:
@@ -147,13 +154,13 @@ class Curves:
         None came. Had forecasts without the bound been right, so many as 5 would have
         stayed away by chance in 1 of 150 cases.
         """
-        if not np.isfinite(self.suspected).any():
+        if not np.isfinite(self.limits.suspected).any():
             return
         curves = self.curves(p, self.builders[0])
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
         found = []
         for side, (end, own) in enumerate(
-            zip(self.suspected, self.bounds, strict=True)
+            zip(self.limits.suspected, self.bounds, strict=True)
         ):
             expected = 0.0
             if np.isfinite(end):
@@ -196,11 +203,6 @@ class Curves:
             self.losses_[repr(builder)] = float(loss)
         best = min(self.losses_, key=self.losses_.__getitem__)
         self.builder_ = next(b for b in self.builders if repr(b) == best)
-
-
-def _share(weight: Float64Array, rows: Rows) -> float:
-    """Return for how many rows each of some stands."""
-    return float(weight.sum() / weight[rows].sum())
 
 
 def _told_apart(t: Float64Array) -> NDArray[np.intp]:

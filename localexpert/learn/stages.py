@@ -67,9 +67,8 @@ class Stages:
         """
         key = _key(sample), frame.kind
         if key not in self._frames:
-            known = self._known_centre(sample, carry, outer)
-            if known is not None and isinstance(frame.center, str):
-                frame.center = known
+            if isinstance(frame.center, str):
+                frame.center = self._known_centre(sample, carry, outer) or frame.center
             self._frames[key] = frame.fit(sample)
             # An identity is that of another table once this one is gone.
             self._tables.append(sample.table)
@@ -84,18 +83,11 @@ class Stages:
             if id(sample.table) not in self._parts:
                 return None
             outer, rows = self._parts[id(sample.table)]
-        known = self._centre_of(outer)
-        if known is None:
-            return None
-        return CarriedCentre(known, carry, outer.without_outliers().y, rows)
-
-    def _centre_of(self, sample: Sample) -> CentreStack | None:
-        """Return the built-in centre of rows, if one is known."""
-        key = _key(sample)
-        for (rows, _), frame in self._frames.items():
+        for (known, _), frame in self._frames.items():
             ours = isinstance(frame.center, str | CentreStack)
-            if rows == key and ours and hasattr(frame, "centre_"):
-                return frame.centre_
+            if known == _key(outer) and ours and hasattr(frame, "centre_"):
+                y = outer.without_outliers().y
+                return CarriedCentre(frame.centre_, carry, y, rows)
         return None
 
 
@@ -151,8 +143,7 @@ class CarriedCentre(CentreStack):
             self._blend(carried, sample)
         else:
             self.line_ = _fit_line(carried, y, w)
-        own = 0.0 if self.own_ is None else self.own_.oof_
-        self.oof_ = self._join_own(carried, own)
+        self.oof_ = self._join(carried, None if self.own_ is None else self.own_.oof_)
         # As much less as of the known one, relative to the error.
         self.gain_ = known.gain_
         self.ambiguity_ = self.gain_ * float(w @ (y - self.oof_) ** 2 / w.sum())
@@ -161,8 +152,8 @@ class CarriedCentre(CentreStack):
     def predict(self, table: Table) -> Float64Array:
         """Return the centre of new rows, shape (n,)."""
         carried = self._carry(self.known.predict(table))
-        own = 0.0 if self.own_ is None else self.own_.predict(table)
-        return self._join_own(carried, own)
+        own = None if self.own_ is None else self.own_.predict(table)
+        return self._join(carried, own)
 
     def _blend(self, carried: Float64Array, sample: Sample) -> None:
         """Fit a linear centre, and keep it if it has weight."""
@@ -179,10 +170,10 @@ class CarriedCentre(CentreStack):
         self.share_ = weights.get("linear", 0.0)
         self.own_ = own if self.share_ > 0.0 else None
 
-    def _join_own(
-        self, carried: Float64Array, own: Float64Array | float
-    ) -> Float64Array:
+    def _join(self, carried: Float64Array, own: Float64Array | None) -> Float64Array:
         line = self.line_[0] + self.line_[1] * carried
+        if own is None:
+            return np.asarray(line)
         return np.asarray((1.0 - self.share_) * line + self.share_ * own)
 
     def _carry(self, centre: Float64Array) -> Float64Array:

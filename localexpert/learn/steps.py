@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from localexpert.data.sample import Sample
 from localexpert.law.bounds import clip, cut
 from localexpert.law.law import Law
 from localexpert.law.transform import ValueMap, call_vectorised, carry_law
-from localexpert.learn.settings import Settings
 
 # So many ranges of y beyond it is far.
 _FAR = 3.0
@@ -27,6 +26,29 @@ _FAR = 3.0
 _LIGHT = -0.1
 # A function and its inverse lead back to y up to this share of its size and spread.
 _OF_SIZE = 1e-6
+
+
+Bounds: TypeAlias = tuple[float, float]
+UNBOUNDED: Bounds = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where targets end, in their own units.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        Infinite where there is none.
+    suspected : (float, float)
+        Ends that are bounds if forecasts without them say so.
+    max_shape : float
+        Greatest shape of the tails of marginals.
+    """
+
+    bounds: Bounds = UNBOUNDED
+    suspected: Bounds = UNBOUNDED
+    max_shape: float = 0.2
 
 
 class Step(ABC):
@@ -53,20 +75,22 @@ class Step(ABC):
     asks_smooth: ClassVar[bool] = False
     makes_values: ClassVar[bool] = False
 
-    def bind(self, settings: Settings) -> tuple[Self, Settings]:
-        """Return an unfitted copy, and the settings of what is learned within.
+    def bind(self, limits: Limits, seed: int) -> tuple[Self, Limits]:
+        """Return an unfitted copy, and the limits of what is learned within.
 
         Parameters
         ----------
-        settings : Settings
+        limits : Limits
             In units of the step's own target.
+        seed : int
 
         Returns
         -------
         step : Step
-        settings : Settings
+        limits : Limits
         """
-        return copy(self), settings
+        del seed
+        return copy(self), limits
 
     def check_target(self, y: Float64Array) -> Float64Array:
         """Refuse targets that the step cannot take, and return what is learned.
@@ -243,15 +267,14 @@ class Carry(Step):
         """The map from func(y) to y."""
         return ValueMap(self.inverse, self.func)
 
-    def bind(self, settings: Settings) -> tuple[Self, Settings]:
-        """Return a copy, and bounds in units of func(y)."""
-        ends = ValueMap(self.func, self.inverse).end
-        low, high = map(ends, settings.bounds)
-        first, last = map(ends, settings.suspected)
-        within = replace(
-            settings, bounds=(low, high), suspected=(first, last), max_shape=_LIGHT
+    def bind(self, limits: Limits, seed: int) -> tuple[Self, Limits]:
+        """Return a copy, and limits in units of func(y)."""
+        del seed
+        end = ValueMap(self.func, self.inverse).end
+        bounds, suspected = (
+            (end(low), end(high)) for low, high in (limits.bounds, limits.suspected)
         )
-        return copy(self), within
+        return copy(self), Limits(bounds, suspected, _LIGHT)
 
     def check_target(self, y: Float64Array) -> Float64Array:
         """Refuse targets on which func does not increase, or has no inverse."""

@@ -17,8 +17,7 @@ from localexpert.law.basis import STANDARD
 from localexpert.law.curve import Curve, read_curve
 from localexpert.law.law import Law
 from localexpert.law.steps import cell_edges, nearest_places
-from localexpert.learn.settings import UNBOUNDED, Bounds, Settings
-from localexpert.learn.steps import Step
+from localexpert.learn.steps import UNBOUNDED, Bounds, Limits, Step
 from localexpert.learn.support import MOST_BEYOND, Support, ordinary_values
 
 # From so many values on a smooth law is learned of targets anywhere in their cells.
@@ -130,13 +129,13 @@ class Cells(Step):
     asks_smooth: ClassVar[bool] = True
     makes_values: ClassVar[bool] = True
 
-    def bind(self, settings: Settings) -> tuple[Self, Settings]:
+    def bind(self, limits: Limits, seed: int) -> tuple[Self, Limits]:
         """Return a copy with bounds and seed; within it there are no bounds.
 
         The cells of the outermost values reach as far as there is mass.
         """
-        own = replace(self, bounds=settings.bounds, random_state=settings.seed)
-        return own, replace(settings, bounds=UNBOUNDED, suspected=UNBOUNDED)
+        own = replace(self, bounds=limits.bounds, random_state=seed)
+        return own, Limits(max_shape=limits.max_shape)
 
     def fit(self, sample: Sample) -> None:
         """Look at which values there are."""

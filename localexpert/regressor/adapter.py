@@ -35,8 +35,7 @@ from localexpert.law.join import append_laws
 from localexpert.law.law import Law
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
-from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.unchanged import all_or_nothing
+from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 
 
 class DistributionAdapter(DistributionRegressor):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import reprlib
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,27 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.storage import SavedModel
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+
+
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """Put all attributes back if what is done within fails or is stopped.
+
+    A fit that was refused, or ended by Ctrl-C, would leave the reader of one table
+    beside the models of another, and forecasts that are wrong without a word.
+
+    Parameters
+    ----------
+    estimator : object
+        To which new objects are assigned within, while none is changed in place.
+    """
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):

@@ -16,28 +16,26 @@ from localexpert.law.law import Law
 from localexpert.stacking.meta_features import MetaFeatures
 
 
-def fit_constant(model: Any, X: Any, y: Float64Array, weight: Float64Array) -> None:
+def fit_constant(
+    model: Any, table: Table, y: Float64Array, weight: Float64Array
+) -> None:
     """Let a regressor forecast the one value there is; nothing can be learned.
 
     Parameters
     ----------
     model : LocalExpertRegressor
         Whose parameters have been checked.
-    X : array or data frame of shape (n, p)
+    table : Table of shape (n, p)
     y, weight : ndarrays of shape (n,)
     """
-    table = Table.of(X)
     read_directions(check_directions(model.monotone), table.reader)
     model.reader_, model.table_summary_ = table.reader, TableSummary.of(table, weight)
-    value = float(y[weight > 0.0][0])
+    value, rows = float(y[weight > 0.0][0]), model.fitted_rows_
     msg = f"`y` is {value:g} in every row; every forecast is that value."
     warnings.warn(msg, CalibrationWarning, stacklevel=3)
-    model.forecaster_ = ConstantLaws(value, len(model.fitted_rows_))
+    model.forecaster_ = ConstantLaws(value, len(rows))
     model.meta_features_ = MetaFeatures(np.array([value]))
-    n = len(model.fitted_rows_)
-    model.oof_targets_ = np.full(n, value)
-    model.oof_weights_ = weight[model.fitted_rows_]
-    model._use(None)
+    model.oof_targets_, model.oof_weights_ = np.full(len(rows), value), weight[rows]
 
 
 class ConstantLaws:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert.data.folds import Rows
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.data.sample import Sample
+from localexpert.distribution.predictive import (
+    PredictiveDistribution,
+    mass_below_zero,
+)
 from localexpert.metrics import pit_test
 
 # Rows that are looked at, at most, and fewer than which tell nothing.
 _MOST_ROWS, _FEWEST_ROWS = 2000, 30
 # Forecasts are off if a test of their levels says so and coverage by so much.
 _LEVEL, _LEAST_OFF = 1e-4, 0.03
+# A share of the probability below zero that is too small to be worth a word.
+_LEAST_MASS = 5e-4
 # Standard errors by which a loss to climatology counts.
 _ERRORS = 2.0
 
@@ -151,3 +158,28 @@ def _climatology(y: Float64Array) -> Float64Array:
     pairs = (away.sum() - 2.0 * away) / (n - 1.0)
     out[order] = (away - 0.5 * pairs) / (n - 1.0)
     return out
+
+
+def describe_below_zero(model: Any, sample: Sample) -> dict[str, Any]:
+    """Return what a regressor's report says of values below zero.
+
+    Parameters
+    ----------
+    model : LocalExpertRegressor
+        Whose distributions out of fold are those of the rows.
+    sample : Sample
+
+    Returns
+    -------
+    dict
+        The stage "bounds" where 0 was found to be one; "below zero" where no target
+        lies there, no `bounds` are given, and forecasts reach there all the same.
+    """
+    if model.bounds is not None:
+        low, high = model.bounds_
+        found = model.bounds == "auto" and low == 0.0
+        return {"bounds": {"chosen": f"({low:g}, {high:g})"}} if found else {}
+    mass = mass_below_zero(model.oof_distribution_, sample.y, sample.weight)
+    if mass is None or mass < _LEAST_MASS:
+        return {}
+    return {"below zero": {"mass": mass, "cure": "bounds=(0, None)"}}

@@ -32,8 +32,7 @@ from localexpert.recalibration.weighted import (
     learn_weighted,
     shift_weights,
 )
-from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.unchanged import all_or_nothing
+from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
 
@@ -123,33 +122,16 @@ class RecalibratedRegressor(DistributionRegressor):
             target = check_vector(y, "y")
             dist = predict_dist(self.model, X)
             check_same_length(len(dist), "`X`", len(target), "y")
-            self.weights_ = None
-            self.effective_rows_ = float(len(target))
+            self.weights_, weight, new = None, None, None
             if X_new is not None:
-                self._fit_shifted(dist, target, X, X_new, seed)
-                return self
-            if self.weights is not None:
+                weight, new = self._weigh(X, X_new, seed)
+            elif self.weights is not None:
                 msg = (
                     f"`weights` must be None without `X_new`, got {self.weights!r:.60}."
                 )
                 raise ValueError(msg)
-            if self.by is not None:
-                grouped = GroupedRecalibration(self.method, random_state=seed)
-                groups = read_groups(X, self.by)
-                with speaking_of(groups="by", recalibrate="method"):
-                    self.recalibration_ = grouped.fit(dist, target, groups)
-                bounds = [_bound_of(one) for one in grouped.recalibrations_.values()]
-                self.bound_ = max(bounds)
-                return self
-            with speaking_of(recalibrate="method"):
-                made = make_recalibration(self.method, seed)
-            if made is None:
-                msg = (
-                    '`method` must be "conformal", "pit" or a Recalibration, got None.'
-                )
-                raise ValueError(msg)
-            self.recalibration_ = made.fit(dist, target)
-            self.bound_ = _bound_of(made)
+            self._learn(dist, target, X, weight, seed)
+            self.bound_ = self._find_bound(X_new, new)
             return self
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
@@ -177,15 +159,10 @@ class RecalibratedRegressor(DistributionRegressor):
                 return self.recalibration_.apply(dist, groups, weight)
         return self.recalibration_.apply(dist)
 
-    def _fit_shifted(
-        self,
-        dist: PredictiveDistribution,
-        y: Float64Array,
-        X: Any,
-        X_new: Any,
-        seed: int,
-    ) -> None:
-        """Learn the correction for rows like the new ones."""
+    def _weigh(
+        self, X: Any, X_new: Any, seed: int
+    ) -> tuple[Float64Array, Float64Array]:
+        """Return the weights of calibration rows, and those of the new ones."""
         check_choice(self.method, "method", ("conformal", "pit"))
         if self.weights is None:
             with speaking_of(X_old="X"):
@@ -198,24 +175,55 @@ class RecalibratedRegressor(DistributionRegressor):
                 reader.encode(X_new)
             self.weights_, weight = self.weights, _weigh(self.weights, X)
         with speaking_of(X="X_new"):
-            new = _weigh(self.weights_, X_new)
+            return weight, _weigh(self.weights_, X_new)
+
+    def _learn(
+        self,
+        dist: PredictiveDistribution,
+        y: Float64Array,
+        X: Any,
+        weight: Float64Array | None,
+        seed: int,
+    ) -> None:
+        """Learn the correction, with weights for rows like the new ones."""
+        self.effective_rows_ = float(len(y))
         overlap = getattr(self.weights_, "overlap", 1.0)
-        if self.by is not None:
-            grouped = GroupedRecalibration(self.method, random_state=seed)
-            with speaking_of(groups="by"):
+        with speaking_of(groups="by", recalibrate="method"):
+            if self.by is not None:
+                grouped = GroupedRecalibration(self.method, random_state=seed)
                 groups = read_groups(X, self.by)
-                grouped.fit(dist, y, groups, weight, overlap=overlap)
+                self.recalibration_ = grouped.fit(
+                    dist, y, groups, weight, overlap=overlap
+                )
+                if weight is not None:
+                    self.effective_rows_ = grouped.effective_rows_
+            elif weight is not None:
+                self.recalibration_, self.effective_rows_ = learn_weighted(
+                    str(self.method), dist, y, weight, overlap=overlap, seed=seed
+                )
+            else:
+                made = make_recalibration(self.method, seed)
+                if made is None:
+                    msg = (
+                        '`method` must be "conformal", "pit" or a Recalibration, '
+                        "got None."
+                    )
+                    raise ValueError(msg)
+                self.recalibration_ = made.fit(dist, y)
+
+    def _find_bound(self, X_new: Any, new: Float64Array | None) -> float:
+        """Return by how much coverage may be off; NaN where nothing is promised."""
+        one = self.recalibration_
+        if isinstance(one, GroupedRecalibration) and new is not None:
             with speaking_of(groups="X_new"):
-                bounds = grouped.bound(read_groups(X_new, self.by), new)
-            self.recalibration_, self.bound_ = grouped, float(bounds.mean())
-            self.effective_rows_ = grouped.effective_rows_
-            return
-        learned, self.effective_rows_ = learn_weighted(
-            str(self.method), dist, y, weight, overlap=overlap, seed=seed
-        )
-        self.recalibration_, self.bound_ = learned, np.nan
-        if isinstance(learned, WeightedConformal):
-            self.bound_ = float(learned.bound(new).mean())
+                return float(one.bound(read_groups(X_new, self.by), new).mean())
+        if isinstance(one, WeightedConformal) and new is not None:
+            return float(one.bound(new).mean())
+        if new is not None:
+            return np.nan
+        parts: dict[Any, Any] = getattr(one, "recalibrations_", {"all": one})
+        each = [part.choices().get("bound", np.nan) for part in parts.values()]
+        return float(max(each))
 
 
 def recalibrate(
@@ -379,11 +387,6 @@ def _frozen(model: Any) -> Any:
     """Return a model that clones do not forget."""
     check_predicts(model)
     return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
-
-
-def _bound_of(one: Recalibration | WeightedConformal) -> float:
-    known = one.choices() if isinstance(one, Recalibration) else {}
-    return float(known.get("bound", np.nan))
 
 
 def _weigh(weights: Weights, X: Any) -> Float64Array:

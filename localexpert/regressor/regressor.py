@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -34,26 +35,21 @@ from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
 from localexpert.law.level_map import recentre
 from localexpert.law.steps import merge_near_values
-from localexpert.learn.compete import check_roads, choose_learner
+from localexpert.learn.compete import choose_learner
 from localexpert.learn.fit_report import FitReport
+from localexpert.learn.learner import Learner
 from localexpert.learn.settings import Settings
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
-from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.below_zero import report_below_zero
-from localexpert.regressor.constant import fit_constant
-from localexpert.regressor.fit_check import FitCheck
-from localexpert.regressor.out_of_fold import OutOfFoldLaws
-from localexpert.regressor.unchanged import all_or_nothing
-from localexpert.stacking.meta_features import MetaFeatures
+from localexpert.regressor.base import DistributionRegressor, all_or_nothing
+from localexpert.regressor.constant import ConstantLaws, fit_constant
+from localexpert.regressor.fit_check import FitCheck, describe_below_zero
+from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
 from localexpert.stacking.stacker import Stacker, make_stacker
-from localexpert.stacking.transform import MetaFeatureTransformer
 
 
-class LocalExpertRegressor(
-    OutOfFoldLaws, MetaFeatureTransformer, DistributionRegressor
-):
+class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     """Distributional regression by calibrated threshold classifiers.
 
     Parameters
@@ -184,6 +180,11 @@ class LocalExpertRegressor(
     bounds_: tuple[float, float]
     table_summary_: TableSummary | None
     reader_: TableReader
+    forecaster_: Learner | ConstantLaws
+    stacker_: Stacker | None
+    recalibration_: Recalibration | None
+    fitted_rows_: Rows
+    untested_rows_: Rows
 
     def __init__(
         self,
@@ -254,8 +255,8 @@ class LocalExpertRegressor(
             n = len(target)
             check_target_size(target)
             weight = check_row_weights(sample_weight, n)
-            target = merge_near_values(target, weight)
             groups = check_groups(groups, n)
+            target = merge_near_values(target, weight)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
@@ -268,14 +269,13 @@ class LocalExpertRegressor(
                 # A tree that did not draw a row may have drawn a copy of it.
                 groups, settings = copies, replace(settings, out_of_bag=False)
             self.recalibration_, self.stacker_ = None, None
-            self._forget_laws()
-            self.bounds_ = settings.bounds
+            self.bounds_ = settings.limits.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
                 if np.ptp(target[weight > 0.0]) == 0.0:
                     folds = make_folds(n, self.cv, target, groups, settings.seed)
                     self._note_rows(rows, judged_rows(folds))
-                    fit_constant(self, given, target, weight)
+                    fit_constant(self, whole, target, weight)
                     return self
                 if recalibration is not None and recalibration.holds_out:
                     rows, aside = set_aside(weight, self.cv, groups, settings.seed)
@@ -295,9 +295,9 @@ class LocalExpertRegressor(
                 self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
-                held = given, target, weight, aside
-                self._learn_correction(recalibration, sample, *held)
-                self._use(recalibration)
+                if recalibration is not None:
+                    held = take_rows(given, aside), target[aside], weight[aside]
+                    self._learn_correction(recalibration, sample, *held)
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
@@ -307,31 +307,32 @@ class LocalExpertRegressor(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
     ) -> None:
         """Note what there is to tell of a fit, and what it is worth."""
-        self.report_ = report_below_zero(self, sample)
+        noted: dict[str, Any] = describe_below_zero(self, sample)
         if copies is not None:
-            told = {"copies": len(copies) - len(np.unique(copies))}
-            self.report_ = self.report_.add("copies", told)
+            noted["copies"] = {"copies": len(copies) - len(np.unique(copies))}
         leak = describe_leak(sample, seed)
         if leak is not None:
-            self.report_ = self.report_.add("leak", leak)
+            noted["leak"] = leak
+        for stage, choices in noted.items():
+            self.report_ = self.report_.add(stage, choices)
         self.check_ = FitCheck.of(self._oof_dist, sample.y, sample.weight, seed)
 
     def _learn_correction(
         self,
-        recalibration: Recalibration | None,
+        recalibration: Recalibration,
         sample: Sample,
-        given: Any,
-        target: Float64Array,
+        X: Any,
+        y: Float64Array,
         weight: Float64Array,
-        aside: Rows,
     ) -> None:
         """Fit a recalibration on the rows set aside for it, or out of fold."""
-        if recalibration is not None and len(aside):
-            held = self._law(self.reader_.read(take_rows(given, aside)))
-            recalibration.fit(held, target[aside], weight[aside])
-        elif recalibration is not None:
-            said = self._oof_law()
-            recalibration.fit(said, sample.y, sample.weight, sample.folds)
+        if len(y):
+            recalibration.fit(self._law(self.reader_.read(X)), y, weight)
+        else:
+            recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
+        # From now on every forecast is corrected, out of fold as well.
+        self.recalibration_ = recalibration
+        self.report_ = self.report_.add("recalibration", recalibration.choices())
 
     def _check_parameters(
         self, y: Float64Array, groups: Any
@@ -342,9 +343,8 @@ class LocalExpertRegressor(
         # Rows of the user's own folds may depend on each other within a fold.
         dealt = groups is None and isinstance(self.cv, str | Integral)
         settings = Settings.check(self, y, out_of_bag=dealt, seed=seed)
-        check_roads(settings)
         given = self.recalibrate
-        if given is None and settings.effort.corrects:
+        if given is None and settings.effort.level != "default":
             given = "pit"
         recalibration = make_recalibration(given, seed)
         return settings, make_stacker(self.stacker), recalibration
@@ -357,8 +357,9 @@ class LocalExpertRegressor(
         if settings.monotone is not None:
             told = describe_directions(settings.monotone)
             self.report_ = self.report_.add("monotone", told)
+        road = settings.described
         self.meta_features_ = MetaFeatures.place(
-            sample.y, sample.weight, settings.thresholds, settings.n_thresholds
+            sample.y, sample.weight, road.thresholds, road.n_thresholds
         )
         tasks = forecaster.tasks_
         self.thresholds_ = tasks.thresholds
@@ -382,11 +383,51 @@ class LocalExpertRegressor(
         self.report_ = self.report_.add("stacker", stacker.report_)
         self.stacker_ = stacker
 
-    def _use(self, recalibration: Recalibration | None) -> None:
-        """Correct every forecast from now on, those out of fold as well."""
-        if recalibration is not None:
-            self.recalibration_ = recalibration
-            self.report_ = self.report_.add("recalibration", recalibration.choices())
+    def _note_rows(self, rows: Rows, judged: Rows) -> None:
+        """Note of which rows the laws speak, and forget those of an earlier fit."""
+        for name in ("oof_distribution_", "oof_prediction_"):
+            self.__dict__.pop(name, None)
+        self.fitted_rows_ = rows[judged]
+        self.untested_rows_ = np.setdiff1d(rows, self.fitted_rows_)
+
+    @cached_property
+    def oof_distribution_(self) -> PredictiveDistribution:
+        """What is said of each training row by models that have not seen it."""
+        law = self._oof_law()
+        if self.recalibration_ is not None:
+            law = self.recalibration_.apply_oof(law)
+        return PredictiveDistribution(law)
+
+    @cached_property
+    def oof_prediction_(self) -> Float64Array:
+        """What `predict` says of each training row, by what has not seen it."""
+        if self.stacker_ is None or self.stacker_.keeps_mean:
+            return self.oof_distribution_.mean()
+        return np.clip(self.stacker_.oof_, *self.forecaster_.oof_law_.support)
+
+    def _oof_dist(self, places: Rows) -> PredictiveDistribution:
+        """Return the distributions of some of these rows."""
+        asks_all = self.recalibration_ is not None or self._is_recentred
+        if asks_all or isinstance(self.forecaster_, ConstantLaws):
+            return self.oof_distribution_[places]
+        forecaster = self.forecaster_
+        law = forecaster.law_of(forecaster.oof_answers(places))
+        return PredictiveDistribution(law)
+
+    @property
+    def _is_recentred(self) -> bool:
+        """Whether a stacker moves the distributions."""
+        return self.stacker_ is not None and not self.stacker_.keeps_mean
+
+    def _oof_law(self) -> Law:
+        """Return the laws of the training rows as a recalibration sees them."""
+        law = self.forecaster_.oof_law_
+        if not self._is_recentred:
+            return law
+        return recentre(law, self.oof_prediction_)
+
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        return PredictiveDistribution(self.forecaster_.oof_law_)
 
     def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.

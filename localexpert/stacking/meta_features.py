@@ -1,11 +1,15 @@
-"""`MetaFeatures`: features of a distribution for a meta-regressor."""
+"""`MetaFeatures`: features of distributions, and regressors that return them."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils import TransformerTags
+from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
 from localexpert.distribution.predictive import PredictiveDistribution
@@ -14,6 +18,9 @@ from localexpert.experts.thresholds import (
     is_discrete,
     place_thresholds,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
 _MOMENTS = ("mean", "std", "skew")
@@ -82,3 +89,122 @@ class MetaFeatures:
         moments = dist.mean(), dist.std(), dist.skew()
         probabilities = dist.cdf_at(self.thresholds)
         return np.column_stack([*moments, dist.quantiles(LEVELS), probabilities])
+
+
+class MetaFeatureTransformer(TransformerMixin):
+    """Methods that turn forecasts into features, for those who stack by hand.
+
+    The columns are those that a `stacker` gets: mean, standard deviation and skewness
+    of every row's distribution, quantiles, and calibrated probabilities of being at or
+    below thresholds in units of y. They are a data frame of pandas, or of polars after
+    ``set_output(transform="polars")``.
+    """
+
+    meta_features_: MetaFeatures
+    fitted_rows_: Any
+    untested_rows_: Any
+
+    def oof_features(self) -> pd.DataFrame:
+        """Return the meta-features of the training rows, out of fold.
+
+        Every row is described by models and calibrators that have not seen its y, so
+        a regressor trained on these columns meets the same kind of features on new
+        rows.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            Of the rows `fitted_rows_`, which are its index.
+        """
+        check_is_fitted(self)
+        return self._frame(self._unstacked_oof(), self.fitted_rows_)
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        """Return the meta-features of new rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            With the index of `X`, if it has one.
+        """
+        check_is_fitted(self)
+        return self._frame(self._unstacked(X), getattr(X, "index", None))
+
+    def fit_transform(self, X: Any, y: Any, **fit_parameters: Any) -> pd.DataFrame:
+        """Fit, and return the out-of-fold meta-features of these rows.
+
+        Unlike ``fit(X, y).transform(X)``, which would describe rows by models that
+        have seen them; a regressor that follows in a pipeline learns from honest
+        features.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+        y : array-like of shape (n,)
+        **fit_parameters : dict
+            Of `fit`.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            Rows that a recalibration held out are described like new ones.
+        """
+        self.fit(X, y, **fit_parameters)
+        if len(self.untested_rows_):
+            msg = (
+                "`cv` must test every row where `fit_transform` is to describe all out "
+                f"of fold, got {len(self.untested_rows_)} rows in no test part."
+            )
+            raise ValueError(msg)
+        index = getattr(X, "index", None)
+        features = self.meta_features_.of(self._unstacked_oof())
+        if len(features) < len(X):
+            every = self.meta_features_.of(self._unstacked(X))
+            every[self.fitted_rows_] = features
+            features = every
+        return self._named(features, index)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the meta-features.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn's sake.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        del input_features
+        check_is_fitted(self)
+        return np.array(self.meta_features_.names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
+
+    @abstractmethod
+    def _unstacked(self, X: Any) -> PredictiveDistribution:
+        """Return the distributions of new rows, as a stacker sees them."""
+
+    @abstractmethod
+    def _unstacked_oof(self) -> PredictiveDistribution:
+        """Return the same of the training rows, out of fold."""
+
+    def _frame(self, dist: PredictiveDistribution, index: Any) -> pd.DataFrame:
+        return self._named(self.meta_features_.of(dist), index)
+
+    def _named(self, features: Float64Array, index: Any) -> pd.DataFrame:
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = 'meta-features are a data frame: pip install "localexpert[io]"'
+            raise ImportError(msg) from error
+        names = self.meta_features_.names
+        return pd.DataFrame(features, columns=names, index=index)

@@ -1,20 +1,23 @@
 """DistributionEnsemble end to end: identities, honesty, given and fitted members."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
-from localexpert import LocalExpertRegressor
+from localexpert import LocalExpertRegressor, cross_val_predict_dist, load
+from localexpert.data.folds import make_folds
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.ensemble.members import standard_members
+from localexpert.ensemble.members import fit_member, seeded_clones
 from localexpert.experts import JointForest
+from tests.forecasts import of_values
 
 
 def quick(**parameters):
@@ -52,24 +55,18 @@ def fitted():
 class TestFitted:
     def test_weights_and_losses(self, fitted):
         model, _, y = fitted
-        names = [name for name, _ in members()]
+        names, losses = [name for name, _ in members()], model.losses_
         assert list(model.weights_) == names
         assert sum(model.weights_.values()) == pytest.approx(1.0)
         assert min(model.weights_.values()) >= 0.0
-        assert list(model.losses_) == [*names, "linear", "probit"]
+        assert list(losses) == [*names, "linear", "probit"]
         for name, member in model.members_.items():
             own = member.oof_distribution_.crps(y[:300]).mean()
-            assert model.losses_[name] == pytest.approx(own)
+            assert losses[name] == pytest.approx(own)
         pooled = model.oof_distribution_.crps(y[:300]).mean()
-        assert model.losses_[model.pool_] == pytest.approx(pooled)
-        assert model.losses_[model.pool_] == min(
-            model.losses_["linear"], model.losses_["probit"]
-        )
-
-    def test_no_worse_than_its_best_member_out_of_fold(self, fitted):
-        model, _, _ = fitted
-        best = min(model.losses_[name] for name, _ in members())
-        assert model.losses_[model.pool_] < 1.005 * best
+        assert losses[model.pool_] == pytest.approx(pooled)
+        assert losses[model.pool_] == min(losses["linear"], losses["probit"])
+        assert losses[model.pool_] < 1.005 * min(losses[name] for name in names)
 
     def test_out_of_fold_scores_like_new_rows(self, fitted):
         model, X, y = fitted
@@ -78,50 +75,17 @@ class TestFitted:
         noise = np.sqrt(oof.var() / 300 + new.var() / 150)
         assert abs(oof.mean() - new.mean()) < 3.0 * noise
 
-    def test_methods_agree_with_the_distribution(self, fitted):
-        model, X, y = fitted
-        dist = model.predict_dist(X[300:])
-        assert_array_equal(model.predict(X[300:]), dist.mean())
-        levels = [0.1, 0.9]
-        assert_array_equal(
-            model.predict_quantiles(X[300:], levels), dist.quantiles(levels)
-        )
-        assert_array_equal(model.predict_interval(X[300:], 0.5), dist.interval(0.5))
-        assert model.score(X[300:], y[300:]) > 0.3
-
-    def test_pickle(self, fitted):
-        model, X, _ = fitted
-        copy = pickle.loads(pickle.dumps(model))
-        assert_array_equal(copy.predict(X), model.predict(X))
-
-    def test_clone_seed_and_jobs(self, fitted):
-        model, X, y = fitted
-        again = clone(model).set_params(n_jobs=2).fit(X[:300], y[:300])
-        assert_array_equal(again.predict(X), model.predict(X))
-        assert again.weights_ == model.weights_
-
-    @pytest.mark.parametrize("pool", ["linear", "probit"])
-    def test_pool_is_what_its_kind_says(self, fitted, pool):
+    def test_a_linear_pool_is_the_mixture(self, fitted):
         model, X, y = fitted
         own = DistributionEnsemble.of_fitted(
-            model.members_, y[:300], pool=pool, recalibrate=None, random_state=0
+            model.members_, y[:300], pool="linear", recalibrate=None, random_state=0
         )
         at = y[300:]
-        cdfs = np.stack(
-            [m.predict_dist(X[300:]).cdf(at) for m in own.members_.values()]
-        )
-        w = np.array(list(own.weights_.values()))
-        got = own.predict_dist(X[300:]).cdf(at)
-        if pool == "linear":
-            assert_allclose(got, w @ cdfs, rtol=0.0, atol=1e-3)
-        else:
-            inner = (cdfs > 1e-9).all(axis=0) & (cdfs < 1.0 - 1e-9).all(axis=0)
-            spread = cdfs.max(axis=0) - cdfs.min(axis=0) + 1e-9
-            assert (np.abs(got - w @ cdfs) <= spread)[inner].all()
+        cdfs = [m.predict_dist(X[300:]).cdf(at) for m in own.members_.values()]
+        want = np.array(list(own.weights_.values())) @ np.stack(cdfs)
+        assert_allclose(own.predict_dist(X[300:]).cdf(at), want, atol=1e-3)
         assert own.recalibration_ is None
 
-
-class TestIdentities:
     def test_one_member_is_itself(self):
         X, y = make_data(150)
         own = quick(random_state=3)
@@ -129,27 +93,6 @@ class TestIdentities:
         want = own.fit(X, y).predict_dist(X)
         assert_array_equal(model.predict_dist(X).cdf(y), want.cdf(y))
         assert model.weights_ == {"only": 1.0}
-
-    def test_identical_members_are_one_of_them(self):
-        X, y = make_data(150)
-        pair = [(name, quick(random_state=3)) for name in "ab"]
-        model = DistributionEnsemble(pair, recalibrate=None, random_state=0).fit(X, y)
-        want = quick(random_state=3).fit(X, y).predict_dist(X)
-        assert_allclose(model.predict_dist(X).cdf(y), want.cdf(y), rtol=1e-9)
-        assert_allclose(list(model.weights_.values()), 0.5, atol=1e-6)
-
-    def test_members_without_a_seed_get_different_ones(self):
-        X, y = make_data(150)
-        pair = [(name, quick()) for name in "ab"]
-        model = DistributionEnsemble(pair, random_state=0).fit(X, y)
-        seeds = {member.random_state for member in model.members_.values()}
-        assert len(seeds) == 2
-        assert pair[0][1].random_state is None
-
-    def test_standard_members_differ(self):
-        parameters = [m.get_params() for _, m in standard_members()]
-        assert len({name for name, _ in standard_members()}) == len(parameters) == 6
-        assert all(p["random_state"] is None for p in parameters)
 
 
 class TestTargets:
@@ -160,7 +103,6 @@ class TestTargets:
         dist = model.predict_dist(X)
         assert_array_equal(dist.atoms[:5], np.unique(y))
         assert dist.masses[:, 5:].max() < 0.05  # of values never met
-        assert_allclose(dist.masses.sum(axis=1), 1.0)
 
     def test_mixed(self, rng):
         X, y = make_data(250)
@@ -178,85 +120,107 @@ class TestTargets:
         model = DistributionEnsemble(members()).fit(X, np.full(20, 2.0))
         assert_array_equal(model.predict(X), 2.0)
 
-    def test_weights_groups_and_frames(self):
-        X, y = make_data(200)
-        table = pd.DataFrame(X, columns=["a", "b"])
-        weight = np.where(np.arange(200) < 100, 1.0, 2.0)
-        groups = np.arange(200) // 4
-        model = DistributionEnsemble(members()[:2], random_state=0)
-        model.fit(table, y, weight, groups)
-        assert list(model.feature_names_in_) == ["a", "b"]
-        member = model.members_["center"]
-        own = np.average(member.oof_distribution_.crps(y), weights=weight)
-        assert model.losses_["center"] == pytest.approx(own)
+
+class Recall(RegressorMixin, BaseEstimator):
+    """Forecasts the training targets it was fitted on, whatever the row."""
+
+    def fit(self, X, y):
+        self.rows_ = len(X)
+        self.y_ = np.sort(np.asarray(y))
+        return self
+
+    def predict(self, X):
+        return self.predict_dist(X).mean()
+
+    def predict_dist(self, X):
+        values = np.unique(self.y_)
+        return of_values(values, np.full((len(X), len(values)), 1.0 / len(values)))
 
 
-@pytest.fixture(scope="module")
-def pair():
-    X, y = make_data(150)
-    return {name: quick(random_state=k).fit(X, y) for k, name in enumerate("ab")}
+class TestMembersThatKeepNoForecasts:
+    def test_a_pipeline_is_pooled_with_a_regressor(self, rng, tmp_path):
+        X = pd.DataFrame({"town": rng.choice(["a", "b"], 60), "x": rng.normal(size=60)})
+        X.loc[7, "town"] = "rare"
+        y = X["x"].to_numpy() + (X["town"] == "a") + 0.5 * rng.normal(size=60)
+        towns = (OneHotEncoder(handle_unknown="ignore"), ["town"])
+        encoder = make_column_transformer(towns, remainder="passthrough")
+        members = [("piped", make_pipeline(encoder, quick())), ("plain", quick())]
+        for _, member in members[1:]:
+            member.set_params(frame=None)
+        model = DistributionEnsemble(members, random_state=0).fit(X, y)
+        assert set(model.weights_) == {"piped", "plain"}
+        assert len(model.oof_distribution_) == 60
+        model.save(tmp_path / "pool.zip")
+        again = load(tmp_path / "pool.zip")
+        assert_array_equal(again.predict(X), model.predict(X))
+
+    def test_their_forecasts_are_out_of_fold(self):
+        X, y = make_data(60)
+        own = {"together": None, "seed": 3, "n_jobs": None}
+        fitted, said = fit_member("m", Recall(), X, y, {}, **own)
+        assert fitted.rows_ == 60
+        assert_array_equal(said.rows, np.arange(60))
+        folds = make_folds(60, "auto", y, random_state=3)
+        by_hand = cross_val_predict_dist(Recall(), X, y, cv=folds)
+        assert_array_equal(said.law.masses, by_hand.masses)
+        held = said.law.masses[np.arange(60), np.searchsorted(said.law.atoms, y)]
+        assert (held == 0.0).all()
+
+    def test_steps_are_seeded(self):
+        piped = make_pipeline(quick())
+        (_, one), (_, two) = seeded_clones([("a", piped), ("b", piped)], 0, None)
+        seeds = {pipe[-1].random_state for pipe in (one, two)}
+        assert len(seeds) == 2
+        assert None not in seeds
+        assert piped[-1].random_state is None
+        kept = one.set_params(localexpertregressor__random_state=5)
+        assert seeded_clones([("a", kept)], 0, None)[0][1][-1].random_state == 5
 
 
 class TestOfFitted:
-    def test_is_what_fit_makes(self, pair):
+    def test_is_what_fit_makes(self):
         X, y = make_data(150)
         given = [(name, quick(random_state=k)) for k, name in enumerate("ab")]
         want = DistributionEnsemble(given, random_state=1).fit(X, y)
-        got = DistributionEnsemble.of_fitted(pair, y, random_state=1)
+        got = DistributionEnsemble.of_fitted(want.members_, y, random_state=1)
         assert got.weights_ == want.weights_
         assert_array_equal(got.predict(X), want.predict(X))
 
-    def test_other_rows(self, pair):
+    @pytest.mark.parametrize(
+        ("other", "n", "error", "message"),
+        [
+            (lambda X, y: quick().fit(X[:140], y[:140]), 150, ValueError, "same rows"),
+            (lambda X, y: quick().fit(X, y), 140, ValueError, "`y` must be what the"),
+            (lambda X, y: quick().fit(X[:, :1], y), 150, ValueError, "same features"),
+            (lambda *_: quick(), 150, NotFittedError, "not fitted yet"),
+            (
+                lambda X, y: make_pipeline(quick(random_state=0)).fit(X, y),
+                150,
+                TypeError,
+                "`oof_distribution_`, got Pipeline as 'other': let",
+            ),
+        ],
+    )
+    def test_members_that_do_not_fit(self, other, n, error, message):
         X, y = make_data(150)
-        less = quick().fit(X[:140], y[:140])
-        with pytest.raises(
-            ValueError, match="`members` must be fitted on the same row"
-        ):
-            DistributionEnsemble.of_fitted({**pair, "less": less}, y)
-        with pytest.raises(
-            ValueError, match="`y` must be what the members were fitted"
-        ):
-            DistributionEnsemble.of_fitted(pair, y[:140])
-
-    def test_other_features(self, pair):
-        X, y = make_data(150)
-        one = quick().fit(X[:, :1], y)
-        with pytest.raises(
-            ValueError, match="`members` must be fitted on the same fea"
-        ):
-            DistributionEnsemble.of_fitted({**pair, "one": one}, y)
-
-    def test_unfitted(self, pair):
-        _, y = make_data(150)
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            DistributionEnsemble.of_fitted({**pair, "new": quick()}, y)
+        pair = {"one": quick(random_state=0).fit(X, y), "other": other(X, y)}
+        with pytest.raises(error, match=message):
+            DistributionEnsemble.of_fitted(pair, y[:n])
 
 
 @pytest.mark.parametrize(
-    ("parameters", "error", "message"),
+    ("parameters", "message"),
     [
-        ({"members": []}, ValueError, "`members` must hold at least one regressor"),
-        (
-            {"members": [("a", quick()), ("a", quick())]},
-            ValueError,
-            "`members` must have names of their own",
-        ),
-        ({"members": [("linear", quick())]}, ValueError, "`members` must have names"),
-        (
-            {"members": [("a", Ridge())]},
-            TypeError,
-            "`members` must have a method predict_dist, got Ridge",
-        ),
-        ({"recalibrate": "conformal"}, ValueError, "`recalibrate` must hold no rows"),
-        ({"recalibrate": "platt"}, ValueError, "`recalibrate` must be None"),
+        ({"members": []}, "`members` must hold at least one regressor"),
+        ({"members": [("a", quick())] * 2}, "`members` must have names of their own"),
+        ({"members": [("linear", quick())]}, "`members` must have names"),
+        ({"members": [("a", Ridge())]}, "must have a method predict_dist, got Ridge"),
+        ({"members": [("r", Recall())]}, "whose `fit` takes no weights, got some for"),
+        ({"recalibrate": "conformal"}, "`recalibrate` must hold no rows"),
+        ({"recalibrate": "platt"}, "`recalibrate` must be None"),
     ],
 )
-def test_bad_parameters(parameters, error, message):
+def test_bad_parameters(parameters, message):
     X, y = make_data(30)
-    with pytest.raises(error, match=message):
-        DistributionEnsemble(**parameters).fit(X, y)
-
-
-def test_unfitted_ensemble():
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        DistributionEnsemble().predict([[0.0, 1.0]])
+    with pytest.raises((TypeError, ValueError), match=message):
+        DistributionEnsemble(**parameters).fit(X, y, np.ones(30))

@@ -24,13 +24,14 @@ def dists(rng):
 def test_linear_pools_are_mixtures(dists, rng):
     (a, b), _ = dists
     y = rng.normal(size=300)
-    want = 0.5 * a.cdf(y) + 0.5 * b.cdf(y)
-    assert_allclose(pool([a, b]).cdf(y), want, atol=1e-5)
-    some = pool([a, b], [0.2, 0.8])
-    assert_allclose(some.mean(), 0.2 * a.mean() + 0.8 * b.mean(), atol=1e-5)
+    assert_allclose(pool([a, b]).cdf(y), 0.5 * a.cdf(y) + 0.5 * b.cdf(y), atol=1e-5)
     w = rng.uniform(size=300)
     own = pool([a, b], np.column_stack([w, 1.0 - w]))
     assert_allclose(own.pdf(y), w * a.pdf(y) + (1.0 - w) * b.pdf(y), rtol=5e-3)
+    zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))
+    both = pool([a, zero], [0.5, 0.5])
+    assert_allclose(both.pmf(0.0), 0.35, atol=1e-9)
+    assert_allclose(both.mean(), 0.5 * a.mean() + 0.15, atol=1e-9)
 
 
 def test_probit_pools_of_normal_laws_are_normal(dists, rng):
@@ -43,18 +44,6 @@ def test_probit_pools_of_normal_laws_are_normal(dists, rng):
     assert_allclose(got.crps(y), from_scipy(want).crps(y), rtol=1e-4)
 
 
-def test_discrete_and_smooth_ones_have_a_linear_pool(dists):
-    (a, _), _ = dists
-    zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))
-    both = pool([a, zero], [0.5, 0.5])
-    assert_allclose(both.pmf(0.0), 0.35, atol=1e-9)
-    assert_allclose(both.mean(), 0.5 * a.mean() + 0.15, atol=1e-9)
-    with pytest.raises(
-        ValueError, match='`kind` must be "linear" for laws with values'
-    ):
-        pool([a, zero], kind="probit")
-
-
 @pytest.mark.parametrize("kind", ["linear", "probit"])
 def test_weights_are_those_of_least_crps(dists, kind, rng):
     pair, center = dists
@@ -64,47 +53,27 @@ def test_weights_are_those_of_least_crps(dists, kind, rng):
     grid = np.linspace(0.0, 1.0, 21)
     losses = [crps_score(y, pool(pair, [w, 1.0 - w], kind=kind)) for w in grid]
     assert crps_score(y, pool(pair, weights, kind=kind)) < min(losses) * 1.002
-    weight = np.concatenate([np.ones(150), np.zeros(150)])
+    groups, weight = np.repeat(np.arange(30), 10), np.repeat([1.0, 0.0], 150)
     held = pool_weights([d[:150] for d in pair], y[:150], kind=kind)
-    assert_allclose(
-        pool_weights(pair, y, kind=kind, sample_weight=weight), held, atol=0.1
-    )
-
-
-def test_groups_and_seeds(dists, rng):
-    pair, center = dists
-    y = rng.normal(center, 1.5)
-    groups = np.repeat(np.arange(30), 10)
-    first = pool_weights(pair, y, groups=groups, random_state=1)
-    assert_allclose(first, pool_weights(pair, y, groups=groups, random_state=1))
-    assert_allclose(pool_weights(pair[:1], y), [1.0])
+    some = pool_weights(pair, y, kind=kind, sample_weight=weight, groups=groups)
+    assert_allclose(some, held, atol=0.1)
 
 
 def test_what_is_refused(dists):
     (a, b), _ = dists
-    with pytest.raises(TypeError, match="`dists` must be a list of distributions"):
-        pool(a)
-    with pytest.raises(
-        TypeError, match="`dists` must be a PredictiveDistribution, got"
+    zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))
+    for given, weights, kind, message in (
+        (a, None, "linear", "`dists` must be a list of distributions"),
+        ([a, "b"], None, "linear", "`dists` must be a PredictiveDistribution, got"),
+        ([], None, "linear", "`dists` must hold at least one"),
+        ([a, b[:10]], None, "linear", "`dists` must be as long as the first of"),
+        ([a, b], [0.2, 0.8, 0.0], "linear", "for each distribution, got shape"),
+        ([a, b], [0.6, 0.6], "linear", r"must sum to 1 in every row, got 1.2"),
+        ([a, b], [-0.5, 1.5], "linear", "`weights` must lie in"),
+        ([a, b], None, "harmonic", "`kind` must be one of 'linear', 'probit'"),
+        ([a, zero], None, "probit", '`kind` must be "linear" for laws with values'),
     ):
-        pool([a, Other()])
-    with pytest.raises(ValueError, match="`dists` must hold at least one"):
-        pool([])
-    with pytest.raises(ValueError, match="`dists` must be as long as the first of"):
-        pool([a, b[:10]])
-    with pytest.raises(ValueError, match="a weight for each distribution, got shape"):
-        pool([a, b], [0.2, 0.3, 0.5])
-    with pytest.raises(
-        ValueError, match=r"`weights` must sum to 1 in every row, got 1.2"
-    ):
-        pool([a, b], [0.6, 0.6])
-    with pytest.raises(ValueError, match="`weights` must lie in"):
-        pool([a, b], [-0.5, 1.5])
-    with pytest.raises(ValueError, match="`kind` must be one of 'linear', 'probit'"):
-        pool([a, b], kind="harmonic")
+        with pytest.raises((TypeError, ValueError), match=message):
+            pool(given, weights, kind=kind)
     with pytest.raises(ValueError, match="`y` must be as long as"):
         pool_weights([a, b], np.zeros(5))
-
-
-class Other:
-    """No distribution."""

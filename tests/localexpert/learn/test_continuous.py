@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.signal import find_peaks
 
 from localexpert import LocalExpertRegressor
 from localexpert.curves.spline import ProbitSpline
@@ -41,15 +40,3 @@ def test_the_curve_is_chosen_by_log_score_and_crps_and_pays_for_its_knots(fitted
         n_knots = ((curves.knots > first) & (curves.knots < last)).sum()
         expected = missed + 10.0 * np.log(crps) + 2.0 * n_knots / 300.0
         assert told["losses"][repr(builder)] == pytest.approx(expected)
-
-
-@pytest.mark.slow
-def test_a_normal_truth_gets_one_hump():
-    X, y = draw_rows(400, seed=1)
-    dist = LocalExpertRegressor(random_state=0).fit(X, y).predict_dist(X[:100])
-    low, high = dist.quantiles([0.001, 0.999]).T
-    share = np.linspace(0.0, 1.0, 400)
-    density = dist.pdf(low + (high - low) * share[:, None]).T
-    # Less than a fiftieth of the peak is a shoulder that residuals of 400 rows leave.
-    humps = [len(find_peaks(d, prominence=0.02 * d.max())[0]) for d in density]
-    assert np.mean(humps) <= 1.1

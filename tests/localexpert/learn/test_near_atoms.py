@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from localexpert import JointForest, LocalExpertRegressor
+from localexpert import LocalExpertRegressor
 from localexpert.learn.atoms import NearAtoms
 from tests.forecasts import normal
 
@@ -76,21 +76,3 @@ def test_rounded_values_say_what_lies_between_them(rounded):
     on = sum(dist.cdf(v) - dist.cdf(v - 1e-6) for v in whole)
     assert on.mean() == pytest.approx(0.5, abs=0.1)
     assert dist.crps(y[300:]).mean() < 0.35
-
-
-def test_a_choice_between_values_wins_where_they_are_a_case_of_their_own():
-    rng = np.random.default_rng(4)
-    X = rng.uniform(size=(300, 3))
-    y = np.where(X[:, 2] < 0.4, 0.0, 20.0 + 3.0 * X[:, 0] + rng.normal(size=300))
-    weights = make().fit(X, y).report_.choices["roads"]["weights"]
-    assert weights.get("mixed", 0.0) > 0.5
-
-
-def test_named_parts_choose_between_values():
-    rng = np.random.default_rng(5)
-    X = rng.uniform(size=(150, 2))
-    y = np.where(rng.uniform(size=150) < 0.4, 0.0, X[:, 0] + rng.uniform(size=150))
-    forest = JointForest(20, random_state=0)
-    model = make(strategy=forest, frame=None, n_thresholds=7).fit(X, y)
-    assert model.report_.target == "mixed"
-    assert "roads" not in model.report_.choices

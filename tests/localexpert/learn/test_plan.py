@@ -56,19 +56,6 @@ def test_weights_are_repetitions(rng, targets, kind, frame):
 
 
 @pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
-def test_few_heavy_rows_take_the_road_of_their_copies(targets, kind):
-    X, y = targets[0][:80], targets[1]["continuous"][:80]
-    if kind == "discrete":  # 50 uneven values, in fewer than twice as many rows
-        y = (np.arange(80.0) % 50) ** 2
-    if kind == "mixed":
-        y[:2] = 0.0
-    weight = np.full(80, 6)
-    rows = np.repeat(np.arange(80), weight)
-    one, many = fast().fit(X, y, sample_weight=weight), fast().fit(X[rows], y[rows])
-    assert one.report_.target == many.report_.target == kind
-
-
-@pytest.mark.parametrize("kind", ["discrete", "mixed", "continuous"])
 def test_rows_without_weight_are_absent(targets, kind):
     X, y = targets[0], targets[1][kind]
     more = np.concatenate([X[:40], X]), np.concatenate([y[:40] + 1e3, y])
@@ -118,7 +105,6 @@ def test_a_coin_has_two_sides(rng):
     "values",
     [
         [0.2, 0.3, THIRD],
-        [0.1, 0.2, 0.3, THIRD, 0.5, np.nextafter(0.5, 1.0)],
         [*np.cumsum(np.full(10, 0.1)), *(np.arange(1, 11) / 10)],
     ],
 )
@@ -132,23 +118,6 @@ def test_values_that_differ_by_rounding_are_one(rng, values):
     np.testing.assert_allclose(dist.cdf(0.3), dist.cdf(THIRD))
     shares = [np.mean(np.isclose(y, v)) for v in dist.atoms]
     np.testing.assert_allclose(dist.masses.mean(axis=0), shares, atol=0.15)
-
-
-def test_an_atom_is_one_in_spite_of_rounding(rng):
-    X, y = rng.uniform(size=(400, 2)), rng.normal(size=400)
-    y[:100], y[100:160] = 0.3, THIRD
-    model = fast().fit(X, y)
-    assert model.forecaster_.atoms.tolist() == [0.3]
-    assert model.predict_dist(X).masses.mean() == pytest.approx(0.4, abs=0.05)
-
-
-def test_floats_next_to_each_other_are_parted_where_they_are_all_there_is(rng):
-    X = rng.uniform(size=(300, 2))
-    values = 1.0 + np.arange(40) * np.spacing(1.0)
-    model = fast().fit(X, rng.choice(values, 300))
-    assert np.isin(values, model.predict_dist(X[:1]).atoms).all()
-    probabilities = model.predict_dist(X[:5]).masses
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
 def test_rows_that_are_all_alike_once_others_are_set_aside():

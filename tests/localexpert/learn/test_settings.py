@@ -1,11 +1,10 @@
 """`Settings`: what no fit can be made of is refused first, whatever the target."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from calibration import HistogramCalibrator, IsotonicCalibrator
+from calibration import HistogramCalibrator
 from localexpert import (
     ConformalRecalibration,
     DistributionEnsemble,
@@ -14,40 +13,25 @@ from localexpert import (
     Stacker,
 )
 from localexpert.coordinate import Frame
-from localexpert.experts import (
-    IndependentExperts,
-    JointForest,
-    SharedBoosting,
-)
+from localexpert.experts import IndependentExperts, JointForest, SharedBoosting
 from localexpert.experts.calibrated_experts import CalibratedExperts
 
-VECTOR, TABLE = np.array([1.0, 2.0]), pd.DataFrame({"a": [1, 2]})
-
+# What the sweep over all public parameters does not try.
 WRONG = {
-    "n_thresholds": [0, -1, True, 2.5, "5", None, np.nan, VECTOR],
-    "thresholds": ["even", [], [[1, 2]], [np.nan], [1, 1], None, 3.0, [True], ["a"]],
-    "frame": ["centre", True, 1, VECTOR, TABLE, [], ["auto"], ""],
-    "center": [
-        *("mean", None, [], (), LinearRegression, LogisticRegression(), VECTOR, 3),
-        [LinearRegression(), None],
-    ],
-    "strategy": ["forest", None, JointForest, VECTOR, 3],
-    "calibrator": [
-        *("spline", True, 3, VECTOR, TABLE, [], IsotonicCalibrator),
-        LogisticRegression(),
-    ],
-    "smoothing": ["spline", -1, True, np.nan, [], VECTOR, None, "", 1j, -np.inf],
-    "bounds": [
-        *((1,), (2, 1), (0, 0), "ab", ("0", "99"), (True, False), (np.nan, 1), [], 5),
-        *({0, 99}, (None, None, None), (0.0, 0.5), (9.0, None), (1j, 2)),
-    ],
-    "recalibrate": ["pits", True, VECTOR, TABLE, PitRecalibration],
-    "stacker": ["ridge", True, VECTOR, LinearRegression, LogisticRegression(), 3],
-    "cv": [0, 1, True, "five", 2.5, None, [], 1000, VECTOR],
-    "n_jobs": [0, "2", True, 1.5, np.nan, VECTOR],
-    "random_state": [-1, "a", 1.5, True, 2**32],
-    "verbose": ["a", -1, 1.5],
-    "expert": ["x", LogisticRegression, LinearRegression(), 3, VECTOR],
+    "n_thresholds": [0, True, 2.5],
+    "thresholds": ["even", [[1, 2]], [np.nan], [1, 1], 3.0, [True]],
+    "frame": ["centre", True, ["auto"]],
+    "center": ["mean", (), LinearRegression, LogisticRegression(), [None]],
+    "strategy": ["forest", JointForest],
+    "calibrator": ["spline", 3, LogisticRegression()],
+    "smoothing": ["spline", True, np.nan, 1j],
+    "bounds": [(1,), (2, 1), (0, 0), ("0", "99"), (np.nan, 1), (0, 0.5), (9, None)],
+    "effort": [0, np.inf, "fast", True],
+    "recalibrate": ["pits", True, PitRecalibration],
+    "stacker": ["ridge", True, LinearRegression],
+    "cv": [0, 1, True, 2.5, 1000],
+    "random_state": [1.5, True, 2**32],
+    "expert": [LogisticRegression, LinearRegression()],
 }
 # What refuses its own parameters is asked to do so before anything else is fitted.
 INSIDE = [
@@ -56,7 +40,6 @@ INSIDE = [
     ("strategy", IndependentExperts(3), "`classifier`"),
     ("calibrator", HistogramCalibrator(0), "`n_bins`"),
     ("recalibrate", ConformalRecalibration(-1), "`largest_gap`"),
-    ("recalibrate", ConformalRecalibration("all"), "`largest_gap`"),
     ("recalibrate", PitRecalibration((-1,)), "`strengths`"),
     ("stacker", Stacker(passthrough="yes"), "`passthrough`"),
 ]
@@ -80,19 +63,14 @@ def data(request, rng, monkeypatch):
     return X, targets[request.param]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, values in WRONG.items() for value in values],
-    ids=lambda value: repr(value)[:20],
-)
-def test_wrong_parameters_are_refused_by_name(data, name, value):
-    with pytest.raises((TypeError, ValueError), match=f"^`{name}` must "):
-        LocalExpertRegressor(**{name: value}).fit(*data)
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused_by_name(data, name):
+    for value in WRONG[name]:
+        with pytest.raises((TypeError, ValueError), match=f"^`{name}` must "):
+            LocalExpertRegressor(**{name: value}).fit(*data)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "inner"), INSIDE, ids=lambda value: repr(value)[:20]
-)
+@pytest.mark.parametrize(("name", "value", "inner"), INSIDE)
 def test_parts_with_wrong_parameters_are_refused(data, name, value, inner):
     with pytest.raises((TypeError, ValueError), match=f"^{inner} must "):
         LocalExpertRegressor(**{name: value}).fit(*data)
@@ -106,14 +84,3 @@ def test_an_ensemble_checks_every_member_first(data):
     with pytest.raises(ValueError, match=r"^`calibrator` must ") as caught:
         DistributionEnsemble(members).fit(*data)
     assert caught.value.__notes__ == ["This is the member 'bad'."]
-    with pytest.raises(ValueError, match=r"^`n_jobs` must not be 0"):
-        DistributionEnsemble(members, n_jobs=0).fit(*data)
-
-
-def test_more_thresholds_than_values_are_as_many_as_there_are(rng):
-    X, y = rng.uniform(size=(40, 2)), rng.normal(size=40)
-    model = LocalExpertRegressor(
-        n_thresholds=1000, frame=None, strategy="joint", cv=2, random_state=0
-    ).fit(X, y)
-    assert len(model.thresholds_) == 39
-    assert np.isfinite(model.predict_dist(X).crps(y)).all()

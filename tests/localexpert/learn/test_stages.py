@@ -12,7 +12,6 @@ from localexpert import (
 )
 from localexpert.coordinate import CentreStack
 from localexpert.law.transform import ExpLess, LogOf
-from localexpert.learn.stages import CarriedCentre
 
 FOREST = JointForest(20, random_state=0)
 QUICK = FrameRoad("center", strategy=FOREST, n_thresholds=7)
@@ -68,17 +67,6 @@ def test_the_rest_beside_atoms_has_the_line_through_the_centre_of_all(rng, count
     # The others are additive ones, of the logarithm.
     assert count[0] == 200
     assert len(count) <= 3
-
-
-def test_a_regressor_of_the_users_is_fitted_for_each_target(rng):
-    from sklearn.linear_model import LinearRegression
-
-    X, y = draw(rng)
-    model = LocalExpertRegressor(
-        roads=[QUICK, Transformed(QUICK)], center=LinearRegression(), random_state=0
-    ).fit(X, y)
-    for leaf, _, _ in model.forecaster_.leaves(y):
-        assert not isinstance(leaf.frame.centre_, CarriedCentre)
 
 
 def test_a_shared_centre_is_saved(rng, tmp_path):

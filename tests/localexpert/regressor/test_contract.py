@@ -1,47 +1,188 @@
-"""LocalExpertRegressor under scikit-learn's own checks."""
+"""What all regressors of distributions promise, those of scikit-learn's checks too."""
 
+import pickle
+
+import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from localexpert import LocalExpertRegressor
-from localexpert.experts import SharedBoosting
+from localexpert import (
+    DistributionAdapter,
+    DistributionEnsemble,
+    FrameRoad,
+    LocalExpertRegressor,
+    PredictiveDistribution,
+    Stacker,
+    load,
+)
+from localexpert.experts import JointForest, SharedBoosting
+from localexpert.regressor.recalibrated import RecalibratedRegressor
+
+QUICK = {"center": LinearRegression(), "n_thresholds": 5, "cv": 2, "random_state": 0}
+SHARED = SharedBoosting(max_rounds=20, random_state=0)
+FOREST = JointForest(10, random_state=0)
 
 
-def expected_failures(_):
-    """Return check and reason."""
-    reason = (
-        "LightGBM's least leaf size counts rows, not weights: repeated rows grow finer "
-        "trees than weighted ones"
-    )
-    out_of_fold = (
-        "`fit_transform` describes the training rows out of fold, and must not be the "
-        "same as `transform`; scikit-learn's TargetEncoder does likewise"
-    )
-    return {
-        "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_transformer_data_not_an_array": out_of_fold,
-        "check_transformer_general": out_of_fold,
+class Normal:
+    """A line's own normal law, without an address in the names of tests."""
+
+    def __call__(self, fitted, X):
+        return stats.norm(*fitted.predict(X, return_std=True))
+
+    def __repr__(self):
+        return "normal"
+
+
+def ours(**parameters):
+    return LocalExpertRegressor(**{"strategy": FOREST, **QUICK, **parameters})
+
+
+def adapter():
+    return DistributionAdapter(BayesianRidge(), Normal(), cv=2, random_state=0)
+
+
+def pooled():
+    members = [(name, ours(frame=name)) for name in ("center", "standardize")]
+    return DistributionEnsemble(members, random_state=0)
+
+
+def draw(names=("a", "b"), n=150):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(n, 2)), columns=names)
+    return X, X.to_numpy()[:, 0] + rng.normal(size=n)
+
+
+def recalibrated():
+    model = FrozenEstimator(ours().fit(*draw(n=60)))
+    return RecalibratedRegressor(model, "pit", random_state=0)
+
+
+MAKERS = {
+    "plain": ours,
+    "stacked": lambda: ours(stacker=Stacker(Ridge(), passthrough=True)),
+    "recalibrated out of fold": lambda: ours(recalibrate="pit", stacker="auto"),
+    "adapter": lambda: adapter().set_params(recalibrate="pit"),
+    "levels": lambda: DistributionAdapter(ours(), cv=2, random_state=0),
+    "ensemble": pooled,
+    "recalibrated": recalibrated,
+}
+
+
+def said_by(model, X):
+    return np.column_stack([model.predict_quantiles(X, [0.1, 0.5]), model.predict(X)])
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def fitted(request):
+    X, y = draw()
+    return MAKERS[request.param]().fit(X, y), X, y
+
+
+def test_clones_are_unfitted_and_fit_alike(fitted):
+    model, X, y = fitted
+    again = clone(model)
+    assert not [name for name in vars(again) if name.endswith("_")]
+    if "n_jobs" in model.get_params(deep=False):
+        again.set_params(n_jobs=2)
+    np.testing.assert_array_equal(said_by(again.fit(X, y), X), said_by(model, X))
+
+
+def test_pickles_and_files_say_the_same(fitted, tmp_path):
+    model, X, _ = fitted
+    model.save(tmp_path / "model.zip")
+    trusted = [f"{__name__}.Normal"] * (getattr(model, "forecast", None) is not None)
+    read = load(tmp_path / "model.zip", trusted=trusted)
+    for again in (pickle.loads(pickle.dumps(model)), read):
+        np.testing.assert_array_equal(said_by(again, X), said_by(model, X))
+        if hasattr(model, "oof_distribution_"):
+            two = [one.oof_distribution_.median() for one in (model, again)]
+            np.testing.assert_array_equal(*two)
+
+
+def test_methods_agree_with_the_distribution(fitted):
+    model, X, y = fitted
+    dist = model.predict_dist(X)
+    np.testing.assert_allclose(model.predict(X), dist.mean(), atol=1e-2)
+    np.testing.assert_array_equal(model.predict_interval(X, 0.5), dist.interval(0.5))
+    assert model.score(X, y) > 0.2
+
+
+class LateError(RuntimeError):
+    """What a test lets happen in the middle of a fit."""
+
+
+class Fails(RegressorMixin, BaseEstimator):
+    """A line whose last fits fail where the target is above 50."""
+
+    def __init__(self, error=LateError):
+        self.error = error
+
+    def fit(self, X, y):
+        if np.mean(y) > 50.0:
+            raise self.error
+        self.line_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.line_.predict(X)
+
+    def predict_dist(self, X):
+        quantiles = self.predict(X)[:, None] + np.array([-1.0, 0.0, 1.0])
+        return PredictiveDistribution.from_quantiles(quantiles, [0.1, 0.5, 0.9])
+
+
+FAILING = {
+    "regressor": lambda error: LocalExpertRegressor(
+        center=Fails(error),
+        roads=FrameRoad("center", strategy=FOREST, n_thresholds=7),
+        random_state=0,
+    ),
+    "adapter": lambda error: DistributionAdapter(Fails(error)),
+    "ensemble": lambda error: DistributionEnsemble(
+        [("line", DistributionAdapter(Fails(error)))]
+    ),
+}
+
+
+@pytest.mark.parametrize("error", [LateError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failed_fit_changes_nothing(name, error):
+    X, y = draw()
+    model = FAILING[name](error)
+    for before in (dict(vars(model)), dict(vars(model.fit(X, y)))):
+        vars(model).clear()
+        vars(model).update(before)
+        with pytest.raises((RuntimeError, KeyboardInterrupt)):
+            model.fit(draw(["c", "d"])[0], 100.0 + y)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[key] is value for key, value in before.items())
+
+
+def expected_failures(model):
+    """Return checks and reasons."""
+    if isinstance(model, DistributionAdapter):
+        return {}
+    trees = "repeated rows grow other trees than weighted ones"
+    out_of_fold = "`fit_transform` describes the training rows out of fold"
+    names = ["not_an_array", "general"] * isinstance(model, LocalExpertRegressor)
+    return {"check_sample_weight_equivalence_on_dense_data": trees} | {
+        f"check_transformer_{'data_' * (name[0] == 'n')}{name}": out_of_fold
+        for name in names
     }
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        LocalExpertRegressor(
-            center=LinearRegression(),
-            strategy=SharedBoosting(max_rounds=20, random_state=0),
-            n_thresholds=5,
-            cv=2,
-            random_state=0,
-        ),
-        LocalExpertRegressor(
-            strategy=SharedBoosting(max_rounds=40, random_state=0),
-            n_thresholds=5,
-            monotone={0: 1},
-            cv=2,
-            random_state=0,
-        ),
+        ours(strategy=SHARED),
+        ours(strategy=SHARED, center="stack", monotone={0: 1}),
+        adapter(),
+        pooled(),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -51,11 +51,9 @@ def read(monkeypatch):
     "parameters",
     [
         {},
-        {"stacker": Stacker(Ridge(), passthrough=True)},
-        {"recalibrate": "conformal", "stacker": "auto"},
+        {"recalibrate": "conformal", "stacker": Stacker(Ridge(), passthrough=True)},
         {"frame": None, "strategy": "joint"},
     ],
-    ids=lambda parameters: "+".join(parameters) or "defaults",
 )
 def test_every_row_is_read_once_per_view(houses, read, parameters):
     X, y = houses
@@ -68,52 +66,32 @@ def test_every_row_is_read_once_per_view(houses, read, parameters):
     read.clear()
     model.predict(X[:7])
     assert read["encode"] == 7
-    assert read["transform"] <= 7
 
 
-def test_atoms_beside_a_smooth_rest_share_the_reading(houses, read):
+def pipeline(last):
+    """Return what reads texts by itself."""
+    towns = (OneHotEncoder(sparse_output=False), ["town"])
+    return make_pipeline(make_column_transformer(towns, remainder="passthrough"), last)
+
+
+@pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
+def test_names_and_texts_arrive_at_learners_as_they_were_given(houses, convert):
     X, y = houses
-    y = np.where(np.arange(N) % 3 == 0, 0.0, y)
-    strategy = SharedBoosting(max_rounds=10, random_state=0)
-    model = LocalExpertRegressor(strategy=strategy, cv=2, random_state=0).fit(X, y)
-    assert model.report_.target == "mixed"
-    assert read["encode"] == N
-
-
-class TestLearnersOfTheUsers:
-    """Names, texts and types arrive as they were given to `fit`."""
-
-    @staticmethod
-    def pipeline(last):
-        towns = (OneHotEncoder(sparse_output=False), ["town"])
-        return make_pipeline(
-            make_column_transformer(towns, remainder="passthrough"), last
-        )
-
-    @pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas])
-    def test_pipelines_as_centre_and_expert(self, houses, convert):
-        X, y = houses
-        model = LocalExpertRegressor(
-            self.pipeline(LogisticRegression()),
-            center=self.pipeline(Ridge()),
-            n_thresholds=5,
-            cv=3,
-            random_state=0,
-        ).fit(convert(X), y)
-        centre = model.forecaster_.frame.centre_.fitted_["Pipeline_0"].models_[0]
-        assert centre.feature_names_in_.tolist() == list(X.columns)
-        rmse = np.sqrt(np.mean((model.predict(convert(X)) - y) ** 2))
-        assert rmse < 0.15
-
-    def test_a_centre_that_cannot_read_texts(self, houses):
-        model = LocalExpertRegressor(center=LinearRegression())
-        with pytest.raises(RuntimeError, match=r"`center`: LinearReg.*'town' has cat"):
-            model.fit(*houses)
-
-    def test_an_expert_that_cannot_read_texts(self, houses):
-        model = LocalExpertRegressor(LogisticRegression(), frame=None)
-        with pytest.raises(RuntimeError, match=r"expert of thr.*'town' has categories"):
-            model.fit(*houses)
+    expert, center = pipeline(LogisticRegression()), pipeline(Ridge())
+    usual = {"n_thresholds": 5, "cv": 3, "random_state": 0}
+    model = LocalExpertRegressor(expert, center=center, **usual).fit(convert(X), y)
+    centre = model.forecaster_.frame.centre_.fitted_["Pipeline_0"].models_[0]
+    assert centre.feature_names_in_.tolist() == list(X.columns)
+    assert np.sqrt(np.mean((model.predict(convert(X)) - y) ** 2)) < 0.15
+    for given, message in (
+        ({"center": LinearRegression()}, r"`center`: LinearReg.*'town' has cat"),
+        (
+            {"expert": LogisticRegression(), "frame": None},
+            r"expert of thr.*'town' has categories",
+        ),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            LocalExpertRegressor(**given).fit(convert(X), y)
 
 
 def test_one_seed_is_drawn_for_all_stages(houses):

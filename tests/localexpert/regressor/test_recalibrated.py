@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from localexpert import (
     ConformalRecalibration,
@@ -13,7 +11,6 @@ from localexpert import (
     ShiftWeights,
     adapt,
     interval_coverage,
-    load,
     recalibrate,
     shift_weights,
 )
@@ -78,18 +75,6 @@ def test_adapt_covers_each_group(scene, method):
     assert interval_coverage(y_new[q], plain.predict_dist(X_new[q])) < 0.87
 
 
-def test_one_group_is_all_rows(scene):
-    model, (X, y), (X_new, _) = scene
-    settings = {"weights": by_first, "random_state": 0}
-    X, X_new = X.assign(b="p"), X_new.assign(b="p")
-    plain = adapt(model, X, y, X_new, **settings)
-    same = adapt(model, X, y, X_new, by="b", **settings)
-    assert same.bound_ == plain.bound_
-    assert same.effective_rows_ == plain.effective_rows_
-    grouped = same.recalibration_.recalibrations_[("p",)]
-    np.testing.assert_array_equal(grouped.knots_, plain.recalibration_.knots_)
-
-
 def only_night(X):
     """Return weights that are on a few rows of one group."""
     return np.where(X["b"] == "q", np.exp(6.0 * X["x"]), 1.0)
@@ -114,75 +99,37 @@ def test_groups_are_covered_each(scene):
     assert isinstance(pit.recalibration_, PitRecalibration)
 
 
-@pytest.mark.parametrize("kind", ["groups", "weights", "known", "both", "plain"])
-def test_saved_and_cloned(scene, kind, tmp_path):
-    model, (X, y), (X_new, _) = scene
-    if kind in ("groups", "plain"):
-        made = recalibrate(model, X, y, by="b" if kind == "groups" else None)
-    else:
-        given = shift_weights(X, X_new) if kind == "known" else None
-        by = "b" if kind == "both" else None
-        made = adapt(model, X, y, X_new, by=by, weights=given, random_state=0)
-    made.save(tmp_path / "model.zip")
-    again = load(tmp_path / "model.zip")
-    want = made.predict_quantiles(X[:50], [0.05, 0.5, 0.9])
-    np.testing.assert_array_equal(
-        again.predict_quantiles(X[:50], [0.05, 0.5, 0.9]), want
-    )
-    assert again.bound_ == made.bound_
-    copy = clone(made)
-    assert isinstance(copy.model, FrozenEstimator)
-    assert not hasattr(copy, "recalibration_")
-    assert np.isfinite(copy.model.predict(X[:3])).all()
-
-
-def test_the_model_stays_as_it_is(scene):
-    model, (X, y), _ = scene
-    before = model.predict(X)
-    recalibrate(model, X, y)
-    np.testing.assert_array_equal(model.predict(X), before)
-    inside = RecalibratedRegressor(model, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(
-        inside.predict(X), recalibrate(model, X, y, random_state=0).predict(X)
-    )
-
-
 def test_refusals(scene):
     model, (X, y), (X_new, _) = scene
-    far = X_new.assign(x=X_new["x"] + 9.0)
-    with pytest.raises(
-        ValueError, match=r"`X_cal` .* 50 effective rows, got .* of 500"
-    ):
-        adapt(model, X, y, far, random_state=0)
-    with pytest.raises(ValueError, match=r"`X_new` must have 2 columns .* got 1"):
-        adapt(model, X, y, X_new[["x"]])
-    with pytest.raises(ValueError, match=r"`by` must hold columns .* got 'town'"):
-        recalibrate(model, X, y, by="town")
-    with pytest.raises(ValueError, match="`by` must have at least 20 rows each"):
-        recalibrate(model, X, y, by="x")
-    with pytest.raises(ValueError, match="`weights` must return weights that are not"):
-        adapt(model, X, y, X_new, weights=lambda X: -np.ones(len(X)))
-    with pytest.raises(ValueError, match="`weights` must return a finite number"):
-        adapt(model, X, y, X_new, weights=lambda _: np.ones(3))
-    with pytest.raises(TypeError, match="`weights` must be ShiftWeights or callable"):
-        adapt(model, X, y, X_new, weights=[1.0])
-    with pytest.raises(ValueError, match="`method` must be one of"):
-        adapt(model, X, y, X_new, method="none")
-    with pytest.raises(ValueError, match=r"`method` must be .* got None"):
-        recalibrate(model, X, y, method=None)
-    with pytest.raises(ValueError, match="`weights` must be None without `X_new`"):
-        RecalibratedRegressor(model, weights=by_first).fit(X, y)
-    with pytest.raises(ValueError, match=r"`X_new` must hold groups .*'p'.* got 'r'"):
-        adapt(model, X, y, X_new.assign(b="r"), by="b", weights=by_first)
-    with pytest.raises(ValueError, match=r"50 effective rows of 'q', got \d"):
-        adapt(model, X, y, X_new, by="b", weights=only_night)
-    with pytest.raises(TypeError, match="`model` must have a method predict_dist"):
-        adapt("model", X, y, X_new)
-    with pytest.raises(ValueError, match="y_cal"):
-        recalibrate(model, X, y[:30])
     grouped = recalibrate(model, X, y, by="b")
     with (
         pytest.warns(UserWarning, match="b"),
         pytest.raises(ValueError, match=r"`X` must hold groups .* got 'r' in row 2"),
     ):
         grouped.predict(X[:3].assign(b=["p", "q", "r"]))
+    with pytest.raises(ValueError, match="`weights` must be None without `X_new`"):
+        RecalibratedRegressor(model, weights=by_first).fit(X, y)
+    with pytest.raises(TypeError, match="`model` must have a method predict_dist"):
+        adapt("model", X, y, X_new)
+    for given, message in (
+        ({"by": "town"}, r"`by` must hold columns .* got 'town'"),
+        ({"by": "x"}, "`by` must have at least 20 rows each"),
+        ({"method": None}, r"`method` must be .* got None"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            recalibrate(model, X, y, **given)
+    with pytest.raises(ValueError, match="y_cal"):
+        recalibrate(model, X, y[:30])
+    far, other = X_new.assign(x=X_new["x"] + 9.0), X_new.assign(b="r")
+    for new, given, message in (
+        (far, {}, r"`X_cal` .* 50 effective rows, got .* of 500"),
+        (X_new[["x"]], {}, r"`X_new` must have 2 columns .* got 1"),
+        (X_new, {"weights": lambda X: -np.ones(len(X))}, "weights that are not"),
+        (X_new, {"weights": lambda _: np.ones(3)}, "must return a finite number"),
+        (X_new, {"weights": [1.0]}, "`weights` must be ShiftWeights or callable"),
+        (X_new, {"method": "none"}, "`method` must be one of"),
+        (other, {"by": "b", "weights": by_first}, r"`X_new` must hold .*'p'.* got 'r'"),
+        (X_new, {"by": "b", "weights": only_night}, r"50 effective rows of 'q', got "),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            adapt(model, X, y, new, random_state=0, **given)
