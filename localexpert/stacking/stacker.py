@@ -13,12 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from calibration.typing import Float64Array
 from localexpert._validation import check_flag
-from localexpert.coordinate.families import (
-    Fitted,
-    FoldBoosters,
-    ask,
-    predicts_numbers,
-)
+from localexpert.coordinate.boosting import FoldBoosters
+from localexpert.coordinate.families import Fitted, ask, predicts_numbers
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import Fold
 from localexpert.data.sample import Sample
