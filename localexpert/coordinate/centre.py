@@ -147,18 +147,23 @@ class CentreStack:
         return self
 
     def _choose_blend(self, sample: Sample) -> None:
-        """Weight the families, by squares or robustly: by the CRPS of the residuals."""
+        """Weight the families by the mean of two rules, by squares and robustly.
+
+        Either rule may be the better one; where the better was taken, small tables
+        were told up to 3 % worse, for a choice follows the noise more than a mean.
+        """
         judged = sample.judged
         answers = {n: f.oof_[judged] for n, f in self.fitted_.items()}
         y, w = sample.y[judged], sample.weight[judged]
-        best = np.inf
-        for rule in (blend_weights, robust_weights):
-            weights = rule(answers, y, w, least=_LEAST_WEIGHT)
-            blend = _join(answers, weights)
-            loss = marginal_crps(y - blend, np.ones(len(y)), w)
-            if loss < best:
-                best, self.weights_ = loss, weights
-                self.oof_ = self.origin_ + self.unit_ * blend
+        found = [
+            rule(answers, y, w, least=_LEAST_WEIGHT)
+            for rule in (blend_weights, robust_weights)
+        ]
+        means = {n: sum(each.get(n, 0.0) for each in found) / 2.0 for n in answers}
+        held = {n: weight for n, weight in means.items() if weight >= _LEAST_WEIGHT}
+        total = sum(held.values())
+        self.weights_ = {name: weight / total for name, weight in held.items()}
+        self.oof_ = self.origin_ + self.unit_ * _join(answers, self.weights_)
 
     def _fit_family(
         self, name: str, family: Family, trial: Trial | None, sample: Sample

@@ -113,7 +113,7 @@ class JointForest(Experts):
         self,
         n_estimators: int | str = "auto",
         *,
-        min_samples_leaf: int = 2,
+        min_samples_leaf: int = 1,
         max_features: float = 0.8,
         n_components: int = 4,
         max_samples: int | str = "auto",

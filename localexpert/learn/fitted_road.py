@@ -283,7 +283,6 @@ def _deep_forest(settings: Settings, n_trees: int) -> JointForest:
     """Return the unfitted forest whose trees grow until rows are alone."""
     return JointForest(
         n_trees,
-        min_samples_leaf=1,
         max_features=1.0,
         out_of_bag=settings.out_of_bag,
         n_jobs=settings.n_jobs,
