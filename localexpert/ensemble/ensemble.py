@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -271,10 +272,7 @@ class DistributionEnsemble(DistributionRegressor):
         alone = np.average(forms, axis=0, weights=weight).diagonal()
         self.losses_ = dict(zip(fitted, map(float, alone), strict=True))
         least = np.inf
-
-        def scores(rows: Rows) -> PoolScores:
-            return PoolScores.fine([law.take(rows) for law in laws], target[rows])
-
+        scores = partial(PoolScores.fine, laws, target)
         for kind in self._kinds(laws):
             own, of_folds = learn_weights(kind, forms, weight, folds, scores, seed)
             each = spread_weights(of_folds, folds, len(target))

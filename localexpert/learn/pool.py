@@ -122,7 +122,7 @@ class Pool(Learner):
                 self.left_out_.append(name)
                 continue
             with current_progress().stage(name):
-                if finished and not self._has_prospect(name, road, sample):
+                if finished and not self._is_promising(name, road, sample):
                     continue
                 finished[name] = road.finish(sample)
             places = draw_rows(
@@ -190,7 +190,7 @@ class Pool(Learner):
         self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
         self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
 
-    def _has_prospect(self, name: str, road: Learner, sample: Sample) -> bool:
+    def _is_promising(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
         trial = road.start(sample)
         if trial <= road.hopeless * min(self.losses_.values()):

@@ -136,7 +136,12 @@ class PoolScores:
         self.scores, self.dy, self.above = scores, dy, above
 
     @classmethod
-    def fine(cls, laws: Sequence[Law], y: Float64Array) -> Self:
+    def fine(
+        cls,
+        laws: Sequence[Law],
+        y: Float64Array,
+        rows: Rows | slice = slice(None),
+    ) -> Self:
         """Return those on a mesh that integrates to 1e-5 or better.
 
         Parameters
@@ -144,10 +149,13 @@ class PoolScores:
         laws : sequence of M laws
             Of n rows each.
         y : ndarray of shape (n,)
+        rows : ndarray of int or slice
+            Those that are asked for.
         """
+        laws, y = [law.take(rows) for law in laws], y[rows]
         parts = []
-        for rows, y_at, dy, part in _meshes(laws, y):
-            parts.append((_scores_at(part, y_at), dy, y_at >= y[rows, None]))
+        for at, y_at, dy, part in _meshes(laws, y):
+            parts.append((_scores_at(part, y_at), dy, y_at >= y[at, None]))
         return cls(
             np.concatenate([part[0] for part in parts], axis=1),
             np.concatenate([part[1] for part in parts]),

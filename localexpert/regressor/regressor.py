@@ -355,8 +355,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.forecaster_ = forecaster = learner.fit(sample)
         self.report_ = FitReport(target, forecaster.choices())
         if settings.monotone is not None:
-            told = describe_directions(settings.monotone)
-            self.report_ = self.report_.add("monotone", told)
+            directions = describe_directions(settings.monotone)
+            self.report_ = self.report_.add("monotone", directions)
         road = settings.described
         self.meta_features_ = MetaFeatures.place(
             sample.y, sample.weight, road.thresholds, road.n_thresholds
