@@ -17,7 +17,7 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
 )
-from localexpert.data.folds import make_folds
+from localexpert.data.folds import make_folds, number_folds
 from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -146,7 +146,8 @@ def pool_weights(
     )
     scores = partial(PoolScores.fine, laws, target)
     forms = crps_matrices(laws, target)
-    return learn_weights(kind, forms, weight, folds, scores, seed)[0]
+    number = number_folds(folds, len(target))
+    return learn_weights(kind, forms, weight, number, len(folds), scores, seed)[0]
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:
