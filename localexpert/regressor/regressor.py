@@ -330,7 +330,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             recalibration.fit(self._law(self.reader_.read(X)), y, weight)
         else:
             recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
-        # From now on every forecast is corrected, out of fold as well.
+        self._use(recalibration)
+
+    def _use(self, recalibration: Recalibration) -> None:
+        """Correct every forecast from now on, those out of fold as well."""
         self.recalibration_ = recalibration
         self.report_ = self.report_.add("recalibration", recalibration.choices())
 
