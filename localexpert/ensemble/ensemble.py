@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from localexpert._validation import (
     told_of_light,
     warn_of_light,
 )
-from localexpert.data.folds import Rows, check_groups, make_folds
+from localexpert.data.folds import Rows, check_groups, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
@@ -42,7 +43,6 @@ from localexpert.learn.pool_weights import (
     crps_matrices,
     learn_weights,
     mean_crps,
-    spread_weights,
 )
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
@@ -271,14 +271,13 @@ class DistributionEnsemble(DistributionRegressor):
         alone = np.average(forms, axis=0, weights=weight).diagonal()
         self.losses_ = dict(zip(fitted, map(float, alone), strict=True))
         least = np.inf
-
-        def scores(rows: Rows) -> PoolScores:
-            return PoolScores.fine([law.take(rows) for law in laws], target[rows])
-
+        number = number_folds(folds, len(target))
+        scores = partial(PoolScores.fine, laws, target)
         for kind in self._kinds(laws):
-            own, of_folds = learn_weights(kind, forms, weight, folds, scores, seed)
-            each = spread_weights(of_folds, folds, len(target))
-            law = pool_laws(laws, each, kind)
+            own, of_folds = learn_weights(
+                kind, forms, weight, number, len(folds), scores, seed
+            )
+            law = pool_laws(laws, of_folds[number], kind)
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:
                 law = recalibration.fit(law, target, weight, folds).apply_oof(law)

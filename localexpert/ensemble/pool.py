@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
 )
-from localexpert.data.folds import Rows, make_folds
+from localexpert.data.folds import make_folds, number_folds
 from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -143,12 +144,10 @@ def pool_weights(
     folds = make_folds(
         len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
     )
-
-    def scores(rows: Rows) -> PoolScores:
-        return PoolScores.fine([law.take(rows) for law in laws], target[rows])
-
+    scores = partial(PoolScores.fine, laws, target)
     forms = crps_matrices(laws, target)
-    return learn_weights(kind, forms, weight, folds, scores, seed)[0]
+    number = number_folds(folds, len(target))
+    return learn_weights(kind, forms, weight, number, len(folds), scores, seed)[0]
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:

@@ -60,7 +60,7 @@ _FOLDS = {"other folds": "auto", "ten folds": 10, "other ten folds": 10}
 _FOLDS_OF_QUICK = 4
 # How many times as long as a quick fit the default takes.
 _COST_OF_DEFAULT = 5.0
-# The marginal of a coordinate is told to this share of its size, or better.
+# Floats tell a coordinate to this share of its size, or better.
 _LEAST_SPAN = 1e-10
 
 
@@ -144,7 +144,7 @@ def _learn_target(settings: Settings, sample: Sample) -> tuple[str, Learner]:
     few = len(atoms) > 0 and len(np.unique(free)) < _LEAST_REST
     if few or (placed and is_discrete(held, sample_weight=weight)):
         return "discrete", _learn_values(settings, held, weight)
-    _check_told_apart(held, weight)
+    _check_distinct(held, weight)
     if settings.monotone is not None:
         atoms, free = atoms[:0], held
     stages = Stages()
@@ -352,7 +352,7 @@ def _named(roads: Iterable[Road]) -> dict[str, Road]:
     return found
 
 
-def _check_told_apart(y: Float64Array, weight: Float64Array) -> None:
+def _check_distinct(y: Float64Array, weight: Float64Array) -> None:
     """Refuse a smooth target of which floats tell little but where it lies."""
     near = np.clip(y, *range_without_outliers(y, weight))
     size = float(np.abs(near).max())

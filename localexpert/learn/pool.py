@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, Rows, number_folds
+from localexpert.data.folds import Rows, number_folds
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.task_record import TaskRecord
@@ -27,7 +27,6 @@ from localexpert.learn.pool_weights import (
     draw_rows,
     learn_weights,
     mean_crps,
-    spread_weights,
 )
 from localexpert.learn.settings import Effort
 from localexpert.learn.smooth import WEIGHT_OF_CRPS
@@ -122,7 +121,7 @@ class Pool(Learner):
                 self.left_out_.append(name)
                 continue
             with current_progress().stage(name):
-                if finished and not self._has_prospect(name, road, sample):
+                if finished and not self._is_promising(name, road, sample):
                     continue
                 finished[name] = road.finish(sample)
             places = draw_rows(
@@ -160,9 +159,8 @@ class Pool(Learner):
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
             kinds = ()
-        folds = _folds_of(number[places], len(judged.folds))
         own, of_folds = self._choose_weights(
-            list(finished), scores, kinds, weight, folds
+            list(finished), scores, kinds, weight, number[places], len(judged.folds)
         )
         self._take(finished, own, of_folds[number])
         if len(self.weights_) == 1:
@@ -190,7 +188,7 @@ class Pool(Learner):
         self.heaviest_ = max(self.weights_, key=self.weights_.__getitem__)
         self.oof_weights_, self.sharpness_ = oof[:, held], 1.0
 
-    def _has_prospect(self, name: str, road: Learner, sample: Sample) -> bool:
+    def _is_promising(self, name: str, road: Learner, sample: Sample) -> bool:
         """Begin a road, and say whether it may still be of use."""
         trial = road.start(sample)
         if trial <= road.hopeless * min(self.losses_.values()):
@@ -205,22 +203,29 @@ class Pool(Learner):
         scores: PoolScores,
         kinds: Sequence[PoolKind],
         weight: Float64Array,
-        folds: list[Fold],
+        fold: Rows,
+        n_folds: int,
     ) -> tuple[Float64Array, Float64Array]:
         """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
         for kind in kinds:
             found = learn_weights(
-                kind, scores.matrices(), weight, folds, scores.take, self.random_state
+                kind,
+                scores.matrices(),
+                weight,
+                fold,
+                n_folds,
+                scores.take,
+                self.random_state,
             )
-            each = scores.crps(spread_weights(found[1], folds, len(weight)), kind)
+            each = scores.crps(found[1][fold], kind)
             loss = self.losses_[kind] = float(np.average(each, weights=weight))
             if loss < least:
                 chosen, least, self.kind_ = found, loss, kind
         alone = np.eye(len(names))[best]
         if chosen is None:
-            return alone, np.tile(alone, (len(folds), 1))
+            return alone, np.tile(alone, (n_folds, 1))
         rows = np.vstack(chosen) * (chosen[0] >= _LEAST_WEIGHT)
         total = rows.sum(axis=1, keepdims=True)
         own = rows[0] / total[0]
@@ -295,14 +300,6 @@ class Pool(Learner):
             # The heaviest road is a pool itself.
             roads["within"] = within.pop("roads")
         return {"roads": roads, **within}
-
-
-def _folds_of(number: Rows, n_folds: int) -> list[Fold]:
-    """Return folds by the number of each row's; a fold may have no rows."""
-    return [
-        (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
-        for fold in range(n_folds)
-    ]
 
 
 def learn_sharpness(

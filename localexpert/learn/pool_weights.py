@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
-from localexpert.data.folds import Fold, Rows
+from localexpert.data.folds import Rows
 from localexpert.law.join import PoolKind, jump_values
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, scores_of
@@ -136,7 +136,12 @@ class PoolScores:
         self.scores, self.dy, self.above = scores, dy, above
 
     @classmethod
-    def fine(cls, laws: Sequence[Law], y: Float64Array) -> Self:
+    def fine(
+        cls,
+        laws: Sequence[Law],
+        y: Float64Array,
+        rows: Rows | slice = slice(None),
+    ) -> Self:
         """Return those on a mesh that integrates to 1e-5 or better.
 
         Parameters
@@ -144,10 +149,13 @@ class PoolScores:
         laws : sequence of M laws
             Of n rows each.
         y : ndarray of shape (n,)
+        rows : ndarray of int or slice
+            Those that are asked for.
         """
+        laws, y = [law.take(rows) for law in laws], y[rows]
         parts = []
-        for rows, y_at, dy, part in _meshes(laws, y):
-            parts.append((_scores_at(part, y_at), dy, y_at >= y[rows, None]))
+        for at, y_at, dy, part in _meshes(laws, y):
+            parts.append((_scores_at(part, y_at), dy, y_at >= y[at, None]))
         return cls(
             np.concatenate([part[0] for part in parts], axis=1),
             np.concatenate([part[1] for part in parts]),
@@ -299,7 +307,8 @@ def learn_weights(
     kind: PoolKind,
     forms: Float64Array,
     weight: Float64Array,
-    folds: list[Fold],
+    fold: Rows,
+    n_folds: int,
     scores: Callable[[Rows], PoolScores],
     seed: int,
 ) -> tuple[Float64Array, Float64Array]:
@@ -311,7 +320,9 @@ def learn_weights(
     forms : ndarray of shape (n, M, M)
         Quadratic forms of linear pools, see `crps_matrices`, of n rows.
     weight : ndarray of shape (n,)
-    folds : list of (train, test)
+    fold : ndarray of int, shape (n,)
+        The number of each row's fold; a fold may have no rows.
+    n_folds : int
     scores : function of an ndarray of int
         Returns the scores of some of the rows; asked for probit pools.
     seed : int
@@ -323,7 +334,7 @@ def learn_weights(
     of_folds : ndarray of shape (n_folds, M)
     """
     weighted = weight[:, None, None] * forms
-    sums = np.stack([weighted[test].sum(axis=0) for _, test in folds])
+    sums = np.stack([weighted[fold == k].sum(axis=0) for k in range(n_folds)])
     ridge = _choose_ridge(sums)
     total = sums.sum(axis=0)
     # What is left of the sum without a fold is the sum of the other folds.
@@ -332,32 +343,12 @@ def learn_weights(
         rows = draw_rows(weight, _ROWS_TO_FIT, seed)
         some, weight = scores(rows), weight[rows]
         found = [some.weights(weight, found[0], ridge)]
-        for _, test in folds:
-            rest = np.where(np.isin(rows, test), 0.0, weight)
+        for k in range(n_folds):
+            rest = np.where(fold[rows] == k, 0.0, weight)
             # Without any row there is nothing to learn but what all rows say.
             known = rest.any()
             found.append(some.weights(rest, found[0], ridge) if known else found[0])
     return found[0], np.stack(found[1:])
-
-
-def spread_weights(of_folds: Float64Array, folds: list[Fold], n: int) -> Float64Array:
-    """Return the weights (n, M) of rows, those that the rows outside its fold ask for.
-
-    Parameters
-    ----------
-    of_folds : ndarray of shape (n_folds, M)
-    folds : list of (train, test)
-        Every row is in one test part.
-    n : int
-
-    Returns
-    -------
-    ndarray of shape (n, M)
-    """
-    rows = np.empty((n, of_folds.shape[1]))
-    for (_, test), weights in zip(folds, of_folds, strict=True):
-        rows[test] = weights
-    return rows
 
 
 def _choose_ridge(sums: Float64Array) -> float:

@@ -132,9 +132,9 @@ class Curves:
         LevelMap
         """
         t = self.base_.t(self.thresholds_)
-        kept = _told_apart(t)
+        places = _distinct_places(t)
         slopes = self.base_.least_slopes()
-        return builder.build(p[:, kept], t[kept], self.n_, slopes)
+        return builder.build(p[:, places], t[places], self.n_, slopes)
 
     def _law(self, center: Float64Array, scale: Float64Array, curves: LevelMap) -> Law:
         law = law_of_curves(center, scale, curves, self.base_, ordered=self.ordered)
@@ -205,7 +205,7 @@ class Curves:
         self.builder_ = next(b for b in self.builders if repr(b) == best)
 
 
-def _told_apart(t: Float64Array) -> NDArray[np.intp]:
+def _distinct_places(t: Float64Array) -> NDArray[np.intp]:
     """Return places of thresholds in t, the middle one of several that coincide.
 
     As some do where the greatest of few values is very far out: the marginal is then

@@ -131,7 +131,7 @@ class FitCheck:
             f"({self.climatology:.4g})",
             "mean": f"{self.mean:.4g}, of targets {self.target:.4g}",
         }
-        return "\n".join(f"{name:12s} {told}" for name, told in lines.items())
+        return "\n".join(f"{name:12s} {text}" for name, text in lines.items())
 
 
 def _draw(weight: Float64Array, rng: np.random.Generator) -> np.ndarray:

@@ -330,7 +330,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             recalibration.fit(self._law(self.reader_.read(X)), y, weight)
         else:
             recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
-        # From now on every forecast is corrected, out of fold as well.
+        self._use(recalibration)
+
+    def _use(self, recalibration: Recalibration) -> None:
+        """Correct every forecast from now on, those out of fold as well."""
         self.recalibration_ = recalibration
         self.report_ = self.report_.add("recalibration", recalibration.choices())
 
@@ -355,8 +358,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self.forecaster_ = forecaster = learner.fit(sample)
         self.report_ = FitReport(target, forecaster.choices())
         if settings.monotone is not None:
-            told = describe_directions(settings.monotone)
-            self.report_ = self.report_.add("monotone", told)
+            directions = describe_directions(settings.monotone)
+            self.report_ = self.report_.add("monotone", directions)
         road = settings.described
         self.meta_features_ = MetaFeatures.place(
             sample.y, sample.weight, road.thresholds, road.n_thresholds
