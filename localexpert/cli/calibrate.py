@@ -40,7 +40,7 @@ from localexpert.cli.probabilities import (
     write_beside,
 )
 from localexpert.cli.read_file import STDIN, name_input
-from localexpert.reporting.probabilities import report_calibration
+from localexpert.reporting.page import report_calibration
 
 _SCALES = ("probability", "logit", "real")
 _ALL_AT_ONCE = ("auto", "matrix", "shallow_net", "temperature", "vector")

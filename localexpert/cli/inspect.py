@@ -17,7 +17,6 @@ from localexpert.cli.options import FLAG
 from localexpert.cli.origin import recall_scores
 from localexpert.cli.output import write_out
 from localexpert.cli.scores import lay_out_scores, without_infinities
-from localexpert.reporting.training import recall_features
 
 _EPILOG = """\
 Tells of a model of `localexpert fit` its target and columns, when and on what it was
@@ -52,7 +51,7 @@ def run(options: Any) -> None:
 
 def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], str]:
     schema, origin = model.schema, model.origin
-    summary = recall_features(model.model)
+    summary = getattr(model.model, "table_summary_", None)
     scores = recall_scores(model.model) if origin is None else origin.scores
     told: dict[str, Any] = {
         "type": "TableModel",

@@ -22,7 +22,7 @@ from localexpert.cli.training_rows import TrainingRows, tell_of_commas
 from localexpert.large.fit_large import fit_large
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 
 
 def check_large(options: Any, paths: Sequence[str], why: str) -> None:

@@ -16,7 +16,7 @@ from localexpert.cli.scores import ScoreTable, score_both
 from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from localexpert.cli.console import note, refuse
 from localexpert.cli.out_column import OutColumn, copy_column
 from localexpert.cli.output import write_table
 from localexpert.cli.raw_table import RawTable
-from localexpert.reporting.probabilities import PROBABILITY_LOSSES
+from localexpert.reporting.page import PROBABILITY_LOSSES
 
 # The column that is added to a table.
 CALIBRATED = "calibrated"

@@ -32,7 +32,7 @@ from localexpert.cli.read_file import STDIN, name_input
 from localexpert.cli.schema import Schema
 from localexpert.cli.tables import find_tables, name_tables
 from localexpert.reporting import report
-from localexpert.reporting.columns import MISSING
+from localexpert.reporting.evidence import MISSING
 
 _EPILOG = """\
 The page is one HTML file that needs no network: scores beside climatology,

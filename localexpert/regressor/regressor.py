@@ -30,6 +30,7 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
+from localexpert.data.training_rows import TrainingSketch
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
@@ -141,6 +142,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         the targets' own distribution, and means. `fit` warns where they are no good.
     table_summary_ : TableSummary or None
         Counts of the features' values, for reports; None if we cannot read them.
+    training_sketch_ : TrainingSketch or None
+        Hashes of training rows, by which `seen_rows` knows them; None where many are
+        equal. Set it to None before saving if a file shall not tell who was among them.
 
     Notes
     -----
@@ -179,6 +183,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     report_: FitReport
     bounds_: tuple[float, float]
     table_summary_: TableSummary | None
+    training_sketch_: TrainingSketch | None
     reader_: TableReader
     forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
@@ -256,7 +261,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             check_target_size(target)
             weight = check_row_weights(sample_weight, n)
             groups = check_groups(groups, n)
-            target = merge_near_values(target, weight)
+            answers, target = target, merge_near_values(target, weight)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
             )
@@ -283,10 +288,11 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 table = whole if len(rows) == n else Table.of(take_rows(given, rows))
                 self.reader_ = table.reader
                 read_directions(settings.monotone, table.reader)
-                self.table_summary_ = TableSummary.of(table, weight[rows])
-                parts = None if groups is None else groups[rows]
+                apart = self.reader_.read(take_rows(given, aside))
+                self._remember([(table, rows), (apart, aside)], answers, weight)
                 own = Sample(table, target[rows], weight[rows], [])
-                sample = own.deal(self.cv, parts, settings.seed)
+                dealt = None if groups is None else groups[rows]
+                sample = own.deal(self.cv, dealt, settings.seed)
                 judged = self._fit_forecaster(settings, sample)
                 self._note_rows(rows, judged)
                 if self.bounds == "auto":
@@ -296,12 +302,21 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
                 if recalibration is not None:
-                    held = take_rows(given, aside), target[aside], weight[aside]
+                    held = apart, target[aside], weight[aside]
                     self._learn_correction(recalibration, sample, *held)
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
         return self
+
+    def _remember(
+        self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
+    ) -> None:
+        """Keep counts of the features' values, and hashes of all rows."""
+        table, rows = parts[0]
+        self.table_summary_ = TableSummary.of(table, weight[rows])
+        known = ((part, y[places], weight[places]) for part, places in parts)
+        self.training_sketch_ = TrainingSketch.learn(known)
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
@@ -321,13 +336,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self,
         recalibration: Recalibration,
         sample: Sample,
-        X: Any,
+        apart: Table,
         y: Float64Array,
         weight: Float64Array,
     ) -> None:
         """Fit a recalibration on the rows set aside for it, or out of fold."""
         if len(y):
-            recalibration.fit(self._law(self.reader_.read(X)), y, weight)
+            recalibration.fit(self._law(apart), y, weight)
         else:
             recalibration.fit(self._oof_law(), sample.y, sample.weight, sample.folds)
         self._use(recalibration)
