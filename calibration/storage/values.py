@@ -61,8 +61,7 @@ def take_apart(value: Any) -> tuple[Any, ...] | None:
         scores = {key: dict(score) for key, score in value.best_score.items()}
         return "lightgbm", text.encode(), value.best_iteration, scores
     if isinstance(value, _METRICS):
-        name = cls.__name__.removesuffix("64").removesuffix("Distance").lower()
-        return "metric", name, float(value.__getstate__()[0])
+        return _take_metric(value, cls.__name__)
     for known, take in _TAKERS.items():
         if cls is known:
             return take(value)
@@ -127,9 +126,21 @@ def _take_neighbours(tree: Any) -> tuple[Any, ...]:
     return type(tree).__name__, np.asarray(state[0]), state[4], state[11], weight
 
 
-def _make_metric(name: str, p: float) -> Any:
-    options = {"p": p} if name == "minkowski" else {}
-    return _METRICS.get_metric(name, **options)
+def _take_metric(metric: Any, name: str) -> tuple[Any, ...]:
+    name = name.removesuffix("64").removesuffix("Distance").lower()
+    p, vector, matrix = metric.__getstate__()
+    parts = name, float(p), np.asarray(vector), np.asarray(matrix)
+    twin = _make_metric(*parts)
+    same = all(map(np.array_equal, twin.__getstate__(), metric.__getstate__()))
+    if not same or type(twin) is not type(metric):
+        refuse("what is read would not equal it")
+    return "metric", *parts
+
+
+def _make_metric(name: str, p: float, vector: Any, matrix: Any) -> Any:
+    known = {"minkowski": {"p": p}, "seuclidean": {"V": vector}}
+    known["mahalanobis"] = {"VI": matrix}
+    return _METRICS.get_metric(name, **known.get(name, {}))
 
 
 def _take_random_state(value: Any) -> tuple[Any, ...]:
