@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 # Classes of scikit-learn that hold numbers and parameters. No other class of it is
 # trusted, for some do things when they are made.
@@ -36,13 +37,7 @@ _CALLED = (
     "datetime.timezone decimal.Decimal"
 )
 _LOSSES = "sklearn._loss._loss sklearn.linear_model._sgd_fast"
-_BOOSTERS = (
-    "lightgbm.sklearn.LGBMClassifier lightgbm.sklearn.LGBMModel "
-    "lightgbm.sklearn.LGBMRanker lightgbm.sklearn.LGBMRegressor "
-    "xgboost.core.Booster xgboost.sklearn.XGBClassifier xgboost.sklearn.XGBModel "
-    "xgboost.sklearn.XGBRFClassifier xgboost.sklearn.XGBRFRegressor "
-    "xgboost.sklearn.XGBRegressor"
-)
+_BOOSTERS = ("lightgbm.sklearn", "xgboost.sklearn")
 _PLAIN_TYPES = (
     "builtins.str builtins.int builtins.float builtins.bool builtins.dict "
     "builtins.list builtins.bytes builtins.complex builtins.object builtins.set "
@@ -104,8 +99,11 @@ class Names:
             return find_loaded(name)
         if kind == "type" and module == "numpy":
             return _if_class(find_loaded(name), np.generic)
-        if name in _BOOSTERS.split():
+        if name == "xgboost.core.Booster":
             return getattr(importlib.import_module(module), own)
+        if module in _BOOSTERS:
+            found = getattr(importlib.import_module(module), own, None)
+            return _if_class(found, BaseEstimator)
         return self.find_own(module, own) or _find_in_sklearn(name)
 
     def find_own(self, module: str, own: str) -> type | None:
