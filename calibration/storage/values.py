@@ -33,6 +33,8 @@ _INDICES = {
 _MOST_IN_RANGE = 10**6
 # Texts of boosters are taken apart line by line; other values copy their arrays.
 _OF_TEXT = 20
+# Classes whose subclasses are taken for them.
+_OF_MANY = (np.generic, np.dtype, _METRICS)
 _GENERATORS = ("MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64")
 
 
@@ -50,21 +52,15 @@ def take_apart(value: Any) -> tuple[Any, ...] | None:
     """
     cls = type(value)
     library = cls.__module__.partition(".")[0]
-    if isinstance(value, np.generic):
-        return "scalar", np.asarray(value)
-    if isinstance(value, np.dtype):
-        return "dtype", np.empty(0, value)
     if library == "pandas":
         return _take_pandas(value, cls.__name__)
     if library == "lightgbm" and cls.__name__ == "Booster":
         text = value.model_to_string(num_iteration=-1)
         scores = {key: dict(score) for key, score in value.best_score.items()}
         return "lightgbm", text.encode(), value.best_iteration, scores
-    if isinstance(value, _METRICS):
-        return _take_metric(value, cls.__name__)
-    for known, take in _TAKERS.items():
-        if cls is known:
-            return take(value)
+    for kind, (known, take, _) in _KINDS.items():
+        if cls is known or (known in _OF_MANY and isinstance(value, known)):
+            return kind, *take(value)
     return None
 
 
@@ -81,13 +77,15 @@ def make_value(kind: str, parts: list[Any], size: int, budget: Budget) -> Any:
     """
     factor = _OF_TEXT if kind == "lightgbm" else 1
     budget.spend(factor * size, "values made of arrays")
-    return _MAKERS[kind](*parts)
+    if kind in _LIBRARIES:
+        return _LIBRARIES[kind](*parts)
+    return _KINDS[kind][2](*parts)
 
 
 def _take_range(value: range) -> tuple[Any, ...]:
     parts = value.start, value.stop, value.step
     _make_range(*parts)
-    return "range", *parts
+    return parts
 
 
 def _make_range(start: int, stop: int, step: int) -> range:
@@ -104,10 +102,6 @@ def _make_fraction(above: int, below: int) -> Fraction:
     return Fraction(above, below)
 
 
-def _take_tree(tree: Any) -> tuple[Any, ...]:
-    return "tree", *tree.__reduce__()[1], tree.__getstate__()
-
-
 def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> Any:
     """Return a tree of scikit-learn, which trusts all that it is made of."""
     nodes = state["nodes"]
@@ -120,31 +114,21 @@ def _make_tree(n_features: int, n_classes: Any, n_outputs: int, state: Any) -> A
     return tree
 
 
-def _take_neighbours(tree: Any) -> tuple[Any, ...]:
-    state = tree.__getstate__()
-    weight = None if state[12] is None else np.asarray(state[12])
-    return type(tree).__name__, np.asarray(state[0]), state[4], state[11], weight
-
-
-def _take_metric(metric: Any, name: str) -> tuple[Any, ...]:
-    name = name.removesuffix("64").removesuffix("Distance").lower()
+def _take_metric(metric: Any) -> tuple[Any, ...]:
+    name = type(metric).__name__.removesuffix("64").removesuffix("Distance").lower()
     p, vector, matrix = metric.__getstate__()
     parts = name, float(p), np.asarray(vector), np.asarray(matrix)
     twin = _make_metric(*parts)
     same = all(map(np.array_equal, twin.__getstate__(), metric.__getstate__()))
     if not same or type(twin) is not type(metric):
         refuse("what is read would not equal it")
-    return "metric", *parts
+    return parts
 
 
 def _make_metric(name: str, p: float, vector: Any, matrix: Any) -> Any:
     known = {"minkowski": {"p": p}, "seuclidean": {"V": vector}}
     known["mahalanobis"] = {"VI": matrix}
     return _METRICS.get_metric(name, **known.get(name, {}))
-
-
-def _take_random_state(value: Any) -> tuple[Any, ...]:
-    return "RandomState", value.get_state(legacy=False)
 
 
 def _make_random_state(state: dict[str, Any]) -> Any:
@@ -161,7 +145,7 @@ def _take_generator(value: Any) -> tuple[Any, ...]:
         "spawn_key": seeds.spawn_key,
         "n_children_spawned": seeds.n_children_spawned,
     }
-    return "Generator", value.bit_generator.state, known
+    return value.bit_generator.state, known
 
 
 def _make_generator(state: dict[str, Any], seeds: dict[str, Any]) -> Any:
@@ -172,10 +156,6 @@ def _make_generator(state: dict[str, Any], seeds: dict[str, Any]) -> Any:
     bits = getattr(np.random, name)(np.random.SeedSequence(**seeds))
     bits.state = state
     return np.random.Generator(bits)
-
-
-def _take_masked(value: Any) -> tuple[Any, ...]:
-    return "masked", value.data, np.asarray(value.mask), value.fill_value
 
 
 def _make_booster(text: bytes, best_iteration: int, best_score: dict[str, Any]) -> Any:
@@ -259,40 +239,58 @@ def _check_values(values: Any, dtype: Any) -> None:
         check_hashes(values)
 
 
-_TAKERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    complex: lambda value: ("complex", value.real, value.imag),
-    bytes: lambda value: ("bytes", np.array(bytearray(value), np.uint8)),
-    bytearray: lambda value: ("bytearray", np.array(value, np.uint8)),
-    slice: lambda value: ("slice", value.start, value.stop, value.step),
-    range: _take_range,
-    Fraction: lambda value: ("fraction", value.numerator, value.denominator),
-    ZoneInfo: lambda value: ("zone", value.key),
-    _TREE: _take_tree,
-    KDTree: _take_neighbours,
-    BallTree: _take_neighbours,
-    np.random.RandomState: _take_random_state,
-    np.random.Generator: _take_generator,
-    np.ma.MaskedArray: _take_masked,
-    defaultdict: lambda value: ("defaultdict", value.default_factory, dict(value)),
+def _neighbours(kind: type) -> tuple[Any, ...]:
+    """Trees of neighbours are grown again, the same to the bit, not written."""
+
+    def take(tree: Any) -> tuple[Any, ...]:
+        state = tree.__getstate__()
+        weight = None if state[12] is None else np.asarray(state[12])
+        return np.asarray(state[0]), state[4], state[11], weight
+
+    return kind, take, lambda X, leaf, metric, w: kind(X, leaf, metric, sample_weight=w)
+
+
+# By kind: the class of the value, what takes it apart, and what makes it of the parts.
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "complex": (complex, lambda value: (value.real, value.imag), complex),
+    "bytes": (
+        bytes,
+        lambda value: (np.array(bytearray(value), np.uint8),),
+        np.ndarray.tobytes,
+    ),
+    "bytearray": (bytearray, lambda value: (bytes(value),), bytearray),
+    "slice": (slice, lambda value: (value.start, value.stop, value.step), slice),
+    "range": (range, _take_range, _make_range),
+    "fraction": (Fraction, Fraction.as_integer_ratio, _make_fraction),
+    "zone": (ZoneInfo, lambda value: (value.key,), ZoneInfo),
+    "defaultdict": (
+        defaultdict,
+        lambda value: (value.default_factory, dict(value)),
+        defaultdict,
+    ),
+    "scalar": (np.generic, lambda value: (np.asarray(value),), lambda array: array[()]),
+    "dtype": (np.dtype, lambda value: (np.empty(0, value),), lambda array: array.dtype),
+    "masked": (
+        np.ma.MaskedArray,
+        lambda value: (value.data, np.asarray(value.mask), value.fill_value),
+        lambda data, mask, fill: np.ma.MaskedArray(data, mask, fill_value=fill),
+    ),
+    "RandomState": (
+        np.random.RandomState,
+        lambda value: (value.get_state(legacy=False),),
+        _make_random_state,
+    ),
+    "Generator": (np.random.Generator, _take_generator, _make_generator),
+    "tree": (
+        _TREE,
+        lambda tree: (*tree.__reduce__()[1], tree.__getstate__()),
+        _make_tree,
+    ),
+    "KDTree": _neighbours(KDTree),
+    "BallTree": _neighbours(BallTree),
+    "metric": (_METRICS, _take_metric, _make_metric),
 }
-_MAKERS: dict[str, Callable[..., Any]] = {
-    "scalar": lambda array: array[()],
-    "dtype": lambda array: array.dtype,
-    "complex": complex,
-    "bytes": lambda array: array.tobytes(),
-    "bytearray": lambda array: bytearray(array.tobytes()),
-    "slice": slice,
-    "range": _make_range,
-    "fraction": _make_fraction,
-    "zone": ZoneInfo,
-    "defaultdict": defaultdict,
-    "tree": _make_tree,
-    "KDTree": lambda X, leaf, metric, w: KDTree(X, leaf, metric, sample_weight=w),
-    "BallTree": lambda X, leaf, metric, w: BallTree(X, leaf, metric, sample_weight=w),
-    "metric": _make_metric,
-    "RandomState": _make_random_state,
-    "Generator": _make_generator,
-    "masked": lambda data, mask, fill: np.ma.MaskedArray(data, mask, fill_value=fill),
-    "lightgbm": _make_booster,
+_LIBRARIES: dict[str, Callable[..., Any]] = {
     "pandas": _make_pandas,
+    "lightgbm": _make_booster,
 }
