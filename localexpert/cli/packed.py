@@ -36,7 +36,7 @@ _KINDS: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
 _OFFICE = {
     "xl/": "an Excel file; save the sheet as CSV",
     "mimetype": "an office document; save the sheet as CSV",
-    "model.skops": "a saved model, not a table",
+    "arrays.bin": "a saved model, not a table",
 }
 
 

@@ -62,7 +62,7 @@ def test_all_kinds_have_a_limit_and_may_be_damaged(pack):
         (zip_of({"f/": b""}), "must hold one file .* holds none"),
         (zip_of({"xl/workbook.xml": b"1"}), "is an Excel file; save the sheet as CSV"),
         (zip_of({"mimetype": b"1"}), "is an office document; save the sheet as CSV"),
-        (zip_of({"model.skops": b"1"}), "is a saved model, not a table"),
+        (zip_of({"arrays.bin": b"1"}), "is a saved model, not a table"),
         (gzip.compress(gzip.compress(TABLE)), "is packed twice; unpack it first"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1..", r"is an Excel file \(\.xls\)"),
         (b"\x28\xb5\x2f\xfd...", r"is a zstd file; unpack it first \(zstd -d\)"),

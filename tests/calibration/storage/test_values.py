@@ -1,4 +1,4 @@
-"""Values that skops does not know: written through stand-ins, and the same again."""
+"""Values of every kind that is not all in its attributes: the same again."""
 
 import datetime as dt
 from collections import OrderedDict
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.preprocessing import FunctionTransformer
 
 from calibration import CalibratedClassifier, PlattCalibrator
@@ -156,3 +157,37 @@ def test_what_cannot_be_saved_is_named_with_its_place(reload, tmp_path):
     with pytest.raises(StorageError, match=r"Hidden, which are not trusted"):
         reload(Hidden())
     assert type(load(tmp_path / "model.zip", trusted=[Hidden]).value_) is Hidden
+
+
+def test_what_a_file_may_not_hold_is_refused_when_it_is_saved(reload, tmp_path):
+    with pytest.raises(StorageError, match="range of more than 1000000 numbers"):
+        reload(range(10**7))
+    tree = KDTree(np.eye(3), metric="minkowski", p=3, w=np.ones(3))
+    with pytest.raises(StorageError, match=r"cannot be saved .* would not equal"):
+        reload(tree)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "PCG64", "PCG64DXSM", "SFC64"])
+def test_generators_have_the_same_children(kind, reload):
+    generator = np.random.Generator(getattr(np.random, kind)(3))
+    generator.spawn(2)
+    again = reload(generator)
+    assert again.spawn(1)[0].integers(1000) == generator.spawn(1)[0].integers(1000)
+    assert again.integers(1000) == generator.integers(1000)
+
+
+@pytest.mark.parametrize(
+    ("grow", "options"),
+    [
+        (KDTree, {"metric": "manhattan"}),
+        (KDTree, {"p": 3, "leaf_size": 2}),
+        (BallTree, {"metric": "seuclidean", "V": [1.0, 4.0]}),
+        (BallTree, {"metric": "mahalanobis", "VI": np.eye(2)}),
+    ],
+)
+def test_trees_of_neighbours_answer_the_same(grow, options, reload, rng):
+    X = rng.normal(size=(50, 2))
+    tree = grow(X, **options)
+    for one, other in zip(tree.query(X, 3), reload(tree).query(X, 3), strict=True):
+        np.testing.assert_array_equal(one, other)
