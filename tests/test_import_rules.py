@@ -154,12 +154,14 @@ ARROWS: dict[str, str] = {
         "localexpert.law localexpert.metrics localexpert.plots "
         "localexpert.regressor localexpert.risk"
     ),
+    # Tables as people have them, made features.
+    "localexpert.reading": "pandas pyarrow sklearn calibration localexpert.data",
     "localexpert.cli": (
         "scipy sklearn calibration calibration._kernels calibration.sources "
         "calibration.storage localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.monitor localexpert.regressor localexpert.reporting "
-        "localexpert.storage"
+        "localexpert.monitor localexpert.reading localexpert.regressor "
+        "localexpert.reporting localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",
     "localexpert": "calibration localexpert.*",

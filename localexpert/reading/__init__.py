@@ -1,0 +1,8 @@
+"""Tables as people have them: read from files, and their columns made features."""
+
+from localexpert.reading.columns import ColumnRule, OddCell
+from localexpert.reading.files import FileFormat
+from localexpert.reading.messages import TableError
+from localexpert.reading.reader import ColumnReader
+
+__all__ = ["ColumnReader", "ColumnRule", "FileFormat", "OddCell", "TableError"]

@@ -1,0 +1,504 @@
+"""`ColumnRule`: what a column of the training table is, and how it is read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+from localexpert.data.dates import holds_dates
+from localexpert.reading.formats import (
+    GAPS,
+    ORDERS,
+    OTHER,
+    PLAIN,
+    SHARE,
+    NumberFormat,
+    are_short_dates,
+    find_date_formats,
+    find_number_format,
+    read_dates,
+    read_yes_no,
+)
+from localexpert.reading.messages import cut, load_pandas, refuse
+
+Kind: TypeAlias = Literal["number", "boolean", "date", "category", "dropped"]
+Column: TypeAlias = Any  # a Series of pandas
+
+# From so many texts on, of which nine in ten differ, a column names its rows.
+_LEAST_NAMES, _SHARE_OF_NAMES = 20, 0.9
+# Fewer numbers in a row than this may follow each other by chance.
+_LEAST_IN_ORDER = 5
+# float64 holds all whole numbers up to here, and not all beyond.
+_LAST_WHOLE = 2**53
+# Nines that stand for nothing are so many times as far out as all other numbers.
+_FAR = 10.0
+_NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
+_ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
+# Different odd cells of a column that are kept, and letters of each.
+_MOST_ODD, _MOST_LETTERS = 1000, 80
+
+
+@dataclass(frozen=True)
+class OddCell:
+    """A text in a column that is not what the column is.
+
+    Parameters
+    ----------
+    column : str
+    text : str
+    count : int
+        Cells that hold it.
+    where : str
+        The first of them, as "line 17 of claims.csv".
+    why : str
+        What it is, and what has become of it.
+    """
+
+    column: str
+    text: str
+    count: int
+    where: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a table writes its values: decimal mark, mark of thousands, gaps, dates."""
+
+    decimal: str = "."
+    thousands: str | None = None
+    gaps: frozenset[str] = GAPS
+    date_order: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A column of n texts as its k different ones: each of them is looked at once.
+
+    Parameters
+    ----------
+    texts : list of str
+        Without blanks at their ends.
+    codes : ndarray of int, shape (n,)
+        Which text each cell holds.
+    is_gap : ndarray of bool, shape (k,)
+    """
+
+    texts: list[str]
+    codes: NDArray[np.intp]
+    is_gap: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, column: Column, dialect: Dialect) -> Cells:
+        """Find the different texts of a column."""
+        codes, found = load_pandas().factorize(as_texts(column, dialect.decimal))
+        texts = [text.strip() for text in found]
+        is_gap = np.array([text.casefold() in dialect.gaps for text in texts], bool)
+        return cls(texts, codes, is_gap)
+
+    @property
+    def words(self) -> list[str]:
+        """The texts that stand for something."""
+        return [t for t, gap in zip(self.texts, self.is_gap, strict=True) if not gap]
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Cells that hold each word."""
+        return np.bincount(self.codes, minlength=len(self.texts))[~self.is_gap]
+
+    def spread(self, values: Any, missing: Any) -> Any:
+        """Return the value of each cell, from those of the words."""
+        every = np.full(len(self.texts), missing, dtype=np.asarray(values).dtype)
+        every[~self.is_gap] = values
+        return every[self.codes]
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """How one column of a table becomes a feature.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "boolean", "date", "category", "dropped"}
+    categories : tuple
+        Of a category, the values met in training, in order.
+    date_format : str
+        Of a date, the format of its texts in training; "" is to be found out.
+    written : NumberFormat or None
+        Of a number, how it was written; None is to be found out.
+    sentinels : tuple of float
+        Of a number, values that stand for nothing, such as 99999999.
+    reason : str
+        Why a column is dropped.
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Any, ...] = ()
+    date_format: str = ""
+    written: NumberFormat | None = PLAIN
+    sentinels: tuple[float, ...] = ()
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the column must hold, in words."""
+        if self.kind == "number":
+            return f"numbers {self.written.text if self.written else ''}".strip()
+        if self.kind == "boolean":
+            return "yes or no"
+        return f"dates ({self.date_format})" if self.date_format else "dates"
+
+    def read(self, column: Column, dialect: Dialect) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the values of a column (n,), and which cells it should not hold.
+
+        Numbers are float64, dates datetime64, categories a Categorical; what is odd or
+        a gap is missing.
+        """
+        typed = None if self.kind == "category" else read_typed(column)
+        if typed is None:
+            percent = self.written is not None and self.written.unit == "%"
+            if self.kind == "number" and not percent:
+                plain = read_plain(as_texts(column, dialect.decimal), dialect.decimal)
+                if plain is not None:
+                    return self._without(plain, np.isinf(plain))
+            return self.read_cells(Cells.of(column, dialect), dialect)
+        kind, values = typed
+        if (kind == "date") != (self.kind == "date"):
+            return np.full(len(column), np.nan), np.asarray(column.notna())
+        if kind == "date":
+            return values, np.zeros(len(column), dtype=bool)
+        odd = np.isinf(values)
+        if self.kind == "boolean":
+            odd |= ~np.isin(values, (0.0, 1.0)) & ~np.isnan(values)
+        elif self.written and self.written.unit == "%":
+            odd |= ~np.isnan(values)
+        return self._without(values, odd)
+
+    def read_cells(
+        self, cells: Cells, dialect: Dialect
+    ) -> tuple[Any, NDArray[np.bool_]]:
+        """Return what a column of texts holds, and which cells it should not hold."""
+        words, counts = cells.words, cells.counts
+        if self.kind == "category":
+            known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
+            codes = np.array([known.get(word, -1) for word in words], dtype=np.intp)
+            made = load_pandas().Categorical.from_codes(
+                cells.spread(codes, -1), list(self.categories)
+            )
+            return made, cells.spread(codes < 0, False)
+        if self.kind == "date":
+            days = self._read_dates(words, counts)
+            odd = cells.spread(np.isnat(days), False)
+            return cells.spread(days, np.datetime64("NaT")), odd
+        if self.kind == "boolean":
+            values = read_yes_no(words)
+        else:
+            values = self._read_numbers(words, counts, dialect)
+        odd = cells.spread(np.isnan(values), False)
+        return self._without(cells.spread(values, np.nan), odd)
+
+    def _without(
+        self, values: Float64Array, odd: NDArray[np.bool_]
+    ) -> tuple[Float64Array, NDArray[np.bool_]]:
+        """Return numbers without what is odd or stands for nothing."""
+        return np.where(odd | np.isin(values, self.sentinels), np.nan, values), odd
+
+    def _read_numbers(
+        self, words: list[str], counts: NDArray[np.intp], dialect: Dialect
+    ) -> Float64Array:
+        """Return the numbers of words, by the marks of this table or of training."""
+        if self.written is None:
+            form, share = find_number_format(words, counts, dialect.decimal)
+            flags = read_yes_no(words)
+            return form.read(words) if share >= SHARE else flags
+        own = replace(
+            self.written, thousands=dialect.thousands or self.written.thousands
+        )
+        forms = [own]
+        if own.decimal != dialect.decimal:
+            # Decimal commas go with points between thousands, found or not.
+            mark = own.thousands or ("." if own.decimal == "," else "")
+            mark = OTHER.get(mark, mark)
+            forms.insert(0, replace(own, decimal=dialect.decimal, thousands=mark))
+        read = [form.read(words) for form in forms]
+        return max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
+
+    def _read_dates(self, words: list[str], counts: NDArray[np.intp]) -> Any:
+        """Return the dates of words, in the format of training if it is known."""
+        found = [self.date_format] if self.date_format else []
+        found = found or find_date_formats(words, counts)
+        days = read_dates(words, "year-month-day")
+        # One text may be read in one way only.
+        if len(found) == 1 and np.isnat(days).any():
+            days = np.where(np.isnat(days), read_dates(words, found[0]), days)
+        return days
+
+
+# What cells hold
+
+
+def read_typed(column: Column) -> tuple[str, Any] | None:
+    """Return the values of a column with a type of its own, None of one of texts.
+
+    Their kind is "number", "boolean" or "date".
+    """
+    kind = getattr(column.dtype, "kind", "O")
+    name = str(column.dtype).lower()
+    if kind == "O" and name == "object":
+        if len(column) and isinstance(column.iloc[0], str):
+            return None  # at once: texts, perhaps with others among them
+        held = load_pandas().api.types.infer_dtype(column, skipna=True)
+        if held in ("integer", "floating", "decimal", "mixed-integer-float", "boolean"):
+            kind = "b" if held == "boolean" else "f"
+            column = column.where(column.notna(), np.nan)
+        elif not held.startswith("date"):
+            return None
+    if kind in "biuf" or name.startswith(("decimal", "bool")):
+        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return ("boolean" if kind == "b" else "number"), values
+    if kind == "m":
+        return "number", np.asarray(column.dt.total_seconds(), dtype=np.float64)
+    if not holds_dates(column):
+        return None
+    if kind != "M":  # types of Arrow, and objects
+        column = column.astype(object)
+    moments = load_pandas().to_datetime(column, utc=True, errors="coerce")
+    return "date", moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+
+
+def as_texts(column: Column, decimal: str = ".") -> NDArray[np.object_]:
+    """Return a column as a CSV would hold it, gaps as "", shape (n,)."""
+    if column.dtype != object:
+        column = column.astype(object)
+    cells = column.to_numpy()
+    if load_pandas().api.types.infer_dtype(cells, skipna=False) == "string":
+        return np.asarray(cells)
+    gaps = load_pandas().isna(cells)
+    held = [
+        "" if gap else _as_text(cell, decimal)
+        for cell, gap in zip(cells, gaps, strict=True)
+    ]
+    return np.array(held, dtype=object)
+
+
+def _as_text(cell: Any, decimal: str) -> str:
+    """Return one value as a text: whole numbers without a decimal point."""
+    if isinstance(cell, float | np.floating):
+        cell = float(cell)
+        whole = cell.is_integer() and abs(cell) <= _LAST_WHOLE
+        return f"{cell:.0f}" if whole else repr(cell).replace(".", decimal)
+    return str(cell)
+
+
+def read_plain(texts: NDArray[np.object_], decimal: str) -> Float64Array | None:
+    """Return the numbers of texts if all are plain or empty: most columns are."""
+    try:
+        joined = "\0".join(texts)
+        # Python reads 1_000 and nan as numbers, and points may part thousands.
+        if any(mark in joined for mark in ("_nN." if decimal == "," else "_nN")):
+            return None
+        if decimal == ",":
+            texts = np.array(joined.replace(",", ".").split("\0"), dtype=object)
+        if "\0\0" in f"\0{joined}\0":
+            texts = np.where(texts == "", "nan", texts)
+        return texts.astype(np.float64)
+    except ValueError:
+        return None
+
+
+def where(frame: Any, row: int) -> str:
+    """Return where in a table a row is, as "line 17 of claims.csv"."""
+    label, path = frame.index[row], frame.attrs.get("path", "")
+    if isinstance(label, tuple):
+        path, label = label[0], label[-1]
+    unit = frame.index.names[-1] or "row"
+    return f"{unit} {label}" + (f" of {path}" if path else "")
+
+
+def show(frame: Any, name: str, row: int) -> str:
+    """Return one cell in quotes, cut if it is long."""
+    return repr(cut(as_texts(frame[name].iloc[[row]])[0].strip()))
+
+
+def list_odd(
+    frame: Any, name: str, odd: NDArray[np.bool_], why: str
+) -> Iterator[OddCell]:
+    """Yield the different texts among some cells of a column, those of most first."""
+    (rows,) = np.nonzero(odd)
+    if len(rows):
+        cells = as_texts(frame[name].iloc[rows])
+        codes, texts = load_pandas().factorize(cells)
+        counts = np.bincount(codes)
+        _, first = np.unique(codes, return_index=True)
+        for j in np.argsort(-counts, kind="stable")[:_MOST_ODD]:
+            text = texts[j].strip()[:_MOST_LETTERS]
+            place = where(frame, int(rows[first[j]]))
+            yield OddCell(name, text, int(counts[j]), place, why)
+
+
+# What a column is
+
+
+@dataclass(eq=False)
+class Learner:
+    """Finds out what the columns of a training table are.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame of shape (n, p)
+    dialect : Dialect
+    odd : list of OddCell
+        What is odd is added here.
+    said : list of str
+        What is worth a warning is added here.
+    """
+
+    frame: Any
+    dialect: Dialect
+    odd: list[OddCell] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def learn(self, name: str, *, as_category: bool = False) -> ColumnRule:
+        """Return the rule of a column, which is dropped if it can tell nothing."""
+        rule, values = self.find(name, as_category=as_category)
+        held, n = load_pandas().Series(values), len(values)
+        known = held.dropna()
+        n_different = len(rule.categories) if rule.kind == "category" else len(known)
+        if rule.kind != "category" and n_different and known.min() == known.max():
+            n_different = 1
+        whole = rule.kind == "number" and bool((held % 1 == 0).all())
+        # As data frames are saved with their index.
+        is_index = whole and str(name).startswith("column ") and held.is_unique
+        names = rule.kind == "category" and not as_category
+        names &= len(known) >= _LEAST_NAMES
+        reason = ""
+        if n_different == 0:
+            reason = "holds no value"
+        elif n_different == 1 and len(known) == n:
+            reason = "constant"
+        elif names and n_different > _SHARE_OF_NAMES * len(known):
+            reason = "a different text in each row"
+        elif is_index:
+            reason = "without a name, numbers the rows"
+        if reason:
+            return ColumnRule(name, "dropped", reason=reason)
+        if whole:
+            self._tell_of_names(name, held.to_numpy())
+        return rule
+
+    def find(
+        self, name: str, role: str = "", *, as_category: bool = False
+    ) -> tuple[ColumnRule, Any]:
+        """Return the rule of a column and its values; what is odd in it is listed.
+
+        With a role, such as that of a target, it must hold numbers.
+        """
+        column, dialect, before = self.frame[name], self.dialect, len(self.said)
+        rule = ColumnRule(name, "category" if as_category else "number", written=PLAIN)
+        typed = None if as_category else read_typed(column)
+        if typed is not None:
+            kinds: dict[str, Kind] = {"date": "date", "boolean": "boolean"}
+            rule = replace(rule, kind=kinds.get(typed[0], "number"))
+            values, odd = rule.read(column, dialect)
+        else:
+            texts = as_texts(column, dialect.decimal)
+            rule = replace(rule, written=NumberFormat(dialect.decimal))
+            plain = None if as_category else read_plain(texts, dialect.decimal)
+            if plain is None:
+                cells = Cells.of(column, dialect)
+                rule = self._find_rule(rule, cells)
+                values, odd = rule.read_cells(cells, dialect)
+                self._list_gaps(name, cells)
+            else:
+                values, odd = plain, np.isinf(plain)
+        if role and rule.kind not in ("number", "boolean"):
+            form = ColumnRule(name, "number", written=NumberFormat(dialect.decimal))
+            row = int(np.argmax(form.read(column, dialect)[1]))
+            cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
+            told = "".join(f" ({said})" for said in self.said[before:])
+            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
+        self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
+        if rule.kind == "number":
+            values = np.where(odd, np.nan, values)
+            rule = replace(rule, sentinels=_find_sentinels(values))
+            far = np.isin(values, rule.sentinels)
+            why = "far beyond all others and repeated, taken as a gap"
+            self.odd += list_odd(self.frame, name, far, why)
+            values = np.where(far, np.nan, values)
+        return rule, values
+
+    def _find_rule(self, rule: ColumnRule, cells: Cells) -> ColumnRule:
+        """Return what nearly all filled cells are: words, if nothing else."""
+        words, counts, name = cells.words, cells.counts, rule.name
+        category = replace(rule, kind="category", categories=tuple(sorted(words)))
+        if not words or rule.kind == "category":
+            return category if words else rule
+        # Dates come first: no date is a number, and most can be told at once.
+        dates = find_date_formats(words, counts)
+        if len(dates) > 1 and self.dialect.date_order is not None:
+            dates = [d for d in dates if d.startswith(ORDERS[self.dialect.date_order])]
+        if len(dates) == 1:
+            return replace(rule, kind="date", date_format=dates[0])
+        marks = self.dialect.decimal, self.dialect.thousands
+        form, share = find_number_format(words, counts, *marks)
+        if share >= SHARE:
+            return replace(rule, written=form)
+        if counts[~np.isnan(read_yes_no(words))].sum() >= SHARE * counts.sum():
+            return replace(rule, kind="boolean")
+        said = ""
+        if dates:
+            said = "dates that may have the day or the month first (--date-order)"
+        elif are_short_dates(words):
+            said = f"years of two digits, as {words[0]!r} (write four)"
+        elif share >= 1.0 - SHARE:
+            row = int(np.argmax(cells.spread(np.isnan(form.read(words)), False)))
+            cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
+            said = f"{100.0 * share:.0f} % numbers, and what is none, first {cell}"
+        elif share > 0.0:
+            found = cells.spread(~np.isnan(form.read(words)), False)
+            why = "a number among words, kept as a word"
+            self.odd += list_odd(self.frame, name, found, why)
+        if said:
+            self.said.append(f"column {name!r} holds {said}; it is taken as words")
+        return category
+
+    def _list_gaps(self, name: str, cells: Cells) -> None:
+        """List the words that are taken for nothing."""
+        spelled = cells.is_gap & np.array([text != "" for text in cells.texts], bool)
+        self.odd += list_odd(self.frame, name, spelled[cells.codes], "read as a gap")
+
+    def _tell_of_names(self, name: str, values: Float64Array) -> None:
+        """Say where whole numbers may be names of rows or of things, and no amounts."""
+        steps, places = np.diff(values), self.frame.index.get_level_values(-1)
+        in_order = (steps == 1.0).all()
+        if places.dtype.kind == "i":
+            in_order |= (steps == np.diff(places)).all()
+        if in_order and len(values) >= _LEAST_IN_ORDER:
+            self.said.append(
+                f"column {name!r} numbers the rows; it is learned from all the same "
+                "(--drop leaves it out)"
+            )
+        texts = "\0".join(as_texts(self.frame[name]))
+        if zeros := _ZEROS.search(f"\0{texts}\0"):
+            self.said.append(
+                f"column {name!r} holds digits that begin with zeros, first "
+                f"{zeros[1]!r}; it is read as numbers (--categories keeps the digits)"
+            )
+
+
+def _find_sentinels(values: Float64Array) -> tuple[float, ...]:
+    """Return repeated numbers of nines that are far beyond all others."""
+    is_nines = np.isin(values, _NINES)
+    found, counts = np.unique(values[is_nines], return_counts=True)
+    rest = np.abs(values[~is_nines & ~np.isnan(values)])
+    limit = _FAR * max(rest.max(initial=0.0), 1.0) if len(rest) else np.inf
+    far = found[(counts > 1) & (np.abs(found) > limit)]
+    return tuple(far.tolist())

@@ -1,0 +1,534 @@
+"""Files as raw tables: data frames of what stands in them, before it means anything.
+
+Columns of a CSV are texts; those of other files keep their types. The index tells where
+a row stands: it is called "line" or "row", and has the file before it where there are
+several. `attrs` has the path, the names of all columns, and the marks of a CSV.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration import CalibrationWarning
+from localexpert.reading.formats import find_decimal
+from localexpert.reading.messages import (
+    count,
+    list_names,
+    load_module,
+    load_pandas,
+    refuse,
+    refusing,
+)
+
+#: A data frame as it is read.
+Frame: TypeAlias = Any
+#: The name of standard input.
+STDIN = "-"
+#: Bytes that a file may unpack to, unless told.
+MOST_BYTES = 4 * 2**30
+
+_PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+# Bytes that are unpacked at once, and letters of one field: longer ones are damage.
+_PART, _MOST_LETTERS = 2**20, 131_072
+# Each library says of damage in its own way; zip files ask for passwords and methods of
+# packing by a RuntimeError.
+_DAMAGE: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError)
+_DAMAGE += (zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+# How files begin, what they are called, and how what is in them is opened.
+_PACKED: dict[bytes, tuple[str, Any]] = {
+    b"\x1f\x8b": ("gzip", gzip.open),
+    b"BZh": ("bzip2", bz2.open),
+    b"\xfd7zXZ\0": ("xz", lzma.open),
+    _ZIP: ("zip", zipfile.ZipFile),
+}
+# Texts that are no tables, by how they begin; a header may begin with a brace, too.
+_FOREIGN: dict[bytes, str] = {
+    rb'\s*(\[\s*[\[{]|\{\s*"[^"]*"\s*:)': "a JSON file",
+    rb"(?i)\s*(<!doctype\s+html|<html[\s>]|<\?xml\s)": "an HTML or XML page",
+}
+_SAVE = "save the table as CSV or Parquet"
+_DELIMITERS = (",", ";", "\t", "|")
+_SNIFFED_ROWS = 20
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """What the user says of files; None is found out, once for each file.
+
+    Parameters
+    ----------
+    delimiter : str, optional
+        What parts the fields of a CSV, one character.
+    decimal : {".", ","}, optional
+    encoding : str, optional
+        Of text. By default UTF-8, or UTF-16 that says so, or else cp1252.
+    max_unpacked : float
+        Most bytes that a packed file may unpack to.
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    max_unpacked: float = MOST_BYTES
+
+
+def name_input(path: str) -> str:
+    """Return what messages call a file, which may be standard input."""
+    return "standard input" if path == STDIN else path
+
+
+def name_tables(given: Sequence[str]) -> str:
+    """Return what files and folders are called together, without their folders."""
+    name = os.path.basename(os.path.normpath(name_input(given[0])))
+    return f"{name} and {len(given) - 1} more" if len(given) > 1 else name
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a path is standard input or a pipe: it is read only once."""
+    return path == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def is_parquet(path: str) -> bool:
+    """Return whether a path is a Parquet file that can be read in any order."""
+    try:
+        with open(path, "rb") as file:
+            return os.path.isfile(path) and file.read(4) == _PARQUET
+    except (OSError, ValueError):
+        return False
+
+
+def find_tables(paths: Sequence[str]) -> list[str]:
+    """Return files, and of each folder its Parquet files in the order of their names.
+
+    Those whose names begin with a dot or underscore are marks that engines leave.
+    """
+    found: list[str] = []
+    for path in paths:
+        inside = [path]
+        if path != STDIN and os.path.isdir(path):
+            files = sorted(Path(path).rglob("*.parquet"))
+            inside = [str(file) for file in files if file.name[0] not in "._"]
+        if not inside:
+            refuse(f"{path} has no file *.parquet in it; name CSV files themselves")
+        found += inside
+    if found.count(STDIN) > 1:
+        refuse("standard input can be read only once")
+    own = [os.path.realpath(path) for path in found]
+    if repeated := [path for j, path in enumerate(found) if own[j] in own[:j]]:
+        msg = f"named more than once, and read as often: {list_names(repeated)}"
+        warn(msg, CalibrationWarning, stacklevel=2)
+    return found
+
+
+def read_table(
+    path: str, how: FileFormat | None = None, columns: Collection[str] | None = None
+) -> Frame:
+    """Return the whole table of a file: CSV, Parquet or Excel, plain or packed.
+
+    Parameters
+    ----------
+    path : str
+        "-" is standard input.
+    how : FileFormat, optional
+    columns : collection of str, optional
+        Those that are wanted.
+
+    Returns
+    -------
+    pandas.DataFrame of shape (n, p)
+    """
+    return next(_File(path, how or FileFormat(), columns).read())
+
+
+def read_tables(
+    paths: Sequence[str],
+    how: FileFormat | None = None,
+    columns: Collection[str] | None = None,
+    n_rows: int | None = None,
+) -> Iterator[Frame]:
+    """Yield the tables of files one after another, whole or so many rows at a time.
+
+    Of a plain Parquet file no more is read than a part needs. All of them are opened
+    before any is read, so that what is wrong with the last is told at once; those
+    without rows are left out where others have some.
+    """
+    files = [_File(path, how or FileFormat(), columns, n_rows) for path in paths]
+    filled = [f for f in files if not is_parquet(f.path) or f.count_rows()]
+    for file in filled or files:
+        yield from file.read()
+
+
+def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Frame:
+    """Return the rows of several tables, each of which knows where it comes from.
+
+    Columns have the order of the first; those that are `left_out` may differ and go.
+    """
+    if len(frames) == 1:
+        return frames[0]
+    first, paths = frames[0], [frame.attrs["path"] for frame in frames]
+    for other in frames[1:]:
+        for one, two in ((first, other), (other, first)):
+            if lacking := [n for n in two if n not in one and n not in left_out]:
+                without, has = one.attrs["path"], two.attrs["path"]
+                refuse(
+                    f"{without} has no column {list_names(lacking)}, which {has} has"
+                )
+    marks = {frame.attrs.get("decimal") for frame in frames} - {None}
+    if len(marks) > 1:
+        refuse(f"{list_names(paths)} differ in decimal marks: save them alike")
+    names, pandas = [name for name in first if name not in left_out], load_pandas()
+    # Types that differ, as of texts and numbers, become objects.
+    kinds = {n: {frame[n].dtype for frame in frames} for n in names}
+    unlike = dict.fromkeys([n for n in names if len(kinds[n]) > 1], object)
+    whole = pandas.concat([frame[names].astype(unlike) for frame in frames])
+    files = pandas.Categorical(np.repeat(paths, [len(frame) for frame in frames]))
+    unit = first.index.name or "row"
+    whole.index = pandas.MultiIndex.from_arrays([files, whole.index], names=["", unit])
+    several = paths[0] if len(set(paths)) == 1 else list_names(dict.fromkeys(paths))
+    whole.attrs = first.attrs | {"decimal": min(marks, default=None), "path": several}
+    return whole
+
+
+def count_rows(paths: Sequence[str], how: FileFormat) -> int:
+    """Return how many rows files have: of Parquet exactly, of CSV at most so many.
+
+    A pipe, which can be read only once, counts as none.
+    """
+    return sum(_File(p, how, n_rows=1).count_rows() for p in paths if not is_stream(p))
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the bytes of a file or of standard input."""
+    if path != STDIN:
+        with refusing(f"cannot read {path!r}", OSError, ValueError):
+            return Path(path).read_bytes()
+    if sys.stdin is None or sys.stdin.closed:
+        refuse("cannot read standard input: it is closed")
+    if sys.stdin.isatty():
+        refuse(
+            "standard input is a terminal; send it a table, as in "
+            "`zcat table.csv.gz | localexpert COMMAND ... -`"
+        )
+    with refusing("cannot read standard input", OSError, ValueError):
+        return sys.stdin.buffer.read()
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that is read, perhaps in parts of `n_rows`, perhaps only some columns."""
+
+    path: str
+    how: FileFormat
+    columns: Collection[str] | None = None
+    n_rows: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return name_input(self.path)
+
+    def read(self) -> Iterator[Frame]:
+        """Yield the table in parts, or whole."""
+        if is_parquet(self.path):
+            # Not read before it is asked for, row group by row group.
+            return self._read_parquet(self._open_parquet(self.path))
+        data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
+        if data[:4] == _PARQUET:
+            return self._read_parquet(self._open_parquet(io.BytesIO(data)))
+        if data[:4] == _ZIP:
+            return self._read_excel(data)
+        return self._read_text(_decode(self.name, data, self.how.encoding))
+
+    def count_rows(self) -> int:
+        """Return how many rows there are; of CSV at most so many."""
+        file: Any = self.path
+        if not is_parquet(self.path):
+            data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
+            if data[:4] != _PARQUET:
+                # Less the header; blank lines are no rows of their own.
+                return max(len(data.splitlines()) - 1, 0)
+            file = io.BytesIO(data)
+        return int(self._open_parquet(file).metadata.num_rows)
+
+    def _name_columns(self, header: Sequence[Any]) -> tuple[list[str], list[int]]:
+        """Return the names in a header, blank ones numbered, and which are wanted.
+
+        At least one is: without any, no rows would be read.
+        """
+        names = [str(name).strip() or f"column {j}" for j, name in enumerate(header, 1)]
+        if several := sorted({name for name in names if names.count(name) > 1}):
+            refuse(
+                f"{self.name} has several columns of one name: {list_names(several)}"
+            )
+        if self.columns is None:
+            return names, list(range(len(names)))
+        return names, [j for j, name in enumerate(names) if name in self.columns] or [0]
+
+    def _finish(
+        self, frame: Frame, names: Sequence[str], places: Any, **marks: str | None
+    ) -> Frame:
+        """Return a frame that knows where it comes from; CSV has a delimiter."""
+        frame.columns = [names[j] for j in self._name_columns(names)[1]]
+        unit = "line" if marks else "row"
+        frame.index = load_pandas().Index(places, name=unit)
+        frame.attrs = {"path": self.name, "names": tuple(names), **marks}
+        return frame
+
+    def _read_text(self, text: bytes) -> Iterator[Frame]:
+        """Yield the table of a delimited text in UTF-8."""
+        delimiter = self.how.delimiter
+        if delimiter is None:
+            delimiter = max(_DELIMITERS, key=lambda mark: _cuts_evenly(text, mark))
+        header, lines = _find_rows(self.name, text, delimiter)
+        names, chosen = self._name_columns(header)
+        # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
+        # lines and the header are read as well, so that rows are counted as here.
+        reader = load_pandas().read_csv(
+            io.BytesIO(text.lstrip(b"\r\n")),
+            engine="c" if delimiter.isascii() else "python",
+            sep=delimiter,
+            header=None,
+            names=range(len(names)),
+            usecols=chosen,
+            index_col=False,
+            dtype=object,
+            na_filter=False,
+            skip_blank_lines=False,
+            chunksize=self.n_rows or len(lines),
+        )
+        decimal = self.how.decimal
+        with reader:
+            for frame in reader:
+                # Rows are numbered on from part to part.
+                here = lines[frame.index]
+                part = frame[here > 0]
+                if len(part):
+                    decimal = decimal or find_decimal(part[name] for name in part)
+                    marks = {"delimiter": delimiter, "decimal": decimal}
+                    yield self._finish(part, names, here[here > 0], **marks)
+
+    def _open_parquet(self, file: Any) -> Any:
+        """Return a ParquetFile of a path or an open file, its footer read.
+
+        What it unpacks to is bounded, or each row group where not all rows are to be
+        read at once.
+        """
+        need = f'{self.name} needs: pip install "localexpert[io]"'
+        parquet, most = load_module("pyarrow.parquet", need), self.how.max_unpacked
+        # A damaged file ends in errors of many classes, some of them pyarrow's own.
+        with refusing(f"{self.name} is a damaged Parquet file", Exception):
+            # Buffers of pages to come would be kept until the last row has been read.
+            opened = parquet.ParquetFile(file, pre_buffer=False)
+            told = opened.metadata
+            groups = [told.row_group(i) for i in range(told.num_row_groups)]
+            # A page may say in a few bytes that a value comes a thousand million times.
+            sizes = [
+                max(g.total_byte_size, 8 * g.num_rows * g.num_columns) for g in groups
+            ]
+        if (sum(sizes) if self.n_rows is None else max(sizes, default=0)) > most:
+            _refuse_size(self.name, most)
+        return opened
+
+    def _read_parquet(self, file: Any) -> Iterator[Frame]:
+        """Yield the table of a ParquetFile, whose columns keep the types of Arrow."""
+        damaged, schema = f"{self.name} is a damaged Parquet file", file.schema_arrow
+        with refusing(damaged, Exception):
+            # What pandas numbers rows by is no column.
+            told = (schema.pandas_metadata or {}).get("index_columns", ())
+            held = [name for name in schema.names if name not in told]
+        if not held or not file.metadata.num_rows:
+            refuse(f"{self.name} has no rows")
+        names, chosen = self._name_columns(held)
+        parts, start = self._read_batches(file, [held[j] for j in chosen]), 1
+        while True:
+            with refusing(damaged, Exception):
+                frame = next(parts, None)
+            if frame is None:
+                return
+            if len(frame):
+                places = np.arange(start, start + len(frame))
+                start += len(frame)
+                yield self._finish(frame, names, places)
+
+    def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
+        """Yield rows as they come, or all of them."""
+        kind = {"types_mapper": load_pandas().ArrowDtype, "ignore_metadata": True}
+        if self.n_rows is None:
+            yield file.read(columns=columns).to_pandas(**kind)
+        else:
+            for batch in file.iter_batches(self.n_rows, columns=columns):
+                yield batch.to_pandas(**kind)
+
+    def _read_excel(self, data: bytes) -> Iterator[Frame]:
+        """Yield the first sheet of an Excel file, its cells as they are."""
+        need = f'{self.name} needs: pip install "localexpert[excel]"'
+        load_module("openpyxl", need)
+        with refusing(f"{self.name} is a damaged Excel file", Exception):
+            sheet = load_pandas().read_excel(
+                io.BytesIO(data), header=None, dtype=object, na_filter=False
+            )
+        filled = np.flatnonzero((sheet != "").any(axis=1))
+        if len(filled) < 2:
+            refuse(f"{self.name} has no rows")
+        names, chosen = self._name_columns(list(sheet.iloc[filled[0]]))
+        yield self._finish(sheet.iloc[filled[1:], chosen], names, filled[1:] + 1)
+
+
+def _unpack(path: str, data: bytes, most: float) -> bytes:
+    """Return what is in a packed file, or the data themselves if they are not packed.
+
+    Files of gzip, bzip2 or xz may have several members, a zip file must have one.
+    An Excel file stays as it is.
+    """
+    kind = next((start for start in _PACKED if data.startswith(start)), None)
+    if kind is None:
+        return data
+    name, opened = _PACKED[kind]
+    with refusing(f"{path} is a damaged {name} file", *_DAMAGE), ExitStack() as stack:
+        file = stack.enter_context(opened(io.BytesIO(data)))
+        if kind == _ZIP:
+            member = _only_member(path, file, most)
+            if member is None:
+                return data
+            file = stack.enter_context(file.open(member))
+        parts = iter(lambda: file.read(_PART), b"")
+        unpacked = b"".join(islice(parts, int(min(most, 2**50) // _PART) + 1))
+        if len(unpacked) > most:
+            _refuse_size(path, most)
+    if any(map(unpacked.startswith, _PACKED)):
+        refuse(f"{path} is packed twice; unpack it first")
+    return unpacked
+
+
+def _only_member(path: str, archive: zipfile.ZipFile, most: float) -> str | None:
+    """Return the name of the one file in a zip file, None of an Excel file."""
+    # What a Mac adds is no file of the user's.
+    held = [info.filename for info in archive.infolist() if not info.is_dir()]
+    names = [name for name in held if not name.startswith("__MACOSX/")]
+    if "xl/workbook.xml" in names:
+        if sum(info.file_size for info in archive.infolist()) > most:
+            _refuse_size(path, most)
+        return None
+    if len(names) != 1:
+        shown = f"{len(names)}: {list_names(names)}" if names else "none"
+        refuse(f"{path} must hold one file to be read as a table, and holds {shown}")
+    return names[0]
+
+
+def _refuse_size(path: str, most: float) -> NoReturn:
+    refuse(
+        f"{path} unpacks to more than {most / 2**30:g} GiB; if it is sound, give a "
+        "greater --max-unpacked"
+    )
+
+
+# Texts
+
+
+def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
+    """Return a text as UTF-8; refuse what is no text, or is empty."""
+    for begin, kind in _FOREIGN.items():
+        if re.match(begin, data):
+            refuse(f"{path} is {kind}; {_SAVE}")
+    marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    chosen = encoding or ("utf-16" if marked else "utf-8")
+    try:
+        text = data.decode(chosen)
+    except UnicodeError as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data.count(b"\n", 0, start) + 1
+        bad = f"{path} is not {chosen} text (byte 0x{data[start]:02x} in line {line})"
+        # Control characters tell that it is no text at all.
+        if encoding or marked or re.search(rb"[\x00-\x08\x0e-\x1f]", data):
+            refuse(f"{bad}; give another --encoding")
+        with refusing(bad, UnicodeError):
+            text = data.decode("cp1252")
+        bad += "; it is read as cp1252, as Windows writes it (--encoding names another)"
+        warn(bad, CalibrationWarning, stacklevel=5)
+    text = text.lstrip("\ufeff")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        refuse(f"{path} is not a text file: a zero byte in line {line}; {_SAVE}")
+    if not text.strip():
+        refuse(f"{path} is empty")
+    return text.encode("utf-8", "replace")
+
+
+def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
+    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    stream = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
+    return csv.reader(stream, delimiter=delimiter, strict=strict)
+
+
+def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
+    """Return how evenly a mark cuts the first rows, then into how many fields.
+
+    A mark that the header has comes before one that cuts nothing at all.
+    """
+    try:
+        rows = islice(_read_rows(text, delimiter, strict=False), _SNIFFED_ROWS)
+        widths = [len(row) for row in rows if row] or [0]
+    except csv.Error:
+        return False, False, False, 0
+    even = len(set(widths)) == 1
+    several = widths[0] > 1
+    return even and several, several, even, widths[0]
+
+
+def _find_rows(
+    path: str, text: bytes, delimiter: str
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the header, and the line in which each row from the header on begins.
+
+    pandas tells no lines, and fills short rows. The header and blank lines below it
+    count as rows of line 0.
+    """
+    mark = delimiter.encode()
+    rows = _read_rows(text, delimiter)
+    widths, lines = [], [1]
+    with refusing(f"{path} is no proper table", csv.Error):
+        if b'"' in text or len(mark) > 1:
+            for row in rows:
+                widths.append(len(row))
+                lines.append(rows.line_num + 1)
+        else:
+            held = text.splitlines()
+            long = [line for line in held if len(line) > _MOST_LETTERS]
+            if any(len(f) > _MOST_LETTERS for line in long for f in line.split(mark)):
+                refuse(f"{path} has a cell of more than {_MOST_LETTERS} letters")
+            widths = [line.count(mark) + 1 if line else 0 for line in held]
+            lines = list(range(1, len(held) + 2))
+        header = next(row for row in _read_rows(text, delimiter) if row)
+    first = next(j for j, width in enumerate(widths) if width)
+    found, begun = np.array(widths[first:]), np.array(lines[first:-1])
+    begun[0] = 0
+    begun[found == 0] = 0
+    wrong = (found != len(header)) & (begun > 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        fields = count(int(found[row]), "field")
+        refuse(
+            f"line {begun[row]} of {path} has {fields}, its header has {len(header)}"
+        )
+    if not begun.any():
+        refuse(f"{path} has a header but no rows")
+    return header, begun

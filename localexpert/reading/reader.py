@@ -1,0 +1,448 @@
+"""`ColumnReader`: what the columns of a training table are, stored with a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any, Self
+from warnings import warn
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibration import CalibrationWarning
+from calibration.typing import Float64Array
+from localexpert.reading.columns import (
+    ColumnRule,
+    Dialect,
+    Learner,
+    OddCell,
+    list_odd,
+    show,
+    where,
+)
+from localexpert.reading.formats import GAPS, find_decimal
+from localexpert.reading.messages import (
+    count,
+    cut,
+    join_few,
+    list_names,
+    load_pandas,
+    refuse,
+)
+
+# Different odd cells that one message lists.
+_MOST_TOLD = 40
+# Lines of columns, and values of one of them, that a table shows.
+_MOST_LINES, _MOST_NAMED = 20, 4
+_LEAST_ROWS = 2
+
+
+class ColumnReader(BaseEstimator):
+    """Reads raw tables as the training table was read: columns become features.
+
+    A column is numbers, dates, yes or no, or words by what at least 95 % of its filled
+    cells are. All other cells become gaps and are listed. Numbers may have a unit, a
+    percent sign or marks of thousands that are the same all over.
+
+    Parameters
+    ----------
+    target : str, optional
+        Column of numbers that is forecast, and no feature.
+    others : sequence of str, optional
+        Further columns that are no features: weights, groups, what is left out.
+    categories : sequence of str, optional
+        Columns that are no numbers, though digits, such as zip codes.
+    missing : sequence of str, optional
+        What stands for nothing besides the usual marks, in any case.
+    decimal : {".", ","}, optional
+        Decimal mark; by default it is found in each table.
+    thousands : {",", ".", " ", "'"}, optional
+        Mark between groups of three digits; by default it is found in each column.
+    date_order : {"dmy", "mdy"}, optional
+        Of dates that can be read either way, such as 03/04/2025.
+
+    Attributes
+    ----------
+    rules_ : tuple of ColumnRule
+        Of every column that may be a feature, in the order of the training table.
+    target_rule_ : ColumnRule or None
+    decimal_ : {".", ","}
+        Decimal mark of the training table.
+    odd_cells_ : tuple of OddCell
+        Every different cell of the training table that was read as a gap.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from localexpert.reading import ColumnReader
+    >>> frame = pd.DataFrame(
+    ...     {"km": ["1,5 km", "20,25 km"], "on": ["1.2.2024", "7.3.2024"]}
+    ... )
+    >>> ColumnReader().fit(frame).transform(frame)
+          km         on
+    0   1.50 2024-02-01
+    1  20.25 2024-03-07
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        others: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        decimal: str | None = None,
+        thousands: str | None = None,
+        date_order: str | None = None,
+    ) -> None:
+        self.target = target
+        self.others = others
+        self.categories = categories
+        self.missing = missing
+        self.decimal = decimal
+        self.thousands = thousands
+        self.date_order = date_order
+
+    @classmethod
+    def of_model(cls, model: Any) -> Self:
+        """Return a reader for a regressor that was fitted to a data frame in Python.
+
+        Parameters
+        ----------
+        model : LocalExpertRegressor
+        """
+        learned = model.reader_
+        if learned.columns.names is None:
+            refuse("the model was fitted to an array: its columns have no names")
+        codes = {learned.column_of[j]: c for j, c in learned.category_codes.items()}
+        rules = []
+        for place, name in enumerate(learned.columns.names):
+            if place in codes:
+                values = tuple(codes[place])
+                rules.append(ColumnRule(name, "category", categories=values))
+            elif learned.dates and learned.dates[place]:
+                rules.append(ColumnRule(name, "date"))
+            else:
+                rules.append(ColumnRule(name, "number", written=None))
+        reader = cls()
+        reader.rules_, reader.target_rule_ = tuple(rules), None
+        reader.decimal_, reader.odd_cells_ = ".", ()
+        return reader
+
+    def fit(self, frame: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
+        """Find out what each column is; all that is odd is said in one warning.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame of shape (n, p)
+            As it is read: texts or types. Columns are told by their rows with a target.
+        y : None
+            Ignored: the target is a column.
+        """
+        frame = _as_pandas(frame)
+        told = self._find_decimal(frame)
+        # Whoever parts fields by semicolons needs the commas for numbers.
+        self.decimal_ = told or ("," if frame.attrs.get("delimiter") == ";" else ".")
+        dialect = self._dialect(frame)
+        learner = Learner(frame, dialect)
+        self.target_rule_ = None
+        if self.target is not None:
+            self._check_roles(frame)
+            self.target_rule_ = learner.find(self.target, "target")[0]
+            rows = ~np.isnan(self.target_rule_.read(frame[self.target], dialect)[0])
+            _check_targets(frame, self.target, int(rows.sum()))
+            learner.frame = frame = frame if rows.all() else frame[rows]
+        kept = {self.target, *self.others}
+        self.rules_ = tuple(
+            learner.learn(name, as_category=name in self.categories)
+            for name in frame.columns
+            if name not in kept
+        )
+        self.odd_cells_ = tuple(learner.odd)
+        if not self.used_:
+            goal = f" {self.target!r}" if self.target else ""
+            refuse(f"{_path(frame)} has no column to learn{goal} from")
+        self._tell(learner.said, is_told=told is not None)
+        return self
+
+    def transform(self, frame: Any, odd: list[OddCell] | None = None) -> Any:
+        """Return the features of rows, by the names of columns in any order.
+
+        Parameters
+        ----------
+        frame : data frame of shape (n, p)
+            Of pandas or polars, as it was read from a file or with types.
+        odd : list of OddCell, optional
+            What the columns should not hold is added here. By default it is told in
+            one warning.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            Numbers, categories and dates, with the index of the rows.
+        """
+        frame = _as_pandas(frame)
+        lacking = [rule.name for rule in self.used_ if rule.name not in frame]
+        if lacking:
+            refuse(
+                f"{_path(frame)} lacks {count(len(lacking), 'column')} that the model "
+                f"was trained on: {list_names(lacking)}"
+            )
+        dialect = self._dialect(frame)
+        found: list[OddCell] = []
+        features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
+        _pass_on(found, odd)
+        return load_pandas().DataFrame(features, index=frame.index)
+
+    def read_target(
+        self, frame: Any, name: str | None = None, odd: list[OddCell] | None = None
+    ) -> Float64Array:
+        """Return the targets of rows, NaN where missing, shape (n,).
+
+        Parameters
+        ----------
+        frame : data frame of shape (n, p)
+        name : str, optional
+            What the target is called there, if not as in training.
+        odd : list of OddCell, optional
+            As in `transform`.
+        """
+        frame = _as_pandas(frame)
+        name = self.target if name is None else name
+        check_column(frame, name, "target")
+        rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
+        found: list[OddCell] = []
+        rule = replace(rule, name=str(name))
+        y = self._read(rule, frame, self._dialect(frame), found, "target")
+        _pass_on(found, odd)
+        return np.asarray(y, dtype=np.float64)
+
+    @property
+    def used_(self) -> tuple[ColumnRule, ...]:
+        """Rules of the columns that become features."""
+        return tuple(rule for rule in self.rules_ if rule.kind != "dropped")
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """Names of the columns that become features."""
+        return [rule.name for rule in self.used_]
+
+    def find_unknown(self, frame: Any, known: Collection[str] = ()) -> list[str]:
+        """Return the columns of a table that training did not have, but for some."""
+        met = {self.target, *self.others, *known, *(rule.name for rule in self.rules_)}
+        return [n for n in frame.attrs.get("names", frame.columns) if n not in met]
+
+    def describe(self, model: Any = None) -> list[dict[str, Any]]:
+        """Return name, kind and values of each column of the training table, for JSON.
+
+        Parameters
+        ----------
+        model : LocalExpertRegressor, optional
+            Fitted to what `transform` returned: it knows gaps, counts and ends.
+        """
+        summary = getattr(model, "table_summary_", None)
+        found: dict[int, Any] = {}
+        if summary is not None:
+            places = model.reader_.column_of
+            found = {p: summary.columns[j] for j, p in reversed([*enumerate(places)])}
+        order = {rule.name: place for place, rule in enumerate(self.used_)}
+        return [_describe(r, found.get(order.get(r.name, -1))) for r in self.rules_]
+
+    def lay_out(self, model: Any = None) -> str:
+        """Return a table of what columns were read as, and counts of those left out."""
+        told = self.describe(model)
+        target = f"target, {self.target_rule_.text}" if self.target_rule_ else "target"
+        rows = [("column", "read as")]
+        rows += [(self.target, target)] if self.target is not None else []
+        rows += [(column["name"], _say(column)) for column in told[:_MOST_LINES]]
+        names = [cut(" ".join(str(name).split())) for name, _ in rows]
+        width = max(map(len, names))
+        lines = [
+            f"{n:{width}}  {text}" for n, (_, text) in zip(names, rows, strict=True)
+        ]
+        if len(told) > _MOST_LINES:
+            kinds = Counter(column["kind"] for column in told[_MOST_LINES:])
+            parts = ", ".join(f"{kind} {number}" for kind, number in kinds.items())
+            lines.append(f"and {count(kinds.total(), 'column')} more: {parts}")
+        if self.others:
+            lines.append(f"no features: {list_names(self.others)}")
+        return "\n".join(lines)
+
+    def _read(
+        self,
+        rule: ColumnRule,
+        frame: Any,
+        dialect: Dialect,
+        odd: list[OddCell],
+        role: str = "column",
+    ) -> Any:
+        """Return a column; refuse it if it holds nothing that it should."""
+        values, is_odd = rule.read(frame[rule.name], dialect)
+        if is_odd.any():
+            if rule.kind != "category" and load_pandas().isna(values).all():
+                row = int(np.argmax(is_odd))
+                refuse(
+                    f"{role} {rule.name!r} must hold {rule.text} as in training, got "
+                    f"{show(frame, rule.name, row)} in {where(frame, row)}"
+                )
+            what = f"not {rule.text} as in training"
+            if rule.kind == "category":
+                what = "not met in training"
+            odd += list_odd(frame, rule.name, is_odd, f"{what}, taken as a gap")
+        return values
+
+    def _dialect(self, frame: Any) -> Dialect:
+        """Return how a table writes its values; in doubt as the training table did."""
+        mark = self._find_decimal(frame) or self.decimal_
+        gaps = GAPS.union(word.strip().casefold() for word in self.missing)
+        return Dialect(mark, self.thousands, gaps, self.date_order)
+
+    def _find_decimal(self, frame: Any) -> str | None:
+        """Return the decimal mark that a file or the user knows, or columns show."""
+        known: str | None = frame.attrs.get("decimal") or self.decimal
+        if known or "decimal" in frame.attrs:
+            return known
+        return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
+
+    def _check_roles(self, frame: Any) -> None:
+        """Refuse columns that are not there, or are two things at once."""
+        check_column(frame, self.target, "target")
+        if self.target in self.others:
+            refuse(f"target {self.target!r} cannot be weight, group or dropped as well")
+        for name in self.categories:
+            check_column(frame, name, "column of categories")
+            if name in (self.target, *self.others):
+                refuse(
+                    f"--categories must name columns to learn from, got {name!r}, "
+                    "which is target, weight, group or dropped"
+                )
+
+    def _tell(self, said: list[str], *, is_told: bool) -> None:
+        """Warn of what was found, and list what is odd."""
+        by_reason: dict[str, list[str]] = {}
+        for rule in self.rules_:
+            if rule.kind == "dropped":
+                by_reason.setdefault(rule.reason, []).append(rule.name)
+        said = said + [f"dropped ({r}): {list_names(n)}" for r, n in by_reason.items()]
+        rules = [*self.used_, *([self.target_rule_] if self.target_rule_ else [])]
+        marks = {rule.name: rule.written.thousands for rule in rules if rule.written}
+        doubtful = [name for name, mark in marks.items() if mark in (",", ".")]
+        if doubtful and not (is_told or self.thousands):
+            said.append(
+                f"marks of thousands are read in {list_names(doubtful)}; if they are "
+                f"decimal marks, say --decimal {marks[doubtful[0]]}"
+            )
+        for message in said:
+            warn(message, CalibrationWarning, stacklevel=3)
+        tell_odd_cells(self.odd_cells_)
+
+
+def check_column(frame: Any, name: Any, role: str = "column") -> None:
+    """Refuse a name that no column has, and say which there are."""
+    if name not in frame.columns:
+        names = list(frame.attrs.get("names", frame.columns))
+        close = get_close_matches(str(name), map(str, names), n=1, cutoff=0.7)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        refuse(
+            f"{_path(frame)} has no {role} {name!r}{hint}; its columns are "
+            f"{list_names(names)}"
+        )
+
+
+def tell_odd_cells(odd: Iterable[OddCell]) -> None:
+    """List every different odd cell with its count and first place, in one warning."""
+    merged: dict[tuple[str, str, str], OddCell] = {}
+    for cell in odd:
+        key = cell.why, cell.column, cell.text
+        first = merged.setdefault(key, replace(cell, count=0))
+        merged[key] = replace(first, count=first.count + cell.count)
+    if not merged:
+        return
+    said: dict[tuple[str, str], list[str]] = {}
+    for why, column, text in list(merged)[:_MOST_TOLD]:
+        cell = merged[why, column, text]
+        rows = count(cell.count, "row")
+        shown = f"{text!r} ({rows}, first in {cell.where})"
+        said.setdefault((why, column), []).append(shown)
+    listed = [f"{c!r}: {', '.join(t)} {why}" for (why, c), t in said.items()]
+    more = len(merged) - _MOST_TOLD
+    listed += [f"and {more} more"] if more > 0 else []
+    warn(f"odd cells in {'; '.join(listed)}", CalibrationWarning, stacklevel=3)
+
+
+def _describe(rule: ColumnRule, found: Any) -> dict[str, Any]:
+    """Return what is known of a column, with the summary of its first feature."""
+    told: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
+    told |= {"reason": rule.reason} if rule.reason else {}
+    told |= {"format": rule.date_format} if rule.date_format else {}
+    if rule.kind == "category":
+        told["categories"] = list(rule.categories)
+    if rule.kind == "number" and rule.written and rule.written.text:
+        told["written"] = rule.written.text
+    if found is not None:
+        told["missing"] = found.n_missing / (int(found.counts.sum()) + found.n_missing)
+        if found.edges is None:
+            told["rows"] = found.counts.tolist()
+        elif rule.kind != "boolean" and len(found.edges):
+            ends = found.edges[[0, -1]]
+            if rule.kind == "date":
+                ends = np.floor(ends).astype("datetime64[D]").astype(str)
+            told["least"], told["greatest"] = ends.tolist()
+    return told
+
+
+def _say(column: dict[str, Any]) -> str:
+    """Return what is known of a column in words."""
+    said = f"{column['kind']} {column.get('written', '')}".strip()
+    if "reason" in column:
+        said += f": {column['reason']}"
+    if "categories" in column:
+        held = [cut(str(value)) for value in column["categories"]]
+        said += f", {count(len(held), 'value')}: {join_few(held, _MOST_NAMED)}"
+    if "least" in column:
+        ends = (column["least"], column["greatest"])
+        low, high = (e if isinstance(e, str) else f"{e:.6g}" for e in ends)
+        said += f", {low} to {high}"
+    if share := 100.0 * column.get("missing", 0.0):
+        said += (
+            f"; {share:.2g} % missing" if share < 99.5 else f"; {share:.0f} % missing"
+        )
+    return said
+
+
+def _check_targets(frame: Any, name: str, n_known: int) -> None:
+    """Refuse a table with too few targets, and say how many rows have none."""
+    if n_known < _LEAST_ROWS:
+        refuse(
+            f"{_path(frame)} must have at least {_LEAST_ROWS} rows with a target "
+            f"{name!r}, got {n_known}"
+        )
+    if n_known < len(frame):
+        rows = count(len(frame) - n_known, "row")
+        msg = f"left out {rows} without a target {name!r}"
+        warn(msg, CalibrationWarning, stacklevel=4)
+
+
+def _path(frame: Any) -> str:
+    return str(frame.attrs.get("path", "the table"))
+
+
+def _pass_on(found: list[OddCell], odd: list[OddCell] | None) -> None:
+    """Add odd cells to those of the caller, or tell them."""
+    if odd is None:
+        tell_odd_cells(found)
+    else:
+        odd += found
+
+
+def _as_pandas(frame: Any) -> Any:
+    """Return a data frame of pandas, of polars too."""
+    if not hasattr(frame, "columns"):
+        refuse(f"`frame` must be a data frame, got {type(frame).__name__}")
+    frame = frame if hasattr(frame, "iloc") else frame.to_pandas()
+    if not frame.columns.is_unique:
+        several = frame.columns[frame.columns.duplicated()].unique()
+        refuse(f"{_path(frame)} has several columns of one name: {list_names(several)}")
+    return frame
