@@ -84,6 +84,7 @@ from localexpert.regressor.recalibrated import (
     recalibrate,
 )
 from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.regressor.seen_rows import seen_rows
 from localexpert.reporting import report
 from localexpert.stacking import Stacker
 from localexpert.storage import load
@@ -158,6 +159,7 @@ __all__ = [
     "recalibrate",
     "report",
     "risk",
+    "seen_rows",
     "shift_weights",
     "threshold_weighted_crps",
 ]

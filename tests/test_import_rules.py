@@ -75,7 +75,7 @@ ARROWS: dict[str, str] = {
     "localexpert._kernels": "numba calibration._kernels",
     "localexpert._validation": f"calibration._kernels {_CHECKS}",
     # What a user gives, and what a forecast is.
-    "localexpert.data": f"sklearn joblib threadpoolctl calibration {_GROUND}",
+    "localexpert.data": f"scipy sklearn joblib threadpoolctl calibration {_GROUND}",
     "localexpert.law": f"scipy calibration {_GROUND}",
     "localexpert.curves": f"scipy {_GROUND} localexpert.data localexpert.law",
     "localexpert.distribution": f"pandas sklearn {_GROUND} localexpert.law",

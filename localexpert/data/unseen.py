@@ -83,10 +83,10 @@ def warn_of_unseen(found: Sequence[Unseen]) -> None:
     more = len(found) - _MOST_NAMED
     listed += f" and {more} columns more" if more > 0 else ""
     msg = f"`X` holds categories not met in `fit`, taken as missing: {listed}."
-    warnings.warn(msg, CalibrationWarning, stacklevel=_level_of_user())
+    warnings.warn(msg, CalibrationWarning, stacklevel=level_of_user())
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """Return the stack level of the first caller that is the user's."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None:

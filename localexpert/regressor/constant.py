@@ -12,6 +12,7 @@ from calibration.typing import Float64Array
 from localexpert.data.directions import check_directions, read_directions
 from localexpert.data.table import Table
 from localexpert.data.table_summary import TableSummary
+from localexpert.data.training_rows import TrainingSketch
 from localexpert.law.law import Law
 from localexpert.stacking.meta_features import MetaFeatures
 
@@ -29,6 +30,7 @@ def fit_constant(model: Any, X: Any, y: Float64Array, weight: Float64Array) -> N
     table = Table.of(X)
     read_directions(check_directions(model.monotone), table.reader)
     model.reader_, model.table_summary_ = table.reader, TableSummary.of(table, weight)
+    model.training_sketch_ = TrainingSketch.learn([(table, y, weight)])
     value = float(y[weight > 0.0][0])
     msg = f"`y` is {value:g} in every row; every forecast is that value."
     warnings.warn(msg, CalibrationWarning, stacklevel=3)

@@ -33,6 +33,7 @@ from localexpert.recalibration.weighted import (
     shift_weights,
 )
 from localexpert.regressor.base import DistributionRegressor
+from localexpert.regressor.seen_rows import seen_rows
 from localexpert.regressor.unchanged import all_or_nothing
 
 Weights: TypeAlias = ShiftWeights | Callable[[Any], ArrayLike]
@@ -123,6 +124,10 @@ class RecalibratedRegressor(DistributionRegressor):
             target = check_vector(y, "y")
             dist = predict_dist(self.model, X)
             check_same_length(len(dist), "`X`", len(target), "y")
+            seen_rows(self.model, X, target).warn(
+                "A correction needs rows that no fit has seen: what it learns from "
+                "these makes forecasts of new rows too sure. Leave them out."
+            )
             self.weights_ = None
             self.effective_rows_ = float(len(target))
             if X_new is not None:

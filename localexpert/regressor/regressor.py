@@ -29,6 +29,7 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table, TableReader, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
+from localexpert.data.training_rows import TrainingSketch
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.report import ExpertReport
 from localexpert.law.law import Law
@@ -145,6 +146,9 @@ class LocalExpertRegressor(
         the targets' own distribution, and means. `fit` warns where they are no good.
     table_summary_ : TableSummary or None
         Counts of the features' values, for reports; None if we cannot read them.
+    training_sketch_ : TrainingSketch or None
+        Hashes of training rows, by which `seen_rows` knows them; None where many are
+        equal. Set it to None before saving if a file shall not tell who was among them.
 
     Notes
     -----
@@ -183,6 +187,7 @@ class LocalExpertRegressor(
     report_: FitReport
     bounds_: tuple[float, float]
     table_summary_: TableSummary | None
+    training_sketch_: TrainingSketch | None
     reader_: TableReader
 
     def __init__(
@@ -254,7 +259,7 @@ class LocalExpertRegressor(
             n = len(target)
             check_target_size(target)
             weight = check_row_weights(sample_weight, n)
-            target = merge_near_values(target, weight)
+            answers, target = target, merge_near_values(target, weight)
             groups = check_groups(groups, n)
             settings, stacker, recalibration = self._check_parameters(
                 target[weight > 0.0], groups
@@ -283,10 +288,11 @@ class LocalExpertRegressor(
                 table = whole if len(rows) == n else Table.of(take_rows(given, rows))
                 self.reader_ = table.reader
                 read_directions(settings.monotone, table.reader)
-                self.table_summary_ = TableSummary.of(table, weight[rows])
-                parts = None if groups is None else groups[rows]
+                apart = self.reader_.read(take_rows(given, aside))
+                self._remember([(table, rows), (apart, aside)], answers, weight)
                 own = Sample(table, target[rows], weight[rows], [])
-                sample = own.deal(self.cv, parts, settings.seed)
+                dealt = None if groups is None else groups[rows]
+                sample = own.deal(self.cv, dealt, settings.seed)
                 judged = self._fit_forecaster(settings, sample)
                 self._note_rows(rows, judged)
                 if self.bounds == "auto":
@@ -295,13 +301,22 @@ class LocalExpertRegressor(
                 self.oof_targets_, self.oof_weights_ = sample.y, sample.weight
                 if stacker is not None:
                     self._fit_stacker(stacker, settings, sample)
-                held = given, target, weight, aside
+                held = apart, target[aside], weight[aside]
                 self._learn_correction(recalibration, sample, *held)
                 self._use(recalibration)
                 self._judge(sample, copies, settings.seed)
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
         return self
+
+    def _remember(
+        self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
+    ) -> None:
+        """Keep counts of the features' values, and hashes of all rows."""
+        table, rows = parts[0]
+        self.table_summary_ = TableSummary.of(table, weight[rows])
+        known = ((part, y[places], weight[places]) for part, places in parts)
+        self.training_sketch_ = TrainingSketch.learn(known)
 
     def _judge(
         self, sample: Sample, copies: NDArray[np.intp] | None, seed: int
@@ -320,15 +335,13 @@ class LocalExpertRegressor(
         self,
         recalibration: Recalibration | None,
         sample: Sample,
-        given: Any,
+        apart: Table,
         target: Float64Array,
         weight: Float64Array,
-        aside: Rows,
     ) -> None:
         """Fit a recalibration on the rows set aside for it, or out of fold."""
-        if recalibration is not None and len(aside):
-            held = self._law(self.reader_.read(take_rows(given, aside)))
-            recalibration.fit(held, target[aside], weight[aside])
+        if recalibration is not None and len(apart):
+            recalibration.fit(self._law(apart), target, weight)
         elif recalibration is not None:
             said = self._oof_law()
             recalibration.fit(said, sample.y, sample.weight, sample.folds)

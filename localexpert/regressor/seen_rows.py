@@ -1,0 +1,77 @@
+"""`seen_rows`: which rows a fitted model has learned from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from localexpert._validation import check_same_length, check_vector
+from localexpert.data.training_rows import SeenRows, TrainingSketch
+from localexpert.data.unseen import unseen_silently
+from localexpert.distribution.predictors import check_predicts, open_same
+
+
+@unseen_silently()
+def seen_rows(model: Any, X: Any, y: ArrayLike) -> SeenRows:
+    """Tell which rows a fitted model has learned from, as far as it can be told.
+
+    Scores of such rows are too good, and corrections by them make forecasts too sure.
+    A `LocalExpertRegressor` keeps hashes of its training rows with their targets, if
+    nearly all of them differ: of up to 8192 rows each is known, of more a share.
+
+    Parameters
+    ----------
+    model : fitted model that `predict_dist` understands
+    X : array or data frame of shape (n, p)
+        As `model` takes it.
+    y : array-like of shape (n,)
+
+    Returns
+    -------
+    SeenRows
+        `found`, the `share` of rows that were learned from, and which they are
+        (`learned`); the share is None where it cannot be told. Printed, a sentence.
+
+    Notes
+    -----
+    A row is known by all of its features and its target, in single precision: a row
+    that was changed is a new one. Where chance explains as many equal rows, none is
+    said to be learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import LocalExpertRegressor, seen_rows
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(150, 1))
+    >>> y = X[:, 0] + rng.normal(size=150)
+    >>> model = LocalExpertRegressor(effort="quick", random_state=0)
+    >>> model = model.fit(X[:100], y[:100])
+    >>> print(seen_rows(model, X, y))
+    The model has learned from 100 of the 150 rows.
+    """
+    check_predicts(model)
+    target = check_vector(y, "y")
+    found = _ask(model, X, target)
+    return SeenRows.unknown(len(target)) if found is None else found
+
+
+def _ask(model: Any, X: Any, y: Any) -> SeenRows | None:
+    """Return what the regressor inside of wrappers knows; None if it knows nothing."""
+    model = open_same(model)
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            if hasattr(step, "transform"):
+                X = step.transform(X)
+        return _ask(model.steps[-1][1], X, y)
+    sketch = getattr(model, "training_sketch_", None)
+    if isinstance(sketch, TrainingSketch):
+        table = model.reader_.read(X)
+        check_same_length(len(table), "`X`", len(y), "y")
+        return sketch.compare(table, y)
+    # A corrected model, or the members of an ensemble, which share their rows.
+    inside = [vars(model).get("model"), *vars(model).get("members_", {}).values()]
+    answers = (_ask(one, X, y) for one in inside if one is not None)
+    return next((one for one in answers if one is not None), None)

@@ -1,0 +1,134 @@
+"""Training rows are known again, and nothing else is."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert.data.table import Table, TableReader
+from localexpert.data.training_rows import SeenRows, TrainingSketch
+
+CALL = """
+import numpy as np
+from localexpert.data.table import Table
+from localexpert.data.training_rows import TrainingSketch
+X = np.arange(12.0).reshape(6, 2)
+print(TrainingSketch.of(Table.of(X), X[:, 0]).hashes.tolist())
+"""
+
+
+def smooth(rng, n, p=3):
+    X = rng.normal(size=(n, p))
+    return X, X[:, 0] + rng.normal(size=n)
+
+
+def sketch_of(X, y):
+    return TrainingSketch.of(Table.of(X), y)
+
+
+def test_each_of_few_rows_is_known(rng):
+    X, y = smooth(rng, 1200)
+    order = rng.permutation(1200)
+    seen = sketch_of(X[:800], y[:800]).compare(Table.of(X[order]), y[order])
+    np.testing.assert_array_equal(seen.learned, order < 800)
+    assert seen.share == pytest.approx(800 / 1200)
+    assert str(seen) == "The model has learned from 800 of the 1,200 rows."
+
+
+def test_of_many_rows_a_share_is_known(rng):
+    X, y = smooth(rng, 30_000)
+    sketch = sketch_of(X[:20_000], y[:20_000])
+    assert (len(sketch.hashes), sketch.is_whole) == (8192, False)
+    seen = sketch.compare(Table.of(X[10_000:]), y[10_000:])
+    # Four deviations of a share of about 8200 rows.
+    assert seen.share == pytest.approx(0.5, abs=0.022)
+    assert seen.learned is None
+    assert f"judged by {seen.n_checked:,} of them" in str(seen)
+    new = sketch.compare(Table.of(X[20_000:]), y[20_000:])
+    assert (new.found, new.share) == (False, 0.0)
+    few = sketch.compare(Table.of(X[:30]), y[:30])
+    assert (few.share, few.found) == (None, False)
+    assert "cannot be told" in str(few)
+
+
+def test_new_rows_of_a_table_of_few_cells_are_not_taken_for_old_ones(rng):
+    def draw(n):
+        return rng.integers(2, size=(n, 3)).astype(float), rng.poisson(2.0, n) * 1.0
+
+    for n in (60, 800, 20_000):
+        X, y = draw(n)
+        assert TrainingSketch.learn([(Table.of(X), y, np.ones(n))]) is None
+        seen = sketch_of(X, y).compare(Table.of(X), y)
+        assert (seen.share, seen.found) == (None, False)
+
+
+def test_chance_is_allowed_for(rng):
+    # One of 4000 cells each: some ten in a hundred training rows have an equal.
+    claims = 0
+    for _ in range(60):
+        cells = rng.integers(4000, size=(700, 1)).astype(float)
+        sketch = sketch_of(cells[:400], np.zeros(400))
+        if sketch.tells:
+            claims += sketch.compare(Table.of(cells[400:]), np.zeros(300)).found
+            assert sketch.compare(Table.of(cells[:300]), np.zeros(300)).found
+    assert claims <= 1
+
+
+def test_rows_are_the_same_in_any_order_container_and_precision(rng):
+    polars = pytest.importorskip("polars", reason="a data frame of polars")
+    frame = pd.DataFrame(
+        rng.normal(size=(60, 2)).astype(np.float32), columns=["a", "b"]
+    )
+    frame["town"] = rng.choice(["x", "y", None], 60)
+    frame.loc[:5, "a"] = np.nan
+    y = rng.normal(size=60)
+    reader = TableReader.learn(frame)
+    want = TrainingSketch.of(reader.read(frame), y)
+    doubled = frame.astype({"a": np.float64, "town": "category"})
+    turned = frame[["town", "b", "a"]]
+    other = TableReader.learn(turned)
+    for table in (
+        reader.read(doubled),
+        other.read(turned),
+        reader.read(polars.from_pandas(frame)),
+    ):
+        np.testing.assert_array_equal(TrainingSketch.of(table, y).hashes, want.hashes)
+    swapped = frame.rename(columns={"a": "b", "b": "a"})
+    assert (
+        not TrainingSketch.of(Table.of(swapped), y).compare(reader.read(frame), y).found
+    )
+
+
+def test_hashes_are_those_of_another_process():
+    ran = subprocess.run(
+        [sys.executable, "-c", CALL], capture_output=True, text=True, check=True
+    )
+    X = np.arange(12.0).reshape(6, 2)
+    assert ran.stdout.strip() == str(sketch_of(X, X[:, 0]).hashes.tolist())
+
+
+def test_it_does_not_depend_on_how_a_table_is_parted(rng):
+    X, y = smooth(rng, 25_000)
+    X[-500:], y[-500:] = X[:500], y[:500]
+    whole = sketch_of(X, y)
+    cuts = np.split(np.arange(25_000), [100, 12_000, 21_000])
+    joined = TrainingSketch.join([sketch_of(X[part], y[part]) for part in cuts])
+    np.testing.assert_array_equal(joined.hashes, whole.hashes)
+    np.testing.assert_array_equal(joined.counts, whole.counts)
+    assert joined.n_rows == 25_000
+
+
+def test_answers_about_parts_are_joined(rng):
+    X, y = smooth(rng, 300)
+    sketch = sketch_of(X[:100], y[:100])
+    parts = [slice(0, 150), slice(150, 300)]
+    answers = [sketch.compare(Table.of(X[part]), y[part]) for part in parts]
+    whole = sketch.compare(Table.of(X), y)
+    joined = SeenRows.join(answers)
+    assert str(joined) == str(whole)
+    np.testing.assert_array_equal(joined.learned, whole.learned)
+    unknown = SeenRows.join([answers[0], SeenRows.unknown(9)])
+    assert (unknown.n, unknown.learned) == (159, None)
+    assert SeenRows.join([SeenRows.unknown(2)]).share is None
