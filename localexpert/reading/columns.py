@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.data.dates import holds_dates, read_days
+from localexpert.data.dates import holds_dates
 from localexpert.reading.formats import (
     GAPS,
     ORDERS,
@@ -38,7 +37,7 @@ _LEAST_IN_ORDER = 5
 _LAST_WHOLE = 2**53
 # Nines that stand for nothing are so many times as far out as all other numbers.
 _FAR = 10.0
-_NINES = re.compile(r"-?9{3,}")
+_NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
 # Different odd cells of a column that are kept, and letters of each.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
 
@@ -161,15 +160,17 @@ class ColumnRule:
         Numbers are float64, dates datetime64, categories a Categorical; what is odd or
         a gap is missing.
         """
-        if self.kind == "category":
-            return self._read_category(column, dialect)
-        typed = read_typed(column)
+        typed = None if self.kind == "category" else read_typed(column)
         if typed is None:
-            return self._read_texts(column, dialect)
+            percent = self.written is not None and self.written.unit == "%"
+            if self.kind == "number" and not percent:
+                plain = read_plain(as_texts(column, dialect.decimal), dialect.decimal)
+                if plain is not None:
+                    return self._without(plain, np.isinf(plain))
+            return self.read_cells(Cells.of(column, dialect), dialect)
         kind, values = typed
         if (kind == "date") != (self.kind == "date"):
-            missing = np.full(len(column), np.nan)
-            return missing, np.asarray(column.notna())
+            return np.full(len(column), np.nan), np.asarray(column.notna())
         if kind == "date":
             return values, np.zeros(len(column), dtype=bool)
         odd = np.isinf(values)
@@ -177,23 +178,20 @@ class ColumnRule:
             odd |= ~np.isin(values, (0.0, 1.0)) & ~np.isnan(values)
         elif self.written and self.written.unit == "%":
             odd |= ~np.isnan(values)
-        return self._without(values, odd), odd
+        return self._without(values, odd)
 
-    def _without(self, values: Any, odd: NDArray[np.bool_]) -> Any:
-        """Return numbers without what is odd or stands for nothing."""
-        return np.where(odd | np.isin(values, self.sentinels), np.nan, values)
-
-    def _read_texts(
-        self, column: Column, dialect: Dialect
+    def read_cells(
+        self, cells: Cells, dialect: Dialect
     ) -> tuple[Any, NDArray[np.bool_]]:
-        """Return what a column of texts holds."""
-        percent = self.written is not None and self.written.unit == "%"
-        if self.kind == "number" and not percent:
-            plain = read_plain(as_texts(column, dialect.decimal), dialect.decimal)
-            if plain is not None:
-                return self._without(plain, np.isinf(plain)), np.isinf(plain)
-        cells = Cells.of(column, dialect)
+        """Return what a column of texts holds, and which cells it should not hold."""
         words, counts = cells.words, cells.counts
+        if self.kind == "category":
+            known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
+            codes = np.array([known.get(word, -1) for word in words], dtype=np.intp)
+            made = load_pandas().Categorical.from_codes(
+                cells.spread(codes, -1), list(self.categories)
+            )
+            return made, cells.spread(codes < 0, False)
         if self.kind == "date":
             days = self._read_dates(words, counts)
             odd = cells.spread(np.isnat(days), False)
@@ -203,7 +201,13 @@ class ColumnRule:
         else:
             values = self._read_numbers(words, counts, dialect)
         odd = cells.spread(np.isnan(values), False)
-        return self._without(cells.spread(values, np.nan), odd), odd
+        return self._without(cells.spread(values, np.nan), odd)
+
+    def _without(
+        self, values: Float64Array, odd: NDArray[np.bool_]
+    ) -> tuple[Float64Array, NDArray[np.bool_]]:
+        """Return numbers without what is odd or stands for nothing."""
+        return np.where(odd | np.isin(values, self.sentinels), np.nan, values), odd
 
     def _read_numbers(
         self, words: list[str], counts: NDArray[np.intp], dialect: Dialect
@@ -227,21 +231,11 @@ class ColumnRule:
         """Return the dates of words, in the format of training if it is known."""
         found = [self.date_format] if self.date_format else []
         found = found or find_date_formats(words, counts)
-        if len(found) == 1:
-            return read_dates(words, found[0])
-        return np.full(len(words), "NaT", "datetime64[us]")
-
-    def _read_category(
-        self, column: Column, dialect: Dialect
-    ) -> tuple[Any, NDArray[np.bool_]]:
-        """Return a column of words as codes of the categories met in training."""
-        cells = Cells.of(column, dialect)
-        known = {_as_text(c, "."): code for code, c in enumerate(self.categories)}
-        codes = np.array([known.get(word, -1) for word in cells.words], dtype=np.intp)
-        made = load_pandas().Categorical.from_codes(
-            cells.spread(codes, -1), list(self.categories)
-        )
-        return made, cells.spread(codes < 0, False)
+        days = read_dates(words, "year-month-day")
+        # One text may be read in one way only.
+        if len(found) == 1 and np.isnat(days).any():
+            days = np.where(np.isnat(days), read_dates(words, found[0]), days)
+        return days
 
 
 # What cells hold
@@ -295,12 +289,14 @@ def read_plain(texts: NDArray[np.object_], decimal: str) -> Float64Array | None:
     """Return the numbers of texts if all are plain or empty: most columns are."""
     try:
         joined = "\0".join(texts)
-        # Python reads 1_000 as a number, and blanks and points may part thousands.
+        # Python reads 1_000 and nan as numbers, and points may part thousands.
         if "_" in joined or (decimal == "," and "." in joined) or "n" in joined:
             return None
         if decimal == ",":
             texts = np.array(joined.replace(",", ".").split("\0"), dtype=object)
-        return np.where(texts == "", "nan", texts).astype(np.float64)
+        if "\0\0" in f"\0{joined}\0":
+            texts = np.where(texts == "", "nan", texts)
+        return texts.astype(np.float64)
     except ValueError:
         return None
 
@@ -358,196 +354,137 @@ class Learner:
     said: list[str] = field(default_factory=list)
 
     def learn(self, name: str, *, as_category: bool = False) -> ColumnRule:
-        """Return the rule of a column."""
-        column = self.frame[name]
+        """Return the rule of a column, which is dropped if it can tell nothing."""
+        rule, values = self.find(name, as_category=as_category)
+        held = load_pandas().Series(values)
+        n_different, n_gaps, n = held.nunique(), int(held.isna().sum()), len(held)
+        # As data frames are saved with their index.
+        is_index = name.startswith("column ") and rule.kind == "number"
+        whole = rule.kind == "number" and bool((held % 1 == 0).all())
+        names = (
+            rule.kind == "category" and not as_category and n - n_gaps > _LEAST_NAMES
+        )
+        reason = ""
+        if n_different == 0:
+            reason = "holds no value"
+        elif n_different == 1 and not n_gaps:
+            reason = "constant"
+        elif names and n_different > _SHARE_OF_NAMES * (n - n_gaps):
+            reason = "a different text in each row"
+        elif is_index and whole and n_different == n:
+            reason = "without a name, numbers the rows"
+        if reason:
+            return ColumnRule(name, "dropped", reason=reason)
+        if whole:
+            self._tell_of_names(name, held.to_numpy())
+        return rule
+
+    def find(
+        self, name: str, role: str = "", *, as_category: bool = False
+    ) -> tuple[ColumnRule, Any]:
+        """Return the rule of a column and its values; what is odd in it is listed.
+
+        With a role, such as that of a target, it must hold numbers.
+        """
+        column, dialect, before = self.frame[name], self.dialect, len(self.said)
+        rule = ColumnRule(name, "category" if as_category else "number", written=PLAIN)
         typed = None if as_category else read_typed(column)
         if typed is not None:
-            return self._typed_rule(name, *typed)
-        texts = as_texts(column, self.dialect.decimal)
-        plain = None if as_category else read_plain(texts, self.dialect.decimal)
-        if plain is not None:
-            form = NumberFormat(self.dialect.decimal)
-            return self._number_rule(ColumnRule(name, "number", written=form), plain)
-        cells = Cells.of(column, self.dialect)
-        self._note_gaps(name, cells)
-        rule = None if as_category else self._find_rule(name, cells)
-        if rule is None:
-            return self._category_rule(name, cells, as_category=as_category)
-        values, odd = rule.read(column, self.dialect)
+            kinds: dict[str, Kind] = {"date": "date", "boolean": "boolean"}
+            rule = replace(rule, kind=kinds.get(typed[0], "number"))
+            values, odd = rule.read(column, dialect)
+        else:
+            texts = as_texts(column, dialect.decimal)
+            rule = replace(rule, written=NumberFormat(dialect.decimal))
+            plain = None if as_category else read_plain(texts, dialect.decimal)
+            if plain is None:
+                cells = Cells.of(column, dialect)
+                rule = self._find_rule(rule, cells)
+                values, odd = rule.read_cells(cells, dialect)
+                self._list_gaps(name, cells)
+            else:
+                values, odd = plain, np.isinf(plain)
+        if role and rule.kind not in ("number", "boolean"):
+            form = ColumnRule(name, "number", written=NumberFormat(dialect.decimal))
+            row = int(np.argmax(form.read(column, dialect)[1]))
+            cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
+            told = "".join(f" ({said})" for said in self.said[before:])
+            refuse(f"{role} {name!r} must hold finite numbers, got {cell}{told}")
         self.odd += list_odd(self.frame, name, odd, f"not {rule.text}, taken as a gap")
-        if rule.kind == "date":
-            return self._date_rule(rule, values)
-        return self._number_rule(rule, values)
+        if rule.kind == "number":
+            values = np.where(odd, np.nan, values)
+            rule = replace(rule, sentinels=_find_sentinels(values))
+            far = np.isin(values, rule.sentinels)
+            why = "far beyond all others and repeated, taken as a gap"
+            self.odd += list_odd(self.frame, name, far, why)
+            values = np.where(far, np.nan, values)
+        return rule, values
 
-    def learn_numbers(self, name: str, role: str) -> ColumnRule:
-        """Return the rule of a column that must hold numbers, such as a target."""
-        before = len(self.said)
-        rule = self.learn(name)
-        if rule.kind in ("category", "date") or (
-            rule.kind == "dropped" and not rule.reason.startswith(("const", "holds"))
-        ):
-            form = NumberFormat(self.dialect.decimal)
-            rule = ColumnRule(name, "number", written=form)
-            row = int(np.argmax(rule.read(self.frame[name], self.dialect)[1]))
-            told = "; ".join(self.said[before:])
-            refuse(
-                f"{role} {name!r} must hold finite numbers, got "
-                f"{show(self.frame, name, row)} in {where(self.frame, row)}"
-                + (f" ({told})" if told else "")
-            )
-        # What is said of features is not to be said of it.
-        self.said = self.said[:before]
-        return (
-            rule if rule.kind != "dropped" else replace(rule, kind="number", reason="")
-        )
-
-    def _typed_rule(self, name: str, kind: str, values: Any) -> ColumnRule:
-        if kind == "date":
-            return self._date_rule(ColumnRule(name, "date"), values)
-        rule = ColumnRule(name, "boolean" if kind == "boolean" else "number")
-        return self._number_rule(rule, values)
-
-    def _find_rule(self, name: str, cells: Cells) -> ColumnRule | None:
-        """Return what nearly all filled cells are; None of words."""
-        words, counts = cells.words, cells.counts
-        if not words:
-            return ColumnRule(name, "number")
+    def _find_rule(self, rule: ColumnRule, cells: Cells) -> ColumnRule:
+        """Return what nearly all filled cells are: words, if nothing else."""
+        words, counts, name = cells.words, cells.counts, rule.name
+        category = replace(rule, kind="category", categories=tuple(sorted(words)))
+        if not words or rule.kind == "category":
+            return category
         # Dates come first: no date is a number, and most can be told at once.
         dates = find_date_formats(words, counts)
-        order = self.dialect.date_order
-        if len(dates) > 1 and order is not None:
-            dates = [name for name in dates if name.startswith(ORDERS[order])]
+        if len(dates) > 1 and self.dialect.date_order is not None:
+            dates = [d for d in dates if d.startswith(ORDERS[self.dialect.date_order])]
         if len(dates) == 1:
-            return ColumnRule(name, "date", date_format=dates[0])
-        if dates:
-            self.said.append(
-                f"column {name!r} may hold dates, but every one can be read day first "
-                "and month first; it is taken as words, unless --date-order says which"
-            )
-            return None
+            return replace(rule, kind="date", date_format=dates[0])
         marks = self.dialect.decimal, self.dialect.thousands
         form, share = find_number_format(words, counts, *marks)
         if share >= SHARE:
-            return ColumnRule(name, "number", written=form)
-        flags = counts[~np.isnan(read_yes_no(words))].sum()
-        if flags >= SHARE * counts.sum():
-            return ColumnRule(name, "boolean")
-        self._tell_of_words(name, cells, form, share)
-        return None
-
-    def _tell_of_words(
-        self, name: str, cells: Cells, form: NumberFormat, share: float
-    ) -> None:
-        """Say what numbers and dates a column of words holds."""
-        words = cells.words
-        if are_short_dates(words):
-            self.said.append(
-                f"column {name!r} holds years of two digits, such as {words[0]!r}, and "
-                "is taken as words: write years with four"
-            )
+            return replace(rule, written=form)
+        if counts[~np.isnan(read_yes_no(words))].sum() >= SHARE * counts.sum():
+            return replace(rule, kind="boolean")
+        said = ""
+        if dates:
+            said = "dates that may have the day or the month first (--date-order)"
+        elif are_short_dates(words):
+            said = f"years of two digits, as {words[0]!r} (write four)"
         elif share >= 1.0 - SHARE:
-            odd = cells.spread(np.isnan(form.read(words)), False)
-            row = int(np.argmax(odd))
-            self.said.append(
-                f"column {name!r} holds {100.0 * share:.0f} % numbers, but also "
-                f"{show(self.frame, name, row)} ({where(self.frame, row)}); it is "
-                "taken as words"
-            )
+            row = int(np.argmax(cells.spread(np.isnan(form.read(words)), False)))
+            cell = f"{show(self.frame, name, row)} in {where(self.frame, row)}"
+            said = f"{100.0 * share:.0f} % numbers, and what is none, first {cell}"
         elif share > 0.0:
             found = cells.spread(~np.isnan(form.read(words)), False)
             why = "a number among words, kept as a word"
             self.odd += list_odd(self.frame, name, found, why)
+        if said:
+            self.said.append(f"column {name!r} holds {said}; it is taken as words")
+        return category
 
-    def _note_gaps(self, name: str, cells: Cells) -> None:
+    def _list_gaps(self, name: str, cells: Cells) -> None:
         """List the words that are taken for nothing."""
         spelled = cells.is_gap & np.array([text != "" for text in cells.texts], bool)
-        why = "read as a gap"
-        self.odd += list_odd(self.frame, name, spelled[cells.codes], why)
+        self.odd += list_odd(self.frame, name, spelled[cells.codes], "read as a gap")
 
-    def _number_rule(self, rule: ColumnRule, values: Float64Array) -> ColumnRule:
-        name, finite = rule.name, np.isfinite(values)
-        infinite = np.isinf(values)
-        self.odd += list_odd(self.frame, name, infinite, "infinite, taken as a gap")
-        if rule.kind == "number":
-            rule = replace(rule, sentinels=_find_sentinels(values[finite]))
-            odd = np.isin(values, rule.sentinels)
-            why = "far from all others and repeated, taken as a gap"
-            self.odd += list_odd(self.frame, name, odd, why)
-            finite &= ~odd
-        held = values[finite]
-        if len(held) == 0:
-            return ColumnRule(name, "dropped", reason="holds no value")
-        if finite.all() and np.ptp(held) == 0.0:
-            return ColumnRule(name, "dropped", reason="constant")
-        if rule.kind == "number" and (held == np.floor(held)).all():
-            return self._whole_rule(rule, values, complete=bool(finite.all()))
-        return rule
-
-    def _whole_rule(
-        self, rule: ColumnRule, values: Float64Array, *, complete: bool
-    ) -> ColumnRule:
-        """Say what whole numbers may be besides amounts: names of rows or of things."""
-        name, texts = rule.name, as_texts(self.frame[rule.name])
-        differ = complete and len(np.unique(values)) == len(values)
-        if name.startswith("column ") and differ:
-            # As data frames are saved with their index.
-            reason = "without a name, numbers the rows"
-            return ColumnRule(name, "dropped", reason=reason)
-        if complete and len(values) >= _LEAST_IN_ORDER and self._counts_rows(values):
+    def _tell_of_names(self, name: str, values: Float64Array) -> None:
+        """Say where whole numbers may be names of rows or of things, and no amounts."""
+        steps, places = np.diff(values), self.frame.index.get_level_values(-1)
+        in_order = (steps == 1.0).all()
+        if places.dtype.kind == "i":
+            in_order |= (steps == np.diff(places)).all()
+        if in_order and len(values) >= _LEAST_IN_ORDER:
             self.said.append(
                 f"column {name!r} numbers the rows; it is learned from all the same "
                 "(--drop leaves it out)"
             )
+        texts = as_texts(self.frame[name])
         zeros = (t for t in map(str.strip, texts) if t[:1] == "0" and t[1:].isdecimal())
         if first := next(zeros, ""):
             self.said.append(
                 f"column {name!r} holds digits that begin with zeros, first {first!r}; "
                 "it is read as numbers (--categories keeps the digits)"
             )
-        large = np.abs(values) > _LAST_WHOLE
-        if large.any() and len(set(texts[large])) > len(np.unique(values[large])):
-            self.said.append(
-                f"column {name!r} holds whole numbers beyond 2^53, of which neighbours "
-                "are taken as equal (--drop leaves the column out)"
-            )
-        return rule
-
-    def _counts_rows(self, values: Float64Array) -> bool:
-        """Return whether values number the rows, or the lines of the file."""
-        places = self.frame.index.get_level_values(-1)
-        steps = np.diff(values)
-        if (steps == 1.0).all():
-            return True
-        return places.dtype.kind == "i" and bool((steps == np.diff(places)).all())
-
-    def _date_rule(self, rule: ColumnRule, values: Any) -> ColumnRule:
-        days = read_days(load_pandas().Series(values))
-        if not len(days) or np.isnan(days).all():
-            return ColumnRule(rule.name, "dropped", reason="holds no value")
-        if np.ptp(days) == 0.0:  # NaN where there are gaps
-            return ColumnRule(rule.name, "dropped", reason="constant")
-        return rule
-
-    def _category_rule(
-        self, name: str, cells: Cells, *, as_category: bool
-    ) -> ColumnRule:
-        """Return the rule of a column of words."""
-        categories, n_held = tuple(sorted(cells.words)), int(cells.counts.sum())
-        if not categories:
-            return ColumnRule(name, "dropped", reason="holds no value")
-        if len(categories) == 1 and n_held == len(self.frame):
-            return ColumnRule(name, "dropped", reason="constant")
-        many = n_held >= _LEAST_NAMES and len(categories) > _SHARE_OF_NAMES * n_held
-        if many and not as_category:
-            return ColumnRule(name, "dropped", reason="a different text in each row")
-        return ColumnRule(name, "category", categories=categories)
 
 
 def _find_sentinels(values: Float64Array) -> tuple[float, ...]:
     """Return repeated numbers of nines that are far beyond all others."""
-    found, counts = np.unique(values, return_counts=True)
-    ends = [(v, n) for v, n in zip(found, counts, strict=True) if abs(v) >= 999.0]
-    nines = {float(v) for v, n in ends if n > 1 and _NINES.fullmatch(f"{v:.0f}")}
-    rest = [abs(v) for v in found if v not in nines]
-    limit = _FAR * max(rest, default=np.inf)
-    return tuple(sorted(v for v in nines if abs(v) > limit))
+    is_nines = np.isin(values, _NINES)
+    found, counts = np.unique(values[is_nines], return_counts=True)
+    rest = np.abs(values[~is_nines & ~np.isnan(values)])
+    limit = _FAR * max(rest.max(initial=0.0), 1.0) if len(rest) else np.inf
+    far = found[(counts > 1) & (np.abs(found) > limit)]
+    return tuple(far.tolist())

@@ -1,8 +1,14 @@
-"""Files: their bytes, plain or packed, from disk or standard input, and their kinds."""
+"""Files as raw tables: data frames of what stands in them, before it means anything.
+
+Columns of a CSV are texts; those of other files keep their types. The index tells where
+a row stands: it is called "line" or "row", and has the file before it where there are
+several. `attrs` has the path, the names of all columns, and the marks of a CSV.
+"""
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -11,55 +17,57 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 from warnings import warn
 
-from calibration import CalibrationWarning
-from localexpert.reading.messages import join_few, list_names, refuse, refusing
+import numpy as np
+from numpy.typing import NDArray
 
+from calibration import CalibrationWarning
+from localexpert.reading.formats import find_decimal
+from localexpert.reading.messages import (
+    count,
+    list_names,
+    load_module,
+    load_pandas,
+    refuse,
+    refusing,
+)
+
+#: A data frame as it is read.
+Frame: TypeAlias = Any
 #: The name of standard input.
 STDIN = "-"
 #: Bytes that a file may unpack to, unless told.
 MOST_BYTES = 4 * 2**30
-#: How a Parquet file begins, and an Excel file.
-PARQUET, EXCEL = b"PAR1", b"PK\x03\x04"
 
-# Bytes that are unpacked at once.
-_PART = 2**20
+_PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+# Bytes that are unpacked at once, and letters of one field: longer ones are damage.
+_PART, _MOST_LETTERS = 2**20, 131_072
 # Each library says of damage in its own way; zip files ask for passwords and methods of
 # packing by a RuntimeError.
-_DAMAGE = (
-    *(OSError, EOFError, ValueError, RuntimeError),
-    *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
-)
+_DAMAGE: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError)
+_DAMAGE += (zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 # How files begin, what they are called, and how what is in them is opened.
-_PACKED: dict[bytes, tuple[str, Callable[[IO[bytes]], Any]]] = {
+_PACKED: dict[bytes, tuple[str, Any]] = {
     b"\x1f\x8b": ("gzip", gzip.open),
     b"BZh": ("bzip2", bz2.open),
     b"\xfd7zXZ\0": ("xz", lzma.open),
-    b"PK\x03\x04": ("zip", zipfile.ZipFile),
+    _ZIP: ("zip", zipfile.ZipFile),
 }
-# What else files may be, by how they begin, and what to do with them.
-_SAVE, _UNPACK = "save the table as CSV or Parquet", "unpack it first"
+# Texts that are no tables, by how they begin; a header may begin with a brace, too.
 _FOREIGN: dict[bytes, str] = {
-    rb"\x28\xb5\x2f\xfd": f"a zstd file; {_UNPACK} (zstd -d)",
-    rb"7z\xbc\xaf|Rar!|\x04\x22\x4d\x18": f"an archive; {_UNPACK}",
-    rb"\x1f\x8b|BZh|\xfd7zXZ\x00|PK\x03\x04": f"packed twice; {_UNPACK}",
-    rb"(?s).{257}ustar": f"a tar archive; {_UNPACK}",
-    rb"\xd0\xcf\x11\xe0\xa1\xb1": "an old Excel file (.xls); save it as .xlsx or CSV",
-    rb"ARROW1|FEA1": "a Feather file; save it as Parquet (frame.to_parquet)",
-    rb"\x89HDF": f"an HDF5 file; {_SAVE}",
-    rb"SQLite format 3": f"an SQLite database; {_SAVE}",
-    rb"\x93NUMPY|\x80[\x04\x05]\x95": f"an array or a pickle; {_SAVE}",
-    rb"%PDF-": f"a PDF; {_SAVE}",
-    # Texts may begin with blanks; a header of a table may begin with a brace.
-    rb'\s*(\[\s*[\[{]|\{\s*"[^"]*"\s*:)': f"a JSON file; {_SAVE}",
-    rb"(?i)\s*(<!doctype\s+html|<html[\s>]|<\?xml\s)": f"an HTML or XML page; {_SAVE}",
+    rb'\s*(\[\s*[\[{]|\{\s*"[^"]*"\s*:)': "a JSON file",
+    rb"(?i)\s*(<!doctype\s+html|<html[\s>]|<\?xml\s)": "an HTML or XML page",
 }
+_SAVE = "save the table as CSV or Parquet"
+_DELIMITERS = (",", ";", "\t", "|")
+_SNIFFED_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -88,9 +96,24 @@ def name_input(path: str) -> str:
     return "standard input" if path == STDIN else path
 
 
+def name_tables(given: Sequence[str]) -> str:
+    """Return what files and folders are called together, without their folders."""
+    name = os.path.basename(os.path.normpath(name_input(given[0])))
+    return f"{name} and {len(given) - 1} more" if len(given) > 1 else name
+
+
 def is_stream(path: str) -> bool:
     """Return whether a path is standard input or a pipe: it is read only once."""
     return path == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def is_parquet(path: str) -> bool:
+    """Return whether a path is a Parquet file that can be read in any order."""
+    try:
+        with open(path, "rb") as file:
+            return os.path.isfile(path) and file.read(4) == _PARQUET
+    except (OSError, ValueError):
+        return False
 
 
 def find_tables(paths: Sequence[str]) -> list[str]:
@@ -100,34 +123,109 @@ def find_tables(paths: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
-        if path == STDIN or not os.path.isdir(path):
-            found.append(path)
-            continue
-        inside = sorted(Path(path).rglob("*.parquet"))
-        files = [str(file) for file in inside if file.name[0] not in "._"]
-        if not files:
-            hint = (
-                "; name CSV files themselves" if any(Path(path).glob("*.csv")) else ""
-            )
-            refuse(f"{path} is a folder without a file *.parquet{hint}")
-        found += files
+        inside = [path]
+        if path != STDIN and os.path.isdir(path):
+            files = sorted(Path(path).rglob("*.parquet"))
+            inside = [str(file) for file in files if file.name[0] not in "._"]
+        if not inside:
+            refuse(f"{path} is a folder without a file *.parquet; name CSV files alone")
+        found += inside
     if found.count(STDIN) > 1:
         refuse("standard input can be read only once")
     own = [os.path.realpath(path) for path in found]
-    repeated = [path for j, path in enumerate(found) if own[j] in own[:j]]
-    if repeated:
-        warn(
-            f"named more than once, and read as often: {join_few(repeated)}",
-            CalibrationWarning,
-            stacklevel=2,
-        )
+    if repeated := [path for j, path in enumerate(found) if own[j] in own[:j]]:
+        msg = f"named more than once, and read as often: {list_names(repeated)}"
+        warn(msg, CalibrationWarning, stacklevel=2)
     return found
 
 
-def name_tables(given: Sequence[str]) -> str:
-    """Return what files and folders are called together, without their folders."""
-    name = os.path.basename(os.path.normpath(name_input(given[0])))
-    return f"{name} and {len(given) - 1} more" if len(given) > 1 else name
+def read_table(
+    path: str, how: FileFormat | None = None, columns: Collection[str] | None = None
+) -> Frame:
+    """Return the whole table of a file: CSV, Parquet or Excel, plain or packed.
+
+    Parameters
+    ----------
+    path : str
+        "-" is standard input.
+    how : FileFormat, optional
+    columns : collection of str, optional
+        Those that are wanted.
+
+    Returns
+    -------
+    pandas.DataFrame of shape (n, p)
+    """
+    return next(_read_parts(path, how or FileFormat(), columns, None))
+
+
+def read_tables(
+    paths: Sequence[str],
+    how: FileFormat | None = None,
+    columns: Collection[str] | None = None,
+    n_rows: int | None = None,
+) -> Iterator[Frame]:
+    """Yield the tables of files one after another, whole or so many rows at a time.
+
+    Of a plain Parquet file no more is read than a part needs. All of them are opened
+    before any is read, so that what is wrong with the last is told at once; those
+    without rows are left out where others have some.
+    """
+    how = how or FileFormat()
+    opened = {p: _open_parquet(p, p, how, 1) for p in paths if is_parquet(p)}
+    filled = [p for p in paths if p not in opened or opened[p].metadata.num_rows]
+    for path in filled or paths:
+        yield from _read_parts(path, how, columns, n_rows)
+
+
+def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Frame:
+    """Return the rows of several tables, each of which knows where it comes from.
+
+    Columns have the order of the first; those that are `left_out` may differ and go.
+    """
+    if len(frames) == 1:
+        return frames[0]
+    first, paths = frames[0], [frame.attrs["path"] for frame in frames]
+    for other in frames[1:]:
+        for one, two in ((first, other), (other, first)):
+            if lacking := [n for n in two if n not in one and n not in left_out]:
+                without, has = one.attrs["path"], two.attrs["path"]
+                refuse(
+                    f"{without} has no column {list_names(lacking)}, which {has} has"
+                )
+    marks = {frame.attrs.get("decimal") for frame in frames} - {None}
+    if len(marks) > 1:
+        refuse(f"{list_names(paths)} differ in decimal marks: save them alike")
+    names, pandas = [name for name in first if name not in left_out], load_pandas()
+    # Types that differ, as of texts and numbers, become objects.
+    kinds = {n: {frame[n].dtype for frame in frames} for n in names}
+    unlike = dict.fromkeys([n for n in names if len(kinds[n]) > 1], object)
+    whole = pandas.concat([frame[names].astype(unlike) for frame in frames])
+    files = pandas.Categorical(np.repeat(paths, [len(frame) for frame in frames]))
+    unit = first.index.name or "row"
+    whole.index = pandas.MultiIndex.from_arrays([files, whole.index], names=["", unit])
+    several = paths[0] if len(set(paths)) == 1 else list_names(dict.fromkeys(paths))
+    whole.attrs = first.attrs | {"decimal": min(marks, default=None), "path": several}
+    return whole
+
+
+def count_rows(paths: Sequence[str], how: FileFormat) -> int:
+    """Return how many rows files have: of Parquet exactly, of CSV at most so many.
+
+    A pipe, which can be read only once, counts as none.
+    """
+    total = 0
+    for path in paths:
+        if is_parquet(path):
+            total += int(_open_parquet(path, path, how, 1).metadata.num_rows)
+        elif not is_stream(path):
+            data = _unpack(path, read_bytes(path), how.max_unpacked)
+            if data[:4] == _PARQUET:
+                file = _open_parquet(path, io.BytesIO(data), how, 1)
+                total += int(file.metadata.num_rows)
+            else:  # less the header; blank lines are no rows of their own
+                total += max(len(data.splitlines()) - 1, 0)
+    return total
 
 
 def read_bytes(path: str) -> bytes:
@@ -146,88 +244,95 @@ def read_bytes(path: str) -> bytes:
         return sys.stdin.buffer.read()
 
 
-def is_parquet(path: str) -> bool:
-    """Return whether a path is a Parquet file that can be read in any order."""
-    try:
-        with open(path, "rb") as file:
-            return os.path.isfile(path) and file.read(4) == PARQUET
-    except (OSError, ValueError):
-        return False
+def _read_parts(
+    path: str, how: FileFormat, columns: Collection[str] | None, n_rows: int | None
+) -> Iterator[Frame]:
+    """Yield the table of a file in parts, or whole."""
+    if is_parquet(path):
+        # Not read before it is asked for, row group by row group.
+        file = _open_parquet(path, path, how, n_rows)
+        return _parse_parquet(path, file, columns, n_rows)
+    data = _unpack(name_input(path), read_bytes(path), how.max_unpacked)
+    path = name_input(path)
+    if data[:4] == _PARQUET:
+        file = _open_parquet(path, io.BytesIO(data), how, n_rows)
+        return _parse_parquet(path, file, columns, n_rows)
+    if data[:4] == _ZIP:
+        return _parse_excel(path, data, columns)
+    return _parse_text(path, _decode(path, data, how.encoding), how, columns, n_rows)
 
 
-def unpack(path: str, data: bytes, most: float) -> bytes:
+def _unpack(path: str, data: bytes, most: float) -> bytes:
     """Return what is in a packed file, or the data themselves if they are not packed.
 
     Files of gzip, bzip2 or xz may have several members, a zip file must have one.
     An Excel file stays as it is.
     """
-    for start, (name, opened) in _PACKED.items():
-        if not data.startswith(start):
-            continue
-        with ExitStack() as stack:
-            stack.enter_context(refusing(f"{path} is a damaged {name} file", *_DAMAGE))
-            file = stack.enter_context(opened(io.BytesIO(data)))
-            if isinstance(file, zipfile.ZipFile):
-                member = _only_member(path, file, most)
-                if member is None:
-                    return data
-                file = stack.enter_context(file.open(member))
-            return _read_at_most(path, file, most)
-    return data
-
-
-def _read_at_most(path: str, file: Any, most: float) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while part := file.read(_PART):
-        parts.append(part)
-        size += len(part)
-        if size > most:
-            refuse_size(path, most)
-    return b"".join(parts)
+    kind = next((start for start in _PACKED if data.startswith(start)), None)
+    if kind is None:
+        return data
+    name, opened = _PACKED[kind]
+    with refusing(f"{path} is a damaged {name} file", *_DAMAGE), ExitStack() as stack:
+        file = stack.enter_context(opened(io.BytesIO(data)))
+        if kind == _ZIP:
+            member = _only_member(path, file, most)
+            if member is None:
+                return data
+            file = stack.enter_context(file.open(member))
+        parts = iter(lambda: file.read(_PART), b"")
+        unpacked = b"".join(islice(parts, int(min(most, 2**50) // _PART) + 1))
+        if len(unpacked) > most:
+            _refuse_size(path, most)
+    if any(map(unpacked.startswith, _PACKED)):
+        refuse(f"{path} is packed twice; unpack it first")
+    return unpacked
 
 
 def _only_member(path: str, archive: zipfile.ZipFile, most: float) -> str | None:
     """Return the name of the one file in a zip file, None of an Excel file."""
-    names = [
-        info.filename
-        for info in archive.infolist()
-        # What a Mac adds is no file of the user's.
-        if not info.is_dir() and not info.filename.startswith("__MACOSX/")
-    ]
+    # What a Mac adds is no file of the user's.
+    held = [info.filename for info in archive.infolist() if not info.is_dir()]
+    names = [name for name in held if not name.startswith("__MACOSX/")]
     if "xl/workbook.xml" in names:
         if sum(info.file_size for info in archive.infolist()) > most:
-            refuse_size(path, most)
+            _refuse_size(path, most)
         return None
-    if "model.skops" in names:
-        refuse(f"{path} is a saved model, not a table")
-    if "mimetype" in names or any(name.startswith("xl/") for name in names):
-        refuse(f"{path} is an office document; save the sheet as CSV")
     if len(names) != 1:
-        held = f"{len(names)}: {list_names(names)}" if names else "none"
-        refuse(f"{path} must hold one file to be read as a table, and holds {held}")
+        shown = f"{len(names)}: {list_names(names)}" if names else "none"
+        refuse(f"{path} must hold one file to be read as a table, and holds {shown}")
     return names[0]
 
 
-def refuse_size(path: str, most: float) -> NoReturn:
-    """Refuse a file that unpacks to more than it may."""
+def _refuse_size(path: str, most: float) -> NoReturn:
     refuse(
         f"{path} unpacks to more than {most / 2**30:g} GiB; if it is sound, give a "
         "greater --max-unpacked"
     )
 
 
-def read_text(path: str, data: bytes, encoding: str | None) -> bytes:
+# Texts
+
+
+def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
     """Return a text as UTF-8; refuse what is no text, or is empty."""
-    for start, kind in _FOREIGN.items():
-        if re.match(start, data):
-            refuse(f"{path} is {kind}")
+    for begin, kind in _FOREIGN.items():
+        if re.match(begin, data):
+            refuse(f"{path} is {kind}; {_SAVE}")
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    chosen = encoding or ("utf-16" if marked else "utf-8-sig")
+    chosen = encoding or ("utf-16" if marked else "utf-8")
     try:
         text = data.decode(chosen)
     except UnicodeError as error:
-        text = _guess_encoding(path, data, error, chosen if encoding or marked else "")
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data.count(b"\n", 0, start) + 1
+        bad = f"{path} is not {chosen} text (byte 0x{data[start]:02x} in line {line})"
+        # Control characters tell that it is no text at all.
+        if chosen != "utf-8" or re.search(rb"[\x00-\x08\x0e-\x1f]", data):
+            refuse(f"{bad}; give another --encoding")
+        with refusing(bad, UnicodeError):
+            text = data.decode("cp1252")
+        bad += "; it is read as cp1252, as Windows writes it (--encoding names another)"
+        warn(bad, CalibrationWarning, stacklevel=5)
     text = text.lstrip("\ufeff")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -237,24 +342,203 @@ def read_text(path: str, data: bytes, encoding: str | None) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _guess_encoding(path: str, data: bytes, error: UnicodeError, named: str) -> str:
-    """Return a text that is no UTF-8, of which nothing else was named, as cp1252."""
-    start = error.start if isinstance(error, UnicodeDecodeError) else 0
-    line = data.count(b"\n", 0, start) + 1
-    where = f"byte 0x{data[start]:02x} in line {line}"
-    if named:
-        refuse(f"{path} is not {named} text: {where}; give another --encoding")
-    # Control characters tell that it is no text at all.
-    try:
-        if re.search(rb"[\x00-\x08\x0e-\x1f]", data):
-            raise error
-        text = data.decode("cp1252")
-    except UnicodeError:
-        refuse(f"{path} is not a text file: {where} is not UTF-8; {_SAVE}")
-    warn(
-        f"{path} is not UTF-8 ({where}); it is read as cp1252, as Windows writes it "
-        "(--encoding names another)",
-        CalibrationWarning,
-        stacklevel=2,
+def _parse_text(
+    path: str,
+    text: bytes,
+    how: FileFormat,
+    columns: Collection[str] | None,
+    n_rows: int | None,
+) -> Iterator[Frame]:
+    """Yield the table of a delimited text in UTF-8."""
+    delimiter = how.delimiter or max(
+        _DELIMITERS, key=lambda mark: _cuts_evenly(text, mark)
     )
-    return text
+    names, lines = _find_rows(path, text, delimiter)
+    chosen = _choose(names, columns)
+    # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
+    # lines and the header are read as well, so that rows are counted as here.
+    reader = load_pandas().read_csv(
+        io.BytesIO(text.lstrip(b"\r\n")),
+        engine="c" if delimiter.isascii() else "python",
+        sep=delimiter,
+        header=None,
+        names=range(len(names)),
+        usecols=chosen,
+        index_col=False,
+        dtype=object,
+        na_filter=False,
+        skip_blank_lines=False,
+        chunksize=n_rows or len(lines),
+    )
+    decimal = how.decimal
+    with reader:
+        for frame in reader:
+            # Rows are numbered on from part to part.
+            here = lines[frame.index]
+            part = frame[here > 0]
+            if len(part):
+                decimal = decimal or find_decimal(part[name] for name in part)
+                more = {"delimiter": delimiter, "decimal": decimal}
+                yield _finish(path, part, names, chosen, "line", here[here > 0], more)
+
+
+def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
+    """Return a reader of rows of UTF-8 text by Python's own rules."""
+    stream = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
+    return csv.reader(stream, delimiter=delimiter, strict=strict)
+
+
+def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, int]:
+    """Return how evenly a mark cuts the first rows, then into how many fields."""
+    try:
+        rows = islice(_read_rows(text, delimiter, strict=False), _SNIFFED_ROWS)
+        widths = [len(row) for row in rows if row] or [0]
+    except csv.Error:
+        return False, False, 0
+    even = len(set(widths)) == 1
+    return even and widths[0] > 1, even, widths[0]
+
+
+def _find_rows(
+    path: str, text: bytes, delimiter: str
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the names, and the line in which each row from the header on begins.
+
+    pandas tells no lines, and fills short rows. The header and blank lines below it
+    count as rows of line 0.
+    """
+    mark = delimiter.encode()
+    rows = _read_rows(text, delimiter)
+    widths, lines = [], [1]
+    with refusing(f"{path} is no proper table", csv.Error):
+        if b'"' in text or len(mark) > 1:
+            for row in rows:
+                widths.append(len(row))
+                lines.append(rows.line_num + 1)
+        else:
+            held = text.splitlines()
+            long = [line for line in held if len(line) > _MOST_LETTERS]
+            if any(len(f) > _MOST_LETTERS for line in long for f in line.split(mark)):
+                refuse(f"{path} has a cell of more than {_MOST_LETTERS} letters")
+            widths = [line.count(mark) + 1 if line else 0 for line in held]
+            lines = list(range(1, len(held) + 2))
+        header = next(row for row in _read_rows(text, delimiter) if row)
+    first = next(j for j, width in enumerate(widths) if width)
+    found, begun = np.array(widths[first:]), np.array(lines[first:-1])
+    begun[0] = 0
+    begun[found == 0] = 0
+    wrong = (found != len(header)) & (begun > 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        fields = count(int(found[row]), "field")
+        refuse(
+            f"line {begun[row]} of {path} has {fields}, its header has {len(header)}"
+        )
+    if not begun.any():
+        refuse(f"{path} has a header but no rows")
+    return _name_columns(path, header), begun
+
+
+def _name_columns(path: str, header: Sequence[Any]) -> list[str]:
+    """Return the names in a header; blank ones are numbered."""
+    names = [str(name).strip() or f"column {j + 1}" for j, name in enumerate(header)]
+    if several := sorted({name for name in names if names.count(name) > 1}):
+        refuse(f"{path} has several columns of one name: {list_names(several)}")
+    return names
+
+
+def _choose(names: Sequence[str], columns: Collection[str] | None) -> list[int]:
+    """Return which columns are wanted; without any, no rows would be read."""
+    return [j for j, n in enumerate(names) if columns is None or n in columns] or [0]
+
+
+def _finish(
+    path: str,
+    frame: Frame,
+    names: Sequence[str],
+    chosen: Sequence[int],
+    unit: str,
+    places: NDArray[Any],
+    more: dict[str, Any],
+) -> Frame:
+    """Return chosen columns by their names, with what is known of them."""
+    frame.columns = [names[j] for j in chosen]
+    frame.index = load_pandas().Index(places, name=unit)
+    frame.attrs = {"path": path, "names": tuple(names), **more}
+    return frame
+
+
+# Files that know types
+
+
+def _open_parquet(path: str, file: Any, how: FileFormat, n_rows: int | None) -> Any:
+    """Return a ParquetFile of a path or an open file, its footer read.
+
+    What it unpacks to is bounded, or each row group where not all rows are to be read
+    at once.
+    """
+    need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
+    parquet = load_module("pyarrow.parquet", need)
+    # A damaged file ends in errors of many classes, some of them pyarrow's own.
+    with refusing(f"{path} is a damaged Parquet file", Exception):
+        # Buffers of pages to come would be kept until the last row has been read.
+        opened = parquet.ParquetFile(file, pre_buffer=False)
+        told = opened.metadata
+        groups = [told.row_group(i) for i in range(told.num_row_groups)]
+        # A page may say in a few bytes that one value comes a thousand million times.
+        sizes = [max(g.total_byte_size, 8 * g.num_rows * g.num_columns) for g in groups]
+    if (sum(sizes) if n_rows is None else max(sizes, default=0)) > how.max_unpacked:
+        _refuse_size(path, how.max_unpacked)
+    return opened
+
+
+def _parse_parquet(
+    path: str, file: Any, columns: Collection[str] | None, n_rows: int | None
+) -> Iterator[Frame]:
+    """Yield the table of a ParquetFile, only of columns that are wanted."""
+    damaged = f"{path} is a damaged Parquet file"
+    with refusing(damaged, Exception):
+        told = (file.schema_arrow.pandas_metadata or {}).get("index_columns", ())
+        # What pandas numbers rows by is no column.
+        held = [name for name in file.schema_arrow.names if name not in map(str, told)]
+    if not held or not file.metadata.num_rows:
+        refuse(f"{path} has no rows")
+    names = _name_columns(path, held)
+    chosen, start = _choose(names, columns), 1
+    batches = _read_batches(file, [held[j] for j in chosen], n_rows)
+    while True:
+        with refusing(damaged, Exception):
+            frame = next(batches, None)
+        if frame is None:
+            return
+        if len(frame):
+            places = np.arange(start, start + len(frame))
+            start += len(frame)
+            yield _finish(path, frame, names, chosen, "row", places, {})
+
+
+def _read_batches(file: Any, columns: list[str], n_rows: int | None) -> Iterator[Frame]:
+    """Yield columns of a ParquetFile as frames that keep the types of Arrow."""
+    batches = [None] if n_rows is None else file.iter_batches(n_rows, columns=columns)
+    for batch in batches:
+        part = file.read(columns=columns) if batch is None else batch
+        kind = load_pandas().ArrowDtype
+        yield part.to_pandas(types_mapper=kind, ignore_metadata=True)
+
+
+def _parse_excel(
+    path: str, data: bytes, columns: Collection[str] | None
+) -> Iterator[Frame]:
+    """Yield the first sheet of an Excel file, its cells as they are."""
+    need = f'{path} is an Excel file, which needs: pip install "localexpert[excel]"'
+    load_module("openpyxl", need)
+    with refusing(f"{path} is a damaged Excel file", Exception):
+        sheet = load_pandas().read_excel(
+            io.BytesIO(data), header=None, dtype=object, na_filter=False
+        )
+    filled = np.flatnonzero((sheet != "").any(axis=1))
+    if len(filled) < 2:
+        refuse(f"{path} has no rows")
+    names = _name_columns(path, list(sheet.iloc[filled[0]]))
+    chosen, rows = _choose(names, columns), filled[1:]
+    yield _finish(path, sheet.iloc[rows, chosen], names, chosen, "row", rows + 1, {})

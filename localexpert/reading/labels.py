@@ -35,7 +35,7 @@ def read_numbers(
     check_column(frame, name, role)
     mark = decimal or frame.attrs.get("decimal") or find_decimal([frame[name]]) or "."
     dialect = Dialect(mark, thousands, _all_gaps(missing))
-    rule = Learner(frame, dialect).learn_numbers(name, role)
+    rule, _ = Learner(frame, dialect).find(name, role)
     values, odd = rule.read(frame[name], dialect)
     refuse_if(odd, frame, name, f"{role} {name!r} must hold finite numbers")
     return np.asarray(values, dtype=np.float64)
