@@ -388,15 +388,19 @@ def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
     return csv.reader(stream, delimiter=delimiter, strict=strict)
 
 
-def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, int]:
-    """Return how evenly a mark cuts the first rows, then into how many fields."""
+def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
+    """Return how evenly a mark cuts the first rows, then into how many fields.
+
+    A mark that the header has comes before one that cuts nothing at all.
+    """
     try:
         rows = islice(_read_rows(text, delimiter, strict=False), _SNIFFED_ROWS)
         widths = [len(row) for row in rows if row] or [0]
     except csv.Error:
-        return False, False, 0
+        return False, False, False, 0
     even = len(set(widths)) == 1
-    return even and widths[0] > 1, even, widths[0]
+    several = widths[0] > 1
+    return even and several, several, even, widths[0]
 
 
 def _find_rows(

@@ -258,7 +258,7 @@ class ColumnReader(BaseEstimator):
         return [_describe(r, found.get(order.get(r.name, -1))) for r in self.rules_]
 
     def lay_out(self, model: Any = None) -> str:
-        """Return a table of what the first columns were read as, and counts of others."""
+        """Return a table of what columns were read as, and counts of those left out."""
         told = self.describe(model)
         target = f"target, {self.target_rule_.text}" if self.target_rule_ else "target"
         rows = [("column", "read as")]

@@ -1,0 +1,398 @@
+"""Files: of every kind, packed, damaged, of several names; what is odd is refused."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calibration import CalibrationWarning
+from localexpert.reading import FileFormat, TableError
+from localexpert.reading.files import (
+    count_rows,
+    find_tables,
+    is_stream,
+    join_tables,
+    name_tables,
+    read_table,
+    read_tables,
+)
+
+KEYS = 2**62 + np.arange(25)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that reads bytes from a file."""
+
+    def read_bytes(data, columns=None, **how):
+        path = tmp_path / "t.csv"
+        path.write_bytes(data)
+        return read_table(str(path), FileFormat(**how), columns)
+
+    return read_bytes
+
+
+@pytest.fixture
+def typed():
+    """Return a table with types: keys of 64 bits, gaps, texts, dates, zones."""
+    days = pd.Timestamp("2024-01-31") + pd.to_timedelta(np.arange(25), "h")
+    return pd.DataFrame(
+        {
+            "key": KEYS,
+            "x": np.where(np.arange(25) % 5, np.arange(25) / 4, np.nan),
+            "kind": pd.Categorical(np.where(np.arange(25) % 2, "a", "b")),
+            "at": days.tz_localize("Europe/Berlin"),
+        }
+    )
+
+
+def zipped(data, *names, folder=False):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, data)
+        if folder:
+            archive.mkdir("folder")
+    return file.getvalue()
+
+
+PACKED = {
+    "plain": bytes,
+    "gzip": lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]),
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zip": lambda data: zipped(data, "t.csv", "__MACOSX/t.csv", folder=True),
+}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_delimiters_and_line_ends(read, mark, end, quote):
+    rows = [["a", "b"], ["1", f"{quote}x y{quote}"], [], ["2", ""]]
+    frame = read(end.join(mark.join(row) for row in rows).encode())
+    assert frame.to_dict("list") == {"a": ["1", "2"], "b": ["x y", ""]}
+    assert frame.index.tolist() == [2, 4]
+    assert frame.attrs["delimiter"] == mark
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "decimal"),
+    [
+        ("a;b\n1,5;2,25\n3;4,5\n", ["a", "b"], ","),
+        ('a,b\n"1,5",2\n3,"4,25"\n', ["a", "b"], ","),
+        ("a\n1,5\n2,25\n", ["a"], ","),
+        ("a;b\n1.5;x\n2.25;y\n", ["a", "b"], "."),
+        ("a;b\n1.234;x\n2.345;y\n", ["a", "b"], None),  # thousands or not
+        ("a;b\n1,5;2.5\n3,5;4.5\n", ["a", "b"], None),
+        ("a;d\n1;1.2.2024\n2;3.4.2024\n", ["a", "d"], None),
+        ("a\n1\n2\n", ["a"], None),
+    ],
+)
+def test_delimiter_and_decimal_mark_are_found_together(read, text, names, decimal):
+    frame = read(text.encode())
+    assert list(frame) == names
+    assert frame.attrs["decimal"] == decimal
+    assert read(text.encode(), decimal=".").attrs["decimal"] == "."
+
+
+@pytest.mark.parametrize("mark", [":", "§"])
+def test_a_given_delimiter_is_obeyed(read, mark):
+    frame = read(f"a,b{mark}c\n1,2{mark}3\n".encode(), delimiter=mark)
+    assert frame.to_dict("list") == {"a,b": ["1,2"], "c": ["3"]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("pack", PACKED.values(), ids=PACKED)
+def test_encodings_and_packing(read, encoding, pack):
+    frame = read(pack("größe,b\nä,1\n".encode(encoding)))
+    assert frame.to_dict("list") == {"größe": ["ä"], "b": ["1"]}
+
+
+def test_what_is_not_utf8_is_read_as_windows_writes_it(read):
+    data = "größe,b\nä,1 €\n".encode("cp1252")
+    with pytest.warns(CalibrationWarning, match=r"byte 0xf6 in line 1.*as cp1252"):
+        frame = read(data)
+    assert frame.to_dict("list") == {"größe": ["ä"], "b": ["1 €"]}
+    assert list(read("größe\nä\n".encode("cp437"), encoding="cp437")) == ["größe"]
+    with pytest.raises(TableError, match=r"not ascii text .*give another --encoding"):
+        read(data, encoding="ascii")
+
+
+def test_quotes_and_lines(read):
+    frame = read(b'\n\na,b\n"x\ny",5" pipe\n\n"x,""y""",2\n')
+    assert frame.to_dict("list") == {"a": ["x\ny", 'x,"y"'], "b": ['5" pipe', "2"]}
+    assert frame.index.tolist() == [4, 7]
+
+
+def test_names(read):
+    frame = read(b" a ,,b\n1,2,3\n")
+    assert list(frame) == ["a", "column 2", "b"]
+    frame = read(b"a,b,c\n1,2,3\n", columns=["c", "z"])
+    assert list(frame) == ["c"]
+    assert frame.attrs["names"] == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "t.csv is empty"),
+        (b" \n\n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        (b"a,b\n", "has a header but no rows"),
+        (b"a,b\n1,2\n1,2,3\n", "line 3 of .* has 3 fields, its header has 2"),
+        (b'a,b\n1,"2"\n1\n', "line 3 of .* has 1 field, its header has 2"),
+        (b"a,b,a\n1,2,3\n", "several columns of one name: 'a'"),
+        (b'a,b\n1,"2\n3,4\n', "is no proper table: unexpected end of data"),
+        (b"a,b\n1,\0\n", "is not a text file: a zero byte in line 2"),
+        (b"a,b\n1,\x01\xff\n", "is not utf-8 text .byte 0xff in line 2"),
+        (b"a,b\n1,\x81\n", "is not utf-8 text .byte 0x81 in line 2.: 'charmap'"),
+        (b"a,b\n1," + b"x" * 140_000, "a cell of more than 131072 letters"),
+        (b'a,b\n1,"' + b"x" * 140_000 + b'"', "is no proper table: field larger"),
+        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-9], "is a damaged gzip file"),
+        (bz2.compress(b"a,b\n1,2\n")[:-9], "is a damaged bzip2 file"),
+        (lzma.compress(b"a,b\n1,2\n")[:-9], "is a damaged xz file"),
+        (b"PK\x03\x04....", "is a damaged zip file"),
+        (gzip.compress(gzip.compress(b"a\n1\n")), "is packed twice"),
+        (zipped(b"a\n1\n", "a.csv", "b.csv"), "must hold one file .* holds 2: 'a.csv'"),
+        (b'[{"a": 1}]', "is a JSON file; save the table as CSV or Parquet"),
+        (b"\n<!DOCTYPE html><p>", "is an HTML or XML page"),
+        (b"PAR1 and so on", "is a damaged Parquet file"),
+        (gzip.compress(b"PAR1 and so on"), "is a damaged Parquet file"),
+    ],
+)
+def test_what_is_refused(read, data, message):
+    with pytest.raises(TableError, match=message):
+        read(data)
+
+
+@pytest.mark.parametrize("pack", [PACKED[name] for name in list(PACKED)[1:]])
+def test_no_more_is_unpacked_than_allowed(read, pack):
+    data = pack(b"a\n" + b"1\n" * 500_000)
+    assert len(read(data, max_unpacked=1_000_002)) == 500_000
+    with pytest.raises(TableError, match=r"unpacks to more than .*--max-unpacked"):
+        read(data, max_unpacked=1_000_001)
+
+
+def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"x": [1] * 100_000}), path)
+    how = FileFormat(max_unpacked=10_000)
+    with pytest.raises(TableError, match="unpacks to more than"):
+        read_table(path, how)
+    with pytest.raises(TableError, match="unpacks to more than"):
+        next(read_tables([path], how, n_rows=10))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("none.csv", "No such file"), (".", "Is a directory"), ("a\0b", "null")],
+)
+def test_files_that_cannot_be_read(path, message):
+    with pytest.raises(TableError, match=f"cannot read .*{message}"):
+        read_table(path)
+
+
+class TestStandardInput:
+    @pytest.fixture
+    def feed(self, monkeypatch):
+        def put(data):
+            stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+            monkeypatch.setattr(sys, "stdin", stream)
+
+        return put
+
+    def test_is_a_table_of_any_kind(self, feed, typed):
+        feed(b"a\n1\n")
+        frame = read_table("-")
+        assert (frame.attrs["path"], frame["a"].tolist()) == ("standard input", ["1"])
+        file = io.BytesIO()
+        typed.to_parquet(file)
+        feed(file.getvalue())
+        assert read_table("-")["key"].tolist() == KEYS.tolist()
+        feed(b"a,b\n1\n")
+        with pytest.raises(TableError, match="line 2 of standard input has 1 field"):
+            read_table("-")
+
+    def test_that_is_closed_or_a_terminal(self, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", None)
+        with pytest.raises(TableError, match="cannot read standard input: it is clos"):
+            read_table("-")
+        leader, terminal = os.openpty()
+        with os.fdopen(leader), os.fdopen(terminal) as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            with pytest.raises(TableError, match="standard input is a terminal"):
+                read_table("-")
+
+
+def test_parquet_keeps_types_and_what_pandas_numbers_rows_by_is_no_column(
+    tmp_path, typed
+):
+    path = str(tmp_path / "t.parquet")
+    typed.set_index("x").iloc[3:].to_parquet(path)
+    frame = read_table(path)
+    assert list(frame) == ["key", "kind", "at"]
+    assert frame["key"].tolist() == KEYS[3:].tolist()
+    assert str(frame.dtypes["at"]) == "timestamp[ns, tz=Europe/Berlin][pyarrow]"
+    assert frame.index.tolist()[:2] == [1, 2]
+    assert frame.index.name == "row"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "parquet.gz"])
+def test_parts_are_the_whole(tmp_path, typed, suffix):
+    path = str(tmp_path / f"t.{suffix}")
+    if suffix == "csv":
+        typed.to_csv(path, index=False)
+    else:
+        file = io.BytesIO()
+        typed.to_parquet(file, row_group_size=10)
+        packed = suffix.endswith("gz")
+        data = file.getvalue()
+        (tmp_path / f"t.{suffix}").write_bytes(gzip.compress(data) if packed else data)
+    whole = read_table(path)
+    parts = list(read_tables([path], columns=["kind", "key"], n_rows=7))
+    assert max(map(len, parts)) <= 7
+    joined = join_tables(parts)
+    assert joined.attrs["path"] == path
+    joined = joined.droplevel(0)
+    pd.testing.assert_frame_equal(joined, whole[["key", "kind"]], check_names=False)
+    assert parts[1].attrs["names"] == tuple(typed)
+    assert count_rows([path], FileFormat()) == 25
+
+
+def test_no_more_of_a_parquet_file_is_read_than_a_part(tmp_path, rng):
+    table, path = pa.table({"x": rng.normal(size=400_000)}), tmp_path / "t.parquet"
+    pq.write_table(table, path, row_group_size=10_000, use_dictionary=False)
+    del table
+    before, most = pa.total_allocated_bytes(), 0
+    for part in read_tables([str(path)], n_rows=10_000):
+        assert len(part) == 10_000
+        most = max(most, pa.total_allocated_bytes() - before)
+    # The file has 3.2 MB.
+    assert most < 1_500_000
+
+
+def test_excel(tmp_path):
+    pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+    frame = pd.DataFrame(
+        {"a": [1, 2.5, "k.A."], "d": pd.to_datetime(["2024-01-01"] * 3), "": ["x"] * 3}
+    )
+    path = tmp_path / "t.xlsx"
+    frame.to_excel(path, index=False, startrow=2)
+    got = read_table(str(path))
+    assert got["a"].tolist() == [1, 2.5, "k.A."]
+    assert list(got) == ["a", "d", "column 3"]
+    assert got.index.tolist() == [4, 5, 6]
+    with pytest.raises(TableError, match="unpacks to more than"):
+        read_table(str(path), FileFormat(max_unpacked=1000))
+    pd.DataFrame({"a": []}).to_excel(path, index=False)
+    with pytest.raises(TableError, match="has no rows"):
+        read_table(str(path))
+
+
+def test_libraries_that_are_lacking_are_named(monkeypatch, read):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(TableError, match=r'pip install "localexpert\[excel\]"'):
+        read(zipped(b"", "xl/workbook.xml"))
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(TableError, match=r'pip install "localexpert\[io\]"'):
+        read(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(TableError, match="tables need pandas"):
+        read(b"a\n1\n")
+
+
+class TestSeveral:
+    def test_folders_are_their_parquet_files(self, tmp_path):
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "empty").mkdir()
+        for name in ("b.parquet", "sub/a.parquet", "_SUCCESS.parquet", "c.csv"):
+            (tmp_path / name).touch()
+        found = find_tables([str(tmp_path), "-", "x.csv"])
+        assert found == [
+            f"{tmp_path}/b.parquet",
+            f"{tmp_path}/sub/a.parquet",
+            "-",
+            "x.csv",
+        ]
+        assert name_tables(["a/b.csv", "c"]) == "b.csv and 1 more"
+        with pytest.raises(TableError, match="standard input can be read only once"):
+            find_tables(["-", "-"])
+        with pytest.warns(CalibrationWarning, match=r"named more than once.*x\.csv"):
+            find_tables(["x.csv", "./x.csv"])
+        with pytest.raises(TableError, match="is a folder without a file"):
+            find_tables([str(tmp_path / "empty")])
+
+    def test_rows_know_their_files(self, tmp_path):
+        paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+        for path, text in zip(paths, ("x,y\n1,2\n", "y,x,w\n\n3,4,5\n"), strict=True):
+            (tmp_path / path).write_text(text)
+        frame = join_tables(list(read_tables(paths)), left_out=["w"])
+        assert frame.to_dict("list") == {"x": ["1", "4"], "y": ["2", "3"]}
+        assert frame.index.tolist() == [(paths[0], 2), (paths[1], 3)]
+        with pytest.raises(
+            TableError, match=r"a\.csv has no column 'w', which .*b\.csv"
+        ):
+            join_tables(list(read_tables(paths)))
+        assert count_rows([*paths, "-"], FileFormat()) == 3
+
+    def test_decimal_marks_must_be_one(self, tmp_path):
+        paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+        for path, number in zip(paths, ("1.5", "1,5"), strict=True):
+            (tmp_path / path).write_text(f"x;y\n{number};2\n")
+        with pytest.raises(TableError, match="differ in decimal marks"):
+            join_tables(list(read_tables(paths)))
+
+    def test_files_without_rows_and_damaged_ones(self, tmp_path, typed):
+        paths = [str(tmp_path / f"{name}.parquet") for name in "abc"]
+        for path, rows in zip(paths, (25, 0, 5), strict=True):
+            typed.iloc[:rows].to_parquet(path)
+        assert [len(frame) for frame in read_tables(paths)] == [25, 5]
+        assert count_rows(paths, FileFormat()) == 30
+        with pytest.raises(TableError, match="has no rows"):
+            next(read_tables(paths[1:2]))
+        data = (tmp_path / "c.parquet").read_bytes()
+        (tmp_path / "c.parquet").write_bytes(data[: len(data) // 2])
+        # What is wrong with the last is told before the first is read.
+        with pytest.raises(TableError, match=r"c\.parquet is a damaged Parquet file"):
+            next(read_tables(paths))
+
+    def test_texts_beside_types(self, tmp_path, typed):
+        paths = [str(tmp_path / "a.parquet"), str(tmp_path / "b.csv")]
+        typed.to_parquet(paths[0])
+        typed.to_csv(paths[1], index=False)
+        frame = join_tables(list(read_tables(paths)))
+        assert frame["key"].map(str).tolist() == [str(key) for key in KEYS] * 2
+
+
+def test_pages_are_damaged_too(tmp_path, rng):
+    """Whatever byte of a file is changed, it is read or refused in one way."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": rng.normal(size=50), "k": ["a", "b"] * 25}), path)
+    data = bytearray(path.read_bytes())
+    refused = 0
+    for place in rng.integers(4, len(data), 60):
+        damaged = data.copy()
+        damaged[place] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            read_table(str(path))
+        except TableError:
+            refused += 1
+    assert refused > 20
+
+
+def test_pipes_are_streams(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert is_stream(str(tmp_path / "pipe"))
+    assert is_stream("-")
+    assert not is_stream(str(tmp_path / "none"))
