@@ -167,8 +167,9 @@ def special(name):
         return {"table": t.X}
     if name == "estimate_prior":
         return {"p_old": t.scores, "y_old": t.ones}
-    if name == "adapt":
-        return {"weights": lambda X: np.ones(len(X))}
+    if name in ("adapt", "recalibrate"):
+        weights = {"weights": lambda X: np.ones(len(X))} if name == "adapt" else {}
+        return {"y_cal": -t.y, **weights}  # no training rows
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
     if name in ("make_calibrator", "make_multiclass_calibrator"):
