@@ -222,7 +222,9 @@ class ColumnRule:
         )
         forms = [own]
         if own.decimal != dialect.decimal:
-            mark = OTHER.get(own.thousands, own.thousands)
+            # Decimal commas go with points between thousands, found or not.
+            mark = own.thousands or ("." if own.decimal == "," else "")
+            mark = OTHER.get(mark, mark)
             forms.insert(0, replace(own, decimal=dialect.decimal, thousands=mark))
         read = [form.read(words) for form in forms]
         return max(read, key=lambda values: int(counts[~np.isnan(values)].sum()))
@@ -258,7 +260,12 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     if kind in "biuf" or name.startswith(("decimal", "bool")):
         values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
         return ("boolean" if kind == "b" else "number"), values
-    return ("date", column) if holds_dates(column) else None
+    if not holds_dates(column):
+        return None
+    if kind != "M":  # types of Arrow, and objects
+        column = column.astype(object)
+    moments = load_pandas().to_datetime(column, utc=True, errors="coerce")
+    return "date", moments.dt.tz_localize(None).to_numpy("datetime64[us]")
 
 
 def as_texts(column: Column, decimal: str = ".") -> NDArray[np.object_]:
@@ -290,7 +297,7 @@ def read_plain(texts: NDArray[np.object_], decimal: str) -> Float64Array | None:
     try:
         joined = "\0".join(texts)
         # Python reads 1_000 and nan as numbers, and points may part thousands.
-        if "_" in joined or (decimal == "," and "." in joined) or "n" in joined:
+        if any(mark in joined for mark in ("_nN." if decimal == "," else "_nN")):
             return None
         if decimal == ",":
             texts = np.array(joined.replace(",", ".").split("\0"), dtype=object)
@@ -425,7 +432,7 @@ class Learner:
         words, counts, name = cells.words, cells.counts, rule.name
         category = replace(rule, kind="category", categories=tuple(sorted(words)))
         if not words or rule.kind == "category":
-            return category
+            return category if words else rule
         # Dates come first: no date is a number, and most can be told at once.
         dates = find_date_formats(words, counts)
         if len(dates) > 1 and self.dialect.date_order is not None:

@@ -156,7 +156,7 @@ def read_table(
     -------
     pandas.DataFrame of shape (n, p)
     """
-    return next(_read_parts(path, how or FileFormat(), columns, None))
+    return next(_File(path, how or FileFormat(), columns).read())
 
 
 def read_tables(
@@ -171,11 +171,10 @@ def read_tables(
     before any is read, so that what is wrong with the last is told at once; those
     without rows are left out where others have some.
     """
-    how = how or FileFormat()
-    opened = {p: _open_parquet(p, p, how, 1) for p in paths if is_parquet(p)}
-    filled = [p for p in paths if p not in opened or opened[p].metadata.num_rows]
-    for path in filled or paths:
-        yield from _read_parts(path, how, columns, n_rows)
+    files = [_File(path, how or FileFormat(), columns, n_rows) for path in paths]
+    filled = [f for f in files if not is_parquet(f.path) or f.count_rows()]
+    for file in filled or files:
+        yield from file.read()
 
 
 def join_tables(frames: Sequence[Frame], left_out: Collection[str] = ()) -> Frame:
@@ -214,18 +213,7 @@ def count_rows(paths: Sequence[str], how: FileFormat) -> int:
 
     A pipe, which can be read only once, counts as none.
     """
-    total = 0
-    for path in paths:
-        if is_parquet(path):
-            total += int(_open_parquet(path, path, how, 1).metadata.num_rows)
-        elif not is_stream(path):
-            data = _unpack(path, read_bytes(path), how.max_unpacked)
-            if data[:4] == _PARQUET:
-                file = _open_parquet(path, io.BytesIO(data), how, 1)
-                total += int(file.metadata.num_rows)
-            else:  # less the header; blank lines are no rows of their own
-                total += max(len(data.splitlines()) - 1, 0)
-    return total
+    return sum(_File(p, how, n_rows=1).count_rows() for p in paths if not is_stream(p))
 
 
 def read_bytes(path: str) -> bytes:
@@ -244,22 +232,165 @@ def read_bytes(path: str) -> bytes:
         return sys.stdin.buffer.read()
 
 
-def _read_parts(
-    path: str, how: FileFormat, columns: Collection[str] | None, n_rows: int | None
-) -> Iterator[Frame]:
-    """Yield the table of a file in parts, or whole."""
-    if is_parquet(path):
-        # Not read before it is asked for, row group by row group.
-        file = _open_parquet(path, path, how, n_rows)
-        return _parse_parquet(path, file, columns, n_rows)
-    data = _unpack(name_input(path), read_bytes(path), how.max_unpacked)
-    path = name_input(path)
-    if data[:4] == _PARQUET:
-        file = _open_parquet(path, io.BytesIO(data), how, n_rows)
-        return _parse_parquet(path, file, columns, n_rows)
-    if data[:4] == _ZIP:
-        return _parse_excel(path, data, columns)
-    return _parse_text(path, _decode(path, data, how.encoding), how, columns, n_rows)
+@dataclass(frozen=True)
+class _File:
+    """A file that is read, perhaps in parts of `n_rows`, perhaps only some columns."""
+
+    path: str
+    how: FileFormat
+    columns: Collection[str] | None = None
+    n_rows: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return name_input(self.path)
+
+    def read(self) -> Iterator[Frame]:
+        """Yield the table in parts, or whole."""
+        if is_parquet(self.path):
+            # Not read before it is asked for, row group by row group.
+            return self._read_parquet(self._open_parquet(self.path))
+        data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
+        if data[:4] == _PARQUET:
+            return self._read_parquet(self._open_parquet(io.BytesIO(data)))
+        if data[:4] == _ZIP:
+            return self._read_excel(data)
+        return self._read_text(_decode(self.name, data, self.how.encoding))
+
+    def count_rows(self) -> int:
+        """Return how many rows there are; of CSV at most so many."""
+        file: Any = self.path
+        if not is_parquet(self.path):
+            data = _unpack(self.name, read_bytes(self.path), self.how.max_unpacked)
+            if data[:4] != _PARQUET:
+                # Less the header; blank lines are no rows of their own.
+                return max(len(data.splitlines()) - 1, 0)
+            file = io.BytesIO(data)
+        return int(self._open_parquet(file).metadata.num_rows)
+
+    def _name_columns(self, header: Sequence[Any]) -> tuple[list[str], list[int]]:
+        """Return the names in a header, blank ones numbered, and which are wanted.
+
+        At least one is: without any, no rows would be read.
+        """
+        names = [str(name).strip() or f"column {j}" for j, name in enumerate(header, 1)]
+        if several := sorted({name for name in names if names.count(name) > 1}):
+            refuse(
+                f"{self.name} has several columns of one name: {list_names(several)}"
+            )
+        if self.columns is None:
+            return names, list(range(len(names)))
+        return names, [j for j, name in enumerate(names) if name in self.columns] or [0]
+
+    def _finish(
+        self, frame: Frame, names: Sequence[str], places: Any, **marks: str | None
+    ) -> Frame:
+        """Return a frame that knows where it comes from; CSV has a delimiter."""
+        frame.columns = [names[j] for j in self._name_columns(names)[1]]
+        unit = "line" if marks else "row"
+        frame.index = load_pandas().Index(places, name=unit)
+        frame.attrs = {"path": self.name, "names": tuple(names), **marks}
+        return frame
+
+    def _read_text(self, text: bytes) -> Iterator[Frame]:
+        """Yield the table of a delimited text in UTF-8."""
+        delimiter = self.how.delimiter
+        if delimiter is None:
+            delimiter = max(_DELIMITERS, key=lambda mark: _cuts_evenly(text, mark))
+        header, lines = _find_rows(self.name, text, delimiter)
+        names, chosen = self._name_columns(header)
+        # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
+        # lines and the header are read as well, so that rows are counted as here.
+        reader = load_pandas().read_csv(
+            io.BytesIO(text.lstrip(b"\r\n")),
+            engine="c" if delimiter.isascii() else "python",
+            sep=delimiter,
+            header=None,
+            names=range(len(names)),
+            usecols=chosen,
+            index_col=False,
+            dtype=object,
+            na_filter=False,
+            skip_blank_lines=False,
+            chunksize=self.n_rows or len(lines),
+        )
+        decimal = self.how.decimal
+        with reader:
+            for frame in reader:
+                # Rows are numbered on from part to part.
+                here = lines[frame.index]
+                part = frame[here > 0]
+                if len(part):
+                    decimal = decimal or find_decimal(part[name] for name in part)
+                    marks = {"delimiter": delimiter, "decimal": decimal}
+                    yield self._finish(part, names, here[here > 0], **marks)
+
+    def _open_parquet(self, file: Any) -> Any:
+        """Return a ParquetFile of a path or an open file, its footer read.
+
+        What it unpacks to is bounded, or each row group where not all rows are to be
+        read at once.
+        """
+        need = f'{self.name} is a Parquet file: pip install "localexpert[io]"'
+        parquet, most = load_module("pyarrow.parquet", need), self.how.max_unpacked
+        # A damaged file ends in errors of many classes, some of them pyarrow's own.
+        with refusing(f"{self.name} is a damaged Parquet file", Exception):
+            # Buffers of pages to come would be kept until the last row has been read.
+            opened = parquet.ParquetFile(file, pre_buffer=False)
+            told = opened.metadata
+            groups = [told.row_group(i) for i in range(told.num_row_groups)]
+            # A page may say in a few bytes that a value comes a thousand million times.
+            sizes = [
+                max(g.total_byte_size, 8 * g.num_rows * g.num_columns) for g in groups
+            ]
+        if (sum(sizes) if self.n_rows is None else max(sizes, default=0)) > most:
+            _refuse_size(self.name, most)
+        return opened
+
+    def _read_parquet(self, file: Any) -> Iterator[Frame]:
+        """Yield the table of a ParquetFile, whose columns keep the types of Arrow."""
+        damaged, schema = f"{self.name} is a damaged Parquet file", file.schema_arrow
+        with refusing(damaged, Exception):
+            # What pandas numbers rows by is no column.
+            told = (schema.pandas_metadata or {}).get("index_columns", ())
+            held = [name for name in schema.names if name not in told]
+        if not held or not file.metadata.num_rows:
+            refuse(f"{self.name} has no rows")
+        names, chosen = self._name_columns(held)
+        parts, start = self._read_batches(file, [held[j] for j in chosen]), 1
+        while True:
+            with refusing(damaged, Exception):
+                frame = next(parts, None)
+            if frame is None:
+                return
+            if len(frame):
+                places = np.arange(start, start + len(frame))
+                start += len(frame)
+                yield self._finish(frame, names, places)
+
+    def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
+        """Yield rows as they come, or all of them."""
+        kind = {"types_mapper": load_pandas().ArrowDtype, "ignore_metadata": True}
+        if self.n_rows is None:
+            yield file.read(columns=columns).to_pandas(**kind)
+        else:
+            for batch in file.iter_batches(self.n_rows, columns=columns):
+                yield batch.to_pandas(**kind)
+
+    def _read_excel(self, data: bytes) -> Iterator[Frame]:
+        """Yield the first sheet of an Excel file, its cells as they are."""
+        need = f'{self.name} is an Excel file: pip install "localexpert[excel]"'
+        load_module("openpyxl", need)
+        with refusing(f"{self.name} is a damaged Excel file", Exception):
+            sheet = load_pandas().read_excel(
+                io.BytesIO(data), header=None, dtype=object, na_filter=False
+            )
+        filled = np.flatnonzero((sheet != "").any(axis=1))
+        if len(filled) < 2:
+            refuse(f"{self.name} has no rows")
+        names, chosen = self._name_columns(list(sheet.iloc[filled[0]]))
+        yield self._finish(sheet.iloc[filled[1:], chosen], names, filled[1:] + 1)
 
 
 def _unpack(path: str, data: bytes, most: float) -> bytes:
@@ -342,46 +473,6 @@ def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _parse_text(
-    path: str,
-    text: bytes,
-    how: FileFormat,
-    columns: Collection[str] | None,
-    n_rows: int | None,
-) -> Iterator[Frame]:
-    """Yield the table of a delimited text in UTF-8."""
-    delimiter = how.delimiter or max(
-        _DELIMITERS, key=lambda mark: _cuts_evenly(text, mark)
-    )
-    names, lines = _find_rows(path, text, delimiter)
-    chosen = _choose(names, columns)
-    # Texts as Python objects: pandas' own kind of texts takes twice as long. Blank
-    # lines and the header are read as well, so that rows are counted as here.
-    reader = load_pandas().read_csv(
-        io.BytesIO(text.lstrip(b"\r\n")),
-        engine="c" if delimiter.isascii() else "python",
-        sep=delimiter,
-        header=None,
-        names=range(len(names)),
-        usecols=chosen,
-        index_col=False,
-        dtype=object,
-        na_filter=False,
-        skip_blank_lines=False,
-        chunksize=n_rows or len(lines),
-    )
-    decimal = how.decimal
-    with reader:
-        for frame in reader:
-            # Rows are numbered on from part to part.
-            here = lines[frame.index]
-            part = frame[here > 0]
-            if len(part):
-                decimal = decimal or find_decimal(part[name] for name in part)
-                more = {"delimiter": delimiter, "decimal": decimal}
-                yield _finish(path, part, names, chosen, "line", here[here > 0], more)
-
-
 def _read_rows(text: bytes, delimiter: str, *, strict: bool = True) -> Any:
     """Return a reader of rows of UTF-8 text by Python's own rules."""
     stream = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
@@ -406,7 +497,7 @@ def _cuts_evenly(text: bytes, delimiter: str) -> tuple[bool, bool, bool, int]:
 def _find_rows(
     path: str, text: bytes, delimiter: str
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names, and the line in which each row from the header on begins.
+    """Return the header, and the line in which each row from the header on begins.
 
     pandas tells no lines, and fills short rows. The header and blank lines below it
     count as rows of line 0.
@@ -440,109 +531,4 @@ def _find_rows(
         )
     if not begun.any():
         refuse(f"{path} has a header but no rows")
-    return _name_columns(path, header), begun
-
-
-def _name_columns(path: str, header: Sequence[Any]) -> list[str]:
-    """Return the names in a header; blank ones are numbered."""
-    names = [str(name).strip() or f"column {j + 1}" for j, name in enumerate(header)]
-    if several := sorted({name for name in names if names.count(name) > 1}):
-        refuse(f"{path} has several columns of one name: {list_names(several)}")
-    return names
-
-
-def _choose(names: Sequence[str], columns: Collection[str] | None) -> list[int]:
-    """Return which columns are wanted; without any, no rows would be read."""
-    return [j for j, n in enumerate(names) if columns is None or n in columns] or [0]
-
-
-def _finish(
-    path: str,
-    frame: Frame,
-    names: Sequence[str],
-    chosen: Sequence[int],
-    unit: str,
-    places: NDArray[Any],
-    more: dict[str, Any],
-) -> Frame:
-    """Return chosen columns by their names, with what is known of them."""
-    frame.columns = [names[j] for j in chosen]
-    frame.index = load_pandas().Index(places, name=unit)
-    frame.attrs = {"path": path, "names": tuple(names), **more}
-    return frame
-
-
-# Files that know types
-
-
-def _open_parquet(path: str, file: Any, how: FileFormat, n_rows: int | None) -> Any:
-    """Return a ParquetFile of a path or an open file, its footer read.
-
-    What it unpacks to is bounded, or each row group where not all rows are to be read
-    at once.
-    """
-    need = f'{path} is a Parquet file, which needs: pip install "localexpert[io]"'
-    parquet = load_module("pyarrow.parquet", need)
-    # A damaged file ends in errors of many classes, some of them pyarrow's own.
-    with refusing(f"{path} is a damaged Parquet file", Exception):
-        # Buffers of pages to come would be kept until the last row has been read.
-        opened = parquet.ParquetFile(file, pre_buffer=False)
-        told = opened.metadata
-        groups = [told.row_group(i) for i in range(told.num_row_groups)]
-        # A page may say in a few bytes that one value comes a thousand million times.
-        sizes = [max(g.total_byte_size, 8 * g.num_rows * g.num_columns) for g in groups]
-    if (sum(sizes) if n_rows is None else max(sizes, default=0)) > how.max_unpacked:
-        _refuse_size(path, how.max_unpacked)
-    return opened
-
-
-def _parse_parquet(
-    path: str, file: Any, columns: Collection[str] | None, n_rows: int | None
-) -> Iterator[Frame]:
-    """Yield the table of a ParquetFile, only of columns that are wanted."""
-    damaged = f"{path} is a damaged Parquet file"
-    with refusing(damaged, Exception):
-        told = (file.schema_arrow.pandas_metadata or {}).get("index_columns", ())
-        # What pandas numbers rows by is no column.
-        held = [name for name in file.schema_arrow.names if name not in map(str, told)]
-    if not held or not file.metadata.num_rows:
-        refuse(f"{path} has no rows")
-    names = _name_columns(path, held)
-    chosen, start = _choose(names, columns), 1
-    batches = _read_batches(file, [held[j] for j in chosen], n_rows)
-    while True:
-        with refusing(damaged, Exception):
-            frame = next(batches, None)
-        if frame is None:
-            return
-        if len(frame):
-            places = np.arange(start, start + len(frame))
-            start += len(frame)
-            yield _finish(path, frame, names, chosen, "row", places, {})
-
-
-def _read_batches(file: Any, columns: list[str], n_rows: int | None) -> Iterator[Frame]:
-    """Yield columns of a ParquetFile as frames that keep the types of Arrow."""
-    batches = [None] if n_rows is None else file.iter_batches(n_rows, columns=columns)
-    for batch in batches:
-        part = file.read(columns=columns) if batch is None else batch
-        kind = load_pandas().ArrowDtype
-        yield part.to_pandas(types_mapper=kind, ignore_metadata=True)
-
-
-def _parse_excel(
-    path: str, data: bytes, columns: Collection[str] | None
-) -> Iterator[Frame]:
-    """Yield the first sheet of an Excel file, its cells as they are."""
-    need = f'{path} is an Excel file, which needs: pip install "localexpert[excel]"'
-    load_module("openpyxl", need)
-    with refusing(f"{path} is a damaged Excel file", Exception):
-        sheet = load_pandas().read_excel(
-            io.BytesIO(data), header=None, dtype=object, na_filter=False
-        )
-    filled = np.flatnonzero((sheet != "").any(axis=1))
-    if len(filled) < 2:
-        refuse(f"{path} has no rows")
-    names = _name_columns(path, list(sheet.iloc[filled[0]]))
-    chosen, rows = _choose(names, columns), filled[1:]
-    yield _finish(path, sheet.iloc[rows, chosen], names, chosen, "row", rows + 1, {})
+    return header, begun

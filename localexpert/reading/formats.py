@@ -98,7 +98,11 @@ class NumberFormat:
         mark = self.thousands or ("." if self.decimal == "," else "")
         if mark and _grouped(mark, self.decimal).fullmatch(word):
             word = re.sub(MARKS[mark], "", word)
-        elif strict and mark in OTHER and not _few(self.decimal).fullmatch(word):
+        elif (
+            strict
+            and self.thousands in OTHER
+            and not _few(self.decimal).fullmatch(word)
+        ):
             return ""
         if self.decimal == ",":
             return "" if "." in word else word.replace(",", ".")
@@ -137,26 +141,28 @@ def find_number_format(
     no number of more than three digits lacks them; those that are given may be lacking.
     The other decimal mark is tried where this one reads too few.
     """
-    unit = _find_unit(words, counts)
-    total = max(float(counts.sum()), 1.0)
-
-    def try_one(form: NumberFormat) -> tuple[NumberFormat, float]:
-        strict = thousands is None and bool(form.thousands)
-        found = ~np.isnan(form.read(words, strict=strict))
-        return form, float(counts[found].sum()) / total
-
-    marks = (
-        (thousands,) if thousands else tuple(m for m in ("", *MARKS) if m != decimal)
-    )
-    tried = [try_one(NumberFormat(decimal, mark, unit)) for mark in marks]
-    best = max(tried, key=lambda one: one[1])
-    if best[1] < SHARE:
-        other = try_one(NumberFormat(OTHER[decimal], "", unit))
-        best = max(best, other, key=lambda one: one[1])
-    form, share = best
+    form, share = _try_marks(words, counts, decimal, thousands)
+    if share < SHARE:
+        other = _try_marks(words, counts, OTHER[decimal], thousands)
+        form, share = max((form, share), other, key=lambda one: one[1])
     grouped = _grouped(form.thousands, form.decimal) if form.thousands else None
     shown = grouped and any(grouped.fullmatch(split_unit(word)[1]) for word in words)
     return (form if shown else replace(form, thousands="")), share
+
+
+def _try_marks(
+    words: Sequence[str], counts: NDArray[np.intp], decimal: str, thousands: str | None
+) -> tuple[NumberFormat, float]:
+    """Return the format with a decimal mark that reads most cells, and their share."""
+    unit, total = _find_unit(words, counts), max(float(counts.sum()), 1.0)
+    best, most = NumberFormat(decimal, "", unit), 0.0
+    for mark in (thousands,) if thousands else ("", *MARKS):
+        form = NumberFormat(decimal, mark, unit)
+        if mark != decimal:
+            found = ~np.isnan(form.read(words, strict=not thousands))
+            share = float(counts[found].sum()) / total
+            best, most = (form, share) if share > most else (best, most)
+    return best, most
 
 
 def split_unit(text: str) -> tuple[str, str]:
@@ -294,11 +300,7 @@ def find_decimal(columns: Iterable[Any], most: int = 2000) -> str | None:
         words = [w for w in words if w.casefold() not in GAPS]
         if not any("," in w or "." in w for w in words):
             continue
-        counts, unit = np.ones(len(words), dtype=np.intp), ""
-        unit = _find_unit(words, counts)
-        shares = {
-            mark: np.mean(~np.isnan(NumberFormat(mark, other, unit).read(words)))
-            for mark, other in OTHER.items()
-        }
+        counts = np.ones(len(words), dtype=np.intp)
+        shares = {mark: _try_marks(words, counts, mark, None)[1] for mark in OTHER}
         votes |= {m for m, o in OTHER.items() if shares[m] >= SHARE > shares[o]}
     return votes.pop() if len(votes) == 1 else None

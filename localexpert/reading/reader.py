@@ -303,9 +303,9 @@ class ColumnReader(BaseEstimator):
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
         known: str = getattr(self, "decimal_", ".")
-        mark = self.decimal or _find_decimal(frame) or known
+        mark = frame.attrs.get("decimal") or self.decimal or _find_decimal(frame)
         gaps = GAPS.union(word.strip().casefold() for word in self.missing)
-        return Dialect(mark, self.thousands, gaps, self.date_order)
+        return Dialect(mark or known, self.thousands, gaps, self.date_order)
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""

@@ -1,0 +1,361 @@
+"""Columns: what nearly all cells are, and what becomes of the others."""
+
+import datetime as dt
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration import CalibrationWarning
+from localexpert.reading import ColumnReader, TableError
+from localexpert.reading.formats import GAPS, find_decimal
+
+
+def learn(cells, name="c", **options):
+    """Return rule, values, odd cells and warnings of a column of texts or types."""
+    frame = pd.DataFrame({name: cells, "other": np.arange(len(cells)) % 3})
+    frame.index = pd.Index(np.arange(2, len(cells) + 2), name="line")
+    frame.attrs["path"] = "t.csv"
+    reader = ColumnReader(**options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reader.fit(frame)
+    rule = reader.rules_[0]
+    got = None if rule.kind == "dropped" else reader.transform(frame, odd=[])[name]
+    return rule, got, reader.odd_cells_, [str(one.message) for one in caught]
+
+
+def numbers(*cells, **options):
+    rule, got, _, _ = learn(list(cells), **options)
+    assert rule.kind == "number"
+    return got.tolist()
+
+
+NAN = pytest.approx(np.nan, nan_ok=True)
+YES_NO = [
+    ("yes", "no"),
+    ("Ja", "Nein"),
+    ("oui", "non"),
+    ("sí", "no"),
+    ("TRUE", "false"),
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "2", ""], "number"),
+        (["1", "1", ""], "number"),  # whether it is there may tell something
+        *((list(pair) + ["NA"], "boolean") for pair in YES_NO),
+        ([True, False, None], "boolean"),
+        (["a", "b", "a"], "category"),
+        (["a", "a", ""], "category"),
+        (["2024-01-01", "", "2024-01-02"], "date"),
+        (["13/01/2024", "01/02/2024"], "date"),
+        (["2024-01-01", "soon", "late"], "category"),
+        ([f"n{i}" for i in range(19)], "category"),
+        ([1.0, np.nan, 2.0], "number"),
+        (pd.array([1, None, 3], dtype="Int64"), "number"),
+        ([dt.date(2024, 1, 1), None, dt.date(2024, 1, 3)], "date"),
+        (pd.Categorical(["a", "b", "a"]), "category"),
+    ],
+)
+def test_kinds(cells, kind):
+    rule, got, _, said = learn(cells)
+    assert rule.kind == kind
+    assert said == [] or "read as a gap" in said[0]
+    dtype = {"category": "category", "date": "datetime64[us]"}.get(kind, "float64")
+    assert str(got.dtype).replace("object", "datetime64[us]") == dtype
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        (["", "NA", "-"], "holds no value"),
+        ([np.inf, np.nan, np.nan], "holds no value"),
+        (["7", "7.0", "7"], "constant"),
+        (["a", "a"], "constant"),
+        (["2024-01-01", "2024-01-01"], "constant"),
+        (["True", "true"], "constant"),
+        ([f"n{i}" for i in range(30)], "a different text in each row"),
+        ([np.nan] * 3, "holds no value"),
+    ],
+)
+def test_dropped(cells, reason):
+    rule, _, _, said = learn(cells)
+    assert (rule.kind, rule.reason) == ("dropped", reason)
+    assert f"dropped ({reason}): 'c'" in said
+
+
+def test_the_index_of_a_saved_data_frame_is_dropped():
+    assert learn(["7", "1", "3"], "column 1")[0].kind == "dropped"
+    assert learn(["0", "1", "1"], "column 1")[0].kind == "number"
+    assert learn(["0", "1", "1.5"], "column 1")[0].kind == "number"
+
+
+@pytest.mark.parametrize("mark", sorted(GAPS - {""}))
+@pytest.mark.parametrize("case", [str, str.upper, lambda text: f" {text.title()} "])
+def test_usual_marks_of_gaps_are_known_and_listed(mark, case):
+    rule, got, odd, _ = learn(["1", case(mark), "", "3"])
+    assert rule.kind == "number"
+    assert np.isnan(got.to_numpy()[1:3]).all()
+    (cell,) = odd
+    assert (cell.text, cell.count, cell.where) == (
+        case(mark).strip(),
+        1,
+        "line 3 of t.csv",
+    )
+    assert cell.why == "read as a gap"
+
+
+def test_further_marks_of_gaps():
+    assert numbers("1", "Gone", "2", missing=["gone"]) == [1.0, NAN, 2.0]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("words", "values", "written"),
+        [
+            (
+                ["45,123", "5", "-1,234,567.5"],
+                [45123, 5, -1234567.5],
+                "'1,234' is 1234",
+            ),
+            (["$34000", "-$5", "$-7.5", "12"], [34000, -5, -7.5, 12], "in $"),
+            (["€ 1.234,50", "€ 7"], [1234.5, 7], "in €"),
+            (["1.234,50 EUR", "7 EUR"], [1234.5, 7], "in EUR"),
+            (["USD1,234.5", "5 USD"], [1234.5, 5], "in USD with thousands marks"),
+            (["50%", "7.5 %", "-1%"], [50, 7.5, -1], "in percent ('50 %' is 50)"),
+            (["12 km", "7.25km", "8"], [12, 7.25, 8], "in km"),
+            (["120 m²", "80 m²"], [120, 80], "in m²"),
+            (["1 234", "12345", "7"], [1234, 12345, 7], "with thousands marks"),
+            (["1\u202f234,5", "7"], [1234.5, 7], "with thousands marks"),
+            (["1'234", "1\u2019234'567.5"], [1234, 1234567.5], "thousands marks"),
+            (["1,5", "1.234,25", "2.345.678"], [1.5, 1234.25, 2345678], ""),
+            (["0,123", "1,456"], [0.123, 1.456], "with a decimal comma"),
+            (["1e3", " -.5 ", "+7."], [1000, -0.5, 7], ""),
+        ],
+    )
+    def test_of_one_format(self, words, values, written):
+        rule, got, odd, _ = learn(words)
+        assert rule.kind == "number"
+        np.testing.assert_array_equal(got, values)
+        assert written in rule.written.text
+        assert odd == ()
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["12 34", "1,2,3"],
+            ["$5", "€6"],
+            ["5%", "6"],
+            ["1_000", "2_000"],
+            ["1.2.3", "4"],
+        ],
+    )
+    def test_what_is_not_guessed_is_words(self, words):
+        assert learn(words)[0].kind == "category"
+
+    def test_marks_that_may_be_decimal_ones_are_named(self):
+        _, got, _, said = learn(["1,234", "5,678"])
+        assert got.tolist() == [1234, 5678]
+        assert said == [
+            "marks of thousands are read in 'c'; if they are decimal marks, say "
+            "--decimal ,"
+        ]
+        _, got, _, said = learn(["1,234", "5,678"], decimal=",")
+        assert (got.tolist(), said) == ([1.234, 5.678], [])
+        assert learn(["1,234", "12345"])[0].kind == "number"
+        assert numbers("1,234", "12345", thousands=",", decimal=".") == [1234, 12345]
+
+    def test_repetitions_of_all_formats(self, rng):
+        """What is written with any marks is read back to the last bit."""
+        given = np.round(rng.normal(size=200) * 10.0 ** rng.integers(0, 9, 200), 2)
+        for mark, decimal in [
+            (",", "."),
+            (".", ","),
+            (" ", "."),
+            ("'", ","),
+            ("", ","),
+        ]:
+            swap = str.maketrans({",": mark, ".": decimal})
+            words = [f"{x:,.2f}".translate(swap) for x in given]
+            for unit in ("", "%", "$", " km"):
+                found = [unit + w if unit == "$" else w + unit for w in words]
+                np.testing.assert_array_equal(numbers(*found), given)
+
+    def test_infinite_ones_are_odd(self):
+        cells = ["1e400", "inf", *map(str, range(60))]
+        _, got, odd, _ = learn(cells)
+        assert np.isnan(got[:2]).all()
+        assert {cell.text for cell in odd} == {"1e400", "inf"}
+        assert numbers(np.inf, 1.0, 2.0) == [NAN, 1.0, 2.0]
+
+    @pytest.mark.parametrize(
+        ("cells", "found"),
+        [
+            ([*range(40), 99999999, 99999999, 999999, 999999], {"99999999", "999999"}),
+            ([*range(40), -999, -999], {"-999"}),
+            ([*range(40), 99999999], set()),  # once
+            ([*range(60, 200), 999, 999], set()),  # not far
+            ([99999999, 99999999, 99999999], set()),
+            ([*range(40), 88888888, 88888888], set()),
+        ],
+    )
+    def test_nines_that_stand_for_nothing(self, cells, found):
+        for given in (cells, list(map(str, cells))):
+            rule, got, odd, _ = learn(given)
+            assert {cell.text for cell in odd} == found
+            if rule.kind != "dropped":
+                assert set(rule.sentinels) == set(map(float, found))
+                kept = [np.nan if str(c) in found else c for c in cells]
+                np.testing.assert_array_equal(got, kept)
+
+    def test_that_are_names(self):
+        said = learn([str(i) for i in range(5, 11)])[3]
+        assert "column 'c' numbers the rows" in said[0]
+        assert learn([str(2 * i) for i in range(6)])[3] == []
+        said = learn(["0", "07", "501", "10"])[3]
+        assert "column 'c' holds digits that begin with zeros, first '07'" in said[0]
+        rule, _, _, said = learn(["0", "07", "501", "10"], categories=["c"])
+        assert (rule.categories, said) == (("0", "07", "10", "501"), [])
+
+    def test_the_decimal_mark_is_found_in_all_columns(self):
+        columns = [pd.Series(c, dtype=object) for c in (["1.234", "x"], ["1,5", "2"])]
+        assert find_decimal(columns) == ","
+        assert find_decimal([*columns, pd.Series(["1.5"], dtype=object)]) is None
+        frame = pd.DataFrame({"a": ["1.234", "2.500"], "b": ["1,5", "2"]})
+        got = ColumnReader().fit(frame).transform(frame)
+        assert got["a"].tolist() == [1234, 2500]
+
+
+class TestDates:
+    @pytest.mark.parametrize(
+        "form",
+        [
+            *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"),
+            *("%d %b %Y", "%d. %B %Y", "%B %d, %Y", "%d-%b-%Y", "%Y-%m-%dT%H:%M:%S"),
+            *(
+                "%d.%m.%Y %H:%M",
+                "%m/%d/%Y %I:%M %p",
+                "%Y-%m-%d %H:%M:%S.%f",
+                "%d.%m.%Y %H:%M:%S,%f",
+            ),
+        ],
+    )
+    def test_are_read_in_every_format(self, rng, form):
+        seconds = rng.integers(-(10**9), 2 * 10**9, 60)
+        unit = 60 if "%M" in form and "%S" not in form else 1 if "%S" in form else 86400
+        moments = [
+            dt.datetime(1970, 1, 1) + dt.timedelta(seconds=int(s) // unit * unit)
+            for s in seconds
+        ]
+        rule, got, odd, _ = learn([m.strftime(form) for m in moments])
+        assert (rule.kind, odd) == ("date", ())
+        assert got.tolist() == [pd.Timestamp(m) for m in moments]
+
+    def test_with_zones_are_utc(self):
+        cells = ["2024-01-01 10:00+02:00", "2024-01-01 10:00Z", "2024-01-01 10:00 UTC"]
+        got = learn(cells)[1]
+        assert [t.hour for t in got] == [8, 10, 10]
+        assert [t.month for t in learn(["2024-05", "2024-11"])[1]] == [5, 11]
+        assert [t.month for t in learn(["3. Mai 2024", "4. Dezember 2024"])[1]] == [
+            5,
+            12,
+        ]
+
+    def test_of_either_order_are_not_guessed(self):
+        cells = ["03/04/2025", "05/06/2025"]
+        rule, _, _, said = learn(cells)
+        assert rule.kind == "category"
+        assert (
+            "dates that may have the day or the month first (--date-order)" in said[0]
+        )
+        assert learn(cells, date_order="dmy")[0].date_format == "day/month/year"
+        assert learn(cells, date_order="mdy")[0].date_format == "month/day/year"
+        found = learn([*cells, "31/12/2025"], date_order="mdy")[0].date_format
+        assert found == "day/month/year"
+
+    def test_with_two_digits_are_named(self):
+        rule, _, _, said = learn(["03.04.25", "05.06.24"])
+        assert rule.kind == "category"
+        assert "holds years of two digits, as '03.04.25' (write four)" in said[0]
+
+    @pytest.mark.parametrize("odd", ["2024-02-30", "soon", "2024-01-01 25:00", "2024"])
+    def test_that_are_none_are_odd(self, odd):
+        days = [f"2024-{m:02d}-{d:02d}" for m in (1, 3) for d in range(1, 29)]
+        rule, got, cells, _ = learn([*days, odd])
+        assert rule.kind == "date"
+        assert pd.isna(got.iloc[-1])
+        (cell,) = cells
+        assert (cell.text, cell.where) == (odd, "line 58 of t.csv")
+        assert cell.why == "not dates (year-month-day), taken as a gap"
+
+
+class TestOddCells:
+    @pytest.mark.parametrize(
+        ("cell", "others"),
+        [
+            ("1,5x", [str(i / 7) for i in range(38)]),
+            ("soon", [f"{1 + i % 28}.3.2024" for i in range(38)]),
+            ("perhaps", ["yes", "no"] * 19),
+            ("5 mi", [f"{i} km" for i in range(38)]),
+            ("0.5", [f"{i} %" for i in range(38)]),
+        ],
+    )
+    def test_of_one_in_twenty_become_gaps(self, cell, others):
+        rule, got, odd, said = learn([cell, *others, cell])
+        assert rule.kind not in ("category", "dropped")
+        assert pd.isna(got.iloc[[0, -1]]).all()
+        assert got.iloc[1:-1].notna().all()
+        (one,) = odd
+        assert (one.text, one.count, one.where) == (cell, 2, "line 2 of t.csv")
+        assert any(f"{cell!r} (2 rows, first in line 2 of t.csv)" in s for s in said)
+        # One more is too many.
+        rule = learn([cell, cell, cell, *others])[0]
+        assert rule.kind in ("category", "dropped")
+
+    def test_numbers_among_words_stay_words(self):
+        words = ["Bonn", "Köln", "Ulm"] * 20
+        rule, got, odd, said = learn([*words, "99999999"])
+        assert rule.categories == ("99999999", "Bonn", "Köln", "Ulm")
+        assert got.iloc[-1] == "99999999"
+        assert odd[0].why == "a number among words, kept as a word"
+        assert "--missing" not in "".join(said)
+
+    def test_columns_of_both_are_words_and_said(self):
+        rule, _, _, said = learn(["1", "", "many", "2", "few"])
+        assert rule.categories == ("1", "2", "few", "many")
+        assert said[0] == (
+            "column 'c' holds 50 % numbers, and what is none, first 'many' in line 4 "
+            "of t.csv; it is taken as words"
+        )
+
+    def test_are_listed_up_to_a_limit(self):
+        cells = [*map(str, range(1000)), *(f"odd{i:02d}" for i in range(45))]
+        odd, said = learn(cells)[2:]
+        assert len(odd) == 45
+        assert "'odd39' (1 row" in said[-1]
+        assert said[-1].endswith("and 5 more")
+
+    def test_are_short_in_messages(self):
+        cells = ["1", "2"] * 30 + ["x" * 100_000]
+        (cell,), said = learn(cells)[2:]
+        assert cell.text == "x" * 80
+        assert max(map(len, said)) < 300
+
+
+def test_a_target_must_hold_numbers():
+    frame = pd.DataFrame({"x": ["1", "2", "4"], "y": ["1", "cheap", "3"]})
+    frame.attrs["path"] = "t.csv"
+    message = "target 'y' must hold finite numbers, got 'cheap' in row 1 of t.csv"
+    with pytest.raises(TableError, match=message):
+        ColumnReader("y").fit(frame)
+    frame["y"] = ["03.04.25", "1", "2"]
+    with pytest.raises(TableError, match=r"got '03\.04\.25' in row 0 of t\.csv"):
+        ColumnReader("y").fit(frame)
+    frame["y"] = ["7", "7", ""]
+    with pytest.warns(CalibrationWarning, match="left out 1 row without a target 'y'"):
+        reader = ColumnReader("y").fit(frame)
+    np.testing.assert_array_equal(reader.read_target(frame), [7, 7, np.nan])
