@@ -260,6 +260,8 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     if kind in "biuf" or name.startswith(("decimal", "bool")):
         values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
         return ("boolean" if kind == "b" else "number"), values
+    if kind == "m":
+        return "number", np.asarray(column.dt.total_seconds(), dtype=np.float64)
     if not holds_dates(column):
         return None
     if kind != "M":  # types of Arrow, and objects
@@ -366,7 +368,7 @@ class Learner:
         held = load_pandas().Series(values)
         n_different, n_gaps, n = held.nunique(), int(held.isna().sum()), len(held)
         # As data frames are saved with their index.
-        is_index = name.startswith("column ") and rule.kind == "number"
+        is_index = str(name).startswith("column ") and rule.kind == "number"
         whole = rule.kind == "number" and bool((held % 1 == 0).all())
         names = (
             rule.kind == "category" and not as_category and n - n_gaps > _LEAST_NAMES

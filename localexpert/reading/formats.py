@@ -98,11 +98,7 @@ class NumberFormat:
         mark = self.thousands or ("." if self.decimal == "," else "")
         if mark and _grouped(mark, self.decimal).fullmatch(word):
             word = re.sub(MARKS[mark], "", word)
-        elif (
-            strict
-            and self.thousands in OTHER
-            and not _few(self.decimal).fullmatch(word)
-        ):
+        elif strict and self.thousands in OTHER and re.match(r"[+-]?\d{4}", word):
             return ""
         if self.decimal == ",":
             return "" if "." in word else word.replace(",", ".")
@@ -117,7 +113,7 @@ class NumberFormat:
         if self.thousands:
             said.append("with thousands marks")
         if not said:
-            return "with a decimal comma" if self.decimal == "," else ""
+            return ""
         number = f"1{self.thousands}234" if self.thousands else "50"
         before = self.unit in ("$", "€", "£", "¥")
         shown = f"{self.unit}{number}" if before else f"{number} {self.unit}".strip()
@@ -192,12 +188,6 @@ def _grouped(mark: str, decimal: str) -> re.Pattern[str]:
     """Return the pattern of numbers with marks; none begins with a zero."""
     many = rf"[1-9]\d{{0,2}}(?:{MARKS[mark]}\d{{3}})+"
     return re.compile(rf"[+-]?(?:{many})(?:{re.escape(decimal)}\d*)?")
-
-
-@cache
-def _few(decimal: str) -> re.Pattern[str]:
-    """Return the pattern of numbers that have no thousands."""
-    return re.compile(rf"[+-]?\d{{1,3}}(?:{re.escape(decimal)}\d*)?")
 
 
 def read_yes_no(words: Sequence[str]) -> Float64Array:

@@ -142,11 +142,10 @@ class ColumnReader(BaseEstimator):
             Ignored: the target is a column.
         """
         frame = _as_pandas(frame)
+        told = self._find_decimal(frame)
+        # Whoever parts fields by semicolons needs the commas for numbers.
+        self.decimal_ = told or ("," if frame.attrs.get("delimiter") == ";" else ".")
         dialect = self._dialect(frame)
-        told = self.decimal or _find_decimal(frame)
-        if told is None and frame.attrs.get("delimiter") == ";":
-            dialect = replace(dialect, decimal=",")
-        self.decimal_ = dialect.decimal
         learner = Learner(frame, dialect)
         self.target_rule_ = None
         if self.target is not None:
@@ -194,10 +193,7 @@ class ColumnReader(BaseEstimator):
         dialect = self._dialect(frame)
         found: list[OddCell] = []
         features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
-        if odd is None:
-            tell_odd_cells(found)
-        else:
-            odd += found
+        _pass_on(found, odd)
         return load_pandas().DataFrame(features, index=frame.index)
 
     def read_target(
@@ -220,10 +216,7 @@ class ColumnReader(BaseEstimator):
         found: list[OddCell] = []
         rule = replace(rule, name=str(name))
         y = self._read(rule, frame, self._dialect(frame), found, "target")
-        if odd is None:
-            tell_odd_cells(found)
-        else:
-            odd += found
+        _pass_on(found, odd)
         return np.asarray(y, dtype=np.float64)
 
     @property
@@ -302,10 +295,16 @@ class ColumnReader(BaseEstimator):
 
     def _dialect(self, frame: Any) -> Dialect:
         """Return how a table writes its values; in doubt as the training table did."""
-        known: str = getattr(self, "decimal_", ".")
-        mark = frame.attrs.get("decimal") or self.decimal or _find_decimal(frame)
+        mark = self._find_decimal(frame) or self.decimal_
         gaps = GAPS.union(word.strip().casefold() for word in self.missing)
-        return Dialect(mark or known, self.thousands, gaps, self.date_order)
+        return Dialect(mark, self.thousands, gaps, self.date_order)
+
+    def _find_decimal(self, frame: Any) -> str | None:
+        """Return the decimal mark that a file or the user knows, or columns show."""
+        known: str | None = frame.attrs.get("decimal") or self.decimal
+        if known or "decimal" in frame.attrs:
+            return known
+        return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
 
     def _check_roles(self, frame: Any) -> None:
         """Refuse columns that are not there, or are two things at once."""
@@ -430,16 +429,20 @@ def _path(frame: Any) -> str:
     return str(frame.attrs.get("path", "the table"))
 
 
-def _find_decimal(frame: Any) -> str | None:
-    """Return the decimal mark of a table, which its file may know."""
-    if "decimal" in frame.attrs:
-        mark: str | None = frame.attrs["decimal"]
-        return mark
-    return find_decimal(frame.iloc[:, j] for j in range(frame.shape[1]))
+def _pass_on(found: list[OddCell], odd: list[OddCell] | None) -> None:
+    """Add odd cells to those of the caller, or tell them."""
+    if odd is None:
+        tell_odd_cells(found)
+    else:
+        odd += found
 
 
 def _as_pandas(frame: Any) -> Any:
     """Return a data frame of pandas, of polars too."""
     if not hasattr(frame, "columns"):
         refuse(f"`frame` must be a data frame, got {type(frame).__name__}")
-    return frame if hasattr(frame, "iloc") else frame.to_pandas()
+    frame = frame if hasattr(frame, "iloc") else frame.to_pandas()
+    if not frame.columns.is_unique:
+        several = frame.columns[frame.columns.duplicated()].unique()
+        refuse(f"{_path(frame)} has several columns of one name: {list_names(several)}")
+    return frame

@@ -133,7 +133,7 @@ class TestNumbers:
             (["1\u202f234,5", "7"], [1234.5, 7], "with thousands marks"),
             (["1'234", "1\u2019234'567.5"], [1234, 1234567.5], "thousands marks"),
             (["1,5", "1.234,25", "2.345.678"], [1.5, 1234.25, 2345678], ""),
-            (["0,123", "1,456"], [0.123, 1.456], "with a decimal comma"),
+            (["0,123", "1,456"], [0.123, 1.456], ""),
             (["1e3", " -.5 ", "+7."], [1000, -0.5, 7], ""),
         ],
     )
@@ -260,10 +260,7 @@ class TestDates:
         got = learn(cells)[1]
         assert [t.hour for t in got] == [8, 10, 10]
         assert [t.month for t in learn(["2024-05", "2024-11"])[1]] == [5, 11]
-        assert [t.month for t in learn(["3. Mai 2024", "4. Dezember 2024"])[1]] == [
-            5,
-            12,
-        ]
+        assert [t.month for t in learn(["3. Mai 2024", "4. Okt. 2024"])[1]] == [5, 10]
 
     def test_of_either_order_are_not_guessed(self):
         cells = ["03/04/2025", "05/06/2025"]

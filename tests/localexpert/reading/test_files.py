@@ -225,7 +225,9 @@ class TestStandardInput:
 
     def test_that_is_closed_or_a_terminal(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", None)
-        with pytest.raises(TableError, match="cannot read standard input: it is clos"):
+        with pytest.raises(
+            TableError, match="cannot read standard input: it is closed"
+        ):
             read_table("-")
         leader, terminal = os.openpty()
         with os.fdopen(leader), os.fdopen(terminal) as stream:

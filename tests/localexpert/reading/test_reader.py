@@ -145,6 +145,9 @@ def test_columns_are_matched_by_name(reader):
     message = "has no target 'z'; its columns are 'x', 'kind'"
     with pytest.raises(TableError, match=message):
         reader.read_target(TEXTS, "z")
+    twice = pd.concat([TEXTS, TEXTS[["x"]]], axis=1)
+    with pytest.raises(TableError, match="has several columns of one name: 'x'"):
+        reader.transform(twice)
     with pytest.raises(TableError, match="must be a data frame, got ndarray"):
         reader.transform(np.zeros((2, 2)))
 
@@ -286,3 +289,16 @@ def test_many_columns_are_counted():
     reader.rules_ = tuple(ColumnRule(f"c{i}", "number") for i in range(25))
     reader.target_rule_ = None
     assert reader.lay_out().splitlines()[-1] == "and 5 columns more: number 5"
+
+
+def test_names_that_are_no_texts_and_durations():
+    spans = pd.to_timedelta([5, 90, 7], "s")
+    frame = pd.DataFrame({7: spans, 8: ["1", "2", "4"]})
+    got = ColumnReader().fit(frame).transform(frame)
+    assert got.to_numpy().tolist() == [[5.0, 1.0], [90.0, 2.0], [7.0, 4.0]]
+
+
+def test_a_second_fit_forgets_the_first():
+    reader = ColumnReader().fit(pd.DataFrame({"a": ["1,5", "2,25"]}))
+    assert reader.decimal_ == ","
+    assert reader.fit(pd.DataFrame({"a": ["1", "2"]})).decimal_ == "."
