@@ -85,11 +85,12 @@ from localexpert.regressor.recalibrated import (
 )
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.regressor.seen_rows import seen_rows
-from localexpert.reporting import report
+from localexpert.reporting import BackTest, ReportFigures, report, report_figures
 from localexpert.stacking import Stacker
 from localexpert.storage import load
 
 __all__ = [
+    "BackTest",
     "CellRoad",
     "ConformalRecalibration",
     "DiscreteRoad",
@@ -113,6 +114,7 @@ __all__ = [
     "ProbitSpline",
     "RawSpline",
     "RecalibratedRegressor",
+    "ReportFigures",
     "Road",
     "SharedBoosting",
     "ShiftWeights",
@@ -158,6 +160,7 @@ __all__ = [
     "predict_table",
     "recalibrate",
     "report",
+    "report_figures",
     "risk",
     "seen_rows",
     "shift_weights",

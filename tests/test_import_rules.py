@@ -147,8 +147,8 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor"
     ),
     "localexpert.reporting": (
-        f"matplotlib scipy lightgbm calibration calibration.storage {_GROUND} "
-        "localexpert.curves localexpert.data localexpert.distribution "
+        f"matplotlib scipy lightgbm jinja2 markupsafe calibration calibration.storage "
+        f"{_GROUND} localexpert.curves localexpert.data localexpert.distribution "
         "localexpert.experts localexpert.explain localexpert.learn "
         "localexpert.law localexpert.metrics localexpert.plots "
         "localexpert.regressor localexpert.risk"

@@ -70,7 +70,7 @@ from localexpert.cli.table_model import save_object
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
 from localexpert.reading.labels import Labels, read_words
 from localexpert.reading.messages import count, join_few, refuse, refusing
-from localexpert.reporting.probabilities import report_calibration
+from localexpert.reporting.page import report_calibration
 
 _SCALES = ("probability", "logit", "real")
 _ERRORS = TypeError, ValueError

@@ -17,7 +17,7 @@ from localexpert.cli.parser import Parser, split_names
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
 from localexpert.reading.messages import list_names, load_pandas, refuse
-from localexpert.reporting.probabilities import PROBABILITY_LOSSES
+from localexpert.reporting.page import PROBABILITY_LOSSES
 
 #: The column that is added to a table.
 CALIBRATED = "calibrated"

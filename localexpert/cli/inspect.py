@@ -30,7 +30,7 @@ from localexpert.cli.scores import (
 from localexpert.cli.table_model import Origin, TableModel, load_object
 from localexpert.reading.messages import count
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 
 # By the scale of a calibrator; others have no scores of a meaning.
 _SCORES = {

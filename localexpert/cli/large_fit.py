@@ -20,7 +20,7 @@ from localexpert.reading.messages import count, refusing
 from localexpert.reading.reader import tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 
 # Rows that columns are learned from.
 _MOST_LOOKED_AT = 100_000

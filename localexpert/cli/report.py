@@ -1,10 +1,11 @@
 r"""Write a page on a model and its forecasts of rows with known targets.
 
 The page is one HTML file that needs no network: a verdict, scores beside climatology,
-calibration, coverage, risks, examples of forecasts, importance of the columns, and
-warnings where the rows differ from those of training, of which the model keeps a
-summary. It says how many of the rows the model has learned from, and judges by the
-others. With the training file there is a boosted baseline as well.
+calibration, coverage, back-tests of values at risk, examples of forecasts, importance
+of the columns, odd cells of the training file, and warnings where the rows differ from
+those of training, of which the model keeps a summary. It says how many of the rows the
+model has learned from, and judges by the others. With the training file there is a
+boosted baseline as well.
 
 Several files, and the Parquet files of folders, are one table. Of more than --max-rows
 rows, and of as many training rows, so many are drawn, and the page says so: it takes
@@ -13,7 +14,7 @@ all forecasts at once. `localexpert evaluate` scores any number of rows.
 for example:
   localexpert report houses.zip test.csv --out report.html
   localexpert report houses.zip test.csv --train houses.csv --id house \
-      --groups town,kind --title "House prices" --unit EUR --out report.html
+      --groups town,kind --var .95 --title "House prices" --unit EUR --out report.html
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from localexpert.cli.output import check_file
 from localexpert.cli.parser import (
     COLUMN,
     FLAG,
+    LEVELS,
     NAMES,
     SHARE,
     Parser,
@@ -43,7 +45,7 @@ from localexpert.reading.files import STDIN, find_tables, name_tables
 from localexpert.reading.labels import find_gaps
 from localexpert.reading.messages import refuse, refusing
 from localexpert.reporting import report
-from localexpert.reporting.columns import MISSING
+from localexpert.reporting.evidence import MISSING
 
 # A page takes the forecasts of all its rows at once.
 _MOST_ROWS = 50_000
@@ -66,6 +68,8 @@ def add_options(parser: Parser) -> None:
     add("--id", help="what rows that are shown are called", **COLUMN)
     add("--coverage", help="of the intervals (default: 0.9)", **SHARE, default=0.9)
     add("--groups", help="columns that coverage is shown by", **NAMES)
+    text = "levels of values at risk that are tested, overall and by group"
+    add("--var", help=text, **LEVELS)
     text = "made to be printed: light, all open, page breaks"
     add("--pdf-friendly", help=text, **FLAG)
 
@@ -107,6 +111,8 @@ def run(options: Any) -> None:
             unit=options.unit,
             source=source,
             pdf_friendly=options.pdf_friendly,
+            odd_cells=model.reader.odd_cells_,
+            var_levels=sorted(set(options.var)),
             verbose=show_bar(options),
             **more,
         )

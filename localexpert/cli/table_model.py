@@ -16,7 +16,7 @@ from localexpert.reading.files import STDIN, read_bytes
 from localexpert.reading.messages import refuse, refusing
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 from localexpert.storage.load import load, save
 
 

@@ -1,5 +1,7 @@
 """Reports: one HTML file on a fitted model and rows that it has not seen."""
 
+from localexpert.reporting.figures import ReportFigures, report_figures
 from localexpert.reporting.page import report
+from localexpert.reporting.verdicts import BackTest
 
-__all__ = ["report"]
+__all__ = ["BackTest", "ReportFigures", "report", "report_figures"]

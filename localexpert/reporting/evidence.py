@@ -2,58 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_integer,
-    check_level,
-    check_same_length,
-    check_vector,
-)
+from localexpert._validation import check_same_length, check_vector
 from localexpert.data.table import Table, TableReader
+from localexpert.data.table_summary import TableSummary
 from localexpert.data.unseen import unseen_silently
-from localexpert.distribution.answers import LOSSES
 from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.distribution.predictors import (
-    check_predicts,
-    open_same,
-    predict_dist,
-)
+from localexpert.distribution.predictors import open_same, predict_dist
 from localexpert.explain.mixing import check_columns, read_table
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.columns import Column, read_columns
-from localexpert.reporting.findings import CoverageTest
-from localexpert.reporting.promise import Promise
-from localexpert.reporting.scores import Scores
-from localexpert.reporting.training import (
-    Training,
-    recall_features,
-    recall_reader,
-    recall_training,
-)
+from localexpert.reporting.numbers import show_feature
+from localexpert.reporting.verdicts import CoverageTest
+
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of one feature in n rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers, NaN where missing; or numbers of the names.
+    names : list of str or None
+        Of the values of a category.
+    """
+
+    values: Float64Array
+    names: list[str] | None
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value, shape (n,)."""
+        return np.isnan(self.values)
+
+    def take(self, rows: NDArray[np.intp]) -> Column:
+        """Return some rows."""
+        return Column(self.values[rows], self.names)
+
+    def text(self, row: int) -> str:
+        """Return the value of a row as a text."""
+        value = self.values[row]
+        if self.names is None or np.isnan(value):
+            return show_feature(value)
+        return self.names[int(value)]
+
+
+def read_columns(table: Table) -> tuple[list[str], list[Column]]:
+    """Return the names of a table's features, and their values."""
+    codes, features = table.codes, table.reader.features
+    categories = table.reader.category_codes.items()
+    values = {j: [str(value) for value in values] for j, values in categories}
+    n = features.n_columns
+    names = [str(name) for name in features.names or (f"x{j}" for j in range(n))]
+    return names, [Column(codes[:, j], values.get(j)) for j in range(n)]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Targets of training rows, and honest forecasts of them.
+
+    Parameters
+    ----------
+    y, weight : ndarrays of shape (m,)
+    oof : PredictiveDistribution or None
+        Out of fold, of the same rows; None if they were given, not kept by the model.
+    """
+
+    y: Float64Array
+    weight: Float64Array
+    oof: PredictiveDistribution | None
+
+    @property
+    def held(self) -> Float64Array:
+        """Targets of some weight."""
+        return self.y[self.weight > 0.0]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest target, wider by what rounding may have taken."""
+        low, high = float(self.held.min()), float(self.held.max())
+        slack = 1e-9 * max(abs(low), abs(high), high - low)
+        return low - slack, high + slack
+
+
+def recall_training(model: Any) -> Training | None:
+    """Return what a regressor of ours keeps of its training; None for other models."""
+    model = open_same(model, pipelines=True)
+    if not isinstance(model, LocalExpertRegressor):
+        return None
+    return Training(model.oof_targets_, model.oof_weights_, model.oof_distribution_)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What every section of a report is written from.
+    """What all figures of a report are made from.
 
     Parameters
     ----------
     model : fitted model that `predict_dist` understands
     X : array or data frame of shape (n, p)
     y : ndarray of shape (n,)
-    dist : PredictiveDistribution
-        Of the n rows.
+    labels : list of str
+        Names of the rows.
     coverage : float
         Of the intervals.
-    training : Training or None
     X_train : array or data frame of shape (m, p), or None
     y_train : ndarray of shape (m,) or None
     seed : int
@@ -62,9 +125,8 @@ class Evidence:
     model: Any
     X: Any
     y: Float64Array
-    dist: PredictiveDistribution
+    labels: list[str]
     coverage: float
-    training: Training | None
     X_train: Any
     y_train: Float64Array | None
     seed: int
@@ -73,56 +135,76 @@ class Evidence:
         return len(self.y)
 
     @cached_property
-    def table(self) -> Table:
-        """The rows, with the categories that they have and the model's features."""
-        known = recall_reader(self.model)
-        own = TableReader.learn(self.X, None if known is None else known.dates)
-        return own.read(self.X)
+    @unseen_silently()
+    def dist(self) -> PredictiveDistribution:
+        """Forecasts of the rows."""
+        return predict_dist(self.model, self.X)
+
+    def check_forecasts(self) -> None:
+        """Refuse a model that is not fitted, or forecasts other rows."""
+        if len(self.dist) != len(self):
+            msg = (
+                "`model` must forecast a PredictiveDistribution of as many rows as "
+                f"`X`, {len(self)}, got {self.dist!r}."
+            )
+            raise TypeError(msg)
 
     @cached_property
-    def beside_training(self) -> tuple[Table, Table] | None:
-        """Training rows, and these with the same categories, where they are given."""
+    def training(self) -> Training | None:
+        """What the model keeps of its training, or what is given of it."""
+        kept, given = recall_training(self.model), self.y_train
+        if kept is not None or given is None:
+            return kept
+        return Training(given, np.ones(len(given)), None)
+
+    @cached_property
+    def known(self) -> tuple[TableReader, TableSummary] | None:
+        """How training rows are read, and counts of their values."""
+        kept = getattr(self.model, "table_summary_", None)
+        if kept is not None:
+            return self.model.reader_, kept
         if self.X_train is None:
             return None
-        reader = TableReader.learn(self.X_train, self.table.reader.dates)
-        return reader.read(self.X_train), reader.read(self.X)
+        table = Table.of(self.X_train)
+        told = TableSummary.of(table, np.ones(len(table)))
+        return None if told is None else (table.reader, told)
 
     @cached_property
-    def columns_beside_training(self) -> tuple[list[Column], list[Column]] | None:
-        """Features in training and here, from rows that are given or as recalled.
-
-        Of a summary numbers are those of its cells, in which both samples are counted
-        exactly; they keep the order of values.
-        """
-        if self.beside_training is not None:
-            train, here = map(read_columns, self.beside_training)
-            return train, here
-        summary = recall_features(self.model)
-        if summary is None:
-            return None
-        here = read_columns(self.model.reader_.read(self.X))
-        kept = list(zip(summary.columns, here, strict=True))
-        before = [Column(told.sample(), column.names) for told, column in kept]
-        now = [Column(told.place(column.values), column.names) for told, column in kept]
-        return before, now
+    def table(self) -> Table:
+        """The rows, with the categories that they have and the features of training."""
+        dates = None if self.known is None else self.known[0].dates
+        return TableReader.learn(self.X, dates).read(self.X)
 
     @cached_property
     def columns(self) -> list[Column]:
         """The features of the rows."""
-        return read_columns(self.table)
+        return read_columns(self.table)[1]
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """Names of the features."""
-        columns = self.table.reader.features
-        if columns.names is None:
-            return tuple(f"x{j}" for j in range(columns.n_columns))
-        return tuple(str(name) for name in columns.names)
+        return read_columns(self.table)[0]
 
     @cached_property
-    def labels(self) -> list[str]:
-        """Names of the rows: a data frame's own, or numbers from 0."""
-        return [str(name) for name in getattr(self.X, "index", range(len(self)))]
+    def beside_training(self) -> list[tuple[str, Column, Column]]:
+        """Name of each feature, its values in training and here; none if not known.
+
+        Numbers are those of the cells of a summary, in which both samples are counted
+        exactly; they keep the order of values.
+        """
+        if self.known is None:
+            return []
+        reader, summary = self.known
+        _, values = read_columns(reader.read(self.X))
+        here = zip(self.names, summary.columns, values, strict=True)
+        return [
+            (
+                name,
+                Column(told.sample(), column.names),
+                Column(told.place(column.values), column.names),
+            )
+            for name, told, column in here
+        ]
 
     @cached_property
     def interval(self) -> Float64Array:
@@ -145,11 +227,6 @@ class Evidence:
         return self.dist.crps(self.y)
 
     @cached_property
-    def promises(self) -> dict[str, Promise]:
-        """Losses that the forecasts expect of themselves beside what came of them."""
-        return {loss: Promise.of(self.y, self.dist, loss) for loss in LOSSES}
-
-    @cached_property
     def pit(self) -> Float64Array:
         """PIT values, drawn where forecasts jump, shape (n,)."""
         return self.dist.pit(self.y, self.seed)
@@ -168,71 +245,45 @@ class Evidence:
             climate = Climatology.of_sample(training.y, training.weight, discrete)
         return climate.dist(len(self))
 
-    @cached_property
-    def scores(self) -> Scores:
-        """Scores of the model."""
-        return Scores.of(self.y, self.dist, self.coverage)
-
-    @cached_property
-    def climatology_scores(self) -> Scores | None:
-        """Scores of climatology."""
-        if self.climatology is None:
-            return None
-        return Scores.of(self.y, self.climatology, self.coverage)
-
     def test_coverage(self, rows: Any = slice(None)) -> CoverageTest:
         """Count the outcomes of some rows that their intervals cover."""
-        covered = self.covered[rows]
         low, high = self.interval[rows].T
-        outcomes = self.y[rows]
-        between = int(((low <= outcomes) & (outcomes <= high)).sum())
-        hits = float(covered.sum())
-        return CoverageTest(len(covered), hits, self.coverage, between)
+        inside = (low <= self.y[rows]) & (self.y[rows] <= high)
+        hits = float(self.covered[rows].sum())
+        return CoverageTest(len(inside), int(inside.sum()), hits, self.coverage)
 
 
-# A section of the page tells of categories that are new.
-@unseen_silently()
-def gather_evidence(
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    X_train: Any,
-    y_train: ArrayLike | None,
-    coverage: float,
-    random_state: int,
-) -> Evidence:
-    """Check the arguments of a report and make the forecasts."""
-    check_predicts(model)
-    model = open_same(model)
-    coverage = check_level(coverage, "coverage")
-    seed = check_integer(random_state, "random_state", 0)
-    table, target = _check_rows(X, y, "X", "y")
-    held = None if y_train is None else check_vector(y_train, "y_train")
-    if X_train is not None:
-        if held is None:
-            msg = "`y_train` must be given with `X_train`, got None."
-            raise ValueError(msg)
-        X_train, held = _check_rows(X_train, held, "X_train", "y_train")
-        check_columns(table, X_train, "X_train")
-    dist = predict_dist(model, table)
-    if len(dist) != len(target):
-        msg = (
-            "`model` must forecast a PredictiveDistribution of as many rows as `X`, "
-            f"{len(target)}, got {dist!r}."
-        )
-        raise TypeError(msg)
-    training = recall_training(model)
-    if training is None and held is not None:
-        training = Training(held, np.ones(len(held)), None)
-    return Evidence(model, table, target, dist, coverage, training, X_train, held, seed)
-
-
-def _check_rows(
-    X: Any, y: ArrayLike, X_name: str, y_name: str
+def read_rows(
+    X: Any, y: ArrayLike, X_name: str = "X", y_name: str = "y"
 ) -> tuple[Any, Float64Array]:
     """Return a table that is not empty, and a target for each of its rows."""
     table = read_table(X, X_name)
     target = check_vector(y, y_name)
     check_same_length(len(table), f"`{X_name}`", len(target), y_name)
     return table, target
+
+
+def read_training(
+    X: Any, y: ArrayLike | None, like: Any
+) -> tuple[Any, Float64Array | None]:
+    """Return training rows, if any are given, that have the columns of others."""
+    if X is None:
+        return None, None if y is None else check_vector(y, "y_train")
+    if y is None:
+        msg = "`y_train` must be given with `X_train`, got None."
+        raise ValueError(msg)
+    table, target = read_rows(X, y, "X_train", "y_train")
+    check_columns(like, table, "X_train")
+    return table, target
+
+
+def read_labels(names: Iterable[object] | None, X: Any) -> list[str]:
+    """Return names of rows as texts: a data frame's own, or numbers from 0."""
+    if names is None:
+        return [str(name) for name in getattr(X, "index", range(len(X)))]
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        msg = f"`row_names` must hold a name for each row, got {names!r}."
+        raise TypeError(msg)
+    texts = [str(name) for name in names]
+    check_same_length(len(X), "`X`", len(texts), "row_names")
+    return texts

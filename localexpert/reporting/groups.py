@@ -1,4 +1,4 @@
-"""Coverage by group: whether intervals hold everywhere, and not on average only."""
+"""Groups of rows: whether forecasts hold everywhere, and not on average only."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localexpert._validation import check_same_length
-from localexpert.plots.coverage import plot_coverage
-from localexpert.reporting import markup as html
-from localexpert.reporting.columns import MISSING, Column, show_feature
-from localexpert.reporting.evidence import Evidence
-from localexpert.reporting.findings import (
-    SIGNIFICANT,
-    CoverageTest,
-    adjust_holm,
-    show_p,
+from localexpert.data.table import Table
+from localexpert.reporting.evidence import (
+    MISSING,
+    Column,
+    Evidence,
+    read_columns,
 )
-from localexpert.reporting.markup import Markup, Section, count, show
-from localexpert.reporting.pictures import label, picture
+from localexpert.reporting.numbers import adjust_holm, show_feature
+from localexpert.reporting.verdicts import BackTest, CoverageTest, Promise
+from localexpert.risk import value_at_risk
 
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
 # than _MOST_NAMES the rare ones are one group.
 _MOST_NUMBERS, _N_BINS, _MOST_NAMES = 8, 5, 10
 # Features that are taken by default, besides the width of the forecasts.
 _N_DEFAULT = 3
-_WIDTH = "width of the interval"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,29 +69,38 @@ class Grouping:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tested:
-    """A group of rows and its coverage.
+class GroupFigures:
+    """What came of the forecasts of a group of rows.
 
     Parameters
     ----------
-    grouping : Grouping
-    label : str
-    rows : ndarray of shape (n,)
-        Whether each row is in the group.
-    test : CoverageTest
-    p : float
-        Of the test, raised by Holm's method for all groups of a report.
+    name, label : str
+        Of the grouping, and of the group in it.
+    width : float
+        Mean width of the intervals.
+    coverage : CoverageTest
+    promise : Promise
+        The CRPS, as expected and as it came.
+    back_tests : list of BackTest
+        Of the values at risk at each level.
+    p_values : dict of str to float
+        Of "coverage", "promise" and by the levels the numbers of outcomes beyond the
+        values at risk; raised by Holm's method for all groups of a report.
     """
 
-    grouping: Grouping
+    name: str
     label: str
-    rows: NDArray[np.bool_]
-    test: CoverageTest
-    p: float
+    width: float
+    coverage: CoverageTest
+    promise: Promise
+    back_tests: list[BackTest]
+    p_values: dict[str, float]
 
 
 def choose_groupings(
-    evidence: Evidence, groups: Any, ranking: Sequence[int]
+    evidence: Evidence,
+    groups: list[tuple[str, Column]] | None,
+    ranking: Sequence[int],
 ) -> list[Grouping]:
     """Return the groupings that are asked for, or some chosen ones.
 
@@ -102,38 +108,50 @@ def choose_groupings(
     importance) that take more than one value.
     """
     if groups is not None:
-        return [Grouping.of(*pair) for pair in _read_groups(evidence, groups)]
-    found = [Grouping.of(_WIDTH, Column(evidence.width, None))]
+        return [Grouping.of(*pair) for pair in groups]
+    found = [Grouping.of("width of the interval", Column(evidence.width, None))]
     found += [Grouping.of(evidence.names[j], evidence.columns[j]) for j in ranking]
     return [one for one in found if len(one.labels) > 1][: _N_DEFAULT + 1]
 
 
-def write_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> Section:
-    """Return the section on coverage by group."""
-    if not groupings:
-        return html.section("Coverage by group", html.paragraph("There are no groups."))
-    told = _test_groups(evidence, groupings)
-    parts = ([group for group in told if group.grouping is one] for one in groupings)
-    return html.section(
-        "Coverage by group",
-        html.paragraph(
-            "Intervals that hold on average may be too narrow for some rows and too "
-            "wide for others. Each dot is the share of a group's outcomes inside, and "
-            "its bar the 95 % range in which the true share may lie; it should reach "
-            "the dashed line.",
-        ),
-        html.paragraph(_say_groups(told)),
-        html.element(
-            "div", *(_draw(evidence, part) for part in parts), class_="pictures"
-        ),
-        _tabulate(evidence, told),
-    )
+def measure_groups(
+    evidence: Evidence, groupings: Sequence[Grouping], levels: Sequence[float]
+) -> list[GroupFigures]:
+    """Test coverage, expected losses and values at risk of all groups together."""
+    made = []
+    for one in groupings:
+        for g, label in enumerate(one.labels):
+            rows = one.group == g
+            width, test = evidence.width[rows].mean(), evidence.test_coverage(rows)
+            kept = Promise.of(evidence.y[rows], evidence.dist[rows], "crps")
+            backs = back_test(evidence, levels, rows)
+            p = {"coverage": test.p_value, "promise": kept.p_value}
+            p |= {str(back.level): back.kupiec for back in backs}
+            named = one.name, label, float(width)
+            made.append(GroupFigures(*named, test, kept, backs, p))
+    for kind in made[0].p_values if made else ():
+        raised = adjust_holm([group.p_values[kind] for group in made]).tolist()
+        for group, p_value in zip(made, raised, strict=True):
+            group.p_values[kind] = p_value
+    return made
 
 
-def _read_groups(evidence: Evidence, groups: Any) -> list[tuple[str, Column]]:
-    """Return the columns to group by, with their names."""
+def back_test(
+    evidence: Evidence, levels: Sequence[float], rows: Any = slice(None)
+) -> list[BackTest]:
+    """Test the values at risk of some rows, in their order."""
+    dist, y = evidence.dist[rows], evidence.y[rows]
+    found = []
+    for level in levels:
+        value = value_at_risk(dist, level)
+        found.append(BackTest.of(y > value, level, float(dist.sf(value).mean())))
+    return found
+
+
+def read_groups(X: Any, groups: Any) -> list[tuple[str, Column]]:
+    """Return the columns to group the rows of a table by, with their names."""
     if isinstance(groups, Mapping):
-        n = len(evidence)
+        n = len(X)
         return [(str(key), _read_values(value, n)) for key, value in groups.items()]
     if isinstance(groups, str) or not isinstance(groups, Sequence):
         msg = (
@@ -141,14 +159,13 @@ def _read_groups(evidence: Evidence, groups: Any) -> list[tuple[str, Column]]:
             f"got {type(groups).__name__}."
         )
         raise TypeError(msg)
-    # Of columns with one name, the first.
-    columns = dict(zip(evidence.names[::-1], evidence.columns[::-1], strict=True))
+    names, columns = read_columns(Table.of(X))
     for name in groups:
-        if str(name) not in columns:
-            known = list(evidence.names)
-            msg = f"`groups` must name columns of `X`, {known}, got {name!r}."
+        if str(name) not in names:
+            msg = f"`groups` must name columns of `X`, {names}, got {name!r}."
             raise ValueError(msg)
-    return [(str(name), columns[str(name)]) for name in groups]
+    # Of columns with one name, the first.
+    return [(str(name), columns[names.index(str(name))]) for name in groups]
 
 
 def _read_values(values: Any, n: int) -> Column:
@@ -175,81 +192,3 @@ def _group_names(names: list[str], values: Any, known: Any) -> Any:
     place[kept] = np.arange(len(kept))
     group = place[np.where(np.isnan(values), len(names), values).astype(np.intp)]
     return [*(names[j] for j in kept), "all others"], group
-
-
-def _test_groups(evidence: Evidence, groupings: Sequence[Grouping]) -> list[_Tested]:
-    """Test the coverage of the groups of all groupings together."""
-    groups = [
-        (one, label, one.group == g)
-        for one in groupings
-        for g, label in enumerate(one.labels)
-    ]
-    tests = [evidence.test_coverage(rows) for _, _, rows in groups]
-    raised = adjust_holm([test.p_value for test in tests]).tolist()
-    pairs = zip(groups, zip(tests, raised, strict=True), strict=True)
-    return [_Tested(*group, *test) for group, test in pairs]
-
-
-def _say_groups(told: Sequence[_Tested]) -> str:
-    """Name the groups whose coverage is off by more than chance."""
-    off = [
-        f"{group.grouping.name} {group.label} ("
-        f"{show(100 * group.test.share, 3)} %, {show_p(group.p)})"
-        for group in told
-        if group.p < SIGNIFICANT
-    ]
-    how = "binomial tests, p-values raised by Holm's method for their number"
-    groups = f"the {count(len(told), 'group')}" if len(told) > 1 else "the only group"
-    if not off:
-        return (
-            f"In {'none of ' if len(told) > 1 else ''}{groups} the coverage "
-            f"{'differs' if len(told) > 1 else 'does not differ'} from what "
-            f"it should be by more than chance explains ({how})."
-        )
-    return (
-        f"In {f'{len(off)} of ' if len(told) > 1 else ''}{groups} the coverage differs "
-        f"from what it should be by more than chance explains ({how}): "
-        f"{'; '.join(off)}."
-    )
-
-
-def _draw(evidence: Evidence, told: list[_Tested]) -> Markup:
-    """Return a heading and the picture of the groups of one grouping."""
-    grouping = told[0].grouping
-    shares = ", ".join(f"{g.label} {show(100 * g.test.share, 3)} %" for g in told)
-    # Numbered, for the picture sorts names by coverage where their order is not told.
-    place = grouping.group.astype(np.float64)
-
-    def draw(ax: Any) -> None:
-        y, dist = evidence.y, evidence.dist
-        plot_coverage(y, dist, place, coverage=evidence.coverage, ax=ax)
-        named = [f"{label(group.label)} ({group.test.n})" for group in told]
-        ax.set_yticks(np.arange(len(named)), named)
-        ax.get_legend().remove()  # it is wider than a phone; words say the same
-
-    drawn = picture(
-        draw,
-        f"Coverage of the intervals by {grouping.name}: {shares}.",
-        "Numbers of rows in brackets.",
-        size=(5.0, min(1.3 + 0.3 * len(told), 6.0)),
-    )
-    return html.element("div", html.element("h3", "By ", grouping.name), drawn)
-
-
-def _tabulate(evidence: Evidence, told: Sequence[_Tested]) -> Markup:
-    """Return the numbers behind the pictures."""
-    rows: list[list[object]] = []
-    for k, group in enumerate(told):
-        if k == 0 or told[k - 1].grouping is not group.grouping:
-            rows.append([group.grouping.name])
-        rows.append(
-            [
-                group.label,
-                f"{group.test.n:,}",
-                html.percent(group.test.share),
-                html.number(float(evidence.width[group.rows].mean())),
-                html.probability(group.p),
-            ]
-        )
-    heads = ["Group", "Rows", "Covered", "Mean width", "p, raised"]
-    return html.table("Coverage by group", heads, rows)

@@ -1,72 +1,70 @@
-"""`report`: one page on a model's forecasts of rows that it has not seen."""
+"""`report` and `report_calibration`: figures on one page of HTML."""
 
 from __future__ import annotations
 
-import datetime
+import math
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
+from scipy.stats import norm
 
-from calibration import __version__
-from localexpert._validation import check_flag, check_integer
-from localexpert.reporting.calibration import write_calibration
-from localexpert.reporting.choices import write_choices
-from localexpert.reporting.drift import find_drift, find_unseen
-from localexpert.reporting.evidence import Evidence, gather_evidence
-from localexpert.reporting.examples import write_examples, write_risk
-from localexpert.reporting.expectation import write_expectation
-from localexpert.reporting.features import measure_importance, write_importance
-from localexpert.reporting.findings import render_findings
-from localexpert.reporting.groups import choose_groupings, write_groups
-from localexpert.reporting.judgement import judge
-from localexpert.reporting.limits import find_limits
-from localexpert.reporting.markup import (
-    Markup,
-    Section,
-    contents,
-    count,
-    element,
-    join,
-    paragraph,
-    section,
+from calibration import (
+    __version__,
+    brier_score,
+    expected_calibration_error,
+    log_loss,
+    plot_calibration_map,
+    plot_reliability,
+    reliability_curve,
 )
-from localexpert.reporting.reference import score_boosting
-from localexpert.reporting.style import PAPER, STYLE
-from localexpert.reporting.subject import Subject, read_subject
-from localexpert.reporting.summary import write_scores, write_summary
-from localexpert.reporting.writing import check_writable, write_whole
+from calibration.storage import replacing_file, writable_file
+from calibration.typing import Float64Array
+from localexpert._validation import check_flag, check_path
+from localexpert.reporting.figures import report_figures
+from localexpert.reporting.numbers import (
+    count,
+    show,
+    show_level,
+    show_p,
+    show_percent,
+)
+from localexpert.reporting.pictures import picture
+from localexpert.reporting.verdicts import SIGNIFICANT, VERY_FEW
+
+#: Measures of probabilities (n,) of labels (n,) by their names; less is better.
+PROBABILITY_LOSSES: dict[str, Callable[..., float]] = {
+    "log loss": log_loss,
+    "Brier score": brier_score,
+    "ECE": expected_calibration_error,
+}
+_GRID_SIZE = 400
+# Control characters that no HTML text may hold, and halves of characters.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def report(
     model: Any,
     X: Any,
-    y: ArrayLike,
+    y: Any,
     path: str | os.PathLike[str],
     *,
-    X_train: Any = None,
-    y_train: ArrayLike | None = None,
-    groups: Any = None,
-    coverage: float = 0.9,
-    title: str | None = None,
-    target_name: str | None = None,
-    unit: str | None = None,
-    source: str | None = None,
-    date: datetime.date | None = None,
-    row_names: Iterable[object] | None = None,
     pdf_friendly: bool = False,
-    importance_rows: int = 300,
-    random_state: int = 0,
-    verbose: bool | int = 0,
+    **options: Any,
 ) -> Path:
     """Write one HTML file on how good a model's forecasts of new rows are.
 
-    The file needs no network and no scripts: scores against climatology and boosting,
-    calibration, coverage and expected losses by group, risks, examples, importance of
-    features, what the model chose, and warnings where these rows differ from those of
-    training.
+    The file needs no network and no scripts: a verdict in three sentences, scores
+    against climatology and boosting, calibration, coverage, expected losses and values
+    at risk by group, examples, importance of features, what the model chose, and
+    warnings where these rows differ from those of training. Rows that the model has
+    learned from are counted and, where they are known, left out.
 
     Parameters
     ----------
@@ -78,42 +76,11 @@ def report(
         Their outcomes.
     path : path-like
         The file, replaced if it is there; after an error it is as it was.
-    X_train : array or data frame of shape (m, p), optional
-        Training rows, for a boosted baseline, and for the drift of features of models
-        that keep no counts of them; a `LocalExpertRegressor` does.
-    y_train : array-like of shape (m,), optional
-        Training targets. Climatology and drift of the target take what a
-        `LocalExpertRegressor` keeps of its own targets, and these for other models.
-    groups : list of column names or mapping of str to array-like, optional
-        What coverage is shown by, arrays of shape (n,); columns of an array are
-        called x0, x1, ... Default: the width of the forecasts and the three most
-        important features (the first ones if importance is left out).
-    coverage : float
-        Of the intervals, in (0, 1).
-    title : str, optional
-        Heading of the page; default "Forecasts of" the target, if its name is known.
-    target_name : str, optional
-        What is forecast; default the name of `y`, if it is a series.
-    unit : str, optional
-        Of the target, "EUR" for instance.
-    source : str, optional
-        Where the rows are from, "test.csv" for instance.
-    date : datetime.date, optional
-        Day of the report; default today.
-    row_names : iterable of length n, optional
-        What the rows are called where single ones are shown; default the index of a
-        data frame, else numbers from 0.
     pdf_friendly : bool
         Whether the page is made to be printed or turned into PDF: everything open,
         light colours only, and every section on a page of its own.
-    importance_rows : int
-        Rows that importance is measured on; fewer if features are many. It takes most
-        of the time where they are: two or three forecasts of these rows for each
-        feature. 0 leaves it out.
-    random_state : int
-        Seed of samples, permutations, and draws where forecasts have jumps.
-    verbose : int or bool
-        0: silent; 1: a progress bar of the importance on stderr.
+    **options
+        Training rows, groups, names and all else that `report_figures` takes.
 
     Returns
     -------
@@ -125,21 +92,24 @@ def report(
     OSError
         If the file cannot be written; found out before anything is computed.
 
+    See Also
+    --------
+    report_figures : The figures alone, for a page of one's own.
+
     Notes
     -----
     Where a sentence says that chance does not explain a difference, a two-sided test
     has a p-value below .01: binomial for coverage, Kolmogorov-Smirnov for PIT values
-    and numbers, chi-squared for categories, ranks for the CRPS. p-values of several
-    groups or features are raised by Holm's method. The tests take rows for
-    independent.
+    and numbers, chi-squared for categories, ranks for the CRPS, likelihood ratios for
+    values at risk. p-values of several groups or features are raised by Holm's method.
+    The tests take rows for independent.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from localexpert import PredictiveDistribution
-    >>> from localexpert.reporting import report
+    >>> from localexpert import PredictiveDistribution, report
     >>> class Coin:
     ...     def predict_dist(self, X):
     ...         p = 0.1 + 0.8 * X[:, 0]
@@ -152,108 +122,141 @@ def report(
     >>> text[:15], "There are only 2 rows" in text
     ('<!DOCTYPE html>', True)
     """
-    target = check_writable(path)
-    most_rows = check_integer(importance_rows, "importance_rows", 0)
+    target = _check_writable(path)
     check_flag(pdf_friendly, "pdf_friendly")
-    evidence = gather_evidence(
-        model,
-        X,
-        y,
-        X_train=X_train,
-        y_train=y_train,
-        coverage=coverage,
-        random_state=random_state,
+    figures = report_figures(model, X, y, **options)
+    facts = {"significant": SIGNIFICANT, "very_few": VERY_FEW}
+    return _write(target, "report.html", paper=pdf_friendly, r=figures, **facts)
+
+
+def report_calibration(
+    y: NDArray[np.intp],
+    answers: Mapping[str, Float64Array],
+    calibrator: Any,
+    scores: Float64Array,
+    path: str | os.PathLike[str],
+    about: str,
+) -> Path:
+    """Write one HTML file on probabilities of the same rows.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels coded 0 and 1.
+    answers : mapping of str to ndarray of shape (n,)
+        Probabilities of class 1; the last ones are those after calibration, which
+        must not have seen the labels of their rows.
+    calibrator : fitted calibrator
+        Whose map is drawn.
+    scores : ndarray of shape (n,)
+        That it was fitted to.
+    path : path-like
+        The file, replaced if it is there; after an error it is as it was.
+    about : str
+        What was calibrated and how.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+    """
+    target = _check_writable(path)
+    grid = None
+    if calibrator.scale == "real":
+        grid = np.linspace(scores.min(), scores.max(), _GRID_SIZE)
+    curves = {name: reliability_curve(y, p) for name, p in answers.items()}
+    before, after = ((y - list(answers.values())[k]) ** 2 for k in (0, -1))
+    gain = before - after
+    p_value = None
+    if len(y) > 1 and gain.std() > 0.0:
+        z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(y))))
+        p_value = float(2.0 * norm.sf(abs(z)))
+    return _write(
+        target,
+        "probabilities.html",
+        paper=False,
+        about=about,
+        n=len(y),
+        rate=float(y.mean()),
+        names=list(answers),
+        losses={
+            name: [loss(y, p) for p in answers.values()]
+            for name, loss in PROBABILITY_LOSSES.items()
+        },
+        before=float(before.mean()),
+        after=float(after.mean()),
+        p_value=p_value,
+        significant=SIGNIFICANT,
+        calibrator=type(calibrator).__name__,
+        reliability=picture(lambda ax: plot_reliability(curves, ax=ax), (5.0, 5.2)),
+        drawn=picture(lambda ax: plot_calibration_map(calibrator, grid=grid, ax=ax)),
     )
-    subject = read_subject(
-        y,
-        len(evidence),
-        title=title,
-        target_name=target_name,
-        unit=unit,
-        source=source,
-        date=date,
-        row_names=row_names,
+
+
+def _write(target: Path, template: str, **values: Any) -> Path:
+    """Fill a template and write it whole or not at all."""
+    pages = Environment(
+        loader=PackageLoader("localexpert.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_clean,
     )
-    sections = _write_sections(
-        evidence, subject, groups, most_rows, verbose, paper=pdf_friendly
-    )
-    write_whole(target, _lay_out(subject, evidence, sections, paper=pdf_friendly))
+    pages.filters |= {
+        "show": show,
+        "number": _number,
+        "percent": show_percent,
+        "share": _share,
+        "level": show_level,
+        "p": show_p,
+        "count": count,
+        "text": _text,
+    }
+    shared = {"version": __version__, "infinity": math.inf}
+    text = pages.get_template(template).render(shared | values)
+    with replacing_file(target) as temporary:
+        temporary.write_text(f"{text.strip()}\n", encoding="utf-8", newline="\n")
     return target
 
 
-def _write_sections(
-    evidence: Evidence,
-    subject: Subject,
-    groups: Any,
-    most_rows: int,
-    verbose: int,
-    *,
-    paper: bool,
-) -> list[Section]:
-    """Return the sections in their order."""
-    importance = measure_importance(evidence, most_rows, verbose)
-    order: Sequence[int] = range(len(evidence.names))
-    if importance is not None:
-        # Of a date the first feature, its days.
-        column_of = evidence.table.reader.column_of
-        order = [column_of.index(j) for j in importance.ranking]
-    groupings = choose_groupings(evidence, groups, order)
-    boosting, why_not = score_boosting(evidence)
-    findings = [*find_drift(evidence), *find_unseen(evidence), *find_limits(evidence)]
-    judgement = judge(evidence)
-    return [
-        write_summary(evidence, subject, judgement, boosting),
-        section(
-            "Warnings and notes",
-            paragraph(
-                "Where these rows differ from those of training, and what to doubt."
-            ),
-            render_findings(findings),
-        ),
-        write_scores(evidence, boosting, why_not),
-        write_calibration(evidence, subject, judgement),
-        write_groups(evidence, groupings),
-        write_expectation(evidence, groupings),
-        write_risk(evidence, subject),
-        write_examples(evidence, subject, order),
-        write_importance(evidence, importance),
-        write_choices(evidence, subject, expanded=paper),
-    ]
+def _clean(value: Any) -> Any:
+    """Return a value as HTML may hold it; what is markup already stays."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _FORBIDDEN.sub("\ufffd", value)
+    return value
 
 
-def _lay_out(
-    subject: Subject, evidence: Evidence, parts: list[Section], *, paper: bool
-) -> str:
-    """Return the whole page."""
-    title = subject.title
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", title),
-        element("style", Markup(PAPER if paper else STYLE)),
+def _number(value: float | None, digits: int = 4) -> Markup:
+    """Return a number as text beside all its digits for machines; None is a dash."""
+    if value is None or math.isnan(value):
+        return Markup("&ndash;")
+    return Markup('<data value="{}">{}</data>').format(
+        repr(float(value)), show(value, digits)
     )
-    written = f"Written by localexpert {__version__}."
-    body = element(
-        "body",
-        element("header", element("h1", title), _say_about(subject, evidence)),
-        contents(parts),
-        element("main", *parts),
-        element("footer", element("p", written, class_="soft")),
-    )
-    page = element("html", head, body, lang="en")
-    return join([Markup("<!DOCTYPE html>\n"), page, Markup("\n")])
 
 
-def _say_about(subject: Subject, evidence: Evidence) -> Markup:
-    """Say what was forecast of which rows by which model, and when."""
-    rows = count(len(evidence), "row")
-    where = f"{rows} of {subject.source}" if subject.source else rows
-    about = [
-        f"{type(evidence.model).__name__}, {where}, "
-        f"{count(len(evidence.names), 'feature')}",
-        f"{subject.date:%Y-%m-%d}",
-    ]
-    if subject.target:
-        about.insert(0, f"Target: {subject.axis}")
-    return element("p", " \u00b7 ".join(about), class_="soft")
+def _share(value: float | None, digits: int = 1) -> Markup:
+    """Return a share as a percentage beside all its digits; None is a dash."""
+    if value is None:
+        return _number(None)
+    shown = show_percent(value, digits)
+    return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
+
+
+def _text(value: object) -> str:
+    """Return a number with few digits, and anything else as its text."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return show(value)
+
+
+def _check_writable(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path names; refuse one that cannot be written."""
+    path = check_path(path)
+    try:
+        return writable_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"there is no directory {str(path.parent)!r}"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    msg = f"`path` must name a file that can be written, got {str(path)!r}: {reason}."
+    raise OSError(msg)

@@ -6,20 +6,34 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from localexpert.reporting.markup import Markup, element, show
+import numpy as np
+
+from localexpert.experts.report import ExpertReport
+from localexpert.explain import PermutationImportance
+from localexpert.plots.calibration import plot_pit, plot_quantile_reliability
+from localexpert.plots.coverage import plot_coverage
+from localexpert.plots.experts import plot_expert_report
+from localexpert.plots.forecast import plot_forecast
+from localexpert.plots.importance import plot_importance
+from localexpert.plots.sharpness import plot_sharpness
+from localexpert.plots.thresholds import plot_threshold_reliability
+from localexpert.reporting.evidence import Evidence
+from localexpert.reporting.groups import GroupFigures, Grouping
+from localexpert.reporting.numbers import show
 
 # Inches that stay readable on a phone, where a picture is as wide as the screen.
-NARROW = (5.0, 3.4)
+_NARROW = (5.0, 3.4)
 # Above this many bytes a picture of lines becomes one of dots.
 _MOST_BYTES = 150_000
-_LONGEST_LABEL = 30
+# Characters of a group's name, and of a feature's beside the heat map.
+_LONGEST, _LONGEST_FEATURE = 30, 22
 # From here on numbers on axes are written as 10k, and there are this many at most.
 _LONG_NUMBER, _SHORT_NUMBER, _MOST_TICKS, _FEW_TICKS = 1e4, 1e-3, 6, 3
-# Of a legend below panels, which a narrow picture has no room for in one line.
-_LEGEND_COLUMNS = 2
+# Fewer rows make bars of single outcomes.
+_ROWS_A_BAR = 10
 _LOOK = {
     "font.size": 10,
     "svg.fonttype": "none",  # small, and the reader's fonts know all scripts
@@ -29,33 +43,23 @@ _LOOK = {
 
 def picture(
     draw: Callable[[Any], object],
-    alt: str,
-    caption: object,
-    *,
-    size: tuple[float, float] = NARROW,
+    size: tuple[float, float] = _NARROW,
     panels: tuple[int, int] = (1, 1),
-    wide: bool = False,
-) -> Markup:
-    """Return a figure of what `draw` puts on the axes that it is given.
+) -> str:
+    """Return the address of what `draw` puts on the axes that it is given.
 
     Parameters
     ----------
     draw : callable
         Takes one matplotlib Axes, or an array of them if there are several panels.
-    alt : str
-        What is to be seen, for those who cannot see it.
-    caption : str
-        How to read it.
     size : (float, float)
         In inches.
     panels : (int, int)
         Rows and columns of axes.
-    wide : bool
-        Whether it may be as wide as the page.
 
     Returns
     -------
-    Markup
+    str
     """
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -70,18 +74,99 @@ def picture(
             _write_alike(ax)
         if figure.legends:
             _fold_legend(figure)
-        address = _to_address(figure)
-    image = element("img", src=address, alt=alt)
-    look = {"class_": "wide"} if wide else {}
-    return element("figure", image, element("figcaption", caption), **look)
+        return _to_address(figure)
 
 
-def label(text: object, longest: int = _LONGEST_LABEL) -> str:
+def label(text: object, longest: int = _LONGEST) -> str:
     """Return a text as matplotlib may write it: not too long, and no formula."""
     words = str(text).replace("\n", " ")
     if len(words) > longest:
         words = f"{words[: longest - 1]}\u2026"
     return words.replace("$", r"\$")
+
+
+def draw_calibration(evidence: Evidence, scale: str) -> dict[str, str]:
+    """Draw PIT values, outcomes below quantiles, and errors against spread."""
+    y, dist, seed = evidence.y, evidence.dist, evidence.seed
+    bins = int(np.clip(len(y) // _ROWS_A_BAR, 4, 20))
+
+    def draw_errors(ax: Any) -> None:
+        plot_sharpness(y, dist, ax=ax)
+        ax.set_xlabel(f"{ax.get_xlabel()}{scale}")
+        ax.set_ylabel(f"{ax.get_ylabel()}{scale}")
+
+    drawn: dict[str, Callable[[Any], object]] = {
+        "pit": lambda ax: plot_pit(y, dist, ax=ax, bins=bins, random_state=seed),
+        "quantiles": lambda ax: plot_quantile_reliability(
+            y, dist, ax=ax, difference=True, random_state=seed
+        ),
+        "sharpness": draw_errors,
+    }
+    return {name: picture(draw) for name, draw in drawn.items()}
+
+
+def draw_group(
+    evidence: Evidence, grouping: Grouping, figures: Sequence[GroupFigures]
+) -> str:
+    """Draw the coverage of the groups of one grouping."""
+    # Numbered, for the picture sorts names by coverage where their order is not told.
+    place = grouping.group.astype(np.float64)
+
+    def draw(ax: Any) -> None:
+        plot_coverage(
+            evidence.y, evidence.dist, place, coverage=evidence.coverage, ax=ax
+        )
+        named = [f"{label(one.label)} ({one.coverage.n})" for one in figures]
+        ax.set_yticks(np.arange(len(named)), named)
+        ax.get_legend().remove()  # it is wider than a phone; words say the same
+
+    return picture(draw, (5.0, min(1.3 + 0.3 * len(figures), 6.0)))
+
+
+def draw_example(evidence: Evidence, row: int, axis: str) -> str:
+    """Draw the density of one forecast."""
+    looks: dict[str, Any] = {"coverage": evidence.coverage, "y": float(evidence.y[row])}
+    looks |= {"interval": "central", "target_name": axis, "what": "density"}
+    return picture(
+        lambda ax: plot_forecast(evidence.dist, row, ax=ax, **looks), (5.0, 2.5)
+    )
+
+
+def draw_importance(found: PermutationImportance, shown: Sequence[int]) -> str:
+    """Draw a heat map: features by quantiles."""
+
+    def draw(ax: Any) -> None:
+        plot_importance(
+            found.pinball[shown],
+            features=[label(found.feature_names[j], _LONGEST_FEATURE) for j in shown],
+            columns=[f"{100 * level:g}%" for level in found.levels],
+            sort=False,
+            label="Increase of loss",
+            ax=ax,
+        )
+        ax.set_xlabel("Quantile")
+
+    return picture(draw, (5.0, 1.4 + 0.28 * len(shown)))
+
+
+def draw_experts(model: Any) -> dict[str, str]:
+    """Draw figures of a regressor's experts, and the reliability of four of them."""
+    experts = getattr(model, "expert_report_", None)
+    if not isinstance(experts, ExpertReport):
+        return {}
+    n = len(experts.thresholds)
+    figures = picture(
+        lambda axes: plot_expert_report(experts, axes=axes), (5.6, 6.4), (3, 2)
+    )
+    if n < 4:
+        return {"experts": figures}
+    numbers = np.linspace(0, n - 1, 6)[1:-1].round().astype(int).tolist()
+    reliability = picture(
+        lambda axes: plot_threshold_reliability(model, numbers=numbers, axes=axes),
+        (5.2, 5.4),
+        (2, 2),
+    )
+    return {"experts": figures, "reliability": reliability}
 
 
 def _make_room(ax: Any) -> None:
@@ -117,7 +202,7 @@ def _fold_legend(figure: Any) -> None:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             named.setdefault(name, handle)
     looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
-    looks |= {"loc": "outside lower center", "ncols": _LEGEND_COLUMNS}
+    looks |= {"loc": "outside lower center", "ncols": 2}
     figure.legend(named.values(), named.keys(), **looks)
 
 
@@ -125,16 +210,9 @@ def _write_alike(ax: Any) -> None:
     """Write numbers of a legend as those of the text are written."""
     legend = ax.get_legend()
     for text in legend.get_texts() if legend is not None else ():
-        words = re.sub(r"(?<![\d.])\d{4,}", _mark_thousands, text.get_text())
-        text.set_text(re.sub(r"(?<=\d)e([+-])0*", _write_exponent, words))
-
-
-def _mark_thousands(digits: re.Match[str]) -> str:
-    return f"{int(digits[0]):,}"
-
-
-def _write_exponent(sign: re.Match[str]) -> str:
-    return "e" if sign[1] == "+" else "e\u2212"
+        words = re.sub(r"(?<![\d.])\d{4,}", lambda m: f"{int(m[0]):,}", text.get_text())
+        words = re.sub(r"(?<=\d)e\+0*", "e", words)
+        text.set_text(re.sub(r"(?<=\d)e-0*", "e\u2212", words))
 
 
 def _to_address(figure: Any) -> str:

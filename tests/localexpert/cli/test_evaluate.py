@@ -232,7 +232,7 @@ def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_repor
     frame.to_csv(table, index=False)
     words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
     words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
-    words += ["--pdf-friendly", "--out", tmp_path / "r.html"]
+    words += ["--pdf-friendly", "--var", ".99,.95", "--out", tmp_path / "r.html"]
     code, _, lines = run("report", houses / "model.zip", table, *words)
     assert code == 0
     assert f"localexpert: wrote {tmp_path / 'r.html'}" in lines
@@ -242,6 +242,8 @@ def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_repor
     assert (more["title"], more["unit"], more["coverage"]) == ("Prices", "EUR", 0.8)
     assert (more["target_name"], more["source"]) == ("price", "t.csv")
     assert more["pdf_friendly"]
+    assert more["var_levels"] == [0.95, 0.99]
+    assert [cell.text for cell in more["odd_cells"]] == ["NA"]
     assert list(more["row_names"]) == [f"A{i}" for i in range(1, 80)]
     assert more["X_train"].shape == (200, model.n_features_in_)
     assert more["y_train"].shape == (200,)

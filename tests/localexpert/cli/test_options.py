@@ -19,7 +19,7 @@ OPTIONS = {
         --tail --total --digits""",
     "evaluate": "model table --target --json",
     "report": """model table --target --out --train --max-rows --title --unit --id
-        --coverage --groups --pdf-friendly""",
+        --coverage --groups --var --pdf-friendly""",
     "monitor": """model table --state --target --alpha --tolerance --thresholds --score
         --label --positive --fitted-rows --picture --json""",
     "recalibrate": """model table --out --state --action --method --by --target --score

@@ -22,7 +22,7 @@ from localexpert.data.sample import Sample
 from localexpert.data.table import Table
 from localexpert.experts.calibration import ExpertCalibration
 from localexpert.recalibration.pit import PitRecalibration
-from localexpert.reporting.training import recall_training
+from localexpert.reporting.evidence import recall_training
 
 N = 180
 # Six blocks of 30: the first is never tested.

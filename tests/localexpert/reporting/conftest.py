@@ -43,6 +43,7 @@ class Page(HTMLParser):
         page.source = path.read_text(encoding="utf-8")
         page.feed(page.source)
         page.close()
+        page.text = " ".join(page.text.split())
         assert page.open == []
         return page
 

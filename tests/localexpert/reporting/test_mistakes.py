@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from localexpert.reporting import page, report, writing
+from localexpert.reporting import page, report
 from tests.forecasts import of_values
 
 
@@ -54,6 +54,7 @@ Y = X[:, 0]
         ({"unit": 1.0}, "`unit` must be a text, got 1.0"),
         ({"source": ["f"]}, r"`source` must be a text, got \['f'\]"),
         ({"date": "today"}, "`date` must be a datetime.date, got 'today'"),
+        ({"var_levels": [1.5]}, "`var_levels` must"),
         ({"model": object()}, "`model` must have a method predict_dist, got object"),
     ],
 )
@@ -109,7 +110,7 @@ class TestPath:
             msg = "no choices"
             raise RuntimeError(msg)
 
-        monkeypatch.setattr(page, "write_choices", fail)
+        monkeypatch.setattr(page, "report_figures", fail)
         with pytest.raises(RuntimeError, match="no choices"):
             report(Coin(), X, Y, path)
         assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
@@ -122,19 +123,8 @@ class TestPath:
         def fail(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(writing.Path, "replace", fail)
+        monkeypatch.setattr(page.Path, "replace", fail)
         with pytest.raises(OSError, match="No space left"):
-            writing.write_whole(path, "new")
+            report(Coin(), X, Y, path)
         assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
         assert path.read_text(encoding="utf-8") == "old"
-
-    def test_a_link_stays_and_its_file_is_replaced(self, tmp_path):
-        (tmp_path / "file.html").write_text("old", encoding="utf-8")
-        (tmp_path / "file.html").chmod(0o640)
-        link = tmp_path / "link.html"
-        link.symlink_to(tmp_path / "file.html")
-        writing.write_whole(writing.check_writable(link), "new")
-        assert link.is_symlink()
-        assert (tmp_path / "file.html").read_text(encoding="utf-8") == "new"
-        assert (tmp_path / "file.html").stat().st_mode & 0o777 == 0o640
-        assert len(list(tmp_path.iterdir())) == 2

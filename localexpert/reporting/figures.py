@@ -1,0 +1,463 @@
+"""`ReportFigures`: all that a report shows, for pages of one's own."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from localexpert._validation import check_integer, check_level, check_levels
+from localexpert.data.table import take_rows
+from localexpert.data.training_rows import SeenRows
+from localexpert.data.unseen import unseen_silently
+from localexpert.distribution.answers import LOSSES
+from localexpert.distribution.predictors import (
+    check_predicts,
+    find_forecaster,
+    open_same,
+)
+from localexpert.explain import PermutationImportance, permutation_importance
+from localexpert.learn.fit_report import FitReport
+from localexpert.regressor.fit_check import FitCheck
+from localexpert.regressor.seen_rows import seen_rows
+from localexpert.reporting import pictures
+from localexpert.reporting.differences import Finding, find_all
+from localexpert.reporting.evidence import (
+    Column,
+    Evidence,
+    read_labels,
+    read_rows,
+    read_training,
+)
+from localexpert.reporting.groups import (
+    GroupFigures,
+    Grouping,
+    back_test,
+    choose_groupings,
+    measure_groups,
+    read_groups,
+)
+from localexpert.reporting.scores import Scores, gain_p_value, score_boosting
+from localexpert.reporting.verdicts import BackTest, Calibration, Promise
+from localexpert.risk import expected_shortfall, value_at_risk
+
+# Permutations of a feature, and of each of more features than _MANY.
+_REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
+# Rows that are forecast in all, so that many features do not take minutes.
+_MOST_FORECASTS, _LEAST_ROWS = 60_000, 50
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MOST_FEATURES, _MOST_IN_EXAMPLES = 15, 8
+# Share of rows whose outcomes are not above the value that chances are given for.
+_HIGH = 0.9
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about, in the words of its readers.
+
+    Parameters
+    ----------
+    title, target, unit, source : str
+        All but the title may be empty.
+    date : datetime.date
+    """
+
+    title: str
+    target: str
+    unit: str
+    source: str
+    date: datetime.date
+
+    @property
+    def scale(self) -> str:
+        """What is written behind the name of a loss that is in the target's unit."""
+        return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def axis(self) -> str:
+        """What is written at an axis of the target."""
+        return f"{self.target or 'Target'}{self.scale}"
+
+
+@dataclass(frozen=True, eq=False)
+class ReportFigures(Evidence):
+    """All that a report shows; each figure is made when it is first asked for.
+
+    `report_figures` returns it. Its rows are those that the figures are of: the new
+    ones, where the model knows its training rows.
+
+    Parameters
+    ----------
+    model, X, y, labels, coverage, X_train, y_train, seed
+        As of a report, checked.
+    subject : Subject
+    seen : SeenRows
+        Which of all rows that were given the model has learned from.
+    var_levels : list of float
+    given_groups : list of (str, Column) or None
+    odd_cells : sequence
+    most_rows, verbose : int
+        Of the importance.
+    """
+
+    subject: Subject
+    seen: SeenRows
+    var_levels: list[float]
+    given_groups: list[tuple[str, Column]] | None
+    odd_cells: Sequence[Any]
+    most_rows: int
+    verbose: bool | int
+
+    @cached_property
+    def scores(self) -> dict[str, Scores | None]:
+        """Scores of "Model", "Climatology" and "Boosting"; None where it is lacking."""
+        y, climate = self.y, self.climatology
+        scored = {"Model": self.dist} | ({"Climatology": climate} if climate else {})
+        made = {name: Scores.of(y, one, self.coverage) for name, one in scored.items()}
+        return {"Climatology": None, "Boosting": score_boosting(self), **made}
+
+    @cached_property
+    def gain_p(self) -> float | None:
+        """p-value of no gain of CRPS over climatology."""
+        return gain_p_value(self)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """Tests of coverage, literal and corrected for jumps, and of PIT values."""
+        return Calibration(self.test_coverage(), self.pit)
+
+    @cached_property
+    def promises(self) -> dict[str, Promise]:
+        """The "crps" and "abs_error" of all rows, as expected and as they came."""
+        return {loss: Promise.of(self.y, self.dist, loss) for loss in LOSSES}
+
+    @cached_property
+    def groupings(self) -> list[Grouping]:
+        """What rows are grouped by."""
+        return choose_groupings(self, self.given_groups, self.ranking)
+
+    @cached_property
+    def groups(self) -> list[GroupFigures]:
+        """Coverage, expected losses and values at risk by group."""
+        return measure_groups(self, self.groupings, self.var_levels)
+
+    @cached_property
+    def back_tests(self) -> list[BackTest]:
+        """Tests of the values at risk of all rows, in their order."""
+        return back_test(self, self.var_levels)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What differs from training and what to doubt, warnings first."""
+        return find_all(self)
+
+    @cached_property
+    @unseen_silently()
+    def importance(self) -> PermutationImportance | None:
+        """How much forecasts lose if the values of a feature change rows."""
+        n = self.importance_rows
+        if n < 2:
+            return None
+        rows = np.random.default_rng(self.seed).choice(len(self), n, replace=False)
+        rows.sort()
+        return permutation_importance(
+            self.model,
+            take_rows(self.X, rows),
+            self.y[rows],
+            levels=_QUANTILES,
+            n_repeats=self.importance_repeats,
+            random_state=self.seed,
+            verbose=self.verbose,
+        )
+
+    @property
+    def importance_repeats(self) -> int:
+        """Permutations that importance is the mean of."""
+        return _REPEATS if len(self.names) <= _MANY else _FEWER_REPEATS
+
+    @property
+    def importance_rows(self) -> int:
+        """Rows that importance is measured on."""
+        affordable = _MOST_FORECASTS // (self.importance_repeats * len(self.names))
+        return min(len(self), self.most_rows, max(affordable, _LEAST_ROWS))
+
+    @cached_property
+    def important(self) -> list[int]:
+        """Numbers of the most important features of `importance`, in order."""
+        assert self.importance is not None
+        order = np.argsort(-self.importance.crps, kind="stable")
+        return [int(j) for j in order[:_MOST_FEATURES]]
+
+    @cached_property
+    def ranking(self) -> list[int]:
+        """Numbers of the features, the most important first; else as they come."""
+        if self.importance is None:
+            return list(range(len(self.names)))
+        # Of a date the first feature, its days.
+        column_of = self.table.reader.column_of
+        order = np.argsort(-self.importance.crps, kind="stable")
+        return [column_of.index(j) for j in order.tolist()]
+
+    @cached_property
+    def examples(self) -> dict[str, int]:
+        """Different rows by what they are examples of, as far as rows reach.
+
+        By the width of the interval a sure, a middling and an unsure forecast; by the
+        CRPS the best and the worst.
+        """
+        by_width = np.argsort(self.width, kind="stable")
+        by_loss = np.argsort(self.crps, kind="stable")
+        orders = {
+            "worst": by_loss[::-1],
+            "best": by_loss,
+            "sure": by_width,
+            "unsure": by_width[::-1],
+            "middling": np.roll(by_width, -(len(self) // 2)),
+        }
+        taken: dict[str, int] = {}
+        for name, order in orders.items():
+            left = [int(row) for row in order if row not in taken.values()]
+            taken |= {name: left[0]} if left else {}
+        names = ("sure", "middling", "unsure", "best", "worst")
+        return {name: taken[name] for name in names if name in taken}
+
+    @cached_property
+    def example_lines(self) -> list[tuple[str, list[float]]]:
+        """Figures of the examples: each with a value for every one."""
+        rows = list(self.examples.values())
+        dist, (low, high) = self.dist[rows], self.interval[rows].T
+        lines = [("Outcome", self.y[rows]), ("Median", dist.median())]
+        lines += [("Interval from", low), ("Interval to", high)]
+        lines += [("Outcome's level (PIT)", self.pit[rows]), ("CRPS", self.crps[rows])]
+        for level in self.var_levels:
+            lines.append((f"VaR {100 * level:g} %", value_at_risk(dist, level)))
+            lines.append((f"ES {100 * level:g} %", expected_shortfall(dist, level)))
+        return [(name, values.tolist()) for name, values in lines]
+
+    @cached_property
+    def example_chances(self) -> list[float]:
+        """Chance that each example passes `high_value`."""
+        rows = list(self.examples.values())
+        return [float(p) for p in self.dist[rows].sf(self.high_value)]
+
+    @cached_property
+    def high_value(self) -> float:
+        """Value that at most a tenth of the outcomes lies above."""
+        return float(np.quantile(self.y, _HIGH, method="inverted_cdf"))
+
+    @cached_property
+    def example_features(self) -> list[tuple[str, list[str]]]:
+        """Values of the most important features of the examples, as texts."""
+        rows = self.examples.values()
+        shown = self.ranking[:_MOST_IN_EXAMPLES]
+        return [(self.names[j], [self.columns[j].text(i) for i in rows]) for j in shown]
+
+    @property
+    def forecaster(self) -> Any:
+        """What forecasts inside of the model's wrappers."""
+        return find_forecaster(self.model)
+
+    @property
+    def check(self) -> FitCheck | None:
+        """What the fit found out of fold."""
+        return getattr(self.forecaster, "check_", None)
+
+    @property
+    def fit(self) -> FitReport | None:
+        """What the fit chose on its way."""
+        found = getattr(self.forecaster, "report_", None)
+        return found if isinstance(found, FitReport) else None
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """A line for each stage of the fit."""
+        if self.fit is None:
+            return {}
+        stages = ["target", *self.fit.choices]
+        lines = zip(stages, str(self.fit).splitlines(), strict=True)
+        return {stage: line.removeprefix(stage).strip() for stage, line in lines}
+
+    @property
+    def details(self) -> list[tuple[str, object]]:
+        """All that was weighed in the fit, with its name."""
+        return [] if self.fit is None else list(_walk(self.fit.summary()))
+
+    @cached_property
+    def pictures(self) -> dict[str, str]:
+        """``data:`` addresses of the pictures by what they show."""
+        drawn = pictures.draw_calibration(self, self.subject.scale)
+        for one in self.groupings:
+            part = [group for group in self.groups if group.name == one.name]
+            drawn[f"group {one.name}"] = pictures.draw_group(self, one, part)
+        for kind, row in self.examples.items():
+            axis = self.subject.axis
+            drawn[f"example {kind}"] = pictures.draw_example(self, row, axis)
+        if self.importance is not None:
+            found = self.importance
+            drawn["importance"] = pictures.draw_importance(found, self.important)
+        return drawn | pictures.draw_experts(self.forecaster)
+
+
+@unseen_silently()
+def report_figures(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    groups: Any = None,
+    coverage: float = 0.9,
+    var_levels: ArrayLike = (0.95,),
+    title: str | None = None,
+    target_name: str | None = None,
+    unit: str | None = None,
+    source: str | None = None,
+    date: datetime.date | None = None,
+    row_names: Iterable[object] | None = None,
+    odd_cells: Sequence[Any] = (),
+    importance_rows: int = 300,
+    random_state: int = 0,
+    verbose: bool | int = 0,
+) -> ReportFigures:
+    """Return all that `report` shows on forecasts of new rows.
+
+    Rows that the model has learned from are left out, where it knows them.
+
+    Parameters
+    ----------
+    model : fitted model that `predict_dist` understands
+        Of a `LocalExpertRegressor` more can be told than of others.
+    X : array or data frame of shape (n, p)
+        Rows that the model has not seen.
+    y : array-like of shape (n,)
+        Their outcomes.
+    X_train : array or data frame of shape (m, p), optional
+        Training rows, for a boosted baseline, and for the drift of features of models
+        that keep no counts of them; a `LocalExpertRegressor` does.
+    y_train : array-like of shape (m,), optional
+        Training targets. Climatology and drift of the target take what a
+        `LocalExpertRegressor` keeps of its own targets, and these for other models.
+    groups : list of column names or mapping of str to array-like, optional
+        What coverage, losses and values at risk are shown by, arrays of shape (n,);
+        columns of an array are called x0, x1, ... Default: the width of the forecasts
+        and the three most important features (the first ones without importance).
+    coverage : float
+        Of the intervals, in (0, 1).
+    var_levels : array-like of shape (k,)
+        Levels of the values at risk, in (0, 1); empty for none. They are tested by
+        group as well, and rows are taken to be in the order in which they came.
+    title : str, optional
+        Heading of the page; default "Forecasts of" the target, if its name is known.
+    target_name : str, optional
+        What is forecast; default the name of `y`, if it is a series.
+    unit : str, optional
+        Of the target, "EUR" for instance.
+    source : str, optional
+        Where the rows are from, "test.csv" for instance.
+    date : datetime.date, optional
+        Day of the report; default today.
+    row_names : iterable of length n, optional
+        What the rows are called where single ones are shown; default the index of a
+        data frame, else numbers from 0.
+    odd_cells : sequence, optional
+        Cells of the training table that were taken as gaps, each with `column`, `text`,
+        `count`, `where` and `why`.
+    importance_rows : int
+        Rows that importance is measured on; fewer if features are many. It takes most
+        of the time where they are: two or three forecasts of these rows for each
+        feature. 0 leaves it out.
+    random_state : int
+        Seed of samples, permutations, and draws where forecasts have jumps.
+    verbose : int or bool
+        0: silent; 1: a progress bar of the importance on stderr.
+
+    Returns
+    -------
+    ReportFigures
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import LocalExpertRegressor, report_figures
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(150, 1))
+    >>> y = X[:, 0] + rng.normal(size=150)
+    >>> model = LocalExpertRegressor(effort="quick", random_state=0)
+    >>> figures = report_figures(model.fit(X[:100], y[:100]), X, y)
+    >>> print(figures.seen)
+    The model has learned from 100 of the 150 rows.
+    >>> len(figures), round(figures.calibration.test.share, 2)
+    (50, 0.96)
+    """
+    check_predicts(model)
+    table, outcomes = read_rows(X, y)
+    training = read_training(X_train, y_train, table)
+    # Columns of a data frame may be called by anything.
+    own = getattr(y, "name", None)
+    target = target_name or ("" if own is None else str(own))
+    named = title or (f"Forecasts of {target}" if target else "Report on forecasts")
+    _check_words(title=title, target_name=target_name, unit=unit, source=source)
+    # The reader's day, as a date alone: pages of one day and seed are the same.
+    day = datetime.date.today() if date is None else date
+    if not isinstance(day, datetime.date):
+        msg = f"`date` must be a datetime.date, got {date!r}."
+        raise TypeError(msg)
+    facts: dict[str, Any] = {
+        "model": open_same(model),
+        "coverage": check_level(coverage, "coverage"),
+        "X_train": training[0],
+        "y_train": training[1],
+        "seed": check_integer(random_state, "random_state", 0),
+        "subject": Subject(named, target, unit or "", source or "", day),
+        "var_levels": _check_levels(var_levels),
+        "odd_cells": odd_cells,
+        "most_rows": check_integer(importance_rows, "importance_rows", 0),
+        "verbose": verbose,
+    }
+    labels = read_labels(row_names, table)
+    parts = None if groups is None else read_groups(table, groups)
+    seen = seen_rows(model, table, outcomes)
+    facts["seen"], new = seen, np.arange(len(outcomes))
+    if seen.learned is not None and not seen.learned.all():
+        new = np.flatnonzero(~seen.learned)
+        table, outcomes = take_rows(table, new), outcomes[new]
+    made = ReportFigures(
+        X=table,
+        y=outcomes,
+        labels=[labels[row] for row in new],
+        given_groups=parts and [(name, column.take(new)) for name, column in parts],
+        **facts,
+    )
+    made.check_forecasts()
+    return made
+
+
+def _check_levels(levels: ArrayLike) -> list[float]:
+    """Return levels in (0, 1), of which there may be none."""
+    if np.size(levels) == 0:
+        return []
+    return [float(level) for level in check_levels(levels, "var_levels")]
+
+
+def _check_words(**texts: object) -> None:
+    """Refuse what is no text."""
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            msg = f"`{name}` must be a text, got {text!r}."
+            raise TypeError(msg)
+
+
+def _walk(tree: Mapping[Any, Any], path: str = "") -> Iterator[tuple[str, object]]:
+    """Return the leaves of nested dictionaries with the names on the way."""
+    for name, value in tree.items():
+        here = f"{path}{name}"
+        if isinstance(value, Mapping):
+            yield from _walk(value, f"{here}: ")
+        elif name != "seconds":  # how long a part took is no choice
+            yield here, value

@@ -1,0 +1,288 @@
+"""Figures of a report: of new rows alone, and true."""
+
+import numpy as np
+import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from localexpert import (
+    PredictiveDistribution,
+    crps_score,
+    interval_coverage,
+    report_figures,
+)
+from localexpert.data.table_summary import ColumnSummary
+from localexpert.reporting.differences import measure_feature
+from localexpert.reporting.evidence import Column, Training, recall_training
+from localexpert.reporting.groups import Grouping
+from localexpert.reporting.verdicts import SIGNIFICANT
+from localexpert.risk import value_at_risk
+from tests.forecasts import normal, of_values
+
+
+class Coin:
+    def predict_dist(self, X):
+        return of_values([0.0, 1.0], np.tile([0.5, 0.5], (len(X), 1)))
+
+
+class Normal:
+    def predict_dist(self, X):
+        return normal(np.zeros(len(X)), 1.0)
+
+
+def figures(model, X, y, **options):
+    return report_figures(model, X, y, **{"importance_rows": 0, **options})
+
+
+def facts(found, what):
+    """Return the kind and the facts of what was found, None if nothing was."""
+    told = {one.what: (one.kind, one.facts) for one in found.findings}
+    return told.get(what)
+
+
+@pytest.fixture(scope="module")
+def case(fast):
+    """A model, and rows of which it has seen the first 400."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(700, 3))
+    y = X[:, 0] + 0.5 * rng.normal(size=700)
+    return fast().fit(X[:400], y[:400]), X, y
+
+
+class TestSeenRows:
+    def test_figures_are_of_the_new_rows(self, case):
+        model, X, y = case
+        groups = {"half": np.arange(700) // 350}
+        found = figures(model, X, y, groups=groups, row_names=range(700))
+        alone = figures(model, X[400:], y[400:])
+        assert str(found.seen) == "The model has learned from 400 of the 700 rows."
+        assert len(found) == 300
+        assert found.labels[0] == "400"
+        assert [group.label for group in found.groups] == ["1"]
+        assert found.scores == alone.scores
+        assert found.calibration.test == alone.calibration.test
+
+    def test_all_rows_are_kept_where_none_is_new_or_nobody_knows(self, case):
+        model, X, y = case
+        old = figures(model, X[:400], y[:400])
+        assert (len(old), old.seen.share) == (400, 1.0)
+        assert figures(Coin(), X, y).seen.share is None
+
+
+class TestNumbers:
+    def test_are_those_of_the_forecasts(self, case):
+        model, X, y = case
+        X, y = X[400:], y[400:]
+        found = figures(model, X, y, var_levels=[0.9, 0.99])
+        dist = model.predict_dist(X)
+        assert found.scores["Model"].crps == crps_score(y, dist)
+        covered = interval_coverage(y, dist, coverage=0.9)
+        assert found.calibration.test.share == pytest.approx(covered)
+        assert found.check is model.check_
+        for back, level in zip(found.back_tests, (0.9, 0.99), strict=True):
+            assert back.passed == (y > value_at_risk(dist, level)).sum()
+            assert back.chance == pytest.approx(1.0 - level, abs=1e-9)
+        for group in found.groups:
+            assert len(group.back_tests) == 2
+        # Groups of one grouping hold all rows between them.
+        name = found.groups[0].name
+        sizes = [group.coverage.n for group in found.groups if group.name == name]
+        assert sum(sizes) == 300
+
+    def test_values_at_risk_allow_for_jumps_and_can_be_left_out(self):
+        y = np.arange(300.0) % 2
+        found = figures(Coin(), np.ones((300, 1)), y)
+        # Of a fair coin P(Y > 1) is 0: none is promised to pass, and none did.
+        (back,) = found.back_tests
+        assert (back.passed, back.chance, back.kupiec) == (0, 0.0, 1.0)
+        assert figures(Coin(), np.ones((300, 1)), y, var_levels=[]).back_tests == []
+
+    def test_intervals_of_repeated_values_are_judged_by_shares_of_them(self):
+        # Of a fair coin the 90 % interval is [0, 1], which takes .9 of either side.
+        found = figures(Coin(), np.ones((300, 1)), np.arange(300.0) % 2)
+        test = found.calibration.test
+        assert (test.hits, test.inside) == (pytest.approx(270.0), 300)
+        assert test.verdict == "right"
+
+
+class TestDrift:
+    def test_is_not_seen_where_there_is_none(self, case):
+        model, X, y = case
+        found = figures(model, X[400:], y[400:])
+        assert facts(found, "forecasts")[0] == "fine"
+        assert facts(found, "features")[0] == "fine"
+        assert facts(found, "target") is None
+
+    def test_of_the_target_given_the_features(self, case):
+        model, X, y = case
+        found = figures(model, X[400:], y[400:] + 1.0)
+        kind, told = facts(found, "forecasts")
+        assert kind == "warning"
+        assert told["here"] > told["there"]
+        assert told["pit"] < SIGNIFICANT
+        assert facts(found, "target")[0] == "note"
+
+    @pytest.mark.parametrize("given", [True, False])
+    def test_of_a_feature(self, given, case):
+        model, X, y = case
+        moved = X[400:] + np.array([0.0, 0.0, 1.0])
+        train = {"X_train": X[:400], "y_train": y[:400]}
+        found = figures(Coin() if given else model, moved, y[400:], **train)
+        kind, told = facts(found, "features")
+        assert kind == "warning"
+        assert [name for *_, name in told["moved"]] == ["x2"]
+        assert told["moved"][0][0] > 0.3
+        assert facts(figures(Coin(), X, y), "features") == ("note", {"tests": 0})
+        beyond = facts(figures(model, 9.0 + X[400:], y[400:]), "range")[1]["features"]
+        assert beyond[0] == ("x0", 1.0)
+
+    @pytest.mark.parametrize("law", ["smooth", "rounded", "gaps", "rare names"])
+    def test_of_a_summary_is_not_seen_by_chance(self, law):
+        rng, rejected = np.random.default_rng(0), 0
+        weight = 1.0 / np.arange(1, 301)
+        names = [str(k) for k in range(300)] if law == "rare names" else None
+
+        def draw(n):
+            if names is not None:
+                return rng.choice(300, n, p=weight / weight.sum()).astype(float)
+            values = rng.normal(size=n)
+            if law == "gaps":
+                values[rng.uniform(size=n) < 1e-3] = np.nan
+            return values.round(1) if law == "rounded" else values
+
+        for _ in range(60):
+            kept = ColumnSummary.of(draw(5000), names and len(names))
+            before = Column(kept.sample(), names)
+            now = Column(kept.place(draw(60)), names)
+            rejected += measure_feature(before, now)[1] < SIGNIFICANT
+        # At a level of .01 more have a probability below .0004.
+        assert rejected <= 4
+
+    def test_of_gaps(self, case):
+        _, X, y = case
+        train = {"X_train": X[:400], "y_train": y[:400]}
+        gaps = X[400:].copy()
+        gaps[::2, 1] = np.nan
+        found = figures(Coin(), gaps, y[400:], **train)
+        assert facts(found, "features")[1]["moved"][0][2] == "x1"
+        assert facts(found, "missing") == ("note", {"features": [("x1", 0.5)]})
+        gaps[:, 1] = np.nan
+        assert facts(figures(Coin(), gaps, y[400:]), "missing")[0] == "warning"
+
+    @pytest.mark.parametrize("given", [True, False])
+    def test_of_names(self, given, houses):
+        train = {"X_train": houses.X_train, "y_train": houses.y_train}
+        model = Coin() if given else houses.model
+        one = houses.X.assign(**{"<b>town</b>": "Cc"})
+        found = figures(model, one, houses.y, **train)
+        assert facts(found, "features")[1]["moved"][0][2] == "<b>town</b>"
+        assert facts(found, "unseen") is None
+        new = houses.X.assign(**{"<b>town</b>": "Elsewhere"})
+        found = figures(model, new, houses.y, **train)
+        want = ("<b>town</b>", ["Elsewhere"], len(new))
+        assert facts(found, "unseen")[1]["features"] == [want]
+
+
+class TestLimits:
+    def test_few_rows(self):
+        def few(n):
+            return facts(figures(Coin(), np.ones((n, 1)), np.ones(n)), "few")
+
+        # 1.96 sqrt(.9 .1 / 20) = .131
+        assert few(20) == ("warning", {"half": pytest.approx(0.1315, abs=1e-4)})
+        assert few(100)[0] == "note"
+        assert few(200) is None
+
+    def test_outcomes_and_forecasts_beyond_training(self):
+        y = np.concatenate([np.linspace(0.0, 1.0, 280), np.full(20, 7.0)])
+        train = {"y_train": np.linspace(0.0, 1.0, 99)}
+        kind, told = facts(figures(Coin(), np.ones((300, 1)), y, **train), "outcomes")
+        assert kind == "warning"
+        # 2 * 300 / 100
+        assert told == {"below": 0, "above": 20, "expected": pytest.approx(6.0)}
+        train = {"y_train": np.linspace(-1.0, 0.5, 50)}
+        found = figures(Coin(), np.ones((300, 1)), np.zeros(300), **train)
+        told = facts(found, "beyond")[1]
+        assert (told["rows"], told["mean"], told["most"]) == (300, 0.5, 0.5)
+
+    def test_forecasts_below_zero_of_what_never_is(self):
+        y = np.abs(np.random.default_rng(0).normal(size=50))
+        X = np.zeros((50, 1))
+        kind, told = facts(figures(Normal(), X, y), "below zero")
+        assert (kind, told["mass"]) == ("warning", pytest.approx(0.5))
+        assert facts(figures(Normal(), X, -y), "below zero") is None
+        assert facts(figures(Normal(), X, y, y_train=-y), "below zero") is None
+        assert facts(figures(Coin(), X, y), "below zero") is None
+
+
+class TestGroupings:
+    def test_few_numbers_are_groups_and_many_are_binned(self):
+        few = Grouping.of("k", Column(np.array([2.0, 1.0, np.nan, 2.0]), None))
+        assert few.labels == ["1", "2", "missing"]
+        assert few.group.tolist() == [1, 0, 2, 1]
+        many = Grouping.of("k", Column(np.arange(100.0), None))
+        assert many.labels[0] == "0 to <19.8"
+        assert many.labels[-1] == "79.2 to 99"
+        assert np.bincount(many.group).tolist() == [20] * 5
+        assert Grouping.of("k", Column(np.full(4, np.nan), None)).labels == ["missing"]
+
+    def test_rare_names_are_one_group(self):
+        names = [f"n{j:02}" for j in range(14)]
+        values = np.repeat(np.arange(14.0), [1, *[3] * 9, 1, 1, 1, 1])
+        made = Grouping.of("k", Column(values, names))
+        assert made.labels == [*names[1:10], "all others"]
+        assert np.bincount(made.group).tolist() == [*[3] * 9, 5]
+
+
+class TestTraining:
+    @pytest.mark.parametrize("kind", ["smooth", "mixed", "discrete"])
+    def test_targets_are_recalled(self, kind, fast, rng):
+        X = rng.normal(size=(160, 2))
+        y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
+        if kind == "mixed":
+            y = np.select([X[:, 1] > 0.8, X[:, 1] < -1.0], [0.0, 5.0], y)
+        if kind == "discrete":
+            y = np.floor(np.minimum(2.0 * y, 5.0))
+        weight = np.where(np.arange(160) % 3, 1.0, 2.0)
+        training = recall_training(fast().fit(X, y, weight))
+        np.testing.assert_allclose(training.y, y, rtol=1e-12)
+        np.testing.assert_array_equal(training.weight, weight)
+        assert len(training.oof) == 160
+
+    def test_the_range_leaves_room_for_rounding_and_no_more(self):
+        y = np.array([-1e6, 3.0, 1e6])
+        low, high = Training(y, np.ones(3), None).range
+        assert low < -1e6 < 1e6 < high < 1e6 + 0.01
+        low, high = Training(y, np.array([1.0, 1.0, 0.0]), None).range
+        assert high == pytest.approx(3.0, abs=0.01)
+
+    def test_wrappers_are_looked_into(self, fast, rng):
+        X = rng.normal(size=(160, 2))
+        y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
+        inner = fast(frame=None).fit(X, y)
+        piped = FrozenEstimator(make_pipeline(FunctionTransformer(), inner))
+        found = figures(piped, X, y)
+        np.testing.assert_array_equal(found.training.y, recall_training(inner).y)
+        assert found.climatology is not None
+        assert found.seen.share == 1.0
+        # What the regressor inside was given are no targets.
+        logs = TransformedTargetRegressor(inner, func=np.log, inverse_func=np.exp)
+        found = figures(logs.fit(X, y), X, y)
+        assert found.training is None
+        assert found.dist.law.support[0] == 0.0
+
+
+def test_true_counts_are_seldom_blamed_and_wrong_ones_are(rng):
+    from scipy.stats import poisson
+
+    verdicts = {1.2: [], 0.5: []}
+    for _ in range(30):
+        y = rng.poisson(1.2, size=400).astype(float)
+        for mean, told in verdicts.items():
+            dist = PredictiveDistribution.from_scipy(poisson(mean), 400)
+            model = type("Counts", (), {"predict_dist": lambda *_, d=dist: d})()
+            told.append(figures(model, np.ones((400, 1)), y).calibration.test.verdict)
+    assert verdicts[1.2].count("right") >= 29
+    assert verdicts[0.5].count("narrow") == 30
