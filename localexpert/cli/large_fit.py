@@ -9,7 +9,6 @@ import numpy as np
 
 from calibration.typing import Float64Array
 from localexpert.cli.console import note
-from localexpert.cli.known_rows import BATCH
 from localexpert.cli.parser import format_of
 from localexpert.cli.table_model import Origin, TableModel
 from localexpert.large.fit_large import fit_large
@@ -24,6 +23,8 @@ from localexpert.reporting.evidence import recall_training
 
 # Rows that columns are learned from.
 _MOST_LOOKED_AT = 100_000
+# And rows that are read at once.
+_PART = 100_000
 
 
 def fit_large_rows(
@@ -67,7 +68,7 @@ def _look_at(options: Any, paths: list[str], n_rows: int) -> Frame:
     rng = np.random.default_rng(0)
     share = min(_MOST_LOOKED_AT / n_rows, 1.0)
     found = []
-    for frame in read_tables(paths, format_of(options), n_rows=BATCH):
+    for frame in read_tables(paths, format_of(options), n_rows=_PART):
         drawn = rng.random(len(frame)) < share
         drawn[0] = True
         part = frame[drawn]
@@ -102,7 +103,7 @@ class _Rows:
         tells, self._is_known, n_rows = not self._is_known, True, 0
         odd: list[Any] = []
         wanted = {*self.reader.feature_names_, *self.columns.values()}
-        for frame in read_tables(self.paths, format_of(self.options), wanted, BATCH):
+        for frame in read_tables(self.paths, format_of(self.options), wanted, _PART):
             y = self.reader.read_target(frame, odd=odd)
             known = np.isfinite(y)
             part = self.reader.transform(frame, odd=odd)
