@@ -128,7 +128,7 @@ test-newest:
 # Other versions break calls of libraries, not our arithmetic, which `make test` checks.
 # `warm` has compiled every kernel and fitted models of every kind. Here runs, of each
 # room, what hands a library something new: estimators and trees, tables, saved files
-# (skops, LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
+# (LightGBM), pictures; on the newest also the shell, scikit-learn's checks of
 # estimators, and the example of every public name, of which there is one for each call.
 CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_classifier.py \
     plots sources storage) $(addprefix tests/localexpert/,plots \

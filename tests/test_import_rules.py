@@ -33,7 +33,7 @@ ARROWS: dict[str, str] = {
     "calibration._kernels": "numba",
     "calibration._validation": "sklearn calibration.exceptions calibration._kernels",
     # One file for whatever was fitted; knows the packages by walking them.
-    "calibration.storage": "skops sklearn pandas lightgbm calibration._validation",
+    "calibration.storage": "sklearn pandas lightgbm calibration._validation",
     # Tables larger than memory, a part at a time.
     "calibration.sources": f"pandas pyarrow dask joblib {_CHECKS} calibration.summary",
     "calibration.summary": f"scipy calibration._kernels {_CHECKS}",

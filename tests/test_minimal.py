@@ -21,7 +21,7 @@ WALK = """
 
 BLOCK = """
     class Blocker:
-        blocked = {"pandas", "pyarrow", "skops", "xgboost", "matplotlib.pyplot"}
+        blocked = {"pandas", "pyarrow", "xgboost", "matplotlib.pyplot"}
 
         def find_spec(self, name, path=None, target=None):
             if name in self.blocked:
@@ -66,7 +66,7 @@ STATE = """
 LAZY = """
     import calibration
     loaded = {name.split(".")[0] for name in sys.modules}
-    heavy = loaded & {"matplotlib", "lightgbm", "xgboost", "skops", "localexpert"}
+    heavy = loaded & {"matplotlib", "lightgbm", "xgboost", "localexpert"}
     assert not heavy, heavy
 """
 

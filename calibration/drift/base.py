@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calibration._validation import check_integer, check_level, check_number, is_auto
 from calibration.base.calibrators import forget_fit
 from calibration.drift.advice import Advice
+from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
 #: Standard errors of a fit that are no shift.
@@ -20,6 +24,10 @@ ERRORS = 1.25
 FIRST_ROWS = 50.0
 # Logarithm of the largest e-value that is a number.
 _MOST = 700.0
+# A batch that equals one of those before by no greater chance is that batch again.
+_LEAST_CHANCE = 1e-9
+# Frames from a warning here to the line of a user's `partial_fit`.
+_UP = 4
 
 
 class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
@@ -36,6 +44,7 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     n_batches_: int
     log_e_: float
     history_: dict[str, Float64Array]
+    _seen_: tuple[str, ...]
 
     @property
     def e_value_(self) -> float:
@@ -103,6 +112,41 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         self.alarm_, self.alarm_row_ = False, None
         self.n_rows_, self.n_batches_, self.log_e_ = 0.0, 0, 0.0
         self.history_ = {}
+        self._seen_ = ()
+
+    def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
+        r"""Say whether a batch has been seen, its rows in any order; remember it.
+
+        Rows drawn from any law of their own equal the batch by a chance of at most
+        :math:`\frac{n!}{\prod c_i!} \prod (c_i / n)^{c_i}`, with :math:`c_i` the number
+        of each. Only where that is tiny the batch is taken for a repeated one.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, k)
+            Forecasts and outcomes.
+        weight : ndarray of shape (n,)
+        """
+        # In single precision: forecasts of rows in another order may differ in a bit.
+        cells, place = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
+        counts = np.bincount(place.ravel(), weights=weight)
+        data = cells.tobytes() + counts.astype(np.float32).tobytes()
+        digest = hashlib.sha256(data).hexdigest()[:32]
+        if digest not in self._seen_:
+            self._seen_ += (digest,)
+            return False
+        n = counts.sum()
+        ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
+        chance = len(self._seen_) * np.exp(ways + xlogy(counts, counts / n).sum())
+        is_chance = bool(chance > _LEAST_CHANCE)
+        told = (
+            "counted, for so few different rows may be equal by chance"
+            if is_chance
+            else "not counted again"
+        )
+        msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
+        warnings.warn(msg, CalibrationWarning, stacklevel=_UP)
+        return not is_chance
 
     def _record(
         self, n: float, parts: dict[str, tuple[float, float]], **facts: float

@@ -12,8 +12,11 @@ from calibration.typing import Float64Array
 
 # Information that holds the line to the log-odds themselves at first, and at least.
 _FIRST, _LEAST = 25.0, 1.0
-# Tolerances that a row may be off: a fit errs in its slope too.
-_WIDER = 2.0
+# Tolerances that a row may be off: a fit errs in its slope too, though never so much
+# that sure forecasts may mean nothing.
+_WIDER, _MOST_SLOPE = 2.0, 0.8
+# Of the wealth, on the learned line and on forecasts that say nothing.
+_SHARES = (0.9, 0.1)
 
 
 @dataclass
@@ -22,9 +25,11 @@ class LineBets:
 
     The line a + b f of the log-odds f is learned on earlier batches, by a Newton step
     for each, older ones counting less. A row's factor is the likelihood of the line's
-    log-odds over that of the nearest in :math:`f \pm 2 \tau \max(1, |f|)`, or a wider
-    range. Its mean is at most 1 whatever the row's log-odds in that range are: it is 1
-    at the near end, and less further in.
+    log-odds over that of the nearest in
+    :math:`f \pm \max(2 \tau, \min(2 \tau, .8) |f|)`, or a wider range. Its mean is at
+    most 1 whatever the row's log-odds in that range are: it is 1 at the near end, and
+    less further in. A share is bet on even odds for all rows: it tells sure forecasts
+    that are wrong both ways, in their first batch.
 
     Parameters
     ----------
@@ -40,7 +45,7 @@ class LineBets:
 
     tolerance: float
     memory: float
-    mixture: OnsetMixture = field(default_factory=lambda: OnsetMixture(np.zeros(1)))
+    mixture: OnsetMixture = field(default_factory=lambda: OnsetMixture(np.log(_SHARES)))
     line: Float64Array = field(default_factory=lambda: np.array([0.0, 1.0]))
     information: Float64Array = field(default_factory=lambda: _FIRST * np.eye(2))
 
@@ -63,12 +68,19 @@ class LineBets:
         """
         weight = weight0 + weight1
         n = float(weight.sum() / max(weight[..., 0].size, 1))
-        reach = _WIDER * self.tolerance * np.maximum(1.0, np.abs(f))
+        off = _WIDER * self.tolerance
+        reach = np.maximum(off, min(off, _MOST_SLOPE) * np.abs(f))
+        ends = np.minimum(f - reach, low), np.maximum(f + reach, high)
         said = self.line[..., :1] + self.line[..., 1:] * f
-        near = np.clip(said, np.minimum(f - reach, low), np.maximum(f + reach, high))
-        gain1 = weight1 * (log_expit(said) - log_expit(near))
-        gain0 = weight0 * (log_expit(-said) - log_expit(-near))
-        self.mixture.step(np.sum(gain1 + gain0, axis=-1, keepdims=True), n)
+
+        def gain(bet: Float64Array) -> Float64Array:
+            near = np.clip(bet, *ends)
+            gain1 = weight1 * (log_expit(bet) - log_expit(near))
+            gain0 = weight0 * (log_expit(-bet) - log_expit(-near))
+            return np.asarray(np.sum(gain1 + gain0, axis=-1))
+
+        bets = [gain(said), gain(np.zeros_like(f))]
+        self.mixture.step(np.stack(bets, axis=-1), n)
         p = expit(said)
         design = np.stack([np.ones_like(f), f], axis=-1)
         bend = (weight * p * (1.0 - p))[..., None] * design

@@ -25,6 +25,7 @@ from calibration.drift.shift_process import ShiftProcess
 from calibration.drift.step_errors import StepErrors
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
 
 # Shifts of log-odds that are looked for, and the share of each.
 _SIZES = np.array([0.15, 0.3, 0.6, 1.2])
@@ -91,10 +92,11 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     For the line, a row's factor is its likelihood under the line learned before over
     that of the nearest log-odds within twice the tolerance, farther from even odds as
-    many times that as the log-odds say. Forecasts that repeat, as those of a map of
-    steps, may be as much nearer to even odds as a rate is of their share of `n_fit`
-    rows: of 14 without an event one in 14 may still be. More than 500 different ones
-    are no steps.
+    many times that as the log-odds say, though never more than .8 of them. A tenth is
+    bet on even odds for all rows, whatever was forecast, from the first batch on.
+    Forecasts that repeat, as those of a map of steps, may be as much nearer to even
+    odds as a rate is of their share of `n_fit` rows: of 14 without an event one in
+    14 may still be. More than 500 different ones are no steps.
 
     Both have the promised level for any fixed shift in [-tolerance, tolerance] of all
     rows. A calibrator that was fitted on n rows has a shift of its own, which is beyond
@@ -104,7 +106,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     Weights count rows; those of rows that are drawn or discounted void the level.
     Batches may have any size, and the level does not depend on it; changes are looked
-    for at their beginnings. A batch that is given twice counts twice.
+    for at their beginnings. A batch that holds the rows of one before it, in any order,
+    is not counted again, unless they may be equal by chance; a warning says which.
 
     References
     ----------
@@ -185,7 +188,9 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self
             As it was before, if the batch is refused.
         """
-        return self.partial_fit_summary(_read(y_prob, y, sample_weight))
+        cells = _read(y_prob, y, sample_weight)
+        self._check_parameters()
+        return self._add(cells, anew=False)
 
     def partial_fit_summary(self, summary: ScoreSummary) -> Self:
         """Go on by a batch of which there is a summary, of probabilities.
@@ -269,6 +274,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
         if begins:
             self._start()
             self._set_up(information / cells.n)
+        if self._is_repeated(*_as_rows(cells)):
+            return self
         f = logit(p)
         logs = shift_likelihoods(f, cells.weight0, cells.weight1, self._shift_.shifts)
         self._shift_.step(*logs, cells.n)
@@ -297,6 +304,14 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self._rows_.add(cells)
         f = as_log_odds(cells, self._surest, _CELLS)
         self._all_log_odds_ = self._all_log_odds_ + f if self.n_batches_ else f
+
+
+def _as_rows(cells: ScoreSummary) -> tuple[Float64Array, Float64Array]:
+    """Return forecasts and labels (2 m, 2) of cells, and their weights."""
+    labels = np.repeat([0.0, 1.0], cells.n_cells)
+    rows = np.column_stack([np.tile(cells.scores, 2), labels])
+    weight = np.concatenate([cells.weight0, cells.weight1])
+    return rows[weight > 0.0], weight[weight > 0.0]
 
 
 def _read(

@@ -1,16 +1,13 @@
-"""Saved models: one zip file, written and read by skops, and checked before it is read.
+"""Saved models: one zip file of a description and arrays, checked as it is read.
 
-Knows no calibrator: classes are found by walking the packages, and written attribute
+Knows no calibrator: classes are found by where they are defined, and written attribute
 by attribute.
 """
 
 from calibration.storage.archive import FORMAT_VERSION
 from calibration.storage.errors import StorageError
 from calibration.storage.lightgbm_text import TextTable, check_booster_text, read_trees
-from calibration.storage.load import load
-from calibration.storage.model import load_model, save_model
-from calibration.storage.saved import Saved
-from calibration.storage.trees import check_nodes
+from calibration.storage.model import Saved, load, load_model, save_model
 from calibration.storage.whole_file import replacing_file, writable_file
 
 __all__ = [
@@ -19,7 +16,6 @@ __all__ = [
     "StorageError",
     "TextTable",
     "check_booster_text",
-    "check_nodes",
     "load",
     "load_model",
     "read_trees",

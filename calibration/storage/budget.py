@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from calibration.storage.errors import refuse
 
 # A sound file of any size may take this, and so many times its own size. What is
 # written keeps within it, if need be by not being packed.
 _FREE_BYTES = 2**28
 _MOST_RATIO = 100
-# About what Python and skops take: for a character of a description that opens a dict
-# or list, ends a string or parts two items; for a node; for seeing it once more.
-_OF_TEXT = {b"{": 300, b"[": 128, b'"': 16, b",": 40}
-_OF_NODE = 2500
-_OF_VISIT = 256
+# About what Python takes for the character of a description that opens a list, ends a
+# text or parts two items; for the others; for a member of an archive.
+_OF_TEXT = {b"[": 150, b"{": 300, b'"': 16, b",": 50}
+_OF_LETTER = 4
 _OF_MEMBER = 2000
-# The description is read twice, members are held packed, unpacked and packed again.
-_READS = 2
+# Arrays are held as read and unpacked, and once more each.
 _COPIES = 3
-# As they were read and as an array; texts of models are taken apart line by line.
-_OF_ARRAY = 2
-_OF_BYTES = 20
 
 
 def default_limit(size: int) -> int:
@@ -46,11 +39,13 @@ class Budget:
         """Refuse the file if the bytes are more than are left."""
         self.spent += n_bytes
         if self.spent > self.limit:
-            self._refuse(what)
+            refuse(
+                f"it would take more than {self.limit:.0f} bytes of memory ({what}). "
+                "If you know who wrote the file, load it with a greater `max_memory`."
+            )
 
     def spend_members(self, data: bytes) -> None:
         """Spend what listing the members of a zip archive takes."""
-        # Each has this mark; others of the kind do not matter among so many bytes.
         self.spend(data.count(b"PK\x01\x02") * _OF_MEMBER, "members")
 
     def spend_unpacking(self, size: int) -> None:
@@ -58,28 +53,6 @@ class Budget:
         self.spend(_COPIES * size, f"{size} bytes in members")
 
     def spend_text(self, text: bytes) -> None:
-        """Spend what reading a description in JSON takes."""
+        """Spend what reading a description takes, and the nodes that it lists."""
         parts = sum(text.count(mark) * cost for mark, cost in _OF_TEXT.items())
-        self.spend(_READS * (len(text) + parts), "items in its description")
-
-    def spend_nodes(self, n_nodes: int, n_visits: int) -> None:
-        """Spend what nodes take, which are visited wherever their number stands."""
-        self.spend(_OF_NODE * n_nodes + _OF_VISIT * n_visits, f"{n_visits:.3g} nodes")
-
-    def spend_array(self, size: int) -> None:
-        """Spend what an array of some bytes takes."""
-        self.spend(_OF_ARRAY * size, "arrays")
-
-    def spend_bytes(self, size: int) -> None:
-        """Spend what bytes take that are the text of a model, say."""
-        self.spend(_OF_BYTES * size, "bytes")
-
-    def spend_copies(self, size: int) -> None:
-        """Spend what a value takes that is made of arrays of some bytes."""
-        self.spend(size, "values made of arrays")
-
-    def _refuse(self, what: str) -> NoReturn:
-        refuse(
-            f"it would take more than {self.limit:.0f} bytes of memory ({what}). If "
-            "you know who wrote the file, load it with a greater `max_memory`."
-        )
+        self.spend(_OF_LETTER * len(text) + parts, "items in its description")

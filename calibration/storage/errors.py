@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NoReturn
 
 
@@ -23,39 +22,23 @@ class StorageError(ValueError):
 
 
 def refuse(message: str) -> NoReturn:
-    """Raise the error of a model or file that is refused.
-
-    Parameters
-    ----------
-    message : str
-    """
+    """Raise the error of a model or file that is refused."""
     raise StorageError(message)
 
 
 @contextmanager
-def refusing(message: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Make errors of these kinds those of storage, which themselves pass unchanged.
+def refusing(message: str) -> Iterator[None]:
+    """Make all errors those of storage, which themselves pass unchanged.
 
     Parameters
     ----------
     message : str
         With {error} where the reason goes, and {kind} where the class of the error.
-    *kinds : type
     """
     try:
         yield
     except StorageError:
         raise
-    except kinds as error:
+    except Exception as error:
         kind = type(error).__name__
         raise StorageError(message.format(error=error, kind=kind)) from error
-
-
-@contextmanager
-def errors_of(path: Path) -> Iterator[None]:
-    """Name the file in every error of storage."""
-    try:
-        yield
-    except StorageError as error:
-        msg = f"`path` {str(path)!r}: {error}"
-        raise StorageError(msg) from error.__cause__

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import io
-import math
 import os
-import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from calibration._validation import check_list, check_number, check_path
-from calibration.storage.archive import pack_members, read_archive, write_archive
-from calibration.storage.budget import Budget
-from calibration.storage.errors import StorageError, errors_of, refuse, refusing
-from calibration.storage.native import check_native
-from calibration.storage.nodes import SCHEMA, share_nodes
-from calibration.storage.registry import Registry, name_of
-from calibration.storage.schema import Schema, find_loaded
-from calibration.storage.trees import check_tables, walk_objects
-from calibration.storage.twins import Twins
-from calibration.storage.upgrades import complete_state
+from calibration.storage.archive import MEMBERS, read_archive, write_archive
+from calibration.storage.codec import Reader, Writer
+from calibration.storage.errors import StorageError, refuse, refusing
+from calibration.storage.names import Names, name_of
 
-_PARTS = ("loader", "module", "class")
+
+class Saved:
+    """Gives a class of `calibration` the method `save`."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that was fitted to a file, which `calibration.load` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Replaced if it is there; after an error it is as it was.
+        """
+        save_model(self, path)
 
 
 def save_model(
@@ -48,20 +51,13 @@ def save_model(
         be saved.
     """
     target = check_path(path)
-    registry = Registry(packages)
-    twins = Twins(registry)
+    writer = Writer(Names(packages))
     try:
-        twin = twins.make(model, "model")
-        members, cost = _write(twin, registry)
+        writer.part(model, "model")
     except RecursionError as error:
         msg = "`model` is nested too deeply, or holds itself."
         raise StorageError(msg) from error
-    except Exception as error:
-        for place, leaf in twins.leaves:
-            _blame(leaf, place, registry)
-        msg = f"`model` cannot be saved ({error})."
-        raise StorageError(msg) from error
-    write_archive(target, members, cost)
+    write_archive(target, dict(zip(MEMBERS, writer.members(), strict=True)))
 
 
 def load_model(
@@ -94,7 +90,7 @@ def load_model(
     Raises
     ------
     StorageError
-        If the file is no saved model, damaged, or of a newer format, or holds types
+        If the file is no saved model, damaged, or of another format, or holds types
         that are not trusted, or takes more memory than it may.
     """
     target = check_path(path)
@@ -102,77 +98,84 @@ def load_model(
     known = [one if isinstance(one, str) else name_of(one) for one in listed]
     if max_memory is not None:
         check_number(max_memory, "max_memory", 0.0, open_low=True)
-    with errors_of(target):
-        members, budget = read_archive(target, max_memory)
-        # A description that is not ours may go wrong in any way.
-        with refusing("its description makes no sense ({kind}: {error}).", Exception):
-            return _read(members, known, Registry(packages), budget)
-
-
-def _write(twin: Any, registry: Registry) -> tuple[dict[str, bytes], int]:
-    """Return the members of a file, if all that it names can be found again.
-
-    And the bytes of memory that reading them takes.
-    """
-    from skops import io as skops
-
-    with zipfile.ZipFile(io.BytesIO(skops.dumps(twin))) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members = share_nodes(members)
-    budget = Budget(math.inf)
-    budget.spend_unpacking(sum(map(len, members.values())))
-    schema = Schema(members, registry, budget)
-    for name in sorted(schema.refused()):
-        if find_loaded(*name.rsplit(".", 1)) is None:
-            refuse(f"it holds {name}, which cannot be found by its name")
-    schema.check()
-    return members, budget.spent
-
-
-def _blame(leaf: Any, place: str, registry: Registry) -> None:
-    """Say so, with its place, if a part is what cannot be saved."""
     try:
-        _write(leaf, registry)
-    except Exception as error:
-        msg = f"`{place}` cannot be saved ({error}), got {leaf!r:.120}."
-        raise StorageError(msg) from error
+        text, arrays, budget = read_archive(target, max_memory)
+        # A description that is not ours may go wrong in any way.
+        with refusing("its description makes no sense ({kind}: {error})."):
+            reader = Reader(text, arrays, Names(packages, known), budget)
+            _check_names(reader, packages)
+            return reader.read()
+    except StorageError as error:
+        msg = f"`path` {str(target)!r}: {error}"
+        raise StorageError(msg) from error.__cause__
 
 
-def _read(
-    members: dict[str, bytes], trusted: list[str], registry: Registry, budget: Budget
+def _check_names(reader: Reader, packages: Sequence[str]) -> None:
+    """Refuse what is no model of ours, or names what is not trusted."""
+    kind, name = reader.root
+    if kind not in ("object", "call") or name.partition(".")[0] not in packages:
+        refuse(
+            f"it holds {name!r:.80}, and here only models of "
+            f"{' and '.join(packages)} are loaded."
+        )
+    if unknown := reader.unknown:
+        refuse(
+            f"it holds {', '.join(unknown)}, which are not trusted. If you know who "
+            f"wrote the file, load it with `trusted={unknown!r}`."
+        )
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str | type] = (),
+    max_memory: float | None = None,
 ) -> Any:
-    from skops import io as skops
+    """Return the calibrator or classifier that its method `save` wrote to a file.
 
-    schema = Schema(members, registry, budget)
-    names = schema.refused()
-    loader, *root = (schema.root[f"__{part}__"] for part in _PARTS)
-    if registry.find(*root) is None or loader == "TypeNode":
-        refuse(
-            f"it holds {'.'.join(root)!r}, and here only models of "
-            f"{' and '.join(registry.packages)} are loaded."
-        )
-    data = pack_members({**members, SCHEMA: schema.text()})
-    refused = names.difference(trusted)
-    if not refused and names:
-        # What is trusted may have parts that only skops knows of, such as methods.
-        refused = set(skops.get_untrusted_types(data=data)) - schema.names
-        refused = refused.difference(trusted)
-    if refused:
-        listed = sorted(refused)
-        refuse(
-            f"it holds {', '.join(listed)}, which are not trusted. If you know who "
-            f"wrote the file, load it with `trusted={listed!r}`."
-        )
-    schema.check()
-    model = skops.loads(data, trusted=[*schema.names, *trusted])
-    for value in walk_objects(model):
-        check_tables(value)
-        check_native(value)
-        if type(value) in registry:
-            state = complete_state(type(value), vars(value))
-            object.__setattr__(value, "__dict__", state)
-            # What checks its fields when it is made checks them here.
-            parameters = getattr(type(value), "__dataclass_params__", None)
-            if parameters is not None and parameters.frozen:
-                getattr(value, "__post_init__", lambda: None)()
-    return model
+    Parameters
+    ----------
+    path : path-like
+        Of the file.
+    trusted : sequence of str or type, optional
+        Types that the file may hold besides ours and those of scikit-learn, LightGBM
+        and XGBoost: a classifier of your own, for instance. The error for one that is
+        missing names it.
+    max_memory : float, optional
+        Most bytes of memory that reading may take, about. Default 256 MB and 100 times
+        the size of the file.
+
+    Returns
+    -------
+    object
+        Its predictions are those of the model saved, to the last bit.
+
+    Raises
+    ------
+    StorageError
+        If the file is no saved model, is damaged, truncated, of another format, or
+        holds types that are not trusted, or takes more memory than it may.
+
+    Notes
+    -----
+    The file is a zip archive: a description in JSON, a flat list of nodes, and the
+    bytes of arrays. Every name in the description is held against a list before
+    anything is made. Nothing in the file is run, nothing is unpickled, and it is
+    unpacked in memory only: what it takes is counted before it is taken. Tables that
+    compiled code would take on trust are checked. The checksums tell damage, not
+    forgery: numbers that someone has made up give forecasts that are made up.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from calibration import PlattCalibrator
+    >>> from calibration.storage import load
+    >>> model = PlattCalibrator().fit([0.1, 0.4, 0.3, 0.8], [0, 1, 0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "platt.zip")
+    ...     again = load(Path(folder) / "platt.zip")
+    >>> bool((again.predict([0.5]) == model.predict([0.5])).all())
+    True
+    """
+    return load_model(path, trusted=trusted, max_memory=max_memory)

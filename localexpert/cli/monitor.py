@@ -59,7 +59,6 @@ from localexpert.reading.labels import Labels, find_gaps, read_words
 from localexpert.reading.messages import (
     count,
     list_names,
-    load_pandas,
     refuse,
     refusing,
 )
@@ -114,7 +113,7 @@ def run(options: Any) -> int:
     else:
         batch = _read_scores(watched, options, state)
     with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
-        new = state.add(batch, options.table)
+        new = state.add(batch)
     if new is not state:
         save_object(new, options.state, "--state")
     if options.picture is not None:
@@ -180,9 +179,7 @@ def _read_rows(model: TableModel, options: Any) -> Batch:
     """Read features and targets; rows that were learned from are told."""
     _, features, y = join_known(read_known(options, model, [options.table]))
     seen = seen_rows(model.model, features, y)
-    if seen.found:
-        warn(f"{seen} They look better forecast than new ones: a batch must be new")
-    return Batch(features, y, lambda: model.model.predict_dist(features))
+    return Batch(model.model.predict_dist(features), y, seen=seen)
 
 
 def _read_scores(
@@ -210,8 +207,7 @@ def _read_scores(
                 "needs a new state"
             )
         labels = state.labels.meet(texts, what)
-    table = load_pandas().DataFrame({"score": scores})
-    return Batch(table, labels.code(texts), lambda: calibrator.predict(scores), labels)
+    return Batch(calibrator.predict(scores), labels.code(texts), labels)
 
 
 def _tell(monitor: Monitor, options: Any) -> str:

@@ -10,15 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 from calibration import CalibrationMonitor
-from localexpert.cli.console import note, warn
 from localexpert.cli.table_model import load_object
+from localexpert.data.training_rows import SeenRows
 from localexpert.monitor.forecast import ForecastMonitor
-from localexpert.reading.files import name_input
 from localexpert.reading.labels import Labels
-from localexpert.reading.messages import load_pandas, refuse
+from localexpert.reading.messages import refuse
 
 Monitor: TypeAlias = ForecastMonitor | CalibrationMonitor
 
@@ -29,8 +27,6 @@ _SETTINGS = {
     "thresholds": "--thresholds",
     "n_fit": "--fitted-rows",
 }
-# Chance of equal batches, in logarithms, below which nobody takes them for chance.
-_NO_CHANCE = np.log(1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,58 +35,34 @@ class Batch:
 
     Parameters
     ----------
-    frame : pandas.DataFrame of shape (n, p)
-        What the forecasts are made of.
+    forecast : PredictiveDistribution of n rows, or ndarray of shape (n,)
     outcomes : ndarray of shape (n,)
-    forecast : callable
-        Returns what was forecast of the n rows: it takes a while.
     labels : Labels or None
         What outcomes of two classes are called.
+    seen : SeenRows or None
+        Which rows a model has learned from.
     """
 
-    frame: Any
+    forecast: Any
     outcomes: NDArray[Any]
-    forecast: Callable[[], Any]
     labels: Labels | None = None
-
-    def digest(self) -> tuple[str, float]:
-        """Return a hash of the rows in any order, and the chance of equal ones.
-
-        The chance, in logarithms, is that of n draws from these rows to have each of
-        them as often again: of rows that all differ it is n! / n^n.
-        """
-        table = self.frame.reset_index(drop=True).assign(
-            **{"its outcome": self.outcomes}
-        )
-        rows = load_pandas().util.hash_pandas_object(table, index=False).to_numpy()
-        counts = np.unique(rows, return_counts=True)[1]
-        n = len(rows)
-        chance = (
-            gammaln(n + 1) - gammaln(counts + 1).sum() + xlogy(counts, counts / n).sum()
-        )
-        names = repr(list(table.columns)).encode()
-        return hashlib.sha256(names + np.sort(rows).tobytes()).hexdigest(), float(
-            chance
-        )
+    seen: SeenRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class MonitorState:
-    """A monitor with the model and the batches that it belongs to.
+    """A monitor with the model that it belongs to.
 
     Parameters
     ----------
     model : str
         Hash of the model's file.
-    batches : tuple of str
-        Hashes of the rows of all batches so far.
     monitor : ForecastMonitor or CalibrationMonitor
     labels : Labels or None
         Of a calibrator's outcomes.
     """
 
     model: str
-    batches: tuple[str, ...]
     monitor: Monitor
     labels: Labels | None = None
 
@@ -102,7 +74,7 @@ class MonitorState:
         told = {name: getattr(options, name) for name in _SETTINGS}
         said = {name: one for name, one in told.items() if one is not None}
         if not os.path.exists(options.state):
-            return cls(model, (), make().set_params(**said))
+            return cls(model, make().set_params(**said))
         state = load_object(options.state, "state of `localexpert monitor`")
         where = f"--state {options.state!r}"
         if not isinstance(state, cls):
@@ -122,17 +94,11 @@ class MonitorState:
                 )
         return state
 
-    def add(self, batch: Batch, path: str) -> MonitorState:
-        """Return the state with a batch; itself if it has the batch already."""
-        digest, chance = batch.digest()
-        if digest in self.batches:
-            if chance < _NO_CHANCE:
-                note(f"{name_input(path)} is in the state already: not counted again")
-                return self
-            warn(
-                f"{name_input(path)} has the same rows as a batch before, which may be "
-                "chance: counted"
-            )
-        self.monitor.partial_fit(batch.forecast(), batch.outcomes)
-        batches = (*self.batches, digest)
-        return replace(self, batches=batches, labels=batch.labels)
+    def add(self, batch: Batch) -> MonitorState:
+        """Return the state with a batch; itself if the monitor has it already."""
+        n_before = getattr(self.monitor, "n_batches_", 0)
+        seen: dict[str, Any] = {} if batch.seen is None else {"seen": batch.seen}
+        self.monitor.partial_fit(batch.forecast, batch.outcomes, **seen)
+        if self.monitor.n_batches_ == n_before:
+            return self
+        return replace(self, labels=batch.labels)

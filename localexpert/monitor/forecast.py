@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,20 @@ _GRID = np.arange(1, 40) / 40
 _REACH, _KEPT = 6.0, 2000
 # Of the random numbers drawn here.
 _DRAWS = 0x6D6F6E
+
+
+# Why outcomes that were learned from are of no use here.
+_LEARNED = (
+    "Outcomes that were learned from look better forecast than they are: a monitor "
+    "needs new rows."
+)
+
+
+class Seen(Protocol):
+    """What `localexpert.seen_rows` answers."""
+
+    def warn(self, consequence: str) -> None:
+        """Warn if some rows were learned from, and say what comes of it."""
 
 
 class ForecastMonitor(SavedModel, DriftMonitor):
@@ -121,7 +135,8 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     within :math:`\Phi(\Phi^{-1}(u) \pm \tau)`.
 
     An outcome that a forecast held for impossible falls into its outermost bin; it is
-    counted, not refused.
+    counted, not refused. A batch that holds the rows of one before it, in any order, is
+    not counted again, unless they may be equal by chance; a warning says which.
 
     References
     ----------
@@ -171,6 +186,8 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         dist: PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
+        seen: Seen | None = None,
     ) -> Self:
         """Begin anew with a first batch.
 
@@ -182,18 +199,23 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             Outcomes.
         sample_weight : array-like of shape (n,), optional
             Numbers of repetitions.
+        seen : SeenRows, optional
+            What `seen_rows(model, X, y)` says of the batch: of rows that the model has
+            learned from there is a warning.
 
         Returns
         -------
         self
         """
-        return self._add(dist, y, sample_weight, begins=True)
+        return self._add(dist, y, sample_weight, seen, begins=True)
 
     def partial_fit(
         self,
         dist: PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
+        seen: Seen | None = None,
     ) -> Self:
         """Go on by a batch.
 
@@ -205,13 +227,16 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             Outcomes.
         sample_weight : array-like of shape (n,), optional
             Numbers of repetitions.
+        seen : SeenRows, optional
+            What `seen_rows(model, X, y)` says of the batch: of rows that the model has
+            learned from there is a warning.
 
         Returns
         -------
         self
             As it was before, if the batch is refused.
         """
-        return self._add(dist, y, sample_weight, begins=self._is_new)
+        return self._add(dist, y, sample_weight, seen, begins=self._is_new)
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence sequence for the offset, in deviations of a forecast.
@@ -277,6 +302,7 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         dist: PredictiveDistribution,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
+        seen: Seen | None,
         *,
         begins: bool,
     ) -> Self:
@@ -300,6 +326,10 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             self._start()
             self.thresholds_ = thresholds
             self._set_up(weight @ (p * (1.0 - p)) / n)
+        if seen is not None:
+            seen.warn(_LEARNED)
+        if self._is_repeated(np.column_stack([p, dist.median(), outcomes]), weight):
+            return self
         self._go_on(count_bins(pit, weight), p, outcomes, weight)
         parts = {
             "shift": (_OF_PIT, float(self._shift_.log_e)),

@@ -1,6 +1,7 @@
 """Saved models damaged and forged: one named error, or a model; never a bomb."""
 
 import copy
+import json
 import time
 import tracemalloc
 
@@ -17,11 +18,10 @@ from calibration import (
 )
 from localexpert import JointForest, LocalExpertRegressor, SharedBoosting, load
 from tests.calibration.storage.archives import (
-    describe,
-    find_nodes,
     put_together,
+    read_array,
     take_apart,
-    with_description,
+    with_array,
 )
 
 SHARE = 0.13
@@ -61,7 +61,7 @@ def make_models():
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Saved models: bytes, members, what to ask, and what they answer."""
+    """Saved models: bytes, nodes and arrays, what to ask, and what they answer."""
     path, out = tmp_path_factory.mktemp("sound") / "model.zip", []
     for model, ask in make_models():
         model.save(path)
@@ -83,8 +83,9 @@ def test_file(seed, sound, path):
         if model is not None:
             np.testing.assert_array_equal(ask(model), answers)
     else:
-        kinds = [forge_members, forge_arrays, forge_description, forge_description]
-        put_together(path, kinds[rng.integers(len(kinds))](rng, dict(members)))
+        kinds = [forge_bytes, forge_arrays, forge_nodes, forge_nodes]
+        forged = kinds[rng.integers(len(kinds))](rng, *copy.deepcopy(members))
+        put_together(path, *forged)
         load_or_refuse(path)
 
 
@@ -127,82 +128,62 @@ def damage(rng, content):
     return bytes(content)
 
 
-def forge_members(rng, members):
-    """Return members that are swapped, dropped, cut, doubled or noise."""
-    names = sorted(members)
-    one, other = rng.choice(names), rng.choice(names)
-    kind = rng.integers(5)
-    if kind == 0:
-        members[one], members[other] = members[other], members[one]
-    elif kind == 1:
-        del members[one]
-    elif kind == 2:
-        members[one] = members[one][: int(rng.integers(len(members[one]) + 1))]
-    elif kind == 3:
-        members[f"{one}x"] = members[one]
-    else:
-        members[one] = rng.bytes(int(rng.integers(200)))
-    return members
-
-
-def forge_arrays(rng, members):
-    """Return members of which an array has another header or other numbers."""
-    arrays = [name for name in sorted(members) if members[name][:6] == b"\x93NUMPY"]
-    if not arrays:
-        return forge_members(rng, members)
-    name = str(rng.choice(arrays))
-    data = members[name]
-    head = data.index(b"\n") + 1
+def forge_bytes(rng, nodes, arrays):
+    """Return arrays that are cut, shifted or noise, or a description that is."""
+    place = int(rng.integers(len(arrays) + 1))
     kind = rng.integers(4)
-    if kind == 0:  # as many bytes of the header, other numbers and letters in it
-        place = int(rng.integers(10, head - 1))
-        swap = rng.choice(list(b"0123456789fiubOSVcM<>|,()' ")).tolist()
-        members[name] = data[:place] + bytes([swap]) + data[place + 1 :]
+    if kind == 0:
+        return nodes, arrays[:place]
+    if kind == 1:
+        return nodes, arrays[place:] + arrays[:place]
+    if kind == 2:
+        return nodes, rng.bytes(len(arrays))
+    text = json.dumps(nodes).encode()
+    cut = int(rng.integers(len(text)))
+    return text[:cut] + rng.bytes(3) + text[cut:], arrays
+
+
+def forge_arrays(rng, nodes, arrays):
+    """Return an array with other numbers, another shape or another type."""
+    places = [i for i, node in enumerate(nodes) if node[0] == "array"]
+    place = places[rng.integers(len(places))]
+    array = read_array(nodes[place], arrays)
+    kind = rng.integers(4)
+    if kind == 0:
+        nodes[place][1] = rng.choice(["<f8", "<i4", "|O", "<U9", "<M8[ns]", "|b1"])
     elif kind == 1:
-        shape = rng.choice([b"(0,)", b"(9999999999,)", b"(-1,)", b"()", b"(2, 99999)"])
-        start = data.index(b"(")
-        end = data.index(b")") + 1
-        more = max(0, end - start - len(shape))
-        members[name] = data[:start] + shape + b" " * more + data[end:]
+        shapes = [[0], [9999999999], [-1], [], [2, 99999], [True]]
+        nodes[place][5:] = shapes[rng.integers(len(shapes))]
     elif kind == 2:
-        hole = rng.choice([np.nan, np.inf, -1e300, 1e300, -1.0, 0.0])
-        place = head + 8 * int(rng.integers(max(1, (len(data) - head) // 8)))
-        members[name] = data[:place] + np.float64(hole).tobytes() + data[place + 8 :]
+        nodes, arrays = with_array(
+            nodes, arrays, place, np.atleast_1d(array)[: array.size // 2]
+        )
     else:
-        members[name] = data[:head] + rng.bytes(len(data) - head)
-    return members
+        held = array.view(np.uint8) if array.ndim and array.size else array
+        data = np.frombuffer(rng.bytes(held.nbytes), np.uint8)
+        start = nodes[place][4]
+        arrays = arrays[:start] + data.tobytes() + arrays[start + len(data) :]
+    return nodes, arrays
 
 
-def forge_description(rng, members):
-    """Return members with nodes of the description changed, repeated or exchanged."""
-    tree = copy.deepcopy(describe(members))
+def forge_nodes(rng, nodes, arrays):
+    """Return nodes that are changed, repeated or exchanged."""
     for _ in range(int(rng.integers(1, 4))):
-        nodes = list(find_nodes(tree))
         node = nodes[rng.integers(len(nodes))]
         donor = nodes[rng.integers(len(nodes))]
-        key = rng.choice(sorted(node))
+        place = int(rng.integers(len(node)))
         kind = rng.integers(5)
         if kind == 0:
-            node[key] = copy.deepcopy(donor)
-        elif kind == 1 and key in donor:
-            node[key] = copy.deepcopy(donor[key])
-        elif kind == 2 and isinstance(node.get("content"), list):
-            node["content"] = node["content"] * int(rng.integers(2, 2000))
+            node[place] = donor[rng.integers(len(donor))]
+        elif kind == 1:
+            node[place] = [int(rng.integers(-1, len(nodes) + 1))]
+        elif kind == 2:
+            node[1:] = node[1:] * int(rng.integers(2, 2000))
         elif kind == 3:
-            del node[key]
+            del node[place]
         else:
-            junk = [
-                None,
-                True,
-                -1,
-                10**30,
-                1e308,
-                "",
-                "os",
-                "dict",
-                [],
-                {},
-                [[]] * 9999,
-            ]
-            node[key] = junk[rng.integers(len(junk))]
-    return with_description(members, tree)
+            node[place] = JUNK[rng.integers(len(JUNK))]
+    return nodes, arrays
+
+
+JUNK = [None, True, -1, 10**30, 1e308, "", "os", "dict", [], {}, [[]] * 9999]

@@ -1,5 +1,7 @@
 """`CalibrationMonitor`: what it tells, what it advises, what it refuses."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -8,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from calibration import (
     CalibrationMonitor,
+    CalibrationWarning,
     PlattCalibrator,
     ScoreSummary,
     load,
@@ -115,7 +118,7 @@ def test_certain_forecasts_that_fail_are_evidence_and_no_end(rng):
 
 def test_fit_begins_anew(rng):
     first, second = draw(rng, 200, lambda f: f + 2.0), draw(rng, 200)
-    monitor = CalibrationMonitor().fit(*first).partial_fit(*first)
+    monitor = CalibrationMonitor().fit(*first).partial_fit(*draw(rng, 100))
     monitor.fit(*second)
     fresh = CalibrationMonitor().fit(*second)
     assert monitor.log_e_ == fresh.log_e_
@@ -221,3 +224,39 @@ def test_false_alarms_and_delay_of_fitted_calibrators(rng):
     assert alarms <= 4  # at 5 % that are five or more once in a hundred times
     # Four times the 152 rows that a fixed test needs.
     assert np.mean(delays) <= 4.0 * 152.0
+
+
+@pytest.mark.parametrize("size", [400, 100, 8])
+@pytest.mark.parametrize("n_fit", [50, 5000])
+def test_sure_forecasts_that_are_wrong_both_ways_are_found(size, n_fit):
+    """Half of p = 0 with y = 1, half of p = 1 with y = 0: no shift is better."""
+    tolerance = "auto" if size >= 50 else 0.1
+    monitor = CalibrationMonitor(n_fit=n_fit, tolerance=tolerance)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # batches of two different rows are equal
+        for _ in range(400 // size):
+            monitor.partial_fit(np.tile([0.0, 1.0], size // 2), [1, 0] * (size // 2))
+    assert monitor.alarm_
+    assert monitor.alarm_row_ <= 400.0
+
+
+def test_a_batch_in_another_order_is_not_counted_again(rng):
+    p, y = draw(rng, 200)
+    monitor = CalibrationMonitor().fit(p, y).partial_fit(*draw(rng, 100))
+    before = monitor.log_e_, monitor.n_rows_
+    order = rng.permutation(200)
+    with pytest.warns(CalibrationWarning, match="the same 200 rows .* not counted"):
+        monitor.partial_fit(p[order], y[order])
+    assert (monitor.log_e_, monitor.n_rows_) == before
+    # One other label, and it is another batch.
+    y[0] = 1 - y[0]
+    assert monitor.partial_fit(p, y).n_rows_ == 500.0
+
+
+@pytest.mark.parametrize("n", [1, 6, 1000])
+def test_batches_that_may_be_equal_by_chance_are_counted(n):
+    p, y = np.full(n, 0.5), np.arange(n) % 2
+    monitor = CalibrationMonitor(tolerance=0.1).fit(p, y)
+    with pytest.warns(CalibrationWarning, match="it is counted, for so few different"):
+        monitor.partial_fit(p, y)
+    assert monitor.n_rows_ == 2.0 * n

@@ -1,54 +1,44 @@
 """Saved models taken apart and put together again, as damage or malice would."""
 
-import io
 import json
 import zipfile
 from pathlib import Path
 
-MODEL = "model.skops"
-SCHEMA = "schema.json"
+import numpy as np
+
+from calibration.storage.archive import MEMBERS
 
 
 def take_apart(path):
-    """Return the members of what skops has written into a saved model."""
-    with zipfile.ZipFile(path) as outer:
-        inner = io.BytesIO(outer.read(MODEL))
-    with zipfile.ZipFile(inner) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+    """Return the nodes and the bytes of the arrays of a saved model."""
+    with zipfile.ZipFile(path) as archive:
+        text, arrays = (archive.read(name) for name in MEMBERS)
+    return json.loads(text), arrays
 
 
-def put_together(
-    path, members, *, mark=b"calibration/model 1", outer=MODEL, extra=(), packed=False
-):
-    """Write members with checksums that are right, so that nothing looks damaged."""
-    buffer = io.BytesIO()
-    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, data in [*members.items(), *extra]:
-            archive.writestr(name, data)
+def put_together(path, nodes, arrays=b"", *, mark=b"calibration/model 2"):
+    """Write nodes, or any text, with checksums that are right."""
+    text = nodes if isinstance(nodes, bytes) else json.dumps(nodes).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(outer, buffer.getvalue())
+        for name, data in zip(MEMBERS, (text, arrays), strict=True):
+            archive.writestr(name, data)
         archive.comment = mark
     return Path(path)
 
 
-def describe(members):
-    """Return the description in the members."""
-    return json.loads(members[SCHEMA])
+def read_array(node, arrays):
+    """Return a copy of the array of a node."""
+    _, descr, order, _, start, *shape = node
+    fields = descr if isinstance(descr, str) else [tuple(one) for one in descr]
+    dtype = np.dtype(fields)
+    size = int(np.prod(shape)) * dtype.itemsize
+    held = np.ndarray(shape, dtype, arrays[start : start + size] or None, order=order)
+    return held.copy()
 
 
-def with_description(members, description):
-    """Return members with another description."""
-    return {**members, SCHEMA: json.dumps(description).encode()}
-
-
-def find_nodes(tree):
-    """Yield all nodes of a description."""
-    if isinstance(tree, dict):
-        if "__loader__" in tree:
-            yield tree
-        for value in tree.values():
-            yield from find_nodes(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from find_nodes(value)
+def with_array(nodes, arrays, place, array):
+    """Return nodes and bytes with another array in the place of one."""
+    node = nodes[place]
+    descr = node[1] if array.dtype.names else array.dtype.str
+    changed = ["array", descr, "C", node[3], len(arrays), *array.shape]
+    return [*nodes[:place], changed, *nodes[place + 1 :]], arrays + array.tobytes()

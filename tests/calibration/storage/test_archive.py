@@ -1,6 +1,7 @@
 """Files: foreign, damaged, of a newer format, and writing that fails half way."""
 
 import os
+import warnings
 import zipfile
 
 import numpy as np
@@ -8,8 +9,6 @@ import pytest
 
 from calibration import IsotonicCalibrator, PlattCalibrator
 from calibration.storage import StorageError, load
-from calibration.storage import archive as archives
-from calibration.storage import budget as budgets
 from tests.calibration.storage.archives import put_together, take_apart
 
 
@@ -58,82 +57,48 @@ def test_other_zips(tmp_path):
         load(tmp_path / "arrays.npz")
 
 
-def test_a_newer_format_is_named(path):
-    members = take_apart(path)
-    version = archives.FORMAT_VERSION + 1
-    put_together(path, members, mark=b"calibration/model %d" % version)
-    with pytest.raises(StorageError, match=r"format version 2, .* up to 1: a newer"):
+def test_other_formats_are_named(path):
+    pieces = take_apart(path)
+    put_together(path, *pieces, mark=b"calibration/model 3")
+    with pytest.raises(StorageError, match=r"format version 3, .* version 2: a newer"):
+        load(path)
+    put_together(path, *pieces, mark=b"calibration/model 1")
+    with pytest.raises(StorageError, match=r"format version 1, .* fit the model again"):
         load(path)
     for odd in (b"x", b"", b"0", b"-1", b"1 1"):
-        put_together(path, members, mark=b"calibration/model " + odd)
+        put_together(path, *pieces, mark=b"calibration/model " + odd)
         with pytest.raises(StorageError, match=f"format version is '{odd.decode()}'"):
             load(path)
 
 
-def test_files_from_before_the_first_version_are_told_apart(tmp_path):
-    path = tmp_path / "old.zip"
-    with zipfile.ZipFile(path, "w") as old:
-        old.writestr("description.json", "{}")
-        old.writestr("manifest.json", "{}")
-        old.comment = b"calibration/model 0123"
-    with pytest.raises(StorageError, match=r"before 0\.1, .* fit the model again"):
-        load(path)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../evil.npy", "/etc/passwd.txt", "a\\b.npy", "C:/x.npy", "a/../b.npy", "A.npy"],
-)
-def test_names_that_are_not_ours(name, path):
-    members = take_apart(path)
-    put_together(path, {**members, name: b"x"})
-    with pytest.raises(StorageError, match="foreign name"):
-        load(path)
-    put_together(path, members, outer=name)
-    with pytest.raises(StorageError, match="not a saved model"):
-        load(path)
-
-
-def test_members_missing_and_twice(path):
-    members = take_apart(path)
-    for name in members:
-        put_together(path, {k: v for k, v in members.items() if k != name})
-        with pytest.raises(StorageError, match=f"'{name}' is missing"):
-            load(path)
-    with pytest.warns(UserWarning, match="Duplicate name"):
-        put_together(path, members, extra=[("schema.json", b"{}")])
-    with pytest.raises(StorageError, match=r"'schema\.json' is there twice"):
+@pytest.mark.parametrize("name", ["../evil.bin", "/etc/passwd", "arrays.bin"])
+def test_members_that_are_not_ours(name, path):
+    with (
+        warnings.catch_warnings(),
+        zipfile.ZipFile(path, "a") as archive,
+    ):
+        warnings.simplefilter("ignore")  # a name that is there twice
+        archive.writestr(name, b"x")
+    with pytest.raises(StorageError, match=r"other members than model\.json and"):
         load(path)
 
 
 def test_a_wrong_checksum(path):
     data = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        info = archive.getinfo("model.skops")
+        info = archive.getinfo("model.json")
     wrong = data.replace(info.CRC.to_bytes(4, "little"), bytes(4))
     path.write_bytes(wrong)
     with pytest.raises(StorageError, match=r"damaged or truncated \(Bad CRC"):
         load(path)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_bomb_is_not_unpacked(packed, path):
-    members = take_apart(path)
-    put_together(path, {**members, "999.bin": bytes(2**28)}, packed=packed)
+def test_a_bomb_is_not_unpacked(path):
+    nodes, _ = take_apart(path)
+    put_together(path, nodes, bytes(2**28))
     assert path.stat().st_size < 2**20
-    with pytest.raises(
-        StorageError, match=r"more than (\d+ bytes of memory|any sound file)"
-    ):
+    with pytest.raises(StorageError, match=r"more than \d+ bytes of memory"):
         load(path)
-
-
-def test_what_packs_like_a_bomb_is_written_plain(tmp_path, monkeypatch):
-    monkeypatch.setattr(budgets, "_FREE_BYTES", 1000)
-    path = tmp_path / "zeros.zip"
-    members = {"schema.json": b"{}", "1.bin": bytes(10**6)}
-    archives.write_archive(path, members, 10**7)
-    assert path.stat().st_size > 10**6
-    assert archives.read_archive(path, None)[0] == members
 
 
 def test_equal_models_make_equal_files(model, path):

@@ -1,10 +1,12 @@
 """`ForecastMonitor`: what it tells, what it advises, what it refuses."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibration import plot_monitor
+from calibration import CalibrationWarning, plot_monitor
 from localexpert import ForecastMonitor, PredictiveDistribution, load
 from tests.forecasts import of_values
 
@@ -163,3 +165,21 @@ def test_false_alarms_and_delay_of_fitted_models(rng):
     assert alarms <= 4
     # Four times the 87 rows that a fixed test needs, and up to a look.
     assert np.mean(delays) <= 4.0 * 87.2 + 50.0
+
+
+def test_a_batch_in_another_order_is_not_counted_again(rng):
+    dist, y = batch(rng, 80)
+    monitor = ForecastMonitor().fit(dist, y).partial_fit(*batch(rng, 60))
+    order = rng.permutation(80)
+    with pytest.warns(CalibrationWarning, match="the same 80 rows .* not counted"):
+        monitor.partial_fit(dist[order], y[order])
+    assert (monitor.n_rows_, monitor.n_batches_) == (140.0, 2)
+
+
+def test_rows_that_were_learned_from_are_told_of(rng):
+    class Seen:
+        def warn(self, consequence):
+            warnings.warn(f"9 rows. {consequence}", CalibrationWarning, stacklevel=2)
+
+    with pytest.warns(CalibrationWarning, match=r"9 rows\. .* needs new rows"):
+        ForecastMonitor().fit(*batch(rng, 60), seen=Seen())

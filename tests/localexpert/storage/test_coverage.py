@@ -1,7 +1,8 @@
 """Whatever the packages define can be saved, without a line of code for it."""
 
-import dataclasses
+import importlib
 import inspect
+import pkgutil
 
 import numpy as np
 import pytest
@@ -10,14 +11,23 @@ from sklearn.base import BaseEstimator
 import calibration
 import localexpert
 from calibration.storage import StorageError
-from calibration.storage.registry import Registry, name_of
-from calibration.storage.stand_ins import StandIn
-from calibration.storage.upgrades import complete_state
+from calibration.storage.names import Names, name_of
 from localexpert.storage import load, save
 from tests.forecasts import of_values
 
-REGISTRY = Registry(("calibration", "localexpert"))
-CLASSES = [cls for cls in REGISTRY.classes.values() if cls is not StandIn]
+NAMES = Names(("calibration", "localexpert"))
+MODULES = [
+    importlib.import_module(info.name)
+    for package in (calibration, localexpert)
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if "__main__" not in info.name
+]
+CLASSES = [
+    value
+    for module in MODULES
+    for value in vars(module).values()
+    if inspect.isclass(value) and value.__module__ == module.__name__
+]
 
 
 def is_default_made(cls):
@@ -57,33 +67,14 @@ def test_no_class_hides_its_state():
             assert method not in vars(cls), f"{cls.__name__}.{method}"
 
 
-def test_registered_classes_are_found_after_a_move():
-    found = REGISTRY.find("calibration.somewhere.else", "CalibrationMap")
-    assert found is calibration.CalibrationMap
-    assert REGISTRY.find("calibration.somewhere.else", "NoSuchClass") is None
-    assert REGISTRY.find("elsewhere", "CalibrationMap") is None
-
-
-def test_parameters_and_fields_of_later_versions_get_their_defaults():
-    state = complete_state(localexpert.LocalExpertRegressor, {"expert": 1})
-    assert state["expert"] == 1
-    assert state["n_thresholds"] == 25
-
-    @dataclasses.dataclass
-    class Grown:
-        old: int
-        new: list = dataclasses.field(default_factory=list)
-        fitted: int = dataclasses.field(init=False)
-
-        @classmethod
-        def _read_saved(cls, state):
-            return {**state, "fitted": 2 * state["fitted"]}
-
-    assert complete_state(Grown, {"old": 1, "fitted": 2}) == {
-        "old": 1,
-        "new": [],
-        "fitted": 4,
-    }
+def test_classes_are_found_by_one_rule():
+    for cls in CLASSES:
+        assert NAMES.find("object", name_of(cls)) is cls
+    for name in ("localexpert.__main__.main", "calibration.nowhere.CalibrationMap"):
+        assert NAMES.find("object", name) is None
+    # Where it is defined alone, and in no other package.
+    assert NAMES.find("object", "calibration.CalibrationMap") is None
+    assert Names(("calibration",)).find("object", name_of(CLASSES[-1])) is None
 
 
 def test_shared_arrays_are_written_once_and_stay_shared(rng, tmp_path):

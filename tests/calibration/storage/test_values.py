@@ -1,4 +1,4 @@
-"""Values that skops does not know: written through stand-ins, and the same again."""
+"""Values of every kind that is not all in its attributes: the same again."""
 
 import datetime as dt
 from collections import OrderedDict
