@@ -71,7 +71,7 @@ def command(*words: str) -> None:
 def predict(way: str, model_path: str, path: str, out: str) -> dict[str, object]:
     """Forecast a table in this process; reading it is timed where it is in parts."""
     import localexpert
-    from localexpert.cli.model_files import load_table_model
+    from localexpert.cli.table_model import load_table_model
 
     localexpert.predict_dist  # noqa: B018 - imported before the clock starts
     levels = ",".join(map(str, QUANTILES))

@@ -155,12 +155,15 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     # Tables as people have them, made features.
-    "localexpert.reading": "pandas pyarrow sklearn calibration localexpert.data",
+    "localexpert.reading": (
+        "pandas pyarrow openpyxl sklearn calibration localexpert.data"
+    ),
     "localexpert.cli": (
-        "scipy sklearn calibration calibration._kernels calibration.sources "
-        "calibration.storage localexpert._kernels localexpert.data "
+        "scipy sklearn calibration calibration._kernels calibration.storage "
+        "localexpert._kernels localexpert.data "
         "localexpert.distribution localexpert.ensemble localexpert.large "
-        "localexpert.monitor localexpert.reading localexpert.regressor "
+        "localexpert.monitor localexpert.reading localexpert.recalibration "
+        "localexpert.regressor "
         "localexpert.reporting localexpert.storage"
     ),
     "localexpert.__main__": "localexpert.cli",

@@ -1,48 +1,81 @@
-"""`localexpert apply`: scores calibrated by a calibrator that was saved."""
+r"""Calibrate scores by a calibrator that was saved.
+
+The output is the table with one column more, 'calibrated'; of a calibrator of several
+classes with one for each, 'calibrated_a' and so on. Columns of scores are matched to
+its classes by what differs in their names, p_a to a, in any order, or by --classes.
+With --interval come 'calibrated_low' and 'calibrated_high': of Venn-Abers its two
+probabilities, one of which is calibrated whatever the scores are; of binning and
+isotonic calibrators 90 % intervals for the share that comes true. Where the label is
+known, stderr tells how good probabilities are before and after; only rows that the
+calibrator has not seen tell the truth.
+
+for example:
+  localexpert calibrate scores.csv --score s --label y --method venn_abers \
+      --save calibrator.zip --out calibrated.csv
+  localexpert apply calibrator.zip new_scores.csv --score s --interval --out new.csv
+  localexpert apply calibrator.zip test_scores.csv --score s --label y --out test.csv
+  localexpert apply three.zip new.csv --score p_hen,p_cat,p_ox --out animals.csv
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from calibration import MulticlassCalibrator, ScoreCalibrator
-from localexpert.cli.class_labels import ClassLabels, check_columns
-from localexpert.cli.command import Command
-from localexpert.cli.console import list_names, refuse, refusing
-from localexpert.cli.labelled import POSITIVE, SCORE, read_labels, read_scores
-from localexpert.cli.model_files import load_object
-from localexpert.cli.options import COLUMN, FLAG, read_with
-from localexpert.cli.output import STDOUT, check_table_writable, read_out
-from localexpert.cli.probabilities import (
+from localexpert.cli.calibrated import (
     CALIBRATED,
+    FITTED,
+    add_classes,
+    add_scores,
     as_probabilities,
+    check_several,
+    labels_of,
+    name_answers,
     refuse_clash,
+    scores_of,
     tell_losses,
     write_beside,
 )
+from localexpert.cli.output import check_table
+from localexpert.cli.parser import (
+    COLUMN,
+    FLAG,
+    Parser,
+    add_out,
+    add_table_options,
+    format_of,
+)
+from localexpert.cli.table_model import load_object
+from localexpert.reading.files import read_table
+from localexpert.reading.labels import Labels
+from localexpert.reading.messages import list_names, refuse, refusing
 
-_ENDS = "calibrated_low", "calibrated_high"
-_EPILOG = f"""\
-The output is the table with one column more, {CALIBRATED!r}; of a calibrator of
-several classes with one for each, {CALIBRATED + "_a"!r} and so on: --score names their
-columns in the order of its classes. With --interval come
-{" and ".join(map(repr, _ENDS))}: of Venn-Abers its two probabilities, one of
-which is calibrated whatever the scores are; of binning and isotonic calibrators 90 %
-intervals for the share that comes true. Where the label is known, stderr tells how good
-probabilities are before and after; only rows that the calibrator has not seen tell
-the truth.
+_ENDS = f"{CALIBRATED}_low", f"{CALIBRATED}_high"
 
-examples:
-  localexpert calibrate scores.csv --score s --label y --method venn_abers \\
-      --save calibrator.zip --out calibrated.csv
-  localexpert apply calibrator.zip new_scores.csv --score s --interval --out new.csv
-  localexpert apply calibrator.zip test_scores.csv --score s --label y --out test.csv
-"""
+
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    add("calibrator", help="a file that `localexpert calibrate --save` wrote")
+    add("table", help="rows with a score")
+    add_scores(parser, required=True)
+    text = "two different values or more, where they are known"
+    add("--label", help=text, **COLUMN)
+    add_classes(parser, "what differs in the columns' names")
+    add("--interval", help="lower and upper ends too", **FLAG)
+    add_out(parser, "CALIBRATED.csv")
+    add_table_options(parser)
 
 
 def run(options: Any) -> None:
     """Load the calibrator, read the scores, write probabilities."""
-    check_table_writable(options.out, [options.calibrator, options.table])
-    calibrator = _load(options.calibrator)
+    check_table(options.out, [options.calibrator, options.table])
+    calibrator = load_object(options.calibrator, "calibrator")
+    if not isinstance(calibrator, ScoreCalibrator | MulticlassCalibrator):
+        kind = type(calibrator).__name__
+        refuse(f"{options.calibrator} holds a {kind}, not a calibrator of scores")
     if options.interval and not hasattr(calibrator, "predict_interval"):
         refuse(
             "--interval needs a calibrator that tells one, such as venn_abers, "
@@ -50,73 +83,53 @@ def run(options: Any) -> None:
         )
     if options.positive is not None and options.label is None:
         refuse("--positive says which --label is meant, and there is none")
-    classes = _find_classes(calibrator, options)
-    table = read_with(options, options.table)
-    names = [CALIBRATED] if classes is None else classes.columns()
-    refuse_clash(table, [*names, *(_ENDS if options.interval else ())])
-    hint = "as those that the calibrator was fitted to"
-    scores = read_scores(table, options, calibrator.scale, hint)
-    y = None
-    if options.label is not None:
-        read = read_labels if classes is None else classes.read
-        y = read(table, options)
+    classes = _match_classes(calibrator, options)
+    frame = read_table(options.table, format_of(options))
+    names = name_answers(classes)
+    refuse_clash(frame, [*names, *(_ENDS if options.interval else ())])
+    scores = scores_of(options, frame, calibrator.scale, FITTED)
     with refusing(
-        f"cannot calibrate the scores of {table.path}", TypeError, ValueError
+        f"cannot calibrate the scores of {frame.attrs['path']}", TypeError, ValueError
     ):
         p = calibrator.predict(scores)
-        answers = {CALIBRATED: p} if classes is None else classes.lay_out(p)
+        answers = dict(zip(names, np.reshape(p, (len(p), -1)).T, strict=True))
         if options.interval:
             ends = calibrator.predict_interval(scores).T
             answers.update(zip(_ENDS, ends, strict=True))
-    if y is not None:
+    if options.label is not None:
+        y, _ = labels_of(options, frame, classes)
         tell_losses(y, as_probabilities(scores, calibrator.scale), p)
-    write_beside(options, table, answers)
+    write_beside(options, frame, answers)
 
 
-def _load(path: str) -> Any:
-    """Return a calibrator of scores."""
-    thing = load_object(path, "calibrator")
-    if not isinstance(thing, ScoreCalibrator | MulticlassCalibrator):
-        refuse(f"{path} holds a {type(thing).__name__}, not a calibrator of scores")
-    return thing
+def _match_classes(calibrator: Any, options: Any) -> Labels | None:
+    """Order the columns of scores as the classes of a calibrator of several.
 
-
-def _find_classes(calibrator: Any, options: Any) -> ClassLabels | None:
-    """Return the classes of a calibrator of several; refuse columns that do not fit."""
+    The order in which they are given says nothing.
+    """
+    several = check_several(options)
     if isinstance(calibrator, ScoreCalibrator):
-        if len(options.score) != 1:
+        if several:
             refuse(
                 "--score must name one column for a calibrator of two classes, "
                 f"got {list_names(options.score)}"
             )
         return None
-    classes = ClassLabels(tuple(str(one) for one in calibrator.classes_.tolist()))
-    check_columns(options)
-    if len(options.score) != len(classes.names):
+    names = [str(one) for one in calibrator.classes_.tolist()]
+    if len(options.score) != len(names):
         refuse(
-            f"--score must name a column for each of {list_names(classes.names)}, in "
-            f"that order, got {list_names(options.score)}"
+            f"--score must name a column for each of {list_names(names)}, got "
+            f"{list_names(options.score)}"
         )
-    return classes
-
-
-COMMAND = Command(
-    run,
-    "calibrate scores by a saved calibrator",
-    "Calibrate scores of a classifier by a calibrator that was saved.",
-    _EPILOG,
-    (
-        ("calibrator", "a file that `localexpert calibrate --save` wrote", {}),
-        ("table", "rows with a score", {}),
-        SCORE,
-        ("--label", "two different values or more, where they are known", COLUMN),
-        POSITIVE,
-        ("--interval", "lower and upper ends too", FLAG),
-        (
-            "--out",
-            "default: stdout",
-            {"default": STDOUT, "type": read_out, "metavar": "CALIBRATED.csv"},
-        ),
-    ),
-    decimal=".",
-)
+    found = Labels.of_many(names, options.score, options.classes, "the calibrator")
+    column_of = dict(zip(found.names, options.score, strict=True))
+    if options.classes is not None:
+        if set(column_of) != set(names):
+            refuse(f"--classes must name each of {list_names(names)} once")
+    elif not all(str(name) in column for name, column in column_of.items()):
+        refuse(
+            f"the names of {list_names(options.score)} do not tell which class each is "
+            f"of: name their classes by --classes, from {list_names(names)}"
+        )
+    options.score = [column_of[name] for name in names]
+    return Labels(tuple(names))

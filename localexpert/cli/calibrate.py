@@ -1,10 +1,34 @@
-"""`localexpert calibrate`: scores and labels in, probabilities out."""
+r"""Turn a classifier's scores into probabilities.
+
+Learns from scores and labels of rows how often each score comes true. With --new the
+scores of other rows are calibrated; without it those of the same rows, each by a
+calibrator fitted on other rows (out of fold), so that they may be judged fairly.
+The output is the table with one column more, 'calibrated', written as the input is.
+
+Scores of several classes stand in a column for each: --score p_a,p_b,p_c. Rows add up
+to 1, unless they are logits, and the output has a column for each class,
+'calibrated_a' and so on.
+
+methods of two classes: auto, abb, bagged_isotonic, bbq, beta, centered_isotonic, elite,
+  enir, histogram, isotonic, logistic, nadaraya_watson, piecewise, platt, quadratic,
+  temperature, venn_abers
+of several classes these, one for each class, or all at once:
+  auto, matrix, shallow_net, temperature, vector
+
+for example:
+  localexpert calibrate scores.csv --score s --label y --out calibrated.csv
+  localexpert calibrate scores.csv --score s --label y --method venn_abers \
+      --save calibrator.zip --report calibration.html --out calibrated.csv
+  localexpert calibrate scores.csv --score s --label sick --positive yes \
+      --new new_scores.csv --method isotonic --out new_probabilities.csv
+  localexpert calibrate three.csv --score p_ox,p_hen,p_cat --label animal \
+      --method matrix --save calibrator.zip --out calibrated.csv
+"""
 
 from __future__ import annotations
 
 import os
-import textwrap
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,90 +36,96 @@ from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
 
 from calibration import (
-    MulticlassCalibrator,
-    ScoreCalibrator,
     calibrator_names,
     make_calibrator,
     make_multiclass_calibrator,
     multiclass_calibrator_names,
 )
 from calibration.typing import Float64Array
-from localexpert.cli.class_labels import CLASSES, ClassLabels, check_columns
-from localexpert.cli.command import Command
-from localexpert.cli.console import count, note, refuse, refusing
-from localexpert.cli.labelled import POSITIVE, SCORE, read_labels, read_scores
-from localexpert.cli.model_files import save_object
-from localexpert.cli.options import COLUMN, REQUIRED, SEED, read_with, whole_number
-from localexpert.cli.output import (
-    STDOUT,
-    check_table_writable,
-    check_writable,
-    read_out,
-)
-from localexpert.cli.probabilities import (
+from localexpert.cli.calibrated import (
     CALIBRATED,
+    add_classes,
+    add_scores,
     as_probabilities,
+    check_several,
+    labels_of,
+    name_answers,
     refuse_clash,
+    scores_of,
     tell_losses,
     write_beside,
 )
-from localexpert.cli.read_file import STDIN, name_input
+from localexpert.cli.console import note
+from localexpert.cli.output import check_file, check_table
+from localexpert.cli.parser import (
+    COLUMN,
+    SEED,
+    Parser,
+    add_out,
+    add_table_options,
+    format_of,
+    whole_number,
+)
+from localexpert.cli.table_model import save_object
+from localexpert.reading.files import STDIN, Frame, name_input, read_table
+from localexpert.reading.labels import Labels, read_words
+from localexpert.reading.messages import count, join_few, refuse, refusing
 from localexpert.reporting.page import report_calibration
 
 _SCALES = ("probability", "logit", "real")
-_ALL_AT_ONCE = ("auto", "matrix", "shallow_net", "temperature", "vector")
-_HINT = "unless --scale says logit or real"
-_EPILOG = f"""\
-Learns from scores and labels of rows how often each score comes true. With --new the
-scores of other rows are calibrated; without it those of the same rows, each by a
-calibrator fitted on other rows (out of fold), so that they may be judged fairly.
-The output is the table with one column more, {CALIBRATED!r}.
+_ERRORS = TypeError, ValueError
 
-Scores of several classes stand in a column for each: --score p_a,p_b,p_c. Rows add up
-to 1, unless they are logits, and the output has a column for each class,
-{CALIBRATED + "_a"!r} and so on.
 
-methods: {textwrap.fill(", ".join(calibrator_names()), 78, subsequent_indent="  ")}
-of several classes these, one for each class, or all at once:
-  {", ".join(name for name in multiclass_calibrator_names() if name in _ALL_AT_ONCE)}
-
-examples:
-  localexpert calibrate scores.csv --score s --label y --out calibrated.csv
-  localexpert calibrate scores.csv --score s --label y --method venn_abers \\
-      --save calibrator.zip --report calibration.html --out calibrated.csv
-  localexpert calibrate scores.csv --score s --label sick --positive yes \\
-      --new new_scores.csv --method isotonic --out new_probabilities.csv
-  localexpert calibrate three.csv --score p_ox,p_hen,p_cat --label animal \\
-      --method matrix --save calibrator.zip --out calibrated.csv
-"""
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    add("table", help="rows with a score and a label")
+    add_scores(parser, required=True)
+    add("--label", help="two different values, or more", required=True, **COLUMN)
+    add_classes(parser, "the columns' names, or what differs in them, or 0,1,2")
+    add("--new", help="rows to calibrate instead", metavar="TABLE")
+    text = "see below (default: auto, which tries several and may do nothing)"
+    kinds = {"choices": multiclass_calibrator_names(), "metavar": "METHOD"}
+    add("--method", help=text, default="auto", **kinds)
+    text = "what a score is (default: probability)"
+    add("--scale", help=text, choices=_SCALES, default="probability")
+    add_out(parser, "CALIBRATED.csv")
+    text = "keep it, for `localexpert apply` or `calibration` in Python"
+    add("--save", help=text, metavar="CALIBRATOR.zip")
+    add("--report", help="a page on scores before and after", metavar="PAGE.html")
+    text = "parts of the rows without --new (default: 10)"
+    add("--folds", help=text, **whole_number(2, default=10))
+    add("--seed", help="another seed, another answer (default: 0)", **SEED)
+    add_table_options(parser)
 
 
 def run(options: Any) -> None:
     """Read scores and labels, fit, and write calibrated scores."""
     _check_files(options)
-    several = len(options.score) > 1
-    _check_task(options, several)
-    hint = "unless --scale says logit" if several else _HINT
-    table = read_with(options, options.table)
-    scores = read_scores(table, options, options.scale, hint)
-    classes = ClassLabels.find(table, options) if several else None
-    y = read_labels(table, options) if classes is None else classes.read(table, options)
-    out = table if options.new is None else read_with(options, options.new)
-    refuse_clash(out, [CALIBRATED] if classes is None else classes.columns())
-    calibrator = _make_calibrator(options, classes)
-    with refusing(f"cannot calibrate by {table.path}", TypeError, ValueError):
-        fitted = clone(calibrator).fit(scores, y if classes is None else classes.of(y))
-    if options.new is None or options.report is not None:
-        answers = honest = _out_of_fold(calibrator, scores, y, classes, options)
+    several = _check_task(options)
+    hint = f"unless --scale says logit{'' if several else ' or real'}"
+    frame = read_table(options.table, format_of(options))
+    scores = scores_of(options, frame, options.scale, hint)
+    classes = _find_classes(options, frame) if several else None
+    y, _ = labels_of(options, frame, classes)
+    known = y if classes is None else _as_fitted(classes)[y]
+    out = frame
     if options.new is not None:
-        new = read_scores(out, options, options.scale, hint)
-        what = f"cannot calibrate the scores of {out.path}"
-        with refusing(what, TypeError, ValueError):
+        out = read_table(options.new, format_of(options))
+    refuse_clash(out, name_answers(classes))
+    calibrator = _make_calibrator(options, classes)
+    with refusing(f"cannot calibrate by {frame.attrs['path']}", *_ERRORS):
+        fitted = clone(calibrator).fit(scores, known)
+    if options.new is None or options.report is not None:
+        answers = honest = _out_of_fold(calibrator, scores, y, known, options)
+    if options.new is not None:
+        new = scores_of(options, out, options.scale, hint)
+        with refusing(f"cannot calibrate scores of {out.attrs['path']}", *_ERRORS):
             answers = fitted.predict(new)
     if options.report is not None:
         _write_report(fitted, scores, y, honest, options)
-    columns = {CALIBRATED: answers} if classes is None else classes.lay_out(answers)
-    write_beside(options, out, columns)
+    columns = np.reshape(answers, (len(answers), -1)).T
+    write_beside(options, out, dict(zip(name_answers(classes), columns, strict=True)))
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
@@ -106,61 +136,67 @@ def _check_files(options: Any) -> None:
     inputs = [name for name in (options.table, options.new) if name is not None]
     if inputs == [STDIN, STDIN]:
         refuse("standard input can be one table only: the other must be a file")
-    if options.save == STDOUT:
-        refuse("--save must be a file")
-    check_table_writable(options.out, inputs)
-    if options.save is not None:
-        check_writable(options.save, "--save", [*inputs, options.out])
-    if options.report == STDOUT:
-        refuse("--report must be a file")
-    if options.report is not None:
-        others = [name for name in (options.out, options.save) if name is not None]
-        check_writable(options.report, "--report", [*inputs, *others])
+    check_table(options.out, inputs)
+    taken = [*inputs, options.out]
+    for option in ("save", "report"):
+        if (path := getattr(options, option)) is not None:
+            check_file(path, f"--{option}", taken)
+            taken.append(path)
 
 
-def _check_task(options: Any, several: bool) -> None:
-    """Refuse what means nothing for one score column, or for several."""
-    if not options.score:
-        refuse("--score must name a column, or one for each class")
-    if not several:
-        if options.method not in calibrator_names():
-            refuse(
-                f"--method {options.method} is of several classes: --score must name a "
-                f"column for each, got {options.score[0]!r} alone"
-            )
-        if options.classes is not None:
-            refuse(
-                "--classes names the labels of several score columns, and --score "
-                f"names {options.score[0]!r} alone: see --positive"
-            )
-        return
-    check_columns(options)
-    if options.scale == "real":
+def _check_task(options: Any) -> bool:
+    """Return whether there are several classes; refuse what means nothing of them."""
+    several = check_several(options)
+    if not several and options.method not in calibrator_names():
+        refuse(
+            f"--method {options.method} is of several classes: --score must name a "
+            f"column for each, got {options.score[0]!r} alone"
+        )
+    if several and options.scale == "real":
         refuse(
             "--scale real is an order of two classes: scores in several columns must "
             "be probability or logit"
         )
-    if options.report is not None:
+    if several and options.report is not None:
         refuse("--report is a page on two classes: there is none on several columns")
+    return several
 
 
-def _make_calibrator(
-    options: Any, classes: ClassLabels | None
-) -> ScoreCalibrator | MulticlassCalibrator:
+def _find_classes(options: Any, frame: Frame) -> Labels:
+    """Return the classes of the columns, which are told unless they are named."""
+    what = f"label {options.label!r} of {frame.attrs['path']}"
+    held = read_words(frame, options.label, "label")
+    classes = Labels.of_many(held, options.score, options.classes, what)
+    if options.classes is None:
+        pairs = zip(options.score, classes.names, strict=True)
+        told = join_few([f"{column!r}: {name!r}" for column, name in pairs])
+        note(f"columns and their classes: {told}")
+    return classes
+
+
+def _as_fitted(classes: Labels) -> NDArray[Any]:
+    """Return the labels of columns as a calibrator knows them: numbers in order."""
+    numbers = tuple(str(number) for number in range(len(classes.names)))
+    same = classes.names == numbers
+    return np.arange(len(numbers)) if same else np.array(classes.names)
+
+
+def _make_calibrator(options: Any, classes: Labels | None) -> Any:
     seed = options.random_state
     if classes is None:
         made = make_calibrator(options.method, random_state=seed)
-        return cast(ScoreCalibrator, made.set_params(scale=options.scale))
+        return made.set_params(scale=options.scale)
+    known = _as_fitted(classes)
+    named = None if known.dtype.kind == "i" else known.tolist()
     many = make_multiclass_calibrator(options.method, random_state=seed)
-    many.set_params(scale=options.scale, classes=classes.parameter())
-    return many
+    return many.set_params(scale=options.scale, classes=named)
 
 
 def _out_of_fold(
-    calibrator: ScoreCalibrator | MulticlassCalibrator,
+    calibrator: Any,
     scores: Float64Array,
     y: NDArray[np.intp],
-    classes: ClassLabels | None,
+    known: NDArray[Any],
     options: Any,
 ) -> Float64Array:
     """Return probabilities by calibrators that have not seen the row.
@@ -168,9 +204,8 @@ def _out_of_fold(
     What calibration changes is said on stderr, where scores can be scored.
     """
     path = name_input(options.table)
-    folds, n_folds = _deal_folds(y, classes, path, options)
-    known = y if classes is None else classes.of(y)
-    with refusing(f"cannot calibrate by {path}", TypeError, ValueError):
+    folds, n_folds = _deal_folds(y, scores.ndim > 1, path, options)
+    with refusing(f"cannot calibrate by {path}", *_ERRORS):
         answers: Float64Array = cross_val_predict(calibrator, scores, known, cv=folds)
     what = repr(CALIBRATED) if options.new is None else options.report
     note(
@@ -182,20 +217,19 @@ def _out_of_fold(
 
 
 def _deal_folds(
-    y: NDArray[np.intp], classes: ClassLabels | None, path: str, options: Any
+    y: NDArray[np.intp], several: bool, path: str, options: Any
 ) -> tuple[Any, int]:
     """Return what deals rows to folds that hold every class evenly, and their number.
 
     Of several classes some may have fewer rows than there are folds.
     """
-    counts = np.sort(np.bincount(y, minlength=2))
     # Two classes are left when any fold is held out.
-    second = int(counts[-2])
+    second = int(np.sort(np.bincount(y, minlength=2))[-2])
     if second < 2:
-        which = "each label" if classes is None else "two labels"
+        which = "two labels" if several else "each label"
         refuse(f"{path} must hold {which} at least twice to be calibrated out of fold")
     n_folds, seed = min(options.folds, second), options.random_state
-    if classes is None:
+    if not several:
         return StratifiedKFold(n_folds, shuffle=True, random_state=seed), n_folds
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
@@ -222,51 +256,3 @@ def _write_report(
         answers["after"] = honest
         report_calibration(y, answers, fitted, scores, options.report, about)
     note(f"wrote {options.report}")
-
-
-COMMAND = Command(
-    run,
-    "turn a classifier's scores into probabilities",
-    "Turn scores of a classifier into probabilities.",
-    _EPILOG,
-    (
-        ("table", "rows with a score and a label", {}),
-        SCORE,
-        ("--label", "two different values, or more", COLUMN | REQUIRED),
-        POSITIVE,
-        CLASSES,
-        ("--new", "rows to calibrate instead", {"metavar": "TABLE"}),
-        (
-            "--method",
-            "see below (default: auto, which tries several and may do nothing)",
-            {
-                "choices": multiclass_calibrator_names(),
-                "default": "auto",
-                "metavar": "METHOD",
-            },
-        ),
-        (
-            "--scale",
-            "what a score is (default: probability)",
-            {"choices": _SCALES, "default": "probability"},
-        ),
-        (
-            "--out",
-            "default: stdout",
-            {"default": STDOUT, "type": read_out, "metavar": "CALIBRATED.csv"},
-        ),
-        (
-            "--save",
-            "keep it, for `localexpert apply` or `calibration` in Python",
-            {"metavar": "CALIBRATOR.zip"},
-        ),
-        ("--report", "a page on scores before and after", {"metavar": "PAGE.html"}),
-        (
-            "--folds",
-            "parts of the rows without --new (default: 10)",
-            whole_number(2, default=10),
-        ),
-        ("--seed", "another seed, another answer (default: 0)", SEED),
-    ),
-    decimal=".",
-)

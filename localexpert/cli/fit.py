@@ -1,189 +1,188 @@
-"""`localexpert fit`: a model from a table."""
+r"""Learn to forecast the distribution of one column of a table, and save the model.
 
-from __future__ import annotations
+All other columns are learned from. Dates become numbers (days, and year, month, weekday
+and hour where they vary), texts become categories, and empty cells, NA, null, k.A., #NV
+and the like are gaps, which need no filling in. A column is numbers, dates, yes or no,
+or words by what 95 % of its cells are; all other cells become gaps, and stderr lists
+them. Numbers may have a unit, a percent sign (50% is 50) or marks between thousands
+that are the same all over. Columns that are empty, constant, or differ in every row as
+names do are dropped, and rows without a target as well; stderr says so. At the end it
+says what each column was read as, and how good forecasts of rows were by models that
+had not seen them. The same command makes the same model again.
 
-import os
-from typing import Any
-
-import numpy as np
-
-from calibration import __version__
-from localexpert.cli.cells import Dialect
-from localexpert.cli.cluster import connected
-from localexpert.cli.column_table import lay_out_columns
-from localexpert.cli.command import Command
-from localexpert.cli.console import (
-    count,
-    note,
-    refuse,
-    refusing,
-    show_table,
-)
-from localexpert.cli.dates import ORDERS
-from localexpert.cli.joined_table import join_tables
-from localexpert.cli.kept_fit import KeptFit
-from localexpert.cli.large_fit import check_large, fit_large_rows
-from localexpert.cli.lists import list_of
-from localexpert.cli.model_files import TableModel, save_object
-from localexpert.cli.options import (
-    COLUMN,
-    FLAG,
-    NAMES,
-    REQUIRED,
-    SEED,
-    Option,
-    make_reader,
-    read_jobs,
-    read_with,
-    show_bar,
-    whole_number,
-)
-from localexpert.cli.origin import Origin
-from localexpert.cli.output import STDOUT, check_writable
-from localexpert.cli.read_file import is_parquet, name_input
-from localexpert.cli.row_counts import count_rows, is_stream
-from localexpert.cli.scores import lay_out_scores
-from localexpert.cli.tables import find_alike, find_tables, name_tables
-from localexpert.cli.training_rows import (
-    TrainingRows,
-    check_weights,
-    left_out_by,
-    tell_of_commas,
-)
-from localexpert.regressor.regressor import LocalExpertRegressor
-from localexpert.reporting.climatology import Climatology
-
-_EPILOG = """\
-Dates become numbers (days since 1970, and year, month, weekday, hour where they
-vary), texts become categories, and empty cells, NA, NaN, null, none, ? and - are
-gaps, which need no filling in. Columns that are empty, constant, or differ in every
-row as names do are dropped, and rows without a target as well; stderr says so.
-Numbers with marks between thousands, currencies and percent (50% is 50) are read
-where a whole column is written in one way; stderr says so, or what to say instead.
-Lists have commas or blanks; a name that has a comma stands in quotes of its own.
-At the end it says what each column was read as, and how good forecasts of rows were
-by models that had not seen them. The same command makes the same model again.
+Where rows to come are later than those of training, --time names the column of their
+time: each row is then judged by models of earlier rows alone, so that scores are not
+too good. Lists have commas or blanks; a name with a comma stands in quotes of its own.
 
 Several files, and the Parquet files of folders, are one table, and must hold the same
 columns. With more than --max-train-rows rows it is read part by part and need not fit
 into memory (of CSV one file must): a sample is learned from, drawn by --group where
 that is given, and all other rows calibrate, as --recalibrate pit does; what a column
 is read as is learned from rows all over the files. stderr says which way it went.
-What comes from a pipe is read at once, and not counted. Such a fit can be stopped and
-gone on with (--checkpoint), and can be helped by a cluster (--client).
+What comes from a pipe is read at once, and not counted.
 
-examples:
+for example:
   localexpert fit houses.csv --target price --out houses.zip
-  localexpert fit sales.csv.gz --target units --drop order_id,comment \\
+  localexpert fit demand.csv --target units --time day --effort best --out demand.zip
+  localexpert fit sales.csv.gz --target units --drop order_id,comment \
       --group shop --bounds 0 inf --recalibrate conformal --out sales.zip
   localexpert fit big.parquet --target delay --fast --out first_look.zip
-  localexpert fit sales/ --target units --max-train-rows 100000 \\
-      --checkpoint sales_so_far --client tcp://scheduler:8786 --out sales.zip
+  localexpert fit sales/ --target units --max-train-rows 100000 --out sales.zip
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.typing import Float64Array
+from localexpert.cli.console import note, show_table, warn
+from localexpert.cli.large_fit import fit_large_rows, read_weight
+from localexpert.cli.output import check_file
+from localexpert.cli.parser import (
+    COLUMN,
+    FLAG,
+    NAMES,
+    SEED,
+    Parser,
+    add_table_options,
+    format_of,
+    list_of,
+    make_reader,
+    read_jobs,
+    show_bar,
+    whole_number,
+)
+from localexpert.cli.scores import lay_out_scores
+from localexpert.cli.table_model import Origin, TableModel, save_object
+from localexpert.data.folds import Fold
+from localexpert.reading import ColumnReader
+from localexpert.reading.files import (
+    Frame,
+    count_rows,
+    find_tables,
+    is_stream,
+    join_tables,
+    name_input,
+    name_tables,
+    read_tables,
+)
+from localexpert.reading.labels import read_words, refuse_if
+from localexpert.reading.messages import count, refuse, refusing
+from localexpert.reading.reader import check_column
+from localexpert.regressor.regressor import LocalExpertRegressor
+from localexpert.reporting.climatology import Climatology
+
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 # As that of `fit_large`.
 _MOST_ROWS = 250_000
+_FOLDS = 5
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
-
-
-_COLUMNS: tuple[Option, ...] = (
-    ("--drop", "not to learn from", NAMES),
-    ("--weight", "how many rows each row stands for", COLUMN),
-    ("--group", "rows of one group stay in one fold", COLUMN),
-    ("--missing", "further gaps", NAMES),
-    ("--categories", "no numbers, though digits, such as zip codes", NAMES),
-    ("--date-order", "of dates such as 03/04/2025", {"choices": tuple(ORDERS)}),
+_EFFORTS = ("quick", "default", "best")
+_SIGNS = {"+1": 1, "1": 1, "-1": -1}
+# Of the regressor; the options are stored by these names.
+_PARAMETERS = (
+    *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv", "effort"),
+    *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
 )
+
 _read_smoothing = make_reader(
     lambda text: text if text in _SMOOTHINGS else float(text),
     lambda _: True,
     "must be a number, auto, pchip or smoothing_spline, got {}",
+)
+_read_effort = make_reader(
+    lambda text: text if text in _EFFORTS else float(text),
+    lambda effort: isinstance(effort, str) or effort > 0.0,
+    "must be quick, default, best, or a number of seconds, got {}",
 )
 _read_end = make_reader(
     lambda text: None if text == "none" else float(text),
     lambda end: end is None or end == end,  # noqa: PLR0124 - NaN is no end
     "must be a number or none, got {}",
 )
-_SIGNS = {"+1": 1, "1": 1, "-1": -1}
 _read_direction = make_reader(
-    lambda text: (text.rpartition(":")[0].strip(), _SIGNS.get(text.rpartition(":")[2])),
-    lambda pair: bool(pair[0]) and pair[1] is not None,
+    lambda text: (text.rpartition(":")[0].strip(), _SIGNS[text.rpartition(":")[2]]),
+    lambda pair: bool(pair[0]),
     "must be columns with +1 or -1, such as area:+1,age:-1, got {}",
 )
-# Of the regressor; the options are stored by these names.
-_PARAMETERS = (
-    *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv"),
-    *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
-)
-# Options that change nothing in the model.
-_NO_TERMS = (
-    *("table", "--out", "--quiet", "--jobs", "--max-unpacked"),
-    *("--checkpoint", "--client"),
-)
-_METHOD: tuple[Option, ...] = (
-    ("--fast", "a first look: one forest, 9 thresholds", FLAG),
-    (
-        "--thresholds-count",
-        "how many questions 'is it below v?' are asked",
-        whole_number(1, dest="n_thresholds"),
-    ),
-    (
-        "--thresholds",
-        "equally probable or equally spaced",
-        {"choices": ("quantile", "uniform")},
-    ),
-    (
-        "--frame",
-        "ask of the target itself (none), less its mean, or over its spread too",
-        {"choices": ("auto", "standardize", "center", "none")},
-    ),
-    (
-        "--strategy",
-        "one boosted model (shared), one forest (joint), or a pool of both",
-        {"choices": ("auto", "shared", "joint")},
-    ),
-    (
-        "--calibrator",
-        "of the answers to each question",
-        {"choices": ("auto", "isotonic", "bagged_isotonic", "none")},
-    ),
-    ("--folds", "of everything out of fold", whole_number(2, dest="cv")),
-    (
-        "--smoothing",
-        "a number, auto, pchip or smoothing_spline",
-        {"type": _read_smoothing, "metavar": "S"},
-    ),
-    (
-        "--recalibrate",
-        "correct whole forecasts; conformal keeps a fifth of the rows for it",
-        {"choices": ("pit", "conformal")},
-    ),
-    (
-        "--bounds",
+
+
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    text = "training rows, with a header: files, or folders of Parquet"
+    add("table", nargs="+", help=text)
+    add("--target", help="the numbers to forecast", required=True, **COLUMN)
+    text = "where the model goes"
+    add("--out", help=text, metavar="MODEL.zip", required=True)
+    add("--seed", help="another seed, another model (default: 0)", **SEED)
+    how = {"type": read_jobs, "metavar": "N", "dest": "n_jobs"}
+    add("--jobs", help="processors, -1 for all", **how)
+    text = f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})"
+    add("--max-train-rows", help=text, **whole_number(10))
+    text = (
+        "keep no hashes of training rows, by which `evaluate` tells them from new ones"
+    )
+    add("--no-sketch", help=text, **FLAG)
+    add_table_options(parser)
+    _add_columns(parser)
+    _add_method(parser)
+
+
+def _add_columns(parser: Parser) -> None:
+    add: Any = parser.add_argument_group("columns").add_argument
+    add("--drop", help="not to learn from", **NAMES)
+    add("--weight", help="how many rows each row stands for", **COLUMN)
+    add("--group", help="rows of one group stay in one fold", **COLUMN)
+    text = "dates or numbers: rows are judged by models of earlier rows alone"
+    add("--time", help=text, **COLUMN)
+    add("--missing", help="further gaps", **NAMES)
+    add("--categories", help="no numbers, though digits, such as zip codes", **NAMES)
+    add("--date-order", help="of dates such as 03/04/2025", choices=("dmy", "mdy"))
+
+
+def _add_method(parser: Parser) -> None:
+    title = "method (defaults are good; see LocalExpertRegressor)"
+    add: Any = parser.add_argument_group(title).add_argument
+    text = f"{', '.join(_EFFORTS)}, or seconds: how much the fit may cost"
+    add("--effort", help=text, type=_read_effort, metavar="EFFORT")
+    add("--fast", help="a first look: one forest, 9 thresholds", **FLAG)
+    text = "how many questions 'is it below v?' are asked"
+    add("--thresholds-count", help=text, **whole_number(1, dest="n_thresholds"))
+    text = "equally probable or equally spaced"
+    add("--thresholds", help=text, choices=("quantile", "uniform"))
+    text = "ask of the target itself (none), less its mean, or over its spread too"
+    frames = ("auto", "standardize", "center", "none")
+    add("--frame", help=text, choices=frames)
+    text = "one boosted model (shared), one forest (joint), or a pool of both"
+    add("--strategy", help=text, choices=("auto", "shared", "joint"))
+    kinds = ("auto", "isotonic", "bagged_isotonic", "none")
+    add("--calibrator", help="of the answers to each question", choices=kinds)
+    add("--folds", help="of everything out of fold", **whole_number(2, dest="cv"))
+    text = "a number, auto, pchip or smoothing_spline"
+    add("--smoothing", help=text, type=_read_smoothing, metavar="S")
+    text = "correct whole forecasts; conformal keeps a fifth of the rows for it"
+    add("--recalibrate", help=text, choices=("pit", "conformal"))
+    text = (
         "least and greatest possible target, none where there is none; without this "
-        "option 0 is the least where no target is below it",
-        {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")},
-    ),
-    (
-        "--monotone",
-        "columns with which the target may only rise (+1) or fall (-1), all else equal",
-        list_of("COLUMN:SIGN", _read_direction, default=None),
-    ),
-)
+        "option 0 is the least where no target is below it"
+    )
+    ends = {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")}
+    add("--bounds", help=text, **ends)
+    text = "columns with which the target may only rise (+1) or fall (-1), else equal"
+    add("--monotone", help=text, **list_of("COLUMN:SIGN", _read_direction))
 
 
 def run(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
-    if options.out == STDOUT:
-        refuse("--out of fit must be a file")
     _order_bounds(options)
-    check_writable(options.out, "--out", options.table)
+    check_file(options.out, "--out", options.table)
     paths = find_tables(options.table)
-    if paths != options.table:
-        check_writable(options.out, "--out", paths)
-    if len(paths) > 1:
-        paths = find_alike(options, paths, left_out_by(options))
+    check_file(options.out, "--out", paths)
     saved = _fit(options, paths)
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
@@ -192,7 +191,7 @@ def run(options: Any) -> None:
         )
     save_object(saved, options.out, "--out")
     note(f"saved {options.out}")
-    show_table(lay_out_columns(saved.schema, saved.model.table_summary_))
+    show_table(saved.reader.lay_out(saved.model))
     assert saved.origin is not None
     show_table(lay_out_scores(saved.origin.scores, "out of fold"))
 
@@ -208,93 +207,140 @@ def _order_bounds(options: Any) -> None:
 
 def _fit(options: Any, paths: list[str]) -> TableModel:
     """Fit a model in memory, or of more rows to a sample, and say which."""
-    dialect = Dialect(options.decimal, tuple(options.missing), options.thousands or "")
     most = options.max_train_rows or _MOST_ROWS
-    n_rows = count_rows(paths, options.max_unpacked)
-    why = _say_size(paths, n_rows, most)
+    n_rows = count_rows(paths, format_of(options))
     name = name_tables(options.table)
+    streams = [name_input(path) for path in filter(is_stream, paths)]
+    model, reader = _make_regressor(options), _make_reader(options)
+    size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"
     if n_rows > most:
-        check_large(options, paths, why)
+        why = f"{size}, more than --max-train-rows {most}"
+        for option, given in (
+            ("--time", options.time),
+            ("--recalibrate conformal", options.recalibrate == "conformal"),
+            ("".join(streams[:1]), streams),
+        ):
+            if given:
+                refuse(f"{option} needs a fit in memory, got {why}")
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
-        kept = KeptFit.open(options.checkpoint, _terms(options, paths, most))
-        how = paths, name, n_rows, most, dialect, kept
-        # Such as of a disk that is full.
-        full = refusing(f"cannot learn from {name}", OSError)
-        with full, connected(options.client) as client:
-            return fit_large_rows(_make_regressor(options), options, *how, client)
-    if n_rows or any(map(is_stream, paths)):
-        _check_small(options, paths, why)
-    if paths != options.table or len(paths) > 1:
-        note(f"{why}: fitted together in memory")
-    return _fit_in_memory(options, paths, name, dialect)
+        return fit_large_rows(model, reader, options, paths, name, n_rows, most)
+    if options.max_train_rows is not None and streams:
+        refuse(
+            "--max-train-rows needs files, whose rows are counted first, got "
+            f"{streams[0]}"
+        )
+    if len(paths) > 1:
+        note(f"{size}: fitted together in memory")
+    return _fit_in_memory(model, reader, options, paths, name)
 
 
 def _fit_in_memory(
-    options: Any, paths: list[str], name: str, dialect: Dialect
+    model: LocalExpertRegressor,
+    reader: ColumnReader,
+    options: Any,
+    paths: list[str],
+    name: str,
 ) -> TableModel:
     """Fit a model to all rows of files together."""
-    tables = [read_with(options, path) for path in paths]
-    whole = join_tables(tables, name, options.decimal, left_out_by(options))
-    del tables
-    rows = TrainingRows.learn(whole, options, dialect)
-    if rows.weight is not None:
-        check_weights(options.weight, rows.weight.sum())
-    groups = None
-    if rows.groups is not None:
+    how = format_of(options)
+    whole = join_tables(list(read_tables(paths, how)), options.drop)
+    for column in options.drop:
+        check_column(whole, column, "column to drop")
+    if options.time is not None:
+        check_column(whole, options.time, "time")
+    # Odd cells of training are told by `fit`.
+    y = reader.fit(whole).read_target(whole, odd=[])
+    known = ~np.isnan(y)
+    whole, y = whole[known], y[known]
+    weight, groups = None, None
+    if options.weight is not None:
+        weight = read_weight(options, reader, whole)
+        if not weight.sum() > 0.0:
+            refuse(f"weight {options.weight!r} must not be 0 in every row")
+    if options.group is not None:
         # Numbered, for an array of texts is as wide as the longest of them.
-        groups = np.unique(rows.groups, return_inverse=True)[1]
-    frame = rows.schema.frame([rows.table], options.decimal)
-    tell_of_commas(rows.schema)
-    y, weight = rows.y, rows.weight
-    model = _make_regressor(options)
-    note(f"fitting {count(len(y), 'row')}, {count(frame.shape[1], 'feature')}")
-    with refusing(f"cannot learn from {whole.path}", TypeError, ValueError):
-        model.fit(frame, y, sample_weight=weight, groups=groups)
+        texts = read_words(whole, options.group, "group").astype(str)
+        groups = np.unique(texts, return_inverse=True)[1]
+    features = reader.transform(whole, odd=[])
+    _order_in_time(model, options, whole, reader)
+    note(f"fitting {count(len(y), 'row')}, {count(features.shape[1], 'feature')}")
+    with refusing(f"cannot learn from {name}", TypeError, ValueError):
+        model.fit(features, y, sample_weight=weight, groups=groups)
+    if options.no_sketch:
+        model.training_sketch_ = None
     climatology = Climatology.of(model, y, weight)
-    origin = Origin.of(name, model, y, weight, climatology)
-    return TableModel(rows.schema, model, climatology, origin)
+    origin = Origin.of(name, len(y), model, climatology)
+    return TableModel(reader, model, climatology, origin)
 
 
-def _say_size(paths: list[str], n_rows: int, most: int) -> str:
-    """Return how many rows there are, and whether that is more than a fit takes."""
-    about = "" if all(map(is_parquet, paths)) else "about "
-    files = "" if len(paths) == 1 else f"{count(len(paths), 'file')}, "
-    more = "more" if n_rows > most else "no more"
-    rows = count(n_rows, "row")
-    if any(map(is_stream, paths)):
-        rows += " (those of a pipe are not counted)"
-    return f"{files}{about}{rows}, {more} than --max-train-rows {most}"
+def _order_in_time(
+    model: LocalExpertRegressor, options: Any, frame: Frame, reader: ColumnReader
+) -> None:
+    """Give a model the folds that --time asks for, or say that there are dates."""
+    if options.time is None:
+        dates = [rule.name for rule in reader.rules_ if rule.kind == "date"]
+        if dates and options.group is None:
+            warn(
+                f"column {dates[0]!r} holds dates, and folds are dealt at random: if "
+                f"rows to come are later than these, say --time {dates[0]}, or scores "
+                "out of fold may be too good"
+            )
+        return
+    if options.group is not None:
+        refuse("--group deals folds by groups and --time by order: say one of them")
+    if options.time == options.target:
+        refuse(f"target {options.target!r} cannot be the time as well")
+    times = _read_times(options, frame)
+    if np.isnan(times).any():
+        refuse_if(np.isnan(times), frame, options.time, "--time must not have gaps")
+    model.set_params(
+        cv=folds_in_time(times, model.cv if options.cv or options.fast else _FOLDS)
+    )
 
 
-def _check_small(options: Any, paths: list[str], why: str) -> None:
-    """Refuse what only a fit part by part can do; `why` says that there are too few.
+def _read_times(options: Any, frame: Frame) -> Float64Array:
+    """Return the times of rows (n,) as numbers."""
+    how = {"decimal": options.decimal, "date_order": options.date_order}
+    clock = ColumnReader(missing=options.missing, thousands=options.thousands, **how)
+    column = frame[[options.time]]
+    if column[options.time].nunique() < 2:
+        refuse("--time must have two different times at least")
+    column.attrs = frame.attrs
+    times = clock.fit(column).transform(column)[options.time]
+    if clock.rules_[0].kind not in ("date", "number"):
+        refuse(f"--time must name dates or numbers, got words in {options.time!r}")
+    if clock.rules_[0].kind == "date":
+        times = times.astype("int64").where(times.notna())
+    return np.asarray(times, dtype=np.float64)
 
-    A limit means nothing where rows cannot be counted before they are read.
+
+def folds_in_time(times: NDArray[Any], n_folds: int) -> list[Fold]:
+    """Return folds that test rows by those of earlier times, none of the same.
+
+    The first of n_folds + 1 parts, of as many rows where times differ, only trains.
     """
-    for option in ("checkpoint", "client"):
-        if getattr(options, option) is not None:
-            refuse(
-                f"--{option} needs a fit part by part, got {why}; leave it out, or say "
-                "a smaller --max-train-rows"
-            )
-    if options.max_train_rows is not None:
-        for path in filter(is_stream, paths):
-            refuse(
-                f"--max-train-rows needs files, whose rows are counted first, got "
-                f"{name_input(path)}"
-            )
+    distinct, earlier = np.unique(np.sort(times), return_index=True)
+    wanted = np.arange(1, n_folds + 1) * len(times) / (n_folds + 1)
+    places = np.searchsorted(earlier, wanted).clip(1, len(distinct) - 1)
+    starts = distinct[np.unique(places)]
+    uptos = [*starts[1:], np.inf]
+    return [
+        (np.flatnonzero(times < a), np.flatnonzero((times >= a) & (times < b)))
+        for a, b in zip(starts, uptos, strict=True)
+    ]
 
 
-def _terms(options: Any, paths: list[str], most: int) -> dict[str, Any]:
-    """Return what makes a fit another one, by what messages call it."""
-    told = {
-        name: getattr(options, stored)
-        for stored, name in COMMAND.named().items()
-        if name not in _NO_TERMS
-    }
-    files = [os.path.basename(path) for path in paths]
-    told |= {"--max-train-rows": most, "list of files": files}
-    return {**told, "version of localexpert": __version__}
+def _make_reader(options: Any) -> ColumnReader:
+    others = [options.weight, options.group, *options.drop]
+    return ColumnReader(
+        target=options.target,
+        others=tuple(dict.fromkeys(name for name in others if name is not None)),
+        categories=tuple(options.categories),
+        missing=tuple(options.missing),
+        decimal=options.decimal,
+        thousands=options.thousands,
+        date_order=options.date_order,
+    )
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:
@@ -303,51 +349,6 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
     for name in _PARAMETERS:
         if (value := getattr(options, name)) is not None:
             chosen[name] = None if value == "none" else value
-    if options.monotone is not None:
+    if options.monotone:
         chosen["monotone"] = dict(options.monotone)
     return LocalExpertRegressor(**chosen, verbose=show_bar(options))
-
-
-COMMAND = Command(
-    run,
-    "learn a model from a table",
-    "Learn to forecast the distribution of one column of a table from its other "
-    "columns, and save the model.",
-    _EPILOG,
-    (
-        (
-            "table",
-            "training rows, with a header: files, or folders of Parquet",
-            {"nargs": "+"},
-        ),
-        ("--target", "the numbers to forecast", COLUMN | REQUIRED),
-        ("--out", "where the model goes", {"metavar": "MODEL.zip"} | REQUIRED),
-        ("--seed", "another seed, another model (default: 0)", SEED),
-        (
-            "--jobs",
-            "processors, -1 for all",
-            {"type": read_jobs, "metavar": "N", "dest": "n_jobs"},
-        ),
-        (
-            "--max-train-rows",
-            f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})",
-            whole_number(10),
-        ),
-        (
-            "--checkpoint",
-            "of more rows: folder that keeps what is finished, for the same call to go "
-            "on from",
-            {"metavar": "FOLDER"},
-        ),
-        (
-            "--client",
-            "of more rows: a Dask scheduler whose workers make the passes",
-            {"metavar": "ADDRESS"},
-        ),
-    ),
-    {
-        "columns": _COLUMNS,
-        "method (defaults are good; see LocalExpertRegressor)": _METHOD,
-    },
-    decimal=".",
-)

@@ -1,127 +1,118 @@
-"""`KnownRows`: rows with known targets, from one file or several, part by part."""
+"""Rows of tables as a model takes them, part by part: new ones, or with a target."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
-from localexpert.cli.cells import load_pandas
-from localexpert.cli.options import COLUMN, MODEL, Option
-from localexpert.cli.out_column import OutColumn, lay_aside
-from localexpert.cli.schema import Schema
-from localexpert.cli.tables import read_tables
-from localexpert.cli.targets import with_targets
-from localexpert.large.row_hash import shares_of
-
-#: A model and tables with known targets.
-KNOWN_ROWS: tuple[Option, ...] = (
-    MODEL,
-    (
-        "table",
-        "rows with known targets, not used in training: files, or folders of Parquet",
-        {"nargs": "+"},
-    ),
-    ("--target", "its name here, if not as in training", COLUMN),
+from localexpert.cli.console import note, warn
+from localexpert.cli.parser import format_of
+from localexpert.cli.table_model import TableModel
+from localexpert.reading.files import Frame, read_tables
+from localexpert.reading.messages import (
+    count,
+    join_few,
+    list_names,
+    load_pandas,
+    refuse,
 )
+from localexpert.reading.reader import check_column, tell_odd_cells
+
+#: A table as it is read, its features, and its targets (n,).
+Known: TypeAlias = tuple[Frame, Any, Float64Array]
+
+# Rows that are read and forecast at once.
+BATCH = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class KnownRows:
-    """Rows that have a target.
+def read_features(
+    options: Any,
+    model: TableModel,
+    paths: Sequence[str],
+    roles: Mapping[str, str],
+    odd: list[Any] | None = None,
+) -> Iterator[tuple[Frame, Any]]:
+    """Yield parts of files, and their features; what is odd is said after the last.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame of shape (n, p)
-        Features.
-    y : ndarray of shape (n,)
-        Targets.
-    kept : dict of str to OutColumn
-        Further columns, as they stand in the files.
+    Further columns are wanted for the roles that they have.
     """
-
-    frame: Any
-    y: Float64Array
-    kept: dict[str, OutColumn]
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @classmethod
-    def join(cls, parts: Sequence[KnownRows]) -> KnownRows:
-        """Return the rows of all parts, which keep their index."""
-        if len(parts) == 1:
-            return parts[0]
-        frame = load_pandas().concat([part.frame for part in parts])
-        kept = {
-            name: OutColumn.join([part.kept[name] for part in parts])
-            for name in parts[0].kept
-        }
-        return cls(frame, np.concatenate([part.y for part in parts]), kept)
-
-    def take(self, rows: NDArray[np.intp]) -> KnownRows:
-        """Return some rows."""
-        kept = {name: column.take(rows) for name, column in self.kept.items()}
-        return KnownRows(self.frame.iloc[rows], self.y[rows], kept)
+    reader, found = model.reader, [] if odd is None else odd
+    columns, is_first = {*reader.feature_names_, *roles}, True
+    for frame in read_tables(paths, format_of(options), columns, BATCH):
+        for name, role in roles.items():
+            check_column(frame, name, role)
+        if is_first and (unknown := reader.find_unknown(frame, roles)):
+            note(
+                f"columns that training did not have are ignored: {list_names(unknown)}"
+            )
+        is_first = False
+        yield frame, reader.transform(frame, odd=found)
+    tell_odd_cells(found)
 
 
 def read_known(
-    options: Any,
-    schema: Schema,
-    paths: Sequence[str],
-    target: str,
-    kept: Iterable[str] = (),
-) -> Iterator[KnownRows]:
-    """Yield the rows of files that have a target, numbered from 0 on by their index."""
-    dialect = schema.dialect(options.decimal, options.thousands)
-    y: list[Float64Array] = []
-    parts: dict[str, list[OutColumn]] = {name: [] for name in kept}
-    tables = with_targets(
-        read_tables(options, paths, {*schema.features, target}, parts),
-        target,
-        dialect,
-        y,
-        written=schema.target_written,
-    )
-    tables = lay_aside(tables, parts, dialect, "column")
-    marks = options.decimal, [target, *parts], options.thousands
-    start = 0
-    for frame in schema.frames(tables, *marks):
-        frame.index += start
-        start += len(frame)
-        beside = {name: columns.pop() for name, columns in parts.items()}
-        yield KnownRows(frame, y.pop(), beside)
+    options: Any, model: TableModel, paths: Sequence[str], kept: Collection[str] = ()
+) -> Iterator[Known]:
+    """Yield the rows of files that have a target; what was left out is said at last."""
+    target = model.target if options.target is None else options.target
+    if target is None:
+        refuse(f"--target must name a column: {options.model} was fitted in Python")
+    n_rows, n_found, without = 0, 0, []
+    odd: list[Any] = []
+    roles = {**dict.fromkeys(kept, "column"), target: "target"}
+    for frame, features in read_features(options, model, paths, roles, odd):
+        y = model.reader.read_target(frame, target, odd)
+        known = ~np.isnan(y)
+        n_rows, n_found = n_rows + len(y), n_found + int(known.sum())
+        if known.any():
+            yield frame[known], features[known], y[known]
+        else:
+            without.append(frame.attrs["path"])
+    if not n_found:
+        refuse(f"{join_few(list(paths))} has no row with a target {target!r}")
+    if n_found < n_rows:
+        warn(f"left out {count(n_rows - n_found, 'row')} without a target {target!r}")
+    if without:
+        warn(f"there is no target {target!r} in any row of {join_few(without)}")
 
 
-def draw_rows(parts: Iterable[KnownRows], most: int) -> tuple[KnownRows, int]:
+def join_known(parts: Iterable[Known]) -> Known:
+    """Return the rows of all parts."""
+    frames, features, targets = zip(*parts, strict=True)
+    join = load_pandas().concat
+    return join(frames), join(features), np.concatenate(targets)
+
+
+def draw_known(parts: Iterable[Known], most: int) -> tuple[Known, int]:
     """Return at most so many rows in their order, and how many there are.
 
-    Those with the least hashes of their numbers are drawn: of the same rows the same,
-    whatever the parts are. At no time are more than twice as many held, and a part.
+    Those of the least random numbers are drawn, which come row by row: of the same rows
+    the same, whatever the parts are. At no time are more than twice as many held, and a
+    part.
     """
-    held: list[KnownRows] = []
-    n = 0
+    rng = np.random.default_rng(0)
+    held: list[Known] = []
+    numbers, n = np.empty(0), 0
     for part in parts:
         held.append(part)
-        n += len(part)
-        if sum(map(len, held)) > 2 * most:
-            held = [_least(held, most)]
-    return _least(held, most), n
+        n += len(part[2])
+        numbers = np.append(numbers, rng.random(len(part[2])))
+        if len(numbers) > 2 * most:
+            held, numbers = _least(held, numbers, most)
+    ((rows,), _) = _least(held, numbers, most)
+    return rows, n
 
 
-def _least(held: Sequence[KnownRows], most: int) -> KnownRows:
-    """Return the rows of the least hashes, in their order."""
-    rows = KnownRows.join(held)
-    if len(rows) <= most:
-        return rows
-    hashes = shares_of(rows.frame.index.to_numpy().astype(np.uint64), "drawn rows")
-    return rows.take(np.sort(np.argpartition(hashes, most - 1)[:most]))
-
-
-def target_name(options: Any, schema: Schema) -> str:
-    """Return what the target is called in the files of a command."""
-    return schema.target if options.target is None else options.target
+def _least(
+    held: Sequence[Known], numbers: Float64Array, most: int
+) -> tuple[list[Known], Float64Array]:
+    """Return the rows of the least numbers, in their order."""
+    frame, features, y = join_known(held)
+    if len(y) > most:
+        rows = np.sort(np.argpartition(numbers, most - 1)[:most])
+        frame, features, y = frame.iloc[rows], features.iloc[rows], y[rows]
+        numbers = numbers[rows]
+    return [(frame, features, y)], numbers

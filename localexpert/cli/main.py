@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr
+from typing import Any
 
 from calibration import __version__
 from calibration._kernels._jit import telling
@@ -17,28 +18,24 @@ from localexpert.cli import (
     inspect,
     monitor,
     predict,
+    recalibrate,
     report,
     warm,
 )
-from localexpert.cli.command import HelpFormatter, Parser
-from localexpert.cli.console import UserError, complain, note, warn
+from localexpert.cli.console import complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
+from localexpert.cli.parser import FLAG, Parser
+from localexpert.reading import TableError
 
 _COMMANDS = (
-    fit,
-    inspect,
-    predict,
-    evaluate,
-    report,
-    monitor,
-    calibrate,
-    apply,
-    warm,
+    *(fit, inspect, predict, evaluate, report, monitor, recalibrate),
+    *(calibrate, apply, warm),
 )
 _MISTAKE, _BROKEN_PIPE = 2, 141
 
-_EPILOG = """\
+_PAGE = """Forecast whole distributions of a column of a table.
+
 a first session:
   localexpert fit houses.csv --target price --out houses.zip
   localexpert inspect houses.zip
@@ -46,9 +43,10 @@ a first session:
   localexpert predict houses.zip new.csv --out forecasts.csv --quantiles .05,.5,.95
   localexpert report houses.zip test.csv --out report.html
   localexpert monitor houses.zip may.csv --state houses_state.zip
+  localexpert recalibrate houses.zip may.csv --out houses_may.zip
 
-`localexpert COMMAND --help` tells more. Exit codes: 0 done, 2 a mistake in the
-options or files (one line on stderr says which), 3 an alarm of `monitor`, 130
+`localexpert COMMAND --help` is a page on each command. Exit codes: 0 done, 2 a mistake
+in the options or files (one line on stderr says which), 3 an alarm of `monitor`, 130
 interrupted.
 """
 
@@ -74,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     clean_up_first()
     try:
         return _run(argv)
-    except UserError as error:
+    except TableError as error:
         complain(str(error))
     except MemoryError:
         complain("not enough memory for this table; use fewer rows or columns")
@@ -88,19 +86,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> Parser:
-    """Return the parser of all commands."""
-    parser = Parser(
-        prog="localexpert",
-        description="Forecast whole distributions of a column of a table.",
-        epilog=_EPILOG,
-        formatter_class=HelpFormatter,
-    )
+    """Return the parser of all commands: the first line of a file is its summary."""
+    parser = Parser(_PAGE, prog="localexpert")
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=Parser
-    )
+    how: Any = {"title": "commands", "metavar": "COMMAND", "required": True}
+    commands = parser.add_subparsers(parser_class=Parser, **how)
     for module in _COMMANDS:
-        module.COMMAND.add_to(commands)
+        name, page = module.__name__.rpartition(".")[2], module.__doc__ or ""
+        summary = page.partition("\n")[0].rstrip(".")
+        command = commands.add_parser(name, page=page, help=summary)
+        text = "no progress and no warnings, only errors"
+        command.add_argument("--quiet", help=text, **FLAG)
+        module.add_options(command)
+        command.set_defaults(run=module.run)
     return parser
 
 

@@ -1,4 +1,26 @@
-"""`localexpert monitor`: whether a model still holds, batch by batch."""
+"""Add a batch of rows with known outcomes to what a model has been watched by.
+
+Each call adds a batch of rows whose targets have become known to the state, which is
+made by the first call and belongs to its model. Exit codes, for a scheduler: 0 no alarm
+so far, 3 an alarm, in this batch or before, 2 a mistake (the state is left as it was).
+If nothing is wrong there is ever an alarm with probability --alpha at most, however
+many batches there are. A batch that the state has already (the same rows, in any order)
+is not counted again, so that a call may be repeated.
+
+After an alarm the advice is the least that helps: shift, shift and slope, recalibrate,
+or refit. `localexpert recalibrate` carries it out. Whatever is done makes another
+model, which needs a new state.
+
+Of a calibrator of two classes a batch is scores and labels; offsets and --tolerance are
+in log-odds. The state remembers the labels, so that a batch may hold one of them alone;
+rows without a label are left out.
+
+for example:
+  localexpert monitor houses.zip may.csv --state state.zip
+  localexpert monitor houses.zip june.csv --state state.zip --picture state.png
+  localexpert monitor houses.zip july.csv --state state.zip --json || echo look at it
+  localexpert monitor calibrator.zip may.csv --score s --label y --state state.zip
+"""
 
 from __future__ import annotations
 
@@ -6,92 +28,192 @@ import json
 import math
 from typing import Any
 
-from calibration import Advice, plot_monitor
-from localexpert.cli.command import Command
-from localexpert.cli.console import count, note, refuse, refusing
-from localexpert.cli.labelled import POSITIVE, SCORE
-from localexpert.cli.model_files import save_object
-from localexpert.cli.monitor_state import Monitor, MonitorState
-from localexpert.cli.options import (
+from calibration import Advice, CalibrationMonitor, ScoreCalibrator, plot_monitor
+from localexpert.cli.calibrated import FITTED, add_scores, scores_of
+from localexpert.cli.console import note, warn
+from localexpert.cli.known_rows import join_known, read_known
+from localexpert.cli.monitor_state import Batch, Monitor, MonitorState
+from localexpert.cli.output import check_file, write_out
+from localexpert.cli.parser import (
     COLUMN,
-    FLAG,
-    REQUIRED,
+    SHARE,
     VALUES,
-    make_reader,
-    read_finite,
-    read_share,
+    Parser,
+    add_json,
+    add_table_options,
+    add_target,
+    format_of,
+    read_size,
     whole_number,
 )
-from localexpert.cli.output import STDOUT, check_writable, write_out
-from localexpert.cli.read_file import name_input
-from localexpert.cli.watched import Watched, open_watched
+from localexpert.cli.scores import without_infinities
+from localexpert.cli.table_model import (
+    TableModel,
+    as_table_model,
+    load_object,
+    save_object,
+)
+from localexpert.monitor.forecast import ForecastMonitor
+from localexpert.reading.files import name_input, read_table
+from localexpert.reading.labels import Labels, find_gaps, read_words
+from localexpert.reading.messages import (
+    count,
+    list_names,
+    refuse,
+    refusing,
+)
+from localexpert.regressor.seen_rows import seen_rows
 
 #: Exit code of an alarm.
 ALARM = 3
 _PICTURES = (".png", ".pdf", ".svg")
-_EPILOG = """\
-Each call adds a batch of rows whose targets have become known to the state, which is
-made by the first call and belongs to its model. Exit codes, for a scheduler: 0 no alarm
-so far, 3 an alarm, in this batch or before, 2 a mistake (the state is left as it was).
-If nothing is wrong there is ever an alarm with probability --alpha at most, however
-many batches there are. A batch that the state has already (the same rows in the same
-order) is not counted again, so that a call may be repeated.
+# Options of models and of calibrators, by the names that they are stored by.
+_OF_MODELS = {"target": "--target", "thresholds": "--thresholds"}
+_OF_CALIBRATORS = {
+    "score": "--score",
+    "label": "--label",
+    "positive": "--positive",
+    "n_fit": "--fitted-rows",
+}
 
-After an alarm the advice is the least that helps: shift, shift and slope, recalibrate,
-or refit. Whatever is done makes another model, which needs a new state.
 
-Of a calibrator of two classes a batch is scores and labels; offsets and --tolerance are
-in log-odds. The state remembers the labels, so that a batch may hold one of them alone;
-rows without a label are left out.
-
-examples:
-  localexpert monitor houses.zip may.csv --state state.zip
-  localexpert monitor houses.zip june.csv --state state.zip --picture state.png
-  localexpert monitor houses.zip july.csv --state state.zip --json || echo look at it
-  localexpert monitor calibrator.zip may.csv --score s --label y --state state.zip
-"""
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    add("model", help="a file of `localexpert fit` or `localexpert calibrate --save`")
+    add("table", help="new rows with known outcomes, each row in one batch")
+    add("--state", help="file that is kept", metavar="STATE.zip", required=True)
+    add_target(parser)
+    add("--alpha", help="chance of a false alarm, ever (default: 0.05)", **SHARE)
+    text = (
+        "shift that is no alarm, in standard deviations or of a calibrator in log-odds "
+        "(default: by training rows)"
+    )
+    add("--tolerance", help=text, type=read_size, metavar="SIZE")
+    text = "of the target, watched by themselves (default: quartiles of forecasts)"
+    add("--thresholds", help=text, **VALUES)
+    add_scores(parser)
+    add("--label", help="of a calibrator: two different values", **COLUMN)
+    text = "of a calibrator: how many it was fitted on, if its file does not tell"
+    add("--fitted-rows", help=text, **whole_number(1, dest="n_fit"))
+    text = "evidence over rows, as .png, .pdf or .svg"
+    add("--picture", help=text, metavar="FILE")
+    add_json(parser)
+    add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> int:
     """Add a batch to the state, write it, and say how things stand."""
+    options.thresholds = options.thresholds or None
     _check_files(options)
-    watched = open_watched(options)
-    state = MonitorState.open(options, lambda: watched.make_monitor(options))
-    batch = watched.read(options, state)
+    watched = _load(options)
+    state = MonitorState.open(options, lambda: _make_monitor(watched, options))
+    if isinstance(watched, TableModel):
+        batch = _read_rows(watched, options)
+    else:
+        batch = _read_scores(watched, options, state)
     with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
         new = state.add(batch)
-    if new is state:
-        note(f"{name_input(options.table)} is in the state already: not counted again")
-    else:
+    if new is not state:
         save_object(new, options.state, "--state")
     if options.picture is not None:
-        _draw(new.monitor, options.picture)
-    write_out(_tell(new.monitor, watched, options))
+        figure = plot_monitor(new.monitor)[0].figure
+        with refusing(f"cannot write --picture {options.picture!r}", OSError):
+            figure.savefig(options.picture, dpi=120)
+        note(f"wrote {options.picture}")
+    write_out(_tell(new.monitor, options))
     return ALARM if new.monitor.alarm_ else 0
 
 
 def _check_files(options: Any) -> None:
     """Refuse files that cannot be written before any work is done."""
-    if options.state == STDOUT:
-        refuse("--state must be a file")
-    check_writable(options.state, "--state", [options.model, options.table])
+    taken = [options.model, options.table]
+    check_file(options.state, "--state", taken)
     if options.picture is None:
         return
     if not options.picture.endswith(_PICTURES):
         refuse(f"--picture must end in {', '.join(_PICTURES)}, got {options.picture!r}")
-    others = [options.model, options.table, options.state]
-    check_writable(options.picture, "--picture", others)
+    check_file(options.picture, "--picture", [*taken, options.state])
 
 
-def _draw(monitor: Monitor, path: str) -> None:
-    figure = plot_monitor(monitor)[0].figure
-    with refusing(f"cannot write --picture {path!r}", OSError):
-        figure.savefig(path, dpi=120)
-    note(f"wrote {path}")
+def _load(options: Any) -> TableModel | ScoreCalibrator:
+    """Return what is watched, and refuse options of the other kind."""
+    thing = load_object(options.model, "model or calibrator")
+    if not isinstance(thing, ScoreCalibrator):
+        model = as_table_model(thing, options.model)
+        _refuse_any(options, _OF_CALIBRATORS, "of a calibrator, not of a model")
+        return model
+    _refuse_any(options, _OF_MODELS, "of a model, not of a calibrator")
+    for name in ("score", "label"):
+        if getattr(options, name) is None:
+            refuse(f"--{name} must name a column: {options.model} is a calibrator")
+    if len(options.score) != 1:
+        refuse(
+            "--score must name one column for a calibrator of two classes, got "
+            f"{list_names(options.score)}"
+        )
+    return thing
 
 
-def _tell(monitor: Monitor, watched: Watched, options: Any) -> str:
+def _refuse_any(options: Any, others: dict[str, str], what: str) -> None:
+    """Refuse options that mean nothing here."""
+    for stored, name in others.items():
+        if getattr(options, stored) is not None:
+            refuse(f"{name} is {what}, got {options.model}")
+
+
+def _make_monitor(watched: TableModel | ScoreCalibrator, options: Any) -> Monitor:
+    """Return a monitor that has seen nothing, by so many rows fitted on."""
+    if isinstance(watched, TableModel):
+        return ForecastMonitor(watched.n_rows)
+    known = getattr(watched, "n_fit_", None)
+    if known is None and options.n_fit is None:
+        refuse(
+            f"{options.model} does not tell how many rows it was fitted on: say it by "
+            "--fitted-rows"
+        )
+    return CalibrationMonitor(max(round(known or 1), 1))
+
+
+def _read_rows(model: TableModel, options: Any) -> Batch:
+    """Read features and targets; rows that were learned from are told."""
+    _, features, y = join_known(read_known(options, model, [options.table]))
+    seen = seen_rows(model.model, features, y)
+    return Batch(model.model.predict_dist(features), y, seen=seen)
+
+
+def _read_scores(
+    calibrator: ScoreCalibrator, options: Any, state: MonitorState
+) -> Batch:
+    """Read scores and labels of the rows that have one."""
+    frame = read_table(options.table, format_of(options))
+    known = ~find_gaps(frame, options.label, "label")
+    path, n_left = frame.attrs["path"], int((~known).sum())
+    if not known.any():
+        refuse(f"{path} has no row with a label {options.label!r}")
+    if n_left:
+        warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
+    frame = frame[known]
+    scores = scores_of(options, frame, calibrator.scale, FITTED)
+    texts = read_words(frame, options.label, "label")
+    what = f"label {options.label!r} of {path}"
+    if state.labels is None:
+        labels = Labels.of_two(texts, options.positive, what)
+    else:
+        positive = state.labels.names[1]
+        if options.positive not in (None, positive):
+            refuse(
+                f"--positive differs from that of --state, {positive!r}: another one "
+                "needs a new state"
+            )
+        labels = state.labels.meet(texts, what)
+    return Batch(calibrator.predict(scores), labels.code(texts), labels)
+
+
+def _tell(monitor: Monitor, options: Any) -> str:
     """Return how things stand, as JSON or in lines."""
+    of_model = isinstance(monitor, ForecastMonitor)
+    scale = "scale" if of_model else "slope"
     advice = monitor.advise()
     low, high = monitor.confidence_interval()
     if options.json:
@@ -102,24 +224,26 @@ def _tell(monitor: Monitor, watched: Watched, options: Any) -> str:
             "log_e_value": monitor.log_e_,
             "alarm_at_row": monitor.alarm_row_,
             "onset_row": monitor.find_onset(),
-            "offset": _or_null(advice.offset),
-            watched.scale[0]: _or_null(advice.slope),
-            "offset_interval": [_or_null(low), _or_null(high)],
-            "delivered": _or_null(advice.delivered),
+            "offset": advice.offset,
+            scale: advice.slope,
+            "offset_interval": [low, high],
+            "delivered": advice.delivered,
             "advice": advice.action,
             "evidence": advice.evidence,
         }
-        return json.dumps(facts) + "\n"
+        return json.dumps(without_infinities(facts)) + "\n"
     seen = count(int(monitor.n_rows_), "row")
     batches = f"{monitor.n_batches_} batch{'es' * (monitor.n_batches_ > 1)}"
     power = monitor.log_e_ / math.log(10.0)
+    unit = "standard deviations of a forecast" if of_model else "log-odds"
     lines = [
         f"{seen} in {batches}: {'ALARM' if monitor.alarm_ else 'no alarm'}",
         f"e-value 10^{power:.1f}, alarm at {1.0 / monitor.alpha:g}",
-        f"offset of all outcomes so far {low:.3f} to {high:.3f} {watched.unit} (95 %)",
+        f"offset of all outcomes so far {low:.3f} to {high:.3f} {unit} (95 %)",
     ]
     if monitor.alarm_:
-        lines += _tell_alarm(monitor, advice, watched.scale[1])
+        spread = "spread" if of_model else "slope"
+        lines += _tell_alarm(monitor, advice, spread)
     return "\n".join(lines) + "\n"
 
 
@@ -136,56 +260,3 @@ def _tell_alarm(monitor: Monitor, advice: Advice, scale: str) -> list[str]:
         f"advice: {advice.action}",
         f"evidence (log-likelihood gained): {gains}; {delivered}",
     ]
-
-
-def _or_null(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
-_ONE_SCORE = {**SCORE[2], "required": False, "metavar": "COLUMN"}
-_TOLERANCE = make_reader(
-    read_finite, lambda size: size >= 0.0, "must be a number from 0 on, got {}"
-)
-
-COMMAND = Command(
-    run,
-    "watch a model batch by batch: has it aged?",
-    "Add a batch of rows with known targets to what a model has been watched by.",
-    _EPILOG,
-    (
-        (
-            "model",
-            "a file of `localexpert fit` or `localexpert calibrate --save`",
-            {},
-        ),
-        ("table", "new rows with known outcomes, each row in one batch", {}),
-        ("--state", "file that is kept", {"metavar": "STATE.zip"} | REQUIRED),
-        ("--target", "its name here, if not as in training", COLUMN),
-        (
-            "--alpha",
-            "chance of a false alarm, ever (default: 0.05)",
-            {"type": read_share, "metavar": "P"},
-        ),
-        (
-            "--tolerance",
-            "shift that is no alarm, in standard deviations or of a calibrator in "
-            "log-odds (default: by training rows)",
-            {"type": _TOLERANCE, "metavar": "SIZE"},
-        ),
-        (
-            "--thresholds",
-            "of the target, watched by themselves (default: quartiles of forecasts)",
-            VALUES | {"default": None},
-        ),
-        (SCORE[0], "of a calibrator: the column of scores", _ONE_SCORE),
-        ("--label", "of a calibrator: two different values", COLUMN),
-        POSITIVE,
-        (
-            "--fitted-rows",
-            "of a calibrator: how many it was fitted on, if its file does not tell",
-            whole_number(1, dest="n_fit"),
-        ),
-        ("--picture", "evidence over rows, as .png, .pdf or .svg", {"metavar": "FILE"}),
-        ("--json", "one JSON object", FLAG),
-    ),
-)

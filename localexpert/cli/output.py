@@ -8,15 +8,15 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.cli.console import count, note, refuse, refusing
-from localexpert.cli.out_column import OutColumn
-from localexpert.cli.out_format import OutFormat
+from localexpert.cli.console import note
+from localexpert.cli.out_formats import Conventions, check_format, make_writer
+from localexpert.reading.messages import count, refuse, refusing
 
 # The name of standard output.
 STDOUT = "-"
@@ -32,15 +32,24 @@ def read_out(text: str) -> str:
     return STDOUT if text in _NAMES_OF_STDOUT else text
 
 
-def check_writable(path: str, option: str, others: Sequence[str] = ()) -> None:
-    """Refuse a path that cannot be written, or that is another one of the command."""
+def check_file(path: str, option: str, others: Sequence[str] = ()) -> None:
+    """Refuse a path that is no file which can be written, or another of the command."""
     if path == STDOUT:
-        return
+        refuse(f"{option} must be a file")
     with refusing(f"cannot write {option} {path!r}", OSError, ValueError):
         target = writable_file(path)
         clash = next((name for name in others if _is_same(target, name)), None)
     if clash is not None:
         refuse(f"{option} {path!r} is the same file as {clash!r}")
+
+
+def check_table(path: str, others: Sequence[str]) -> None:
+    """Refuse an --out to which no table can be written: devices and pipes are good."""
+    if path == STDOUT:
+        return
+    check_format(path)
+    if not _is_stream(path):
+        check_file(path, "--out", others)
 
 
 def _is_same(target: Path, name: str) -> bool:
@@ -49,30 +58,12 @@ def _is_same(target: Path, name: str) -> bool:
     return os.path.realpath(name) == str(target)
 
 
-def check_table_writable(path: str, others: Sequence[str]) -> None:
-    """Refuse an --out to which no table can be written: devices and pipes are good."""
-    if path == STDOUT:
-        return
-    OutFormat.of(path)
-    if not _is_stream(path):
-        check_writable(path, "--out", others)
-
-
 def _is_stream(path: str) -> bool:
     """Return whether a path is a device or pipe, which no file may replace."""
     with suppress(OSError, ValueError):
         mode = os.stat(path).st_mode
         return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
     return False
-
-
-def write_table(path: str, columns: Mapping[str, OutColumn], noun: str) -> None:
-    """Write columns to a file, which is told, or as CSV to standard output.
-
-    The name of the file says how; the noun says what a row is.
-    """
-    with OutTable(path, noun) as out:
-        out.write(columns)
 
 
 class OutTable:
@@ -90,6 +81,7 @@ class OutTable:
         self.path, self.noun, self.n_rows = path, noun, 0
         self._stack = ExitStack()
         self._is_copied = path == STDOUT or _is_stream(path)
+        self._writer: Any = None
 
     def __enter__(self) -> Self:
         with self._refusing(), ExitStack() as stack:
@@ -99,15 +91,16 @@ class OutTable:
                 self._whole = Path(folder) / "table"
             else:
                 self._whole = stack.enter_context(replacing_file(Path(self.path)))
-            self._writer = OutFormat.of(self.path).writer(self._whole)
             self._stack = stack.pop_all()
         return self
 
-    def write(self, columns: Mapping[str, OutColumn]) -> None:
-        """Write some rows: a column for each name, the same ones every time."""
+    def write(self, frame: Any, how: Conventions) -> None:
+        """Write some rows: the same columns every time, as the first call says."""
         with self._refusing():
-            self._writer.write(columns)
-        self.n_rows += len(next(iter(columns.values())).cells)
+            if self._writer is None:
+                self._writer = make_writer(self.path, self._whole, how)
+            self._writer.write(frame)
+        self.n_rows += len(frame)
 
     def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         with self._refusing():

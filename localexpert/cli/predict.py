@@ -1,100 +1,144 @@
-"""`localexpert predict`: forecasts of the rows of a table."""
+r"""Forecast the rows of a table.
 
-from __future__ import annotations
+The output has a row for each of the table, in its order: mean, std, and a column for
+each thing that is asked for: q0.05 (a quantile), low_0.9 and high_0.9 (an interval),
+p_above_100 (the probability of a greater value), var_0.95 and es_0.95 (the value at
+risk, and the expected shortfall: the mean of what lies beyond it). With --total there
+is a row for each value of a column instead: the law of the sum over its rows, as if
+rows were independent of each other once their columns are known.
 
-from typing import Any
+Columns are matched by name, whatever their order. Categories that were not met in
+training count as gaps. Several files, and the Parquet files of folders, are one table.
+Parquet is read and written part by part, so a table may be larger than memory. A text
+is written as the input is, with its delimiter and its decimal mark; --delimiter and
+--decimal name those of both. The name after --out says the kind: .csv, .tsv, both
+packed as .csv.gz and .tsv.gz, .parquet or .xlsx. Columns to copy keep every digit.
 
-from localexpert.cli.command import Command
-from localexpert.cli.console import refuse
-from localexpert.cli.model_files import load_table_model
-from localexpert.cli.options import LEVELS, MODEL, NAMES, VALUES, read_share
-from localexpert.cli.out_column import OutColumn, lay_aside
-from localexpert.cli.output import (
-    STDOUT,
-    OutTable,
-    check_table_writable,
-    read_out,
-)
-from localexpert.cli.tables import find_tables, read_tables
-from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
-from localexpert.large.predict_table import predict_table
-
-_EPILOG = """\
-A row for each of the table, in its order: mean, std, and a column for each thing
-asked for: q0.05 (quantile), low_0.9 and high_0.9 (interval), p_above_100 (the
-probability of a greater value). Categories not met in training count as missing.
-Several files, and the Parquet files of folders, are one table. Parquet is read and
-written part by part, so a table may be larger than memory; of CSV one file must fit.
-
-examples:
+for example:
   localexpert predict houses.zip new.csv --out forecasts.csv
-  localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \\
-      --interval .9 --exceed 100,200 --out forecasts.csv
-  localexpert predict houses.zip january.csv february.csv --out forecasts.parquet
+  localexpert predict houses.zip new.csv --keep id --quantiles .05,.5,.95 \
+      --interval .9 --exceed 100,200 --digits 4 --out forecasts.xlsx
+  localexpert predict claims.zip new.csv --var .95,.99 --es .95 --out risks.csv
+  localexpert predict claims.zip new.csv --total sector --var .99 --out sums.csv
   localexpert predict houses.zip folder_of_parquet --keep id --out forecasts.parquet
   localexpert predict houses.zip new.csv | head
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from localexpert.cli.known_rows import read_features
+from localexpert.cli.out_formats import Conventions
+from localexpert.cli.output import OutTable, check_table
+from localexpert.cli.parser import (
+    COLUMN,
+    LEVELS,
+    NAMES,
+    SHARE,
+    VALUES,
+    Parser,
+    add_model,
+    add_out,
+    add_table_options,
+    whole_number,
+)
+from localexpert.cli.table_model import load_table_model
+from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
+from localexpert.distribution.predictive import PredictiveDistribution, concatenate
+from localexpert.reading.files import Frame, find_tables
+from localexpert.reading.labels import read_words
+from localexpert.reading.messages import load_pandas, refuse
+
+
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    add_model(parser, "rows with the columns of the training file")
+    add_out(parser, "FORECASTS.csv")
+    levels = ",".join(map(str, DEFAULT_LEVELS))
+    text = f"levels between 0 and 1 (default, if nothing else is asked for: {levels})"
+    add("--quantiles", help=text, **LEVELS)
+    add("--interval", help="central interval of mass P", **SHARE)
+    add("--exceed", help="probabilities of more than these values", **VALUES)
+    add("--var", help="values at risk, with these confidences", **LEVELS)
+    add("--es", help="expected shortfalls, with these confidences", **LEVELS)
+    text = "which end is the risk of --var and --es (default: upper, as of losses)"
+    add("--tail", choices=("upper", "lower"), default="upper", help=text)
+    add("--total", help="forecast sums of the rows of each value of it", **COLUMN)
+    add("--keep", help="columns to copy", **NAMES)
+    text = "digits of forecasts that count (default: all, to the last bit)"
+    add("--digits", help=text, **whole_number(1))
+    add_table_options(parser, "that of each file")
+
 
 def run(options: Any) -> None:
     """Load the model, read the tables part by part, write their forecasts."""
-    check_table_writable(options.out, [options.model, *options.table])
+    check_table(options.out, [options.model, *options.table])
     paths = find_tables(options.table)
-    if paths != options.table:
-        check_table_writable(options.out, paths)
+    check_table(options.out, [options.model, *paths])
+    if options.total is not None and options.keep:
+        refuse("--keep copies columns of rows, and --total has sums of them: say one")
     model = load_table_model(options.model)
-    schema = model.schema
-    options.decimal = options.decimal or schema.decimal
+    clash = sorted(set(options.keep) & set(_ask(options, None)))
+    if clash:
+        refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
+    named = dict.fromkeys(options.keep, "column to keep")
+    if options.total is not None:
+        named[options.total] = "column to sum by"
+    parts = (
+        (frame, model.model.predict_dist(features))
+        for frame, features in read_features(options, model, paths, named)
+    )
+    with OutTable(options.out, "forecast") as out:
+        if options.total is None:
+            for frame, dist in parts:
+                kept = frame[list(options.keep)]
+                told = load_pandas().DataFrame(_ask(options, dist), index=frame.index)
+                whole = load_pandas().concat([kept, told], axis=1)
+                out.write(whole, Conventions.of(options, frame, options.digits))
+        else:
+            _write_totals(options, parts, out)
+
+
+def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
+    """Return the columns of answers, or None for each as long as nobody is asked."""
+    risks = options.var or options.es
     asked = {
-        "quantiles": options.quantiles,
+        "quantiles": sorted(set(options.quantiles)) or (() if risks else None),
         "interval": options.interval,
         "exceed": options.exceed or None,
     }
-    clash = sorted(set(options.keep) & set(Questions.of(**asked).names))
-    if clash:
-        refuse(f"--keep {clash[0]!r} has the name of a column of forecasts")
-    parts: dict[str, list[OutColumn]] = {name: [] for name in options.keep}
-    dialect = schema.dialect(options.decimal, options.thousands)
-    tables = read_tables(options, paths, schema.features, options.keep)
-    marks = options.decimal, parts, options.thousands
-    frames = schema.frames(lay_aside(tables, parts, dialect), *marks)
-    with OutTable(options.out, "forecast") as out:
-        for frame in frames:
-            kept = {name: columns.pop() for name, columns in parts.items()}
-            said = predict_table(model, frame, **asked)
-            answers = {name: OutColumn(said[name].to_numpy()) for name in said}
-            out.write({**kept, **answers})
+    questions = Questions.of(**asked)
+    told: dict[str, Any] = dict.fromkeys(questions.names)
+    if dist is not None:
+        told = questions.answers(dist)
+    for name, levels, method in (
+        ("var", options.var, "value_at_risk"),
+        ("es", options.es, "expected_shortfall"),
+    ):
+        for level in sorted(set(levels)):
+            answer = dist and getattr(dist, method)(level, options.tail)
+            told[f"{name}_{level:.10g}"] = answer
+    return told
 
 
-COMMAND = Command(
-    run,
-    "forecast the rows of a table",
-    "Forecast the target of every row of a table.",
-    _EPILOG,
-    (
-        MODEL,
-        (
-            "table",
-            "rows with the columns of the training file: files, or folders of Parquet",
-            {"nargs": "+"},
-        ),
-        (
-            "--out",
-            "default: stdout",
-            {"default": STDOUT, "type": read_out, "metavar": "FORECASTS.csv"},
-        ),
-        (
-            "--quantiles",
-            "levels between 0 and 1 (default, if nothing else is asked for: "
-            f"{','.join(map(str, DEFAULT_LEVELS))})",
-            LEVELS,
-        ),
-        (
-            "--interval",
-            "central interval of mass P",
-            {"type": read_share, "metavar": "P"},
-        ),
-        ("--exceed", "probabilities of more than these values", VALUES),
-        ("--keep", "columns to copy", NAMES),
-    ),
-)
+def _write_totals(
+    options: Any,
+    parts: Iterator[tuple[Frame, PredictiveDistribution]],
+    out: OutTable,
+) -> None:
+    """Write a row for each group: its name, its number of rows, the law of its sum."""
+    groups, dists, frame = [], [], None
+    for frame, dist in parts:
+        groups.append(read_words(frame, options.total, "column to sum by"))
+        dists.append(dist)
+    names, counts = np.unique(np.concatenate(groups).astype(str), return_counts=True)
+    sums = concatenate(dists).total(groups=np.concatenate(groups).astype(str))
+    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    out.write(
+        load_pandas().DataFrame(told), Conventions.of(options, frame, options.digits)
+    )

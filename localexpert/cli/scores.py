@@ -47,8 +47,7 @@ class ScoreSums:
     def __init__(self, climatology: Climatology) -> None:
         self.climatology = climatology
         self.n_rows, self._weight = 0, 0.0
-        none = dict.fromkeys(_LABELS, 0.0)
-        self._sums = {"model": dict(none), "climatology": dict(none)}
+        self._sums = {who: np.zeros(len(_LABELS)) for who in ("model", "climatology")}
 
     def add(
         self,
@@ -62,19 +61,18 @@ class ScoreSums:
         self._weight += float(rows.sum())
         for start in range(0, len(y), _CHUNK):
             part = slice(start, start + _CHUNK)
-            here, held = y[part], rows[part]
-            climate = self.climatology.dist(len(here))
+            climate = self.climatology.dist(len(y[part]))
             for who, forecasts in (("model", dist[part]), ("climatology", climate)):
-                for name, losses in _losses(here, forecasts).items():
-                    # Without rows that do not count, of which infinite losses would.
-                    counts = held > 0.0
-                    self._sums[who][name] += float(losses[counts] @ held[counts])
+                # Without rows that do not count, of which infinite losses would.
+                counts = rows[part] > 0.0
+                losses = _losses(y[part], forecasts)[:, counts]
+                self._sums[who] += losses @ rows[part][counts]
 
     def means(self) -> ScoreTable:
         """Return the scores of all rows so far."""
-        found = {}
+        found: ScoreTable = {}
         for who, sums in self._sums.items():
-            means = {name: total / self._weight for name, total in sums.items()}
+            means = dict(zip(_LABELS, (sums / self._weight).tolist(), strict=True))
             found[who] = {**means, "rmse": math.sqrt(means["rmse"])}
         return found
 
@@ -94,9 +92,8 @@ class ExpectedSums:
             law = dist[start : start + _CHUNK].law
             expected = expected_by_loss(law)
             for name, loss in _EXPECTED.items():
-                means = expected[loss]
-                variances = loss_variances(law, loss, means)
-                self._sums[name] += means.sum(), variances.sum()
+                variances = loss_variances(law, loss, expected[loss])
+                self._sums[name] += expected[loss].sum(), variances.sum()
 
     def means(self) -> ScoreTable:
         """Return the expected scores of all rows so far, with 95 % intervals."""
@@ -146,9 +143,9 @@ def without_infinities(tree: Any) -> Any:
     return None if isinstance(tree, float) and not math.isfinite(tree) else tree
 
 
-def _losses(y: Float64Array, dist: PredictiveDistribution) -> dict[str, Float64Array]:
-    """Return what is averaged for each score, shape (n,) each."""
-    return {
+def _losses(y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
+    """Return what is averaged for each score, shape (s, n)."""
+    losses = {
         "crps": dist.crps(y),
         "log_score": -dist.logpdf(y),
         "coverage_50": dist.covered(y, 0.5),
@@ -156,3 +153,4 @@ def _losses(y: Float64Array, dist: PredictiveDistribution) -> dict[str, Float64A
         "rmse": (y - dist.mean()) ** 2,
         "mae": np.abs(y - dist.median()),
     }
+    return np.stack([losses[name] for name in _LABELS])

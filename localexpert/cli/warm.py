@@ -1,4 +1,15 @@
-"""`localexpert warm`: everything compiled once, for images that start often."""
+"""Compile all loops and keep them for later processes.
+
+Loops are compiled when they are first run, which takes some 20 seconds in a first fit,
+and kept for later processes: in the folder NUMBA_CACHE_DIR if it is set, else beside
+the package or in the user's cache. This command fits small models of every kind, so
+that all of them are compiled. Whoever runs the image must be able to write to the
+folder too: numba uses no other.
+
+for example, in a Dockerfile:
+  ENV NUMBA_CACHE_DIR=/var/cache/localexpert
+  RUN localexpert warm && chmod -R a+rwX /var/cache/localexpert
+"""
 
 from __future__ import annotations
 
@@ -16,23 +27,13 @@ import calibration._kernels
 import localexpert._kernels
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
-from localexpert.cli.command import Command
-from localexpert.cli.console import count, note, refuse
+from localexpert.cli.console import note
+from localexpert.cli.parser import Parser, add_table_options
 from localexpert.ensemble import DistributionEnsemble
+from localexpert.reading.messages import count, refuse
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 
-_EPILOG = """\
-Loops are compiled when they are first run, which takes some 20 seconds in a first fit,
-and kept for later processes: in the folder NUMBA_CACHE_DIR if it is set, else beside
-the package or in the user's cache. This command fits small models of every kind, so
-that all of them are compiled. Whoever runs the image must be able to write to the
-folder too: numba uses no other.
-
-example, in a Dockerfile:
-  ENV NUMBA_CACHE_DIR=/var/cache/localexpert
-  RUN localexpert warm && chmod -R a+rwX /var/cache/localexpert
-"""
 _ROWS = 120
 _LEVELS = (0.1, 0.5, 0.9)
 # Two bases, and two that are fitted to more than scores and labels.
@@ -52,6 +53,11 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("atom", {}),
     ("counts", {}),
 )
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options that all commands have, which have no effect here."""
+    add_table_options(parser)
 
 
 def run(options: Any) -> None:
@@ -135,12 +141,3 @@ def _ask(model: Any, X: Float64Array, y: Float64Array) -> None:
     dist.hdi_regions(0.8)
     dist.expect(np.square)
     dist.rvs(2, random_state=0)
-
-
-COMMAND = Command(
-    run,
-    "compile everything now, for images that start often",
-    "Compile all loops and keep them for later processes.",
-    _EPILOG,
-    (),
-)

@@ -1,4 +1,4 @@
-"""calibrate: honest answers for the same rows, and for new ones."""
+"""calibrate and apply: honest answers for the same rows, and for new ones."""
 
 import csv
 import os
@@ -6,10 +6,27 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.model_selection import StratifiedKFold
 
-from calibration import AutoCalibrator, IsotonicCalibrator, PlattCalibrator
-from localexpert.storage import load
+from calibration import (
+    AutoCalibrator,
+    IsotonicCalibrator,
+    MulticlassAutoCalibrator,
+    OneVsRestCalibrator,
+    PlattCalibrator,
+    SoftmaxCalibrator,
+    VennAbersCalibrator,
+    brier_score,
+    expected_calibration_error,
+    load,
+    log_loss,
+)
+
+NAMES = ("ox", "hen", "cat")
+TWO = ["--score", "s", "--label", "y"]
+SCORES = ["--score", "p_ox,p_hen,p_cat"]
+MANY = [*SCORES, "--label", "y", "--method", "temperature"]
 
 
 @pytest.fixture
@@ -17,58 +34,86 @@ def rows(rng):
     """Scores that are too high: y = 1 with probability s squared."""
     scores = rng.uniform(size=300).round(3)
     y = (rng.uniform(size=300) < scores**2).astype(int)
+    pairs = enumerate(zip(scores, y, strict=True))
     return [["id", "s", "y"]] + [
-        [f"r{i}", str(s), str(label)]
-        for i, (s, label) in enumerate(zip(scores, y, strict=True))
+        [f"r{i}", str(s), str(label)] for i, (s, label) in pairs
     ]
 
 
+@pytest.fixture
+def data(rng):
+    """Probabilities that are too sharp, as a file rounds them, and their classes."""
+    p = rng.dirichlet(np.ones(3), size=120)
+    y = (rng.uniform(size=(120, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    return (p**2 / (p**2).sum(axis=1, keepdims=True)).round(4), y
+
+
+@pytest.fixture
+def animals(data):
+    p, y = data
+    header = ["id", "p_ox", "p_hen", "p_cat", "y"]
+    return [header, *([f"r{i}", *p[i], NAMES[y[i]]] for i in range(len(y)))]
+
+
+@pytest.fixture
+def calibrated(run, write, rows, tmp_path):
+    """Return a function that saves a calibrator of a method, and its path."""
+
+    def calibrate(method, *options):
+        path = tmp_path / f"{method}.zip"
+        words = [*TWO, "--method", method, "--save", path, "--quiet"]
+        assert run("calibrate", write(rows), *words, *options)[0] == 0
+        return path
+
+    return calibrate
+
+
 def columns_of(rows):
-    return np.array([row[1] for row in rows[1:]], dtype=float), np.array(
-        [row[2] for row in rows[1:]], dtype=int
-    )
+    s, y = np.array([row[1:3] for row in rows[1:]], dtype=float).T
+    return s, y.astype(int)
 
 
-def read_answers(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    assert header[-1] == "calibrated"
-    return header[:-1], np.array([row[-1] for row in rows], dtype=float)
+def read_answers(text, n=1):
+    header, *rows = csv.reader(text.splitlines())
+    answers = np.array([row[-n:] for row in rows], dtype=float)
+    return header, answers[:, 0] if n == 1 else answers
 
 
-def test_the_same_rows_are_calibrated_out_of_fold(run, write, rows, tmp_path):
-    out = tmp_path / "c.csv"
-    words = ["--score", "s", "--label", "y", "--method", "isotonic", "--seed", 4]
-    code, _, lines = run("calibrate", write(rows), *words, "--folds", 3, "--out", out)
+def whole(p):
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_the_same_rows_are_calibrated_out_of_fold(run, write, rows):
+    words = [*TWO, "--method", "isotonic", "--seed", 4, "--folds", 3]
+    code, out, lines = run("calibrate", write(rows), *words)
     assert code == 0
     assert "is out of fold: each row by a calibrator fitted on the other 2" in lines[0]
     header, answers = read_answers(out)
-    assert header == ["id", "s", "y"]
+    assert header == ["id", "s", "y", "calibrated"]
     s, y = columns_of(rows)
-    folds = StratifiedKFold(3, shuffle=True, random_state=4).split(s, y)
-    for train, test in folds:
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=4).split(s, y):
         want = IsotonicCalibrator().fit(s[train], y[train]).predict(s[test])
         np.testing.assert_array_equal(answers[test], want)
 
 
 def test_new_rows_and_the_saved_calibrator(run, write, rows, tmp_path):
-    out, kept = tmp_path / "c.csv", tmp_path / "c.zip"
+    kept = tmp_path / "c.zip"
     new = write([["s", "note"], ["0.2", "a"], ["0.9", "b"]], "new.csv")
-    words = ["--score", "s", "--label", "y", "--method", "platt", "--new", new]
-    code, _, lines = run("calibrate", write(rows), *words, "--out", out, "--save", kept)
+    words = [*TWO, "--method", "platt", "--new", new, "--save", kept]
+    code, out, lines = run("calibrate", write(rows), *words)
     assert code == 0
     assert not any("out of fold" in line for line in lines)
     header, answers = read_answers(out)
-    assert header == ["s", "note"]
+    assert header == ["s", "note", "calibrated"]
     want = PlattCalibrator().fit(*columns_of(rows)).predict([0.2, 0.9])
     np.testing.assert_array_equal(answers, want)
-    np.testing.assert_array_equal(load(kept).predict([0.2, 0.9]), want)
+    assert run("apply", kept, new, "--score", "s") == (0, out, [])
 
 
 def test_auto_is_the_default_and_helps(run, write, rows, tmp_path):
-    out, kept = tmp_path / "c.csv", tmp_path / "c.zip"
-    words = ["--score", "s", "--label", "y", "--seed", 0, "--folds", 3]
-    code, _, lines = run("calibrate", write(rows), *words, "--out", out, "--save", kept)
+    kept = tmp_path / "c.zip"
+    words = [*TWO, "--seed", 0, "--folds", 3, "--save", kept]
+    code, _, lines = run("calibrate", write(rows), *words)
     assert code == 0
     assert isinstance(load(kept), AutoCalibrator)
     loss = next(line for line in lines if "log loss" in line).split()
@@ -77,28 +122,76 @@ def test_auto_is_the_default_and_helps(run, write, rows, tmp_path):
 
 def test_labels_of_any_two_names(run, write, rows):
     named = [rows[0], *([i, s, "ok" if y == "0" else "bad"] for i, s, y in rows[1:])]
-    words = ["--score", "s", "--label", "y", "--method", "platt", "--seed", 0]
-    plain = run("calibrate", write(rows), *words)[1]
-    bad = run("calibrate", write(named), *words, "--positive", "bad")[1]
-    good = run("calibrate", write(named), *words)[1]
-
-    def last(out):
-        return [float(line.split(",")[-1]) for line in out.splitlines()[1:]]
-
-    assert last(plain) == last(bad)
-    assert np.mean(last(good)) == pytest.approx(1.0 - np.mean(last(bad)), abs=0.05)
+    words = [*TWO, "--method", "platt", "--seed", 0]
+    plain = read_answers(run("calibrate", write(rows), *words)[1])[1]
+    positive = ["--positive", "bad"]
+    bad = read_answers(run("calibrate", write(named), *words, *positive)[1])[1]
+    good = read_answers(run("calibrate", write(named), *words)[1])[1]
+    assert plain.tolist() == bad.tolist()
+    assert np.mean(good) == pytest.approx(1.0 - np.mean(bad), abs=0.05)
 
 
 @pytest.mark.parametrize("scale", ["logit", "real"])
 def test_scales(run, write, rows, scale):
     real = [rows[0], *([i, str(4 * float(s) - 2), y] for i, s, y in rows[1:])]
-    words = ["--score", "s", "--label", "y", "--scale", scale, "--method", "platt"]
+    words = [*TWO, "--scale", scale, "--method", "platt"]
     code, out, lines = run("calibrate", write(real), *words)
     assert code == 0
     assert len(out.splitlines()) == 301
     (loss,) = [line for line in lines if "log loss" in line]
     # Scores that only have an order say no probability.
     assert ("before" in loss) == (scale == "logit")
+
+
+def test_a_german_table_stays_german(run, write, rows):
+    german = [rows[0], *([i, s.replace(".", ","), y] for i, s, y in rows[1:])]
+    words = [*TWO, "--method", "platt", "--seed", 0]
+    out = run("calibrate", write(german, delimiter=";"), *words)[1]
+    plain = run("calibrate", write(rows), *words)[1]
+    assert out == plain.replace(",", ";").replace(".", ",")
+
+
+def test_intervals_of_venn_abers(run, write, calibrated):
+    path = calibrated("venn_abers")
+    table = write([["id", "s"], ["a", "0.2"], ["b", "0.9"]], "new.csv")
+    code, text, _ = run("apply", path, table, "--score", "s", "--interval")
+    assert code == 0
+    header, got = read_answers(text, 3)
+    assert header[2:] == ["calibrated", "calibrated_low", "calibrated_high"]
+    fitted = load(path)
+    assert isinstance(fitted, VennAbersCalibrator)
+    np.testing.assert_array_equal(got[:, 0], fitted.predict([0.2, 0.9]))
+    np.testing.assert_array_equal(got[:, 1:], fitted.predict_interval([0.2, 0.9]))
+
+
+def test_scores_before_and_after_where_labels_are(run, write, rows, calibrated):
+    words = [calibrated("isotonic"), write(rows), *TWO, "--positive", "1"]
+    code, text, lines = run("apply", *words)
+    assert code == 0
+    (s, y), p = columns_of(rows), read_answers(text)[1]
+    losses = {
+        "log loss": log_loss,
+        "Brier score": brier_score,
+        "ECE": expected_calibration_error,
+    }
+    assert lines == [
+        f"localexpert: {name} {loss(y, s):.5f} before, {loss(y, p):.5f} after"
+        for name, loss in losses.items()
+    ]
+
+
+@pytest.mark.parametrize("scale", ["probability", "real"])
+def test_the_page_of_calibrate(run, write, rows, tmp_path, scale):
+    page, out = tmp_path / "page.html", tmp_path / "c.csv"
+    words = [*TWO, "--method", "platt", "--report", page, "--scale", scale]
+    words += ["--new", write([["s"], ["0.5"]], "new.csv"), "--out", out]
+    code, _, lines = run("calibrate", write(rows), *words)
+    assert code == 0
+    assert f"localexpert: wrote {page}" in lines
+    text = page.read_text(encoding="utf-8")
+    assert "s of table.csv, calibrated by PlattCalibrator" in text
+    assert "Brier score" in text
+    assert ("before" in text) == (scale == "probability")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +206,7 @@ def test_scales(run, write, rows, scale):
 )
 def test_wrong_values(refused, write, rows, tmp_path, change, message):
     rows[1] = ["r0", change.get("s", "0.5"), change.get("y", "1")]
-    words = ["--score", "s", "--label", "y", "--out", tmp_path / "c.csv"]
+    words = [*TWO, "--out", tmp_path / "c.csv"]
     assert message in refused("calibrate", write(rows), *words)
     assert os.listdir(tmp_path) == ["table.csv"]
 
@@ -121,30 +214,56 @@ def test_wrong_values(refused, write, rows, tmp_path, change, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--score", "p", "--label", "y"], "has no score 'p'"),
-        (["--score", "s", "--label", "z"], "has no label 'z'"),
-        (["--score", "s", "--label", "id"], "must hold two different values, got 300"),
-        (["--score", "s", "--label", "y", "--positive", "2"], "one of '0', '1', got"),
-        (["--score", "s", "--label", "y", "--positive", ""], "one of '0', '1', got ''"),
-        (["--score", "s", "--label", "y", "--method", "best"], "invalid choice"),
-        (["--score", "s", "--label", "y", "--new", "none.csv"], "cannot read 'none"),
-        (["--score", "s", "--label", "y", "--save", "no/c.zip"], "cannot write --save"),
+        (["--score", "p"], "has no score 'p'"),
+        (["--score", "s,t"], "has no score 't'"),
+        (["--label", "z"], "has no label 'z'"),
+        (["--label", "id"], "must hold two different values, got 300"),
+        (["--positive", "2"], "one of '0', '1', got"),
+        (["--positive", ""], "one of '0', '1', got ''"),
+        (["--method", "best"], "invalid choice"),
+        (["--method", "matrix"], "--method matrix is of several classes: --score"),
+        (["--classes", "0,1"], "--classes names the labels of several score columns"),
+        (["--new", "none.csv"], "cannot read 'none"),
+        (["--save", "no/c.zip"], "cannot write --save"),
+        (["--save", "-"], "--save must be a file"),
+        (["--out", "c.csv", "--report", "c.csv"], "'c.csv' is the same file as"),
     ],
 )
 def test_wrong_options(refused, write, rows, options, message):
-    assert message in refused("calibrate", write(rows), *options)
+    assert message in refused("calibrate", write(rows), *TWO, *options)
 
 
-def test_too_few_of_a_label(refused, write):
+def test_tables_that_cannot_be(refused, write):
     rows = [["s", "y"], ["0.1", "0"], ["0.2", "0"], ["0.7", "1"]]
-    message = refused("calibrate", write(rows), "--score", "s", "--label", "y")
+    message = refused("calibrate", write(rows), *TWO)
     assert "must hold each label at least twice to be calibrated out of fold" in message
-
-
-def test_a_column_of_that_name(refused, write):
     rows = [["s", "y", "calibrated"], ["0.1", "0", ""], ["0.2", "1", ""]]
-    message = refused("calibrate", write(rows), "--score", "s", "--label", "y")
+    message = refused("calibrate", write(rows), *TWO)
     assert "has a column 'calibrated' already" in message
+    assert "can be one table only" in refused("calibrate", "-", *TWO, "--new", "-")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--score", "y", "--label", "z"], "has no label 'z'"),
+        (["--score", "s", "--interval"], "tells one, such as venn_abers, isotonic"),
+        (["--score", "s", "--positive", "1"], "--positive says which --label"),
+        (["--score", "t"], "score 't' must lie in [0, 1] as those that the calibrator"),
+        (["--score", "s,t"], "--score must name one column for a calibrator of two"),
+    ],
+)
+def test_mistakes_with_a_saved_calibrator(refused, write, calibrated, options, message):
+    path = calibrated("platt")
+    table = write([["s", "y", "t"], ["0.5", "1", "7"]], "new.csv")
+    assert message in refused("apply", path, table, *options)
+
+
+def test_what_is_no_calibrator(refused, houses, write):
+    table = write([["s"], ["0.5"]], "new.csv")
+    message = refused("apply", houses / "model.zip", table, "--score", "s")
+    assert "holds a TableModel, not a calibrator of scores" in message
+    assert "is no sound calibrator" in refused("apply", table, table, "--score", "s")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -157,8 +276,7 @@ def test_keys_and_labels_of_many_digits(run, tmp_path, suffix):
     frame = pd.DataFrame({"s": scores, "y": labels, "key": big + np.arange(40)})
     path = tmp_path / f"t.{suffix}"
     frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
-    words = ["--score", "s", "--label", "y", "--method", "histogram"]
-    code, text, _ = run("calibrate", path, *words)
+    code, text, _ = run("calibrate", path, *TWO, "--method", "histogram")
     rows = list(csv.DictReader(text.splitlines()))
     assert (code, len(rows)) == (0, 40)
     assert [int(row["key"]) for row in rows] == frame["key"].tolist()
@@ -166,3 +284,141 @@ def test_keys_and_labels_of_many_digits(run, tmp_path, suffix):
     # The greater label is the positive one, by whatever digit.
     higher = [float(row["calibrated"]) > 0.5 for row in rows]
     assert higher == (labels > big).tolist()
+
+
+def test_several_classes_out_of_fold(run, write, animals, data):
+    p, y = data
+    code, out, lines = run("calibrate", write(animals), *MANY, "--folds", 3)
+    assert code == 0
+    assert "classes: 'p_ox': 'ox', 'p_hen': 'hen', 'p_cat': 'cat'" in lines[0]
+    header, answers = read_answers(out, 3)
+    assert header[5:] == ["calibrated_ox", "calibrated_hen", "calibrated_cat"]
+    np.testing.assert_allclose(answers.sum(axis=1), 1.0, atol=1e-9)
+    said = next(line for line in lines if "log loss" in line).split()
+    assert float(said[3]) == pytest.approx(log_loss(y, whole(p)), abs=1e-5)
+    assert float(said[5]) == pytest.approx(log_loss(y, answers), abs=1e-5)
+    # Rows are dealt to folds class by class.
+    order = np.random.default_rng(0).permutation(120)
+    order = order[np.argsort(y[order], kind="stable")]
+    for fold in range(3):
+        held = np.isin(np.arange(120), order[fold::3])
+        known = SoftmaxCalibrator("temperature").fit(whole(p)[~held], y[~held])
+        np.testing.assert_allclose(answers[held], known.predict(whole(p)[held]))
+
+
+def test_columns_of_classes_go_by_their_names(run, refused, write, animals, tmp_path):
+    kept = tmp_path / "c.zip"
+    table = write(animals)
+    words = [*MANY, "--new", table, "--save", kept]
+    code, out, _ = run("calibrate", table, *words)
+    assert code == 0
+    assert load(kept).classes_.tolist() == list(NAMES)
+    # The order in which columns are named means nothing.
+    for order in ("p_ox,p_hen,p_cat", "p_cat,p_ox,p_hen"):
+        assert run("apply", kept, table, "--score", order) == (0, out, [])
+    renamed = [["id", "u", "v", "w", "y"], *animals[1:]]
+    other = write(renamed, "other.csv")
+    said = refused("apply", kept, other, "--score", "u,v,w")
+    assert "do not tell the columns 'u', 'v', 'w' apart: name their classes" in said
+    for columns, classes in (("u,v,w", "ox,hen,cat"), ("w,u,v", "cat,ox,hen")):
+        words = ["--score", columns, "--classes", classes, "--label", "y"]
+        got = run("apply", kept, other, *words)[1]
+        assert got.splitlines()[1:] == out.splitlines()[1:]
+    for words, message in (
+        (["--score", "p_ox"], "must name a column for each of 'ox', 'hen', 'cat'"),
+        ([*SCORES, "--interval"], "--interval needs a calibrator that tells one"),
+        ([*SCORES, "--label", "id"], "label 'id' must be one of 'ox', 'hen', 'cat'"),
+        ([*SCORES, "--classes", "ox,hen,dog"], "--classes must name each of 'ox', 'h"),
+        ([*SCORES, "--label", "y", "--positive", "ox"], "--positive says which of two"),
+    ):
+        assert message in refused("apply", kept, table, *words)
+
+
+def test_numbers_of_classes_are_no_order_of_columns(
+    run, refused, data, write, tmp_path
+):
+    p, y = data
+    rows = [["a", "b", "c", "y"], *([*p[i], y[i]] for i in range(len(y)))]
+    kept, words = tmp_path / "c.zip", ["--score", "a,b,c"]
+    fit = [*words, "--label", "y", "--method", "temperature", "--save", kept]
+    assert run("calibrate", write(rows), *fit)[0] == 0
+    said = refused("apply", kept, tmp_path / "table.csv", *words)
+    assert "do not tell which class each is of: name their classes by --classes" in said
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "classes"),
+    [
+        (["ox", "hen", "cat"], ["ox", "hen", "cat"], None),
+        (["a%", "ba%", "c%"], ["a", "ba", "c"], None),
+        (["first", "second", "third"], ["0", "1", "2"], None),
+        (["p2", "p0", "p1"], ["2", "0", "1"], None),
+        (["u", "v", "w"], ["x", "y y", "z,"], 'x,y y,"z,"'),
+    ],
+)
+def test_classes_are_found_or_named(
+    run, write, data, tmp_path, columns, labels, classes
+):
+    p, y = data
+    rows = [[*columns, "y"], *([*p[i], labels[y[i]]] for i in range(len(y)))]
+    words = ["--score", ",".join(columns), "--label", "y", "--method", "temperature"]
+    words += [] if classes is None else ["--classes", classes]
+    code, out, lines = run("calibrate", write(rows), *words, "--save", tmp_path / "c")
+    assert code == 0, lines
+    header, answers = read_answers(out, 3)
+    assert header[-3:] == [f"calibrated_{label}" for label in labels]
+    # The class that the scores call likely is: nothing is mixed up.
+    assert (answers.argmax(axis=1) == p.argmax(axis=1)).mean() > 0.95
+    assert [str(one) for one in load(tmp_path / "c").classes_] == labels
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("auto", MulticlassAutoCalibrator),
+        ("matrix", SoftmaxCalibrator),
+        ("platt", OneVsRestCalibrator),
+    ],
+)
+def test_methods_of_several_classes(run, write, animals, tmp_path, method, kind):
+    kept, new = tmp_path / "c.zip", write([animals[0], *animals[1:9]], "new.csv")
+    words = [*SCORES, "--label", "y", "--method", method, "--new", new, "--seed", 4]
+    assert run("calibrate", write(animals), *words, "--save", kept)[0] == 0
+    assert isinstance(load(kept), kind)
+
+
+def test_logits_and_rare_classes(run, write, animals, data):
+    p, y = data
+    z = (np.log(whole(p) + 1e-9) + 5.0).round(6)
+    rows = [["a", "b", "c", "y"], *([*z[i], y[i]] for i in range(len(y)))]
+    words = ["--score", "a,b,c", "--label", "y", "--method", "vector"]
+    code, _, lines = run("calibrate", write(rows), *words, "--scale", "logit")
+    assert code == 0
+    said = next(line for line in lines if "log loss" in line).split()
+    assert float(said[3]) == pytest.approx(log_loss(y, softmax(z, axis=1)), abs=1e-5)
+    rare = [animals[0], *(row for row in animals[1:] if row[-1] != "cat")]
+    rare.append(next(row for row in animals[1:] if row[-1] == "cat"))
+    assert run("calibrate", write(rare), *MANY)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "words", "complaint"),
+    [
+        (1, "0.9", [], "scores 'p_ox', 'p_hen', 'p_cat' must add up to 1 unless"),
+        (2, "-0.2", [], "score 'p_hen' must lie in [0, 1] unless --scale says"),
+        (3, "much", [], "score 'p_cat' must hold finite numbers, got 'much'"),
+        (4, "dog", [], "name their classes by --classes, in their order"),
+        (4, "dog", ["--classes", "ox,hen,cat"], "must be one of 'ox', 'hen', 'cat',"),
+        (4, "ox", ["--classes", "ox,hen"], "--classes must name each of the 3"),
+        (4, "ox", ["--score", "p_ox,p_ox"], "--score must name each column once"),
+        (4, "ox", ["--score", ","], "--score must name a column, or one for"),
+        (4, "ox", ["--positive", "ox"], "--positive says which of two labels"),
+        (4, "ox", ["--scale", "real"], "--scale real is an order of two classes"),
+        (4, "ox", ["--report", "r.html"], "--report is a page on two classes"),
+    ],
+)
+def test_mistakes_of_several_classes(
+    refused, write, animals, place, text, words, complaint
+):
+    animals[5][place] = text
+    assert complaint in refused("calibrate", write(animals), *MANY, *words)

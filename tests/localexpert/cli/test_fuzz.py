@@ -50,7 +50,7 @@ class QuickOrigin:
 
 
 def save_bytes(thing, path, option):
-    assert thing.schema.used
+    assert thing.reader.feature_names_
     assert option == "--out"
     Path(path).write_bytes(b"model")
 

@@ -1,7 +1,6 @@
 """inspect: what is known of whatever was saved."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,19 +35,6 @@ def test_as_json(run, houses):
     assert sum(kind["rows"]) == 200
     assert told["out_of_fold"] == saved.origin.scores
     assert told["chosen"] == saved.model.report_.summary()
-
-
-def test_a_model_of_an_earlier_version_tells_what_it_knows(run, houses, tmp_path):
-    saved, path = load(houses / "model.zip"), tmp_path / "old.zip"
-    del saved.model.table_summary_
-    save(replace(saved, origin=None), path)
-    told = json.loads(run("inspect", path, "--json")[1])
-    assert told["fitted"] is None
-    assert told["columns"][1] == {"name": "area", "kind": "number"}
-    ours = told["out_of_fold"]["model"]
-    assert ours["crps"] == pytest.approx(saved.origin.scores["model"]["crps"])
-    text = run("inspect", path)[1]
-    assert "fitted by an earlier version, which noted neither day nor table" in text
 
 
 def test_a_regressor_of_python(run, tmp_path, rng):

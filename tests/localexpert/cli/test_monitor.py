@@ -1,10 +1,16 @@
-"""monitor: exit codes, a state that is kept whole, batches that come twice."""
+"""monitor and recalibrate: exit codes, a state kept whole, and what is advised."""
 
+import csv
 import json
 import os
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from calibration import PlattCalibrator
+from localexpert import PitRecalibration, crps_score, load
+from localexpert.recalibration.shift import ShiftRecalibration
 from tests.localexpert.cli.conftest import QUICK, house_rows
 
 
@@ -48,17 +54,130 @@ def test_an_alarm_has_an_exit_code_and_stays(watch, write, dearer, tmp_path):
     assert facts["rows"] == 480.0
 
 
-def test_a_batch_counts_once(watch, run, houses, write, tmp_path):
-    rows = house_rows(60, 5)
-    first = watch(write(rows))
+def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):
+    header, *rows = house_rows(60, 5)
+    first = watch(write([header, *rows]))
     kept = (tmp_path / "state.zip").read_bytes()
-    # The same rows in another file, written in another way.
-    again = write(rows, "again.csv", delimiter=";")
+    # The same rows in another file, shuffled, and written in another way.
+    order = np.random.default_rng(0).permutation(60)
+    again = write([header, *(rows[i] for i in order)], "again.csv", delimiter=";")
     words = ["monitor", houses / "model.zip", again, "--state", tmp_path / "state.zip"]
     code, out, lines = run(*words)
     assert (code, out) == first[:2]
-    assert lines[-1].endswith("again.csv is in the state already: not counted again")
+    assert lines[-1].endswith("as one before it: it is not counted again.")
     assert (tmp_path / "state.zip").read_bytes() == kept
+
+
+def test_equal_batches_that_may_be_chance_count(run, tmp_path, write):
+    path, state = tmp_path / "c.zip", tmp_path / "state.zip"
+    PlattCalibrator().fit([0.2, 0.8] * 400, [0, 1, 1, 1, 0, 0, 0, 1] * 100).save(path)
+    batch = write([["s", "y"], *([str(k % 2), str(k % 2)] for k in range(24))])
+    words = ["monitor", path, batch, "--score", "s", "--label", "y", "--state", state]
+    words += ["--tolerance", 0.1]
+    run(*words)
+    code, out, lines = run(*words)
+    assert code in (0, 3)
+    assert out.startswith("48 rows in 2 batches")
+    assert any("may be equal by chance" in line for line in lines)
+
+
+def test_training_rows_are_told(run, houses, tmp_path):
+    words = ["monitor", houses / "model.zip", houses / "train.csv"]
+    lines = run(*words, "--state", tmp_path / "state.zip")[2]
+    assert any("The model has learned from 200 of the 200 rows" in one for one in lines)
+
+
+@pytest.fixture
+def recalibrated(run, houses, tmp_path):
+    """Return a function that recalibrates by rows, and what came of it."""
+
+    def recalibrate(table, *words, model=houses / "model.zip"):
+        out = tmp_path / "new.zip"
+        code, said, lines = run("recalibrate", model, table, *words, "--out", out)
+        assert (code, said) == (0, ""), lines
+        return load(out), lines
+
+    return recalibrate
+
+
+def test_advice_is_carried_out(watch, dearer, recalibrated, run, houses, tmp_path):
+    state = tmp_path / "state.zip"
+    assert watch(dearer)[0] == 3
+    advice = json.loads(watch(dearer, "--json")[1])["advice"]
+    new, lines = recalibrated(dearer, "--state", state)
+    assert f"localexpert: the advice is: {advice}" in lines
+    assert lines[-1].startswith(f"localexpert: saved {tmp_path / 'new.zip'}: ")
+    frame = pd.read_csv(dearer, dtype=str, keep_default_na=False)
+    y = frame["price"].to_numpy(dtype=float)
+    old = load(houses / "model.zip")
+    before, after = (crps_score(y, one.predict_dist(frame)) for one in (old, new))
+    assert after < before
+    assert "120 rows of dearer.csv" in run("inspect", tmp_path / "new.zip")[1]
+    # It is another model, and needs another state.
+    words = ["monitor", tmp_path / "new.zip", dearer, "--state"]
+    assert run(*words, state)[0] == 2
+    assert run(*words, tmp_path / "other.zip")[0] == 0
+
+
+@pytest.mark.parametrize("action", ["shift", "shift-and-slope", "recalibrate"])
+def test_actions_are_those_of_python(recalibrated, dearer, houses, action):
+    words = ["--action", action, "--method", "pit", "--seed", "3"]
+    new, _ = recalibrated(dearer, *words)
+    frame = pd.read_csv(dearer, dtype=str, keep_default_na=False)
+    old = load(houses / "model.zip")
+    y = frame["price"].to_numpy(dtype=float)
+    dist = old.predict_dist(frame)
+    learned = {
+        "shift": ShiftRecalibration(random_state=3),
+        "shift-and-slope": ShiftRecalibration(slope=True, random_state=3),
+        "recalibrate": PitRecalibration(random_state=3),
+    }[action].fit(dist, y)
+    want = learned.apply(dist).quantiles([0.1, 0.5, 0.9])
+    got = new.predict_dist(frame).quantiles([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(got, want)
+
+
+def test_groups_and_calibrators(recalibrated, write, dearer, tmp_path):
+    new, _ = recalibrated(dearer, "--by", "kind")
+    assert len(new.model.recalibration_.recalibrations_) == 3
+    rng = np.random.default_rng(0)
+    s = rng.uniform(size=200)
+    y = (rng.uniform(size=200) < s**2).astype(int)
+    PlattCalibrator().fit(s, 1 - y).save(path := tmp_path / "c.zip")
+    rows = [["s", "y"], *([repr(float(a)), str(b)] for a, b in zip(s, y, strict=True))]
+    words = ["--score", "s", "--label", "y"]
+    new, _ = recalibrated(write(rows), *words, model=path)
+    assert new.predict([0.3]) == PlattCalibrator().fit(s, y).predict([0.3])
+
+
+def test_rows_that_were_learned_from_correct_nothing(
+    refused, recalibrated, houses, write, tmp_path
+):
+    words = ["recalibrate", houses / "model.zip"]
+    said = refused(*words, houses / "train.csv", "--out", tmp_path / "n.zip")
+    assert said == "the model has learned from all of these rows: give new ones"
+    with open(houses / "train.csv", encoding="utf-8") as file:
+        train = list(csv.reader(file))
+    rows = house_rows(60, 8)
+    mixed, _ = recalibrated(write([*rows, *train[1:30]]))
+    alone, _ = recalibrated(write(rows))
+    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    np.testing.assert_array_equal(
+        mixed.predict_dist(frame).median(), alone.predict_dist(frame).median()
+    )
+
+
+def test_nothing_to_do_is_said(watch, write, refused, houses, dearer, tmp_path):
+    watch(write(house_rows(120, 5)))
+    model, out = houses / "model.zip", ["--out", tmp_path / "n.zip"]
+    said = refused(
+        "recalibrate", model, dearer, "--state", tmp_path / "state.zip", *out
+    )
+    assert said.startswith("there is no alarm, so nothing is to be done")
+    said = refused("recalibrate", model, dearer, "--state", model, *out)
+    assert said.endswith("is no state of `localexpert monitor`")
+    said = refused("recalibrate", model, dearer, "--out", dearer)
+    assert "is the same file as" in said
 
 
 def test_what_does_not_fit_is_one_line_and_the_state_stays(

@@ -1,7 +1,10 @@
-"""Output: whole files or none, and any text on any terminal."""
+"""Output: whole files or none, in every format, and any text on any terminal."""
 
 import csv
+import datetime as dt
 import errno
+import gzip
+import importlib
 import io
 import os
 import subprocess
@@ -9,30 +12,136 @@ import sys
 from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from localexpert.cli.console import UserError, note
-from localexpert.cli.out_column import OutColumn, format_numbers
-from localexpert.cli.out_format import TextWriter
+from localexpert.cli.console import note
+from localexpert.cli.out_formats import Conventions, _TextWriter, check_format
 from localexpert.cli.output import (
-    check_table_writable,
-    check_writable,
+    OutTable,
+    check_file,
+    check_table,
     read_out,
     write_out,
-    write_table,
 )
+from localexpert.reading import TableError
+
+BIG = 1234567890123456789
+# As a CSV has them, and as Parquet does.
+CELLS = {
+    "key": (["00123", "7", "8"], ["00123", "7", "8"]),
+    "big": ([str(BIG), "", "-3"], [BIG, None, -3]),
+    "huge": ([str(10**30), "1", "2"], [str(10**30), "1", "2"]),
+    "price": (["1.5", "", "-2e3"], [1.5, None, -2000.0]),
+    "flag": (["True", "false", ""], [True, False, None]),
+    "day": (
+        ["2024-02-29", "", "1969-12-31"],
+        [dt.date(2024, 2, 29), None, dt.date(1969, 12, 31)],
+    ),
+    "no day": (["2024-02-30", "", "2024-01-01"], ["2024-02-30", None, "2024-01-01"]),
+    "word": ([" a", "", "=1+1"], [" a", None, "=1+1"]),
+    "nothing": (["", "", ""], [None, None, None]),
+}
 
 
-def write_csv(path, columns, noun):
-    cells = {name: np.array(texts, dtype=object) for name, texts in columns.items()}
-    told = {name: OutColumn(texts, copied=True) for name, texts in cells.items()}
-    write_table(path, told, noun)
+@pytest.fixture
+def frame():
+    """Return texts as they were read, and numbers of ours."""
+    texts = {name: np.array(cells, object) for name, (cells, _) in CELLS.items()}
+    return pd.DataFrame({**texts, "mean": [1.0, np.nan, np.inf]})
 
 
-def test_numbers_are_read_back_to_the_last_bit(rng):
+def write(path, frame, how=None, *, parts=1):
+    with OutTable(str(path), "row") as out:
+        for rows in np.array_split(np.arange(len(frame)), parts):
+            out.write(frame.iloc[rows], how or Conventions())
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "mark"), [("t.csv", ","), ("t.TSV", "\t"), ("t", ","), ("t.tsv.gz", "\t")]
+)
+def test_texts(frame, tmp_path, name, mark, parts):
+    path = tmp_path / name
+    write(path, frame, parts=parts)
+    data = path.read_bytes()
+    if name.endswith(".gz"):
+        write(path, frame, parts=parts)
+        assert path.read_bytes() == data  # without the time
+        data = gzip.decompress(data)
+    header, *rows = csv.reader(data.decode().splitlines(), delimiter=mark)
+    assert header == list(frame)
+    cells = zip(*(cells for cells, _ in CELLS.values()), strict=True)
+    assert [row[:-1] for row in rows] == list(map(list, cells))
+    assert [row[-1] for row in rows] == ["1.0", "", "inf"]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_parquet_knows_types(frame, tmp_path, parts):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    write(path := tmp_path / "t.Parquet", frame, parts=parts)
+    got = parquet.read_table(path).to_pydict()
+    assert got.pop("mean") == [1.0, None, np.inf]
+    assert got == {name: values for name, (_, values) in CELLS.items()}
+
+
+def test_parquet_from_parquet_keeps_types(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    held = {"small": "int16[pyarrow]", "when": "timestamp[us, UTC][pyarrow]"}
+    values = {"small": [1, 2, None], "when": [*pd.date_range("2024", periods=3)]}
+    frame = pd.DataFrame({name: pd.array(values[name], held[name]) for name in held})
+    write(path := tmp_path / "t.parquet", frame, parts=2)
+    kinds = [str(kind) for kind in parquet.read_table(path).schema.types]
+    assert kinds == ["int16", "timestamp[us, tz=UTC]"]
+
+
+def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
+    excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
+    write(path := tmp_path / "t.xlsx", frame, Conventions(digits=2), parts=2)
+    sheet = excel.load_workbook(path).active
+    header, *rows = ([cell.value for cell in row] for row in sheet.rows)
+    assert header == list(frame)
+    assert rows[0][:2] == ["00123", str(BIG)]
+    assert [row[-1] for row in rows] == [1.0, None, "inf"]
+    assert sheet.cell(4, 1 + list(frame).index("word")).data_type == "s"
+
+
+def test_conventions_and_digits(tmp_path):
+    frame = pd.DataFrame({"a,b": ["1,50"], "x": [1234.5678]})
+    write(path := tmp_path / "t.csv", frame, Conventions(";", ",", 6))
+    assert path.read_text() == "a,b;x\n1,50;1234,57\n"
+
+
+def test_numbers_are_read_back_to_the_last_bit(rng, tmp_path):
     values = np.exp(rng.normal(0.0, 200.0, size=500))
-    np.testing.assert_array_equal([float(v) for v in format_numbers(values)], values)
-    assert format_numbers(np.array([np.nan, np.inf])) == ["", "inf"]
+    write(path := tmp_path / "t.csv", pd.DataFrame({"x": values}))
+    texts = path.read_text().split()[1:]
+    np.testing.assert_array_equal([float(text) for text in texts], values)
+
+
+@pytest.mark.parametrize(
+    "name", ["t.xls", "t.json", "t.zip", "t.parquet.gz", "t.gz", "t.csv.bz2", "t.v2"]
+)
+def test_other_names_are_refused_before_anything_is_read(refused, name):
+    message = refused("predict", "no.zip", "no.csv", "--out", name)
+    assert message == (
+        "--out must end in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .xlsx, which says "
+        f"how the table is written, got {name!r}"
+    )
+    words = ["--score", "s", "--label", "y", "--out", name]
+    assert "--out must end in .csv" in refused("calibrate", "no.csv", *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("t.parquet", r"io"), ("t.xlsx", r"excel")]
+)
+def test_what_a_format_needs(monkeypatch, name, extra):
+    def refuse(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(TableError, match=rf"needs .*: pip install .*\[{extra}\]"):
+        check_format(name)
 
 
 def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -43,9 +152,9 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
         self.stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(TextWriter, "write", fail)
-    with pytest.raises(UserError, match=r"cannot write --out '.*f.csv': No space left"):
-        write_csv(str(path), {"a": ["1"]}, "row")
+    monkeypatch.setattr(_TextWriter, "write", fail)
+    with pytest.raises(TableError, match=r"cannot write --out '.*f.csv': No space"):
+        write(path, pd.DataFrame({"a": ["1"]}))
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f.csv"]
 
@@ -53,7 +162,7 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "f.csv").write_text("old")
     (tmp_path / "link.csv").symlink_to("f.csv")
-    write_csv(str(tmp_path / "link.csv"), {"a": ["1"], "b": ["x,y"]}, "row")
+    write(tmp_path / "link.csv", pd.DataFrame({"a": ["1"], "b": ["x,y"]}))
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "f.csv").read_text() == 'a,b\n1,"x,y"\n'
 
@@ -62,7 +171,7 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    write_csv("-", {"gr\u00f6\u00dfe": ["\u00e4"]}, "row")
+    write("-", pd.DataFrame({"gr\u00f6\u00dfe": ["\u00e4"]}))
     note("wrote gr\u00f6\u00dfe\nand more")
     err.flush()
     assert out.buffer.getvalue().decode() == "gr\u00f6\u00dfe\n\u00e4\n"
@@ -71,8 +180,7 @@ def test_terminals_that_know_no_umlauts(monkeypatch):
 
 def test_line_breaks_inside_of_cells_are_kept(tmp_path):
     cells = ["a\rb", "c\r\nd", "e\nf", 'g"h,i', " j "]
-    path = tmp_path / "f.csv"
-    write_csv(str(path), {"x": cells, "y": ["1"] * 5}, "row")
+    write(path := tmp_path / "f.csv", pd.DataFrame({"x": cells, "y": ["1"] * 5}))
     with path.open(newline="", encoding="utf-8") as file:
         assert [row[0] for row in csv.reader(file)] == ["x", *cells]
 
@@ -87,7 +195,7 @@ def test_a_full_disk_behind_standard_output(monkeypatch):
     # What it holds cannot be written when it is closed either.
     with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(UserError, match="standard output: No space left on device"):
+        with pytest.raises(TableError, match="standard output: No space left on dev"):
             write_out("text")
         sys.stdout.write("and at the end nobody complains again")
         sys.stdout.close()
@@ -95,7 +203,7 @@ def test_a_full_disk_behind_standard_output(monkeypatch):
 
 def test_standard_output_that_is_closed(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(UserError, match="standard output: it is closed"):
+    with pytest.raises(TableError, match="standard output: it is closed"):
         write_out("text")
 
 
@@ -117,17 +225,17 @@ def test_nobody_hears_what_is_said_on_stderr(monkeypatch, capsys):
 
 @unix
 def test_tables_are_written_to_devices_and_pipes_which_stay(tmp_path, capsys):
-    pipe = tmp_path / "pipe"
+    pipe, frame = tmp_path / "pipe", pd.DataFrame({"a": ["1"]})
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        check_table_writable(str(pipe), [])
-        write_csv(str(pipe), {"a": ["1"]}, "row")
+        check_table(str(pipe), [])
+        write(pipe, frame)
         assert reader.communicate(timeout=60)[0] == b"a\n1\n"
     assert os.listdir(tmp_path) == ["pipe"]
-    write_csv("/dev/null", {"a": ["1"]}, "row")
+    write("/dev/null", frame)
     assert not os.path.isfile("/dev/null")
-    with pytest.raises(UserError, match=r"cannot write --out '/dev/full': No space"):
-        write_csv("/dev/full", {"a": ["1"]}, "row")
+    with pytest.raises(TableError, match=r"cannot write --out '/dev/full': No space"):
+        write("/dev/full", frame)
     assert "wrote 1 row to /dev/null" in capsys.readouterr().err
 
 
@@ -142,10 +250,10 @@ def test_files_that_are_read_or_written_already_are_refused(tmp_path):
     (tmp_path / "link").symlink_to("t.csv")
     os.link(tmp_path / "t.csv", tmp_path / "twin")
     for name in ("t.csv", "link", "twin"):
-        with pytest.raises(UserError, match=r"'.*' is the same file as '.*t.csv'"):
-            check_writable(str(tmp_path / name), "--out", [str(tmp_path / "t.csv")])
+        with pytest.raises(TableError, match=r"'.*' is the same file as '.*t.csv'"):
+            check_file(str(tmp_path / name), "--out", [str(tmp_path / "t.csv")])
     new = str(tmp_path / "new")
-    with pytest.raises(UserError, match=r"--save .* is the same file as"):
-        check_writable(f"{tmp_path}/./new", "--save", ["-", new])
+    with pytest.raises(TableError, match=r"--save .* is the same file as"):
+        check_file(f"{tmp_path}/./new", "--save", ["-", new])
     # Others that are not there are somebody else's mistake.
-    check_writable(str(tmp_path / "t.csv"), "--out", ["-", new])
+    check_file(str(tmp_path / "t.csv"), "--out", ["-", new])

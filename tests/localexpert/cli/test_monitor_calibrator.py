@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from calibration import CalibrationMonitor, PlattCalibrator, SoftmaxCalibrator
 from localexpert import load
-from localexpert.cli.console import UserError
-from localexpert.cli.two_labels import TwoLabels
+from localexpert.reading.labels import Labels
 
 
 def draw(n, seed, shift=0.0):
@@ -93,7 +92,7 @@ def test_a_batch_of_one_class_counts(watch, batch, tmp_path):
     assert not (tmp_path / "state.zip").exists()
     assert watch(one, "--positive", "sick")[0] in (0, 3)
     assert watch(first)[0] in (0, 3)
-    assert load(tmp_path / "state.zip").labels == TwoLabels("sick", "well")
+    assert load(tmp_path / "state.zip").labels == Labels(("well", "sick"))
 
 
 def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
@@ -104,7 +103,7 @@ def test_rows_without_a_label_are_left_out(run, batch, calibrator, tmp_path):
     assert code == 0
     assert "localexpert: warning: left out 2 rows without a label 'y'" in lines
     assert out.startswith("198 rows in 1 batch: no alarm")
-    assert load(tmp_path / "state.zip").labels == TwoLabels("1", "0")
+    assert load(tmp_path / "state.zip").labels == Labels(("0", "1"))
 
 
 def test_what_does_not_fit_is_one_line_and_the_state_stays(
@@ -123,7 +122,7 @@ def test_what_does_not_fit_is_one_line_and_the_state_stays(
 
     dead = rows.assign(y=rows["y"].where(rows.index != 4, "dead"))
     assert refuse(batch(dead, "dead.csv")).endswith(
-        "dead.csv must hold 'sick', 'well' as before, got 'dead', 'sick', 'well'"
+        "dead.csv must hold 'well', 'sick' as before, got 'dead', 'sick', 'well'"
     )
     gap = batch(rows.assign(s=rows["s"].where(rows.index != 4)), "gap.csv")
     assert "score 's' must not have gaps, got '' in line 6 of" in refuse(gap)
@@ -159,59 +158,4 @@ def test_one_of_several_classes_is_refused(refused, batch, tmp_path, rng):
     SoftmaxCalibrator().fit(scores, np.arange(60) % 3).save(path)
     words = ["--score", "s", "--label", "y", "--state", tmp_path / "s.zip"]
     said = refused("monitor", path, table, *words)
-    assert said.endswith(
-        "holds a SoftmaxCalibrator, not a model of `localexpert fit` or a calibrator "
-        "of two classes"
-    )
-
-
-def test_rows_of_the_fit_are_asked_for_where_nobody_knows(
-    watch, batch, calibrator, tmp_path
-):
-    old = load(calibrator)
-    del old.n_fit_  # as in a file of a version that had none
-    old.save(tmp_path / "old.zip")
-    table = batch(draw(200, 5))
-    code, _, lines = watch(table, of=tmp_path / "old.zip")
-    assert code == 2
-    assert lines[-1].endswith("it was fitted on: say it by --fitted-rows")
-    assert watch(table, "--fitted-rows", 300, of=tmp_path / "old.zip")[0] == 0
-    assert load(tmp_path / "state.zip").monitor.n_fit == 300
-
-
-@pytest.mark.parametrize(
-    ("held", "positive", "found"),
-    [
-        (["0", "1"], None, ("1", "0")),
-        (["0"], None, ("1", "0")),
-        (["1"], None, ("1", "0")),
-        (["True"], None, ("True", "False")),
-        (["9", "10"], None, ("10", "9")),
-        (["a", "b"], "a", ("a", "b")),
-        (["a"], "a", ("a", None)),
-        (["a"], "b", ("b", "a")),
-    ],
-)
-def test_labels_of_a_first_batch(held, positive, found):
-    assert TwoLabels.of(held, positive, "label") == TwoLabels(*found)
-
-
-@pytest.mark.parametrize(
-    ("held", "positive", "message"),
-    [
-        (["a", "b", "c"], None, "label must hold two different values, got 'a', 'b'"),
-        (["a"], None, "label holds 'a' alone: say by --positive"),
-        (["a", "b"], "c", "--positive must be one of 'a', 'b', got 'c'"),
-    ],
-)
-def test_labels_of_a_first_batch_that_are_refused(held, positive, message):
-    with pytest.raises(UserError, match=message):
-        TwoLabels.of(held, positive, "label")
-
-
-def test_the_other_label_may_come_later():
-    labels = TwoLabels("a", None)
-    assert labels.meet(["a"], None, "label") == labels
-    assert labels.meet(["b"], "a", "label") == TwoLabels("a", "b")
-    with pytest.raises(UserError, match="label must hold 'a' as before, got 'b', 'c'"):
-        labels.meet(["b", "c"], None, "label")
+    assert said.endswith("holds a SoftmaxCalibrator, not a model of `localexpert fit`")

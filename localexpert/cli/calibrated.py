@@ -1,0 +1,126 @@
+"""Scores and labels of a table, and the probabilities that are written beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from calibration.typing import Float64Array
+from localexpert.cli.console import note
+from localexpert.cli.out_formats import Conventions
+from localexpert.cli.output import OutTable
+from localexpert.cli.parser import Parser, split_names
+from localexpert.reading.files import Frame
+from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
+from localexpert.reading.messages import list_names, load_pandas, refuse
+from localexpert.reporting.page import PROBABILITY_LOSSES
+
+#: The column that is added to a table.
+CALIBRATED = "calibrated"
+FITTED = "as those that the calibrator was fitted to"
+
+
+def add_scores(parser: Parser, **how: Any) -> None:
+    """Add the options that name scores and their classes."""
+    text = "greater means likelier; of several classes a column for each, with commas"
+    column: dict[str, Any] = {"type": split_names, "metavar": "COLUMN[,COLUMN]"}
+    parser.add_argument("--score", help=text, **column, **how)
+    text = "the class whose probability is meant (default: the greater of the two)"
+    parser.add_argument("--positive", help=text, metavar="LABEL")
+
+
+def add_classes(parser: Parser, default: str) -> None:
+    """Add the option that names the classes of several columns."""
+    text = "labels that several score columns stand for, in their order"
+    how: dict[str, Any] = {"type": split_names, "metavar": "A,B,C"}
+    parser.add_argument("--classes", help=f"{text} (default: {default})", **how)
+
+
+def scores_of(options: Any, frame: Frame, scale: str, hint: str) -> Float64Array:
+    """Return the scores that the options name, (n,) or of several classes (n, k)."""
+    how = options.score, options.decimal, options.thousands
+    return read_scores(frame, *how, probability=scale == "probability", hint=hint)
+
+
+def labels_of(
+    options: Any, frame: Frame, classes: Labels | None
+) -> tuple[NDArray[np.intp], Labels]:
+    """Return the place of each row's class (n,), and the classes; None are found."""
+    texts = read_words(frame, options.label, "label")
+    what = f"label {options.label!r} of {frame.attrs['path']}"
+    if classes is None:
+        classes = Labels.of_two(texts, options.positive, what)
+        if len(held := sorted(set(texts))) != 2:
+            refuse(f"{what} must hold two different values, got {list_names(held)}")
+    rule = f"label {options.label!r} must be one of {list_names(classes.names)}"
+    codes = classes.code(texts)
+    refuse_if(codes < 0, frame, options.label, rule)
+    return codes, classes
+
+
+def check_several(options: Any) -> bool:
+    """Return whether there are several columns of scores; refuse what is none."""
+    columns = options.score
+    if not columns:
+        refuse("--score must name a column, or one for each class")
+    if len(set(columns)) < len(columns):
+        refuse(f"--score must name each column once, got {list_names(columns)}")
+    if len(columns) > 1 and options.positive is not None:
+        refuse(
+            "--positive says which of two labels one score is of; of several columns "
+            "--classes names the labels"
+        )
+    if len(columns) == 1 and options.classes is not None:
+        refuse(
+            "--classes names the labels of several score columns, and --score names "
+            f"{columns[0]!r} alone: see --positive"
+        )
+    return len(columns) > 1
+
+
+def name_answers(classes: Labels | None) -> list[str]:
+    """Return the names of the columns of probabilities."""
+    if classes is None:
+        return [CALIBRATED]
+    return [f"{CALIBRATED}_{name}" for name in classes.names]
+
+
+def refuse_clash(frame: Frame, names: Iterable[str]) -> None:
+    """Refuse a table that has a column of such a name already."""
+    for name in set(names) & set(frame.columns):
+        refuse(f"{frame.attrs['path']} has a column {name!r} already; rename it")
+
+
+def write_beside(
+    options: Any, frame: Frame, answers: Mapping[str, Float64Array]
+) -> None:
+    """Write the table with more columns (n,) as the options say."""
+    more = load_pandas().DataFrame(answers, index=frame.index)
+    with OutTable(options.out, "row") as out:
+        whole = load_pandas().concat([frame, more], axis=1)
+        out.write(whole, Conventions.of(options, frame))
+
+
+def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:
+    """Return what scores say by themselves; None where they say an order only.
+
+    Scores (n,) are of one class of two, (n, k) of k classes.
+    """
+    if scale == "real":
+        return None
+    if scale == "probability":
+        return scores
+    return np.asarray(expit(scores) if scores.ndim == 1 else softmax(scores, axis=1))
+
+
+def tell_losses(
+    y: NDArray[np.intp], before: Float64Array | None, after: Float64Array
+) -> None:
+    """Say on stderr what calibration changes, of probabilities (n,) or (n, k)."""
+    for name, loss in PROBABILITY_LOSSES.items():
+        told = "" if before is None else f"{loss(y, before):.5f} before, "
+        note(f"{name} {told}{loss(y, after):.5f} after")

@@ -1,0 +1,161 @@
+r"""Correct a model by rows that it has not learned from, and save what comes of it.
+
+Carries out what `monitor` advises. With --state the advice is that of its state;
+--action says one by itself: shift moves all forecasts by so many of their standard
+deviations, shift-and-slope widens or narrows them too, and recalibrate, the default,
+learns a map of the whole law: by --method conformal, with a guarantee for coverage, or
+pit, smoother. With --by the map is learned within the groups of a column. Where the
+advice is to refit, a new model has to be fitted on new rows by `fit`.
+
+A calibrator of two classes (--score, --label) is fitted anew, as it was at first, on
+these rows. The model that is given stays as it is. The new one needs a new state of
+`monitor`. Rows that the model has learned from are left out, since they look better
+forecast than new ones are.
+
+for example:
+  localexpert monitor houses.zip may.csv --state state.zip || \
+      localexpert recalibrate houses.zip may.csv --state state.zip --out houses_may.zip
+  localexpert recalibrate houses.zip spring.csv --by town --out houses_spring.zip
+  localexpert recalibrate calibrator.zip may.csv --score s --label y --out may.zip
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sklearn.base import clone
+
+from calibration import ScoreCalibrator
+from localexpert.cli.calibrated import FITTED, add_scores, labels_of, scores_of
+from localexpert.cli.console import note, warn
+from localexpert.cli.known_rows import join_known, read_known
+from localexpert.cli.output import check_file
+from localexpert.cli.parser import (
+    COLUMN,
+    NAMES,
+    SEED,
+    Parser,
+    add_table_options,
+    add_target,
+    format_of,
+)
+from localexpert.cli.table_model import (
+    TableModel,
+    as_table_model,
+    load_object,
+    save_object,
+    today,
+)
+from localexpert.reading.files import find_tables, join_tables, name_tables, read_tables
+from localexpert.reading.messages import count, refuse, refusing
+from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.regressor.recalibrated import recalibrate
+from localexpert.regressor.seen_rows import seen_rows
+
+_ACTIONS = "shift", "shift-and-slope", "recalibrate"
+
+
+def add_options(parser: Parser) -> None:
+    """Add the arguments of the command."""
+    add: Any = parser.add_argument
+    add("model", help="a file of `localexpert fit` or `calibrate --save`")
+    text = "new rows with known outcomes: files, or folders of Parquet"
+    add("table", nargs="+", help=text)
+    add("--out", help="where the new model goes", metavar="NEW.zip", required=True)
+    text = "of `localexpert monitor`: what it advises is done"
+    add("--state", help=text, metavar="STATE.zip")
+    text = "what to do (default: the advice of --state, or recalibrate)"
+    add("--action", help=text, choices=_ACTIONS)
+    text = "of --action recalibrate (default: conformal)"
+    add("--method", help=text, choices=("conformal", "pit"), default="conformal")
+    add("--by", help="columns within whose values the map is learned", **NAMES)
+    add_target(parser)
+    add_scores(parser)
+    add("--label", help="of a calibrator: two different values", **COLUMN)
+    add("--seed", help="another seed, other draws (default: 0)", **SEED)
+    add_table_options(parser, "that of each file")
+
+
+def run(options: Any) -> None:
+    """Load the model, read the rows, correct it by them, and save it."""
+    check_file(options.out, "--out", [options.model, *options.table])
+    paths = find_tables(options.table)
+    check_file(options.out, "--out", paths)
+    thing = load_object(options.model, "model or calibrator")
+    action = _choose_action(options)
+    new: Any
+    if isinstance(thing, ScoreCalibrator):
+        new, n_rows = _fit_calibrator(thing, options, paths)
+        action = "fitted anew"
+    else:
+        model = as_table_model(thing, options.model)
+        new, n_rows = _correct(model, options, paths, action)
+    save_object(new, options.out, "--out")
+    rows = f"{count(n_rows, 'row')} of {name_tables(options.table)}"
+    note(f"saved {options.out}: {action} by {rows}")
+
+
+def _choose_action(options: Any) -> str:
+    """Return what is to be done, as the options or the state say."""
+    if options.action is not None or options.state is None:
+        return options.action or _ACTIONS[-1]
+    state = load_object(options.state, "state of `localexpert monitor`")
+    if not hasattr(state, "monitor"):
+        refuse(f"--state {options.state!r} is no state of `localexpert monitor`")
+    advice = state.monitor.advise().action
+    if advice == "refit":
+        refuse(
+            "the advice is to refit: forecasts tell less than half of what they "
+            "promise, which no correction mends; `localexpert fit` a new model on new "
+            "rows, or say an --action"
+        )
+    if advice == "nothing":
+        refuse("there is no alarm, so nothing is to be done; or say an --action")
+    note(f"the advice is: {advice}")
+    return str(advice).replace(" ", "-")
+
+
+def _correct(
+    model: TableModel, options: Any, paths: list[str], action: str
+) -> tuple[TableModel, int]:
+    """Return a model that is corrected by the new ones of the rows."""
+    _, features, y = join_known(read_known(options, model, paths, options.by))
+    seen = seen_rows(model.model, features, y)
+    if seen.found:
+        warn(str(seen))
+    if seen.learned is not None:
+        features, y = features[~seen.learned], y[~seen.learned]
+    if not len(y):
+        refuse("the model has learned from all of these rows: give new ones")
+    method: Any = options.method
+    if action != "recalibrate":
+        method = ShiftRecalibration(slope=action == "shift-and-slope")
+    by = list(options.by) or None
+    where = name_tables(options.table)
+    with refusing(f"cannot correct by {where}", TypeError, ValueError):
+        seed = options.random_state
+        fitted = recalibrate(
+            model.model, features, y, by=by, method=method, random_state=seed
+        )
+    origin = model.origin
+    if origin is not None:
+        what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
+        origin = replace(
+            origin, corrected="; ".join(filter(None, [origin.corrected, what]))
+        )
+    return replace(model, model=fitted, origin=origin), len(y)
+
+
+def _fit_calibrator(
+    calibrator: ScoreCalibrator, options: Any, paths: list[str]
+) -> tuple[ScoreCalibrator, int]:
+    """Return a calibrator of the same kind and settings, fitted on these rows."""
+    for name in ("score", "label"):
+        if getattr(options, name) is None:
+            refuse(f"--{name} must name a column: {options.model} is a calibrator")
+    frame = join_tables(list(read_tables(paths, format_of(options))))
+    scores = scores_of(options, frame, calibrator.scale, FITTED)
+    y, _ = labels_of(options, frame, None)
+    with refusing(f"cannot calibrate by {frame.attrs['path']}", TypeError, ValueError):
+        return clone(calibrator).fit(scores, y), len(y)

@@ -1,0 +1,293 @@
+"""evaluate and report: scores of new rows, of one table in one file or many."""
+
+import json
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert import load
+from localexpert.cli import known_rows
+from localexpert.cli.known_rows import draw_known
+from localexpert.cli.scores import ScoreSums
+from localexpert.metrics import crps_score, log_score
+from tests.localexpert.cli.conftest import QUICK, write_parts
+
+
+@pytest.fixture
+def new_rows(sold):
+    """Return other rows of the table, some without a target."""
+    rows = sold.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    rows["y"] += 0.01
+    rows.loc[[0, 17, 100, 239], "y"] = np.nan
+    return rows
+
+
+@pytest.fixture
+def told(run, sold_model):
+    """Return a function that evaluates files, as figures."""
+
+    def evaluate_files(*paths):
+        code, out, _ = run("evaluate", sold_model, *paths, "--json")
+        assert code == 0
+        return json.loads(out)
+
+    return evaluate_files
+
+
+def flat(tree, name=""):
+    if not isinstance(tree, dict):
+        return {name: tree}
+    parts = (flat(value, f"{name} {key}") for key, value in tree.items())
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def assert_alike(one, other):
+    one, other = flat(one), flat(other)
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        want = other[name]
+        assert value == (want if isinstance(want, str) else pytest.approx(want)), name
+
+
+def test_json_is_the_scores(run, houses):
+    words = ["evaluate", houses / "model.zip", houses / "test.csv"]
+    code, out, lines = run(*words, "--json")
+    assert code == 0, lines
+    scores = json.loads(out)
+    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    y = frame["price"].to_numpy(dtype=float)
+    dist = load(houses / "model.zip").predict_dist(frame)
+    ours, theirs = scores["model"], scores["climatology"]
+    assert scores["rows"] == 80
+    assert "None of the 80 rows" in scores["training_rows"]
+    assert ours["crps"] == pytest.approx(crps_score(y, dist), rel=1e-12)
+    assert ours["log_score"] == pytest.approx(log_score(y, dist), rel=1e-12)
+    assert ours["rmse"] == pytest.approx(np.sqrt(np.mean((y - dist.mean()) ** 2)))
+    assert ours["mae"] == pytest.approx(np.abs(y - dist.median()).mean())
+    assert ours["coverage_90"] == pytest.approx(dist.covered(y, 0.9).mean())
+    train = pd.read_csv(houses / "train.csv")["price"].to_numpy()
+    spread = np.abs(train[:, None] - train).mean() / 2
+    climate = np.abs(y[:, None] - train).mean() - spread
+    assert theirs["crps"] == pytest.approx(climate, rel=0.02)
+    for name, loss in (("crps", "crps"), ("mae", "abs_error")):
+        want = dist.expected_mean(loss)
+        held = [scores["expected"][name][key] for key in ("mean", "low", "high")]
+        assert held == pytest.approx([want.mean, want.low, want.high])
+    names = [line[:18].strip() for line in run(*words)[1].splitlines()[4:]]
+    assert names == [
+        *("CRPS", "log score", "coverage of 50 %", "coverage of 90 %"),
+        *("RMSE", "MAE", "", "expected", "CRPS", "MAE"),
+    ]
+
+
+def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
+    (whole,) = write_parts(tmp_path / "one", new_rows, 1)
+    csv = write_parts(tmp_path / "csv", new_rows, 3)
+    parquet = write_parts(tmp_path / "parquet", new_rows, 4, "parquet")
+    new_rows.iloc[:0].to_parquet(tmp_path / "parquet" / "part9.parquet")
+    one = told(whole)
+    assert one["rows"] == 236
+    # In parts that do not end where files do.
+    monkeypatch.setattr(known_rows, "BATCH", 37)
+    monkeypatch.setattr("localexpert.cli.scores._CHUNK", 16)
+    for tables in ([tmp_path / "parquet"], csv, parquet[::-1]):
+        assert_alike(told(*tables), one)
+
+
+def test_rows_that_were_learned_from_are_told(run, houses, told, sales, tmp_path):
+    train = pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False)
+    test = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    mixed = pd.concat([train.iloc[:30], test]).sample(frac=1.0, random_state=0)
+    mixed.to_csv(path := tmp_path / "mixed.csv", index=False)
+    model = houses / "model.zip"
+    code, out, _ = run("evaluate", model, path)
+    assert code == 0
+    assert out.startswith(f"80 new rows of {path}\nThe model has learned from 30 of")
+    mixed = json.loads(run("evaluate", model, path, "--json")[1])
+    alone = json.loads(run("evaluate", model, houses / "test.csv", "--json")[1])
+    assert mixed["model"] == pytest.approx(alone["model"])
+    # Of nothing but training rows there are scores, and no illusion.
+    code, out, lines = run("evaluate", model, houses / "train.csv")
+    assert code == 0
+    assert out.startswith("200 rows of ")
+    assert lines[-1].endswith("Scores are too good: new rows tell the truth")
+    assert "learned from 240 of the 240" in told(*sales(3)[0])["training_rows"]
+
+
+def test_another_name_of_the_target_and_gaps(run, houses, tmp_path):
+    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    frame = frame.rename(columns={"price": "paid"})
+    frame.loc[[3, 7], "paid"] = ""
+    frame.to_csv(path := tmp_path / "t.csv", index=False)
+    words = [houses / "model.zip", path, "--target", "paid", "--json"]
+    code, out, lines = run("evaluate", *words)
+    assert code == 0
+    assert json.loads(out)["rows"] == 78
+    assert "localexpert: warning: left out 2 rows without a target 'paid'" in lines
+
+
+def test_scores_that_are_infinite_are_null(run, write, tmp_path):
+    rows = [["x", "y"], *([str(i), str(i % 2)] for i in range(40))]
+    model = tmp_path / "m.zip"
+    words = ["--target", "y", *QUICK, "--quiet", "--out", model]
+    assert run("fit", write(rows), *words) == (0, "", [])
+    table = write([["x", "y"], ["3", "17"]], "new.csv")
+    code, out, _ = run("evaluate", model, table, "--json")
+    assert code == 0
+    assert json.loads(out)["climatology"]["log_score"] is None
+
+
+def test_weights_of_zero_do_not_count_in_sums(sold, sold_model):
+    saved = load(sold_model)
+    dist, y = saved.model.oof_distribution_[:3], sold["y"].to_numpy()[:3]
+    sums, alone = ScoreSums(saved.climatology), ScoreSums(saved.climatology)
+    sums.add(np.append(y[:2], 1e3), dist, np.array([1.0, 2.0, 0.0]))
+    alone.add(np.append(y[:2], y[1]), dist[[0, 1, 1]])
+    assert sums.means()["model"] == pytest.approx(alone.means()["model"])
+
+
+BAD = {
+    "no x": ({"x": None}, r"part1.csv lacks 1 column .* trained on: 'x'"),
+    "no y": ({"y": None}, r"part1.csv has no target 'y'; its columns are"),
+    "words": ({"x": "much"}, r"column 'x' must hold numbers as in training, got 'mu"),
+    "targets": ({"y": "much"}, r"target 'y' must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_named(refused, sold_model, sales, tmp_path, name):
+    change, message = BAD[name]
+
+    def spoil(part, number):
+        lost = [one for one, value in change.items() if value is None]
+        spoilt = part.drop(columns=lost).assign(
+            **{k: v for k, v in change.items() if v}
+        )
+        return spoilt if number == 1 else part
+
+    paths, _ = sales(3, change=spoil)
+    said = refused("evaluate", sold_model, *paths)
+    assert re.search(message, said), said
+    page = tmp_path / "page.html"
+    page.write_text("before", encoding="utf-8")
+    assert refused("report", sold_model, *paths, "--out", page) == said
+    assert page.read_text(encoding="utf-8") == "before"
+
+
+def test_files_without_targets_or_rows_are_named(refused, run, sold_model, sales):
+    paths, _ = sales(3, change=lambda p, k: p.assign(y="") if k == 1 else p)
+    lines = run("evaluate", sold_model, *paths)[2]
+    said = f"warning: there is no target 'y' in any row of {paths[1]}"
+    assert f"localexpert: {said}" in lines
+    message = refused("evaluate", sold_model, paths[1])
+    assert message == f"{paths[1]} has no row with a target 'y'"
+
+
+def known(frame):
+    return frame, frame[["x"]], frame["y"].to_numpy()
+
+
+@pytest.mark.parametrize("sizes", [[1000], [1, 999], [300, 400, 300], [10] * 100])
+def test_the_same_rows_are_drawn_of_any_parts(sizes):
+    frame = pd.DataFrame({"x": np.arange(1000.0), "y": -np.arange(1000.0)})
+    ends = np.cumsum([0, *sizes])
+    parts = [known(frame.iloc[a:b]) for a, b in pairwise(ends)]
+    (raw, features, y), n = draw_known(iter(parts), 80)
+    assert (len(y), n) == (80, 1000)
+    rows = raw.index.to_numpy()
+    assert (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(features["x"], rows)
+    np.testing.assert_array_equal(y, -rows)
+    (whole, _, _), _ = draw_known([known(frame)], 80)
+    np.testing.assert_array_equal(whole.index, rows)
+    counts = np.bincount(rows // 200, minlength=5)
+    assert counts.min() > 4
+    assert len(draw_known(parts, 1000)[0][2]) == 1000
+
+
+@pytest.fixture
+def write_report(monkeypatch):
+    """Return what the report is given."""
+    calls = []
+
+    def stand_in(model, X, y, path, **more):
+        assert more.pop("verbose") == 0  # no terminal
+        calls.append((model, X, y, more))
+        Path(path).write_text("<html>")
+
+    monkeypatch.setattr("localexpert.cli.report.report", stand_in)
+    return calls
+
+
+def test_a_page_is_given_what_the_options_say(run, houses, tmp_path, write_report):
+    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    frame["town"] = ["A", "B", "k.A.", "C"] * 20
+    frame.loc[0, "price"] = ""
+    table = tmp_path / "t.csv"
+    frame.to_csv(table, index=False)
+    words = ["--train", houses / "train.csv", "--title", "Prices", "--unit", "EUR"]
+    words += ["--id", "id", "--groups", "town,area,kind", "--coverage", ".8"]
+    words += ["--pdf-friendly", "--var", ".99,.95", "--out", tmp_path / "r.html"]
+    code, _, lines = run("report", houses / "model.zip", table, *words)
+    assert code == 0
+    assert f"localexpert: wrote {tmp_path / 'r.html'}" in lines
+    ((model, X, y, more),) = write_report
+    assert X.shape == (79, model.n_features_in_)
+    assert y.shape == (79,)
+    assert (more["title"], more["unit"], more["coverage"]) == ("Prices", "EUR", 0.8)
+    assert (more["target_name"], more["source"]) == ("price", "t.csv")
+    assert more["pdf_friendly"]
+    assert more["var_levels"] == [0.95, 0.99]
+    assert [cell.text for cell in more["odd_cells"]] == ["NA"]
+    assert list(more["row_names"]) == [f"A{i}" for i in range(1, 80)]
+    assert more["X_train"].shape == (200, model.n_features_in_)
+    assert more["y_train"].shape == (200,)
+    groups = more["groups"]
+    assert list(groups["town"][:3]) == ["B", "missing", "C"]
+    np.testing.assert_array_equal(groups["area"], X["area"])
+    assert set(groups["kind"]) == {"flat", "house", "hut"}
+
+
+def test_a_page_of_parts_is_that_of_one_table(run, sold_model, new_rows, tmp_path):
+    (whole,) = write_parts(tmp_path / "one", new_rows, 1)
+    write_parts(tmp_path / "parts", new_rows, 3, "parquet")
+    pages = []
+    for table in (whole, tmp_path / "parts"):
+        page = tmp_path / "page.html"
+        words = ["--max-rows", 40, "--id", "shop", "--groups", "kind", "--out", page]
+        code, _, lines = run("report", sold_model, table, *words)
+        assert code == 0
+        pages.append(page.read_text(encoding="utf-8"))
+    assert any("drew 40 (--max-rows) of 236 rows of" in line for line in lines)
+    assert "parts (drawn from 236)" in pages[1]
+    assert pages[0].replace("part0.csv", "parts") == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--id", "key"], "has no column 'key'; its columns are"),
+        (["--groups", "kind,towns"], "has no column 'towns'"),
+        (["--train", "none.csv"], "cannot read 'none.csv'"),
+        (["--coverage", "90"], "must lie between 0 and 1, got '90'"),
+    ],
+)
+def test_mistakes_of_a_page(refused, houses, tmp_path, options, message):
+    words = [houses / "model.zip", houses / "test.csv", *options]
+    assert message in refused("report", *words, "--out", tmp_path / "r.html")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_page_is_no_file_of_the_tables(refused, sold_model, sales, tmp_path):
+    paths, _ = sales(2, "parquet")
+    words = ["report", sold_model]
+    for tables in ([tmp_path / "parquet2"], [paths[1], "--train", tmp_path]):
+        assert "is the same file as" in refused(*words, *tables, "--out", paths[0])
+    said = refused(*words, "-", "--train", "-", "--out", tmp_path / "p")
+    assert said == "standard input can be one table only: give a file after --train"
+    assert refused(*words, paths[0], "--out", "-") == "--out must be a file"

@@ -1,0 +1,310 @@
+"""fit: what it says and saves, of one file or many, in memory or part by part."""
+
+import gzip
+import inspect as signatures
+import io
+import json
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert import fit_large, load
+from localexpert.cli.fit import _MOST_ROWS, folds_in_time
+from localexpert.metrics import crps_score
+from tests.localexpert.cli.conftest import QUICK
+
+PARAMETERS = {
+    "n_thresholds": 5,
+    "thresholds": "uniform",
+    "frame": None,
+    "strategy": "joint",
+    "calibrator": None,
+    "cv": 2,
+    "smoothing": 1.5,
+    "recalibrate": "pit",
+    "bounds": (0.0, float("inf")),
+    "n_jobs": 1,
+    "random_state": 3,
+    "verbose": 0,
+}
+
+
+def test_says_what_it_did_with_columns(run, houses, tmp_path):
+    words = ["--target", "price", "--fast", "--out", tmp_path / "m.zip"]
+    code, out, lines = run("fit", houses / "train.csv", *words)
+    assert (code, out) == (0, "")
+    told = "\n".join(lines)
+    for name in ("'id'", "'empty'", "'const'"):
+        assert re.search(rf"warning: dropped \(.*\): .*{name}", told)
+    assert "say --time sold" in told
+    assert "localexpert: fitting 200 rows, 4 features" in lines
+    assert f"localexpert: saved {tmp_path / 'm.zip'}" in lines
+    assert lines[lines.index("") + 1].split() == ["column", "read", "as"]
+    assert lines[-7].split() == ["out", "of", "fold", "model", "climatology"]
+    oof = load(tmp_path / "m.zip").model.oof_distribution_
+    y = pd.read_csv(houses / "train.csv")["price"].to_numpy()
+    assert lines[-6].split()[:2] == ["CRPS", f"{crps_score(y, oof):.5g}"]
+    assert os.listdir(tmp_path) == ["m.zip"]
+
+
+def test_quiet_says_nothing_and_the_same_command_makes_the_same_file(
+    run, houses, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    words = [houses / "train.csv", "--target", "price", "--fast", "--quiet"]
+    paths = [tmp_path / f"{name}.zip" for name in "abc"]
+    for path, more in zip(paths, ([], [], ["--seed", "1"]), strict=True):
+        assert run("fit", *words, *more, "--out", path) == (0, "", [])
+    a, b, c = (path.read_bytes() for path in paths)
+    assert a == b != c
+    assert load(paths[0]).origin.fitted == "1970-01-02"
+
+
+def test_parameters_reach_the_regressor(run, houses, tmp_path):
+    words = """--target price --thresholds-count 5 --thresholds uniform --folds 2
+        --frame none --strategy joint --calibrator none --smoothing 1.5 --seed 3
+        --recalibrate pit --bounds 0 inf --jobs 1 --quiet"""
+    path = tmp_path / "m.zip"
+    got = run("fit", houses / "train.csv", *words.split(), "--out", path)
+    assert got == (0, "", [])
+    model = load(path).model
+    assert {name: getattr(model, name) for name in PARAMETERS} == PARAMETERS
+
+
+@pytest.mark.parametrize(("told", "effort"), [("quick", "quick"), ("0.5", 0.5)])
+def test_effort_and_directions_reach_the_regressor(
+    monkeypatch, run, houses, told, effort
+):
+    found = {}
+
+    def note_only(self, *_, **__):
+        found.update(self.get_params(deep=False))
+        raise ValueError
+
+    monkeypatch.setattr("localexpert.cli.fit.LocalExpertRegressor.fit", note_only)
+    signs = ["--monotone", "area:+1,garden:-1", "--monotone", "sold.days:1"]
+    words = ["--target", "price", "--effort", told, *signs, "--out", houses / "no.zip"]
+    assert run("fit", houses / "train.csv", *words)[0] == 2
+    assert found["effort"] == effort
+    assert found["monotone"] == {"area": 1, "garden": -1, "sold.days": 1}
+
+
+def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [["x", "junk", "w", "g", "y"]]
+    rows += [
+        [f"{x:.3f}", f"{x * 3:.3f}", str(i % 3), f"g{i % 9}", f"{x + i % 4:.3f}"]
+        for i, x in enumerate(rng.uniform(size=60))
+    ]
+    rows[5][-1] = rows[9][-1] = ""
+    path, out = write(rows), tmp_path / "m.zip"
+    words = ["--target", "y", "--weight", "w", "--group", "g", "--drop", "junk"]
+    code, _, lines = run("fit", path, *words, "--fast", "--out", out)
+    assert code == 0
+    assert "left out 2 rows without a target 'y'" in "\n".join(lines)
+    saved = load(out)
+    assert saved.reader.feature_names_ == ["x"]
+    kept = [i for i in range(60) if i not in (4, 8)]
+    assert saved.climatology.weights.sum() == sum(i % 3 for i in kept)
+    parts = np.array([i % 9 for i in kept])
+    for train, test in saved.model.forecaster_.tasks_.folds:
+        assert not set(parts[train]) & set(parts[test])
+
+
+def test_folds_in_time_learn_from_earlier_rows_alone(run, houses, tmp_path):
+    out = tmp_path / "m.zip"
+    words = ["--target", "price", "--time", "sold", *QUICK, "--out", out]
+    code, _, lines = run("fit", houses / "train.csv", *words)
+    assert code == 0, lines
+    assert not any("say --time" in line for line in lines)
+    model = load(out).model
+    sold = pd.read_csv(houses / "train.csv", parse_dates=["sold"])["sold"]
+    judged = np.sort(np.concatenate([test for _, test in model.cv]))
+    np.testing.assert_array_equal(model.fitted_rows_, judged)
+    assert len(model.cv) == 2
+    for train, test in model.cv:
+        assert sold[train].max() < sold[test].min()
+    assert run("predict", out, houses / "test.csv")[0] == 0
+
+
+def test_equal_times_stay_together():
+    times = np.repeat([3.0, 1.0, 2.0, 5.0], [4, 4, 1, 3])
+    folds = folds_in_time(times, 3)
+    tested = np.concatenate([test for _, test in folds])
+    assert len(tested) == len(set(tested))
+    for train, test in folds:
+        assert times[train].max() < times[test].min()
+    assert set(times[tested]) == {2.0, 3.0, 5.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--time", "when"], "has no time 'when'; its columns are"),
+        (["--time", "kind"], "--time must name dates or numbers"),
+        (["--time", "const"], "--time must have two different times"),
+        (["--time", "area"], "--time must not have gaps, got 'NA' in line"),
+        (["--time", "sold", "--group", "kind"], "--group deals folds by groups"),
+        (["--time", "price"], "cannot be the time as well"),
+    ],
+)
+def test_times_that_cannot_be(refused, houses, tmp_path, words, message):
+    out = ["--target", "price", "--out", tmp_path / "m.zip"]
+    assert message in refused("fit", houses / "train.csv", *words, *out)
+
+
+def test_decimal_commas_semicolons_and_gzip(run, tmp_path):
+    lines = [f"{i};{i % 7},5;{i % 5},25" for i in range(60)]
+    path = tmp_path / "t.csv.gz"
+    text = "\n".join(["row;x;y", *lines])
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
+    out = tmp_path / "m.zip"
+    words = ["--target", "y", *QUICK, "--quiet"]
+    assert run("fit", path, *words, "--out", out) == (0, "", [])
+    values = load(out).climatology.values  # those that were met, and some beside
+    assert {0.25, 1.25, 2.25, 3.25, 4.25} <= set(values.tolist())
+    code, text, _ = run("evaluate", out, path, "--json")
+    assert (code, json.loads(text)["rows"]) == (0, 60)
+
+
+def test_a_target_that_never_changes(run, write, tmp_path):
+    path = write([["x", "y"], *([str(i), "4"] for i in range(20))])
+    out = tmp_path / "m.zip"
+    code, _, lines = run("fit", path, "--target", "y", *QUICK, "--out", out)
+    assert code == 0
+    assert any("`y` is 4 in every row" in line for line in lines)
+    text = run("evaluate", out, path, "--json")[1]
+    assert json.loads(text)["model"]["crps"] == 0.0
+    assert json.loads(text)["climatology"]["crps"] == 0.0
+
+
+def test_a_target_below_zero_by_no_means(run, houses, tmp_path):
+    words = [houses / "train.csv", "--target", "price", *QUICK, "--out"]
+    usual = run("fit", *words, tmp_path / "m.zip")[2]
+    told = [line for line in usual if "is never below 0" in line]
+    # That no price was is no proof that none can be.
+    bounded = load(tmp_path / "m.zip").model.bounds_[0] == 0.0
+    assert bool(told) == bounded
+    free = run("fit", *words, tmp_path / "free.zip", "--bounds", "none", "none")[2]
+    assert not any("is never below 0" in line for line in free)
+    mass = load(tmp_path / "free.zip").origin.below_zero
+    dist = load(tmp_path / "free.zip").model.oof_distribution_
+    assert mass == pytest.approx(dist.cdf(0.0).mean())
+    assert mass > 0.0
+
+
+def test_a_sketch_of_training_rows_may_be_left_out(run, houses, tmp_path):
+    out = tmp_path / "m.zip"
+    words = ["--target", "price", *QUICK, "--no-sketch", "--out", out]
+    assert run("fit", houses / "train.csv", *words)[0] == 0
+    assert load(out).model.training_sketch_ is None
+    assert load(houses / "model.zip").model.training_sketch_ is not None
+
+
+def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
+    paths, _ = sales(3)
+    one = load(sold_model)
+    several, said = fitted(*paths)
+    assert said[0] == "3 files, about 240 rows: fitted together in memory"
+    assert several.origin.table == "part0.csv and 2 more"
+    assert several.origin.scores == one.origin.scores
+    parquet, _ = fitted(os.path.dirname(sales(3, "parquet")[0][0]))
+    assert (parquet.origin.table, parquet.origin.rows) == ("parquet3", 240)
+
+
+def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
+    words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
+    words += ["--drop", "day"]
+    paths, frame = sales(3)
+    csv, said = fitted(*paths, *words)
+    assert said[0] == (
+        "3 files, about 240 rows, more than --max-train-rows 150: fitted to a sample, "
+        "calibrated by the others, part by part"
+    )
+    assert "scores out of fold are of the sample" in said
+    sales(2, "parquet")
+    parquet, said = fitted(tmp_path / "parquet2", *words)
+    assert said[0].startswith("2 files, about 240 rows, more than --max-train-rows 150")
+    assert csv.origin.rows == 240
+    for saved in (csv, parquet):
+        assert saved.origin.scores["model"]["crps"] < 1.5
+    test = tmp_path / "test.csv"
+    frame.to_csv(test, index=False)
+    one, other = (
+        run("predict", model, test)[1] for model in sorted(tmp_path.glob("model*.zip"))
+    )
+    assert one == other
+    median = pd.read_csv(io.StringIO(one))["q0.5"]
+    assert np.corrcoef(median, frame["y"])[0, 1] > 0.7
+
+
+ROADS = [[], ["--max-train-rows", 100]]
+
+
+def with_target(part, number):
+    if number == 1:
+        part = part.astype({"y": object})
+        part.loc[:, "y"] = "much"
+    return part
+
+
+BAD = {
+    "no x": (
+        lambda part, number: part.drop(columns="x") if number == 1 else part,
+        "csv",
+        r"part1.csv has no column 'x', which .*part0.csv has",
+    ),
+    "one more": (
+        lambda part, number: part.assign(z=1) if number == 1 else part,
+        "parquet",
+        r"part0.parquet has no column 'z', which .*part1.parquet has",
+    ),
+    "no rows": (
+        lambda part, number: part.iloc[:0] if number == 1 else part,
+        "csv",
+        r"part1.csv has a header but no rows",
+    ),
+    "no target": (
+        lambda part, _: part.assign(y=""),
+        "csv",
+        r"must have at least 2 rows with a target 'y', got 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("road", ROADS, ids=["memory", "large"])
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_named(refused, sales, tmp_path, name, road):
+    change, suffix, message = BAD[name]
+    paths, _ = sales(3, suffix, change)
+    out = tmp_path / "m.zip"
+    said = refused("fit", *paths, "--target", "y", *QUICK, *road, "--out", out)
+    assert re.search(message, said), said
+    assert not out.exists()
+
+
+def test_what_only_memory_can_do_is_refused(refused, sales, tmp_path):
+    paths, _ = sales(2)
+    words = ["--target", "y", "--out", tmp_path / "m.zip", "--max-train-rows", 100]
+    for more in (["--recalibrate", "conformal"], ["--time", "day"]):
+        said = refused("fit", *paths, *words, *more)
+        assert said == (
+            f"{more[0]}{' conformal' * (more[1] != 'day')} needs a fit in memory, "
+            "got 2 files, about 240 rows, more than --max-train-rows 100"
+        )
+    said = refused("fit", *paths, "-", *words)
+    assert "standard input needs a fit in memory, got 3 files" in said
+    said = refused("fit", "-", *words)
+    assert said == (
+        "--max-train-rows needs files, whose rows are counted first, got standard input"
+    )
+    said = refused("fit", *paths, *words, "--weight", "x")
+    assert "weight 'x' must hold numbers from 0 on, got '' in line" in said
+
+
+def test_the_limit_is_that_of_fit_large():
+    found = signatures.signature(fit_large).parameters["max_train_rows"]
+    assert found.default == _MOST_ROWS

@@ -1,0 +1,242 @@
+"""predict: what the model says, in the conventions of the input, to the last digit."""
+
+import csv
+import os
+import subprocess
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localexpert.storage import load
+
+
+def read_csv(path, delimiter=","):
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file, delimiter=delimiter)
+    return {name: [row[j] for row in rows] for j, name in enumerate(header)}
+
+
+def numbers(columns, name):
+    return np.array(columns[name], dtype=float)
+
+
+@pytest.fixture
+def forecasts(run, houses, tmp_path):
+    """Return a function that predicts test.csv with further options."""
+
+    def predict(*options, table=None):
+        out = tmp_path / "forecasts.csv"
+        table = houses / "test.csv" if table is None else table
+        words = ["predict", houses / "model.zip", table, "--out", out]
+        code, _, lines = run(*words, *options)
+        assert code == 0
+        return read_csv(out), lines
+
+    return predict
+
+
+@pytest.fixture(scope="module")
+def told(houses):
+    """Return the table of test.csv, and what the model says of it in Python."""
+    frame = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    return frame, load(houses / "model.zip").predict_dist(frame)
+
+
+def test_is_what_the_model_says_of_the_raw_frame(forecasts, told):
+    columns, _ = forecasts(
+        *("--quantiles", ".95,.05,.5", "--interval", ".8"),
+        *("--exceed", "700", "-5", "--keep", "id"),
+    )
+    assert list(columns) == [
+        *("id", "mean", "std", "q0.05", "q0.5", "q0.95", "low_0.8", "high_0.8"),
+        *("p_above_700", "p_above_-5"),
+    ]
+    _, dist = told
+    assert columns["id"] == [f"A{i}" for i in range(80)]
+    for name, want in (
+        ("mean", dist.mean()),
+        ("std", dist.std()),
+        ("q0.95", dist.ppf(0.95)),
+        ("low_0.8", dist.interval(0.8)[:, 0]),
+        ("p_above_700", dist.sf(700.0)),
+    ):
+        np.testing.assert_array_equal(numbers(columns, name), want)
+
+
+@pytest.mark.parametrize("tail", ["upper", "lower"])
+def test_risks_are_those_of_the_distribution(forecasts, told, tail):
+    columns, _ = forecasts("--var", ".99,.95", "--es", ".9", "--tail", tail)
+    assert list(columns) == ["mean", "std", "var_0.95", "var_0.99", "es_0.9"]
+    _, dist = told
+    for name, want in (
+        ("var_0.95", dist.value_at_risk(0.95, tail)),
+        ("var_0.99", dist.value_at_risk(0.99, tail)),
+        ("es_0.9", dist.expected_shortfall(0.9, tail)),
+    ):
+        np.testing.assert_allclose(numbers(columns, name), want, rtol=1e-9)
+
+
+def test_totals_are_those_of_the_distribution(forecasts, told):
+    columns, lines = forecasts("--total", "kind", "--var", ".95", "--quantiles", ".5")
+    frame, dist = told
+    sums = dist.total(groups=frame["kind"].to_numpy())
+    assert columns["kind"] == ["flat", "house", "hut"]
+    assert (
+        columns["rows"] == frame["kind"].value_counts().sort_index().map(str).tolist()
+    )
+    np.testing.assert_allclose(numbers(columns, "mean"), sums.mean(), rtol=1e-9)
+    want = sums.value_at_risk(0.95)
+    np.testing.assert_allclose(numbers(columns, "var_0.95"), want, rtol=1e-9)
+    assert lines[-1].startswith("localexpert: wrote 3 forecasts to ")
+
+
+def test_defaults(forecasts):
+    columns, lines = forecasts()
+    assert list(columns) == ["mean", "std", "q0.05", "q0.5", "q0.95"]
+    assert lines[-1].startswith("localexpert: wrote 80 forecasts to ")
+    assert list(forecasts("--exceed", "1")[0]) == ["mean", "std", "p_above_1"]
+
+
+def test_no_two_forecasts_have_one_name(forecasts):
+    levels = ".5,.50000000001"
+    columns, _ = forecasts("--quantiles", levels, "--exceed", "7e9", "7000000000.5")
+    assert list(columns)[2:] == [
+        *("q0.5", "q0.50000000001", "p_above_7000000000", "p_above_7000000000.5")
+    ]
+
+
+def test_the_conventions_of_the_input_are_those_of_the_output(run, houses, tmp_path):
+    frame = pd.read_csv(houses / "test.csv")
+    german, out = tmp_path / "neu.csv", tmp_path / "f.csv"
+    frame.to_csv(german, sep=";", decimal=",", index=False, encoding="cp1252")
+    plain = run("predict", houses / "model.zip", houses / "test.csv")[1].splitlines()
+    words = ["predict", houses / "model.zip", german, "--keep", "area", "--out", out]
+    assert run(*words)[0] == 0
+    columns = read_csv(out, ";")
+    want = [row.split(",")[0].replace(".", ",") for row in plain[1:]]
+    assert columns["mean"] == want
+    known = frame["area"].notna()
+    texts = [f"{area:.1f}".replace(".", ",") for area in frame["area"][known]]
+    assert np.array(columns["area"])[known].tolist() == texts
+    assert run(*words, "--digits", 3)[0] == 0
+    first = read_csv(out, ";")["mean"][0]
+    assert float(first.replace(",", ".")) == float(
+        f"{float(plain[1].split(',')[0]):.3g}"
+    )
+
+
+def test_columns_go_by_name_and_gaps_are_told_once(forecasts, write):
+    rows = [["kind", "garden", "sold", "area"], ["hut", "true", "2024-01-01", "90"]]
+    rows.append(["castle", "", "", ""])
+    columns, lines = forecasts(table=write(rows))
+    assert len(columns["mean"]) == 2
+    assert sum("not met in" in line for line in lines) == 1
+
+
+def test_other_process_and_standard_output_agree(forecasts, houses):
+    columns, _ = forecasts()
+    words = ["predict", str(houses / "model.zip"), str(houses / "test.csv")]
+    done = subprocess.run(
+        [sys.executable, "-m", "localexpert", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    header, *rows = done.stdout.splitlines()
+    assert header.split(",") == list(columns)
+    assert [row.split(",")[0] for row in rows] == columns["mean"]
+    assert done.stderr == ""
+
+
+def test_a_reader_that_goes_away(forecasts, houses):
+    # What this compiles the other process need not, and it says nothing of it.
+    forecasts()
+    words = f"{sys.executable} -m localexpert predict {houses}/model.zip"
+    line = f"{words} {houses}/test.csv | head -n 0; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 141)
+    assert done.stderr == ""
+
+
+def test_copied_columns_are_kept_as_they_are(forecasts, told, write):
+    frame = told[0].copy()
+    frame["key"] = [
+        *("1234567890123456789", "-9007199254740993", "007", "1e5", "inf", "NA"),
+        *(f"{2**64 - 1}", "9" * 30, " a ", "", "True", "2024-01-01", "+1", "1.10"),
+        *("b\rc", 'd"', "e,f", "-0"),
+        *map(str, range(62)),
+    ]
+    path = write([list(frame), *frame.to_numpy().tolist()], "t.csv")
+    columns, _ = forecasts("--keep", "key", table=path)
+    assert columns["key"] == frame["key"].tolist()
+
+
+def test_parquet_forecasts_the_same_and_keeps_every_digit(forecasts, told, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    big, gaps = 1234567890123456789, [None] * 77
+    kept = {
+        "key": pyarrow.array([big, 3, -big, *gaps]),
+        "unsigned": pyarrow.array([2**64 - 1, 0, 5, *gaps], pyarrow.uint64()),
+        "decimal": pyarrow.array([Decimal("0.10"), Decimal(10**25), None, *gaps]),
+        "text": pyarrow.array(["007", "1e5", " NA ", *gaps]),
+    }
+    table = pyarrow.table({**told[0].to_dict("list"), **kept})
+    parquet.write_table(table, path := tmp_path / "t.parquet")
+    columns, _ = forecasts("--keep", ",".join(kept), table=path)
+    assert columns["mean"] == forecasts()[0]["mean"]
+    assert {name: columns[name][:3] for name in kept} == {
+        "key": [str(big), "3", str(-big)],
+        "unsigned": [str(2**64 - 1), "0", "5"],
+        "decimal": ["0.10", "1" + 25 * "0" + ".00", ""],
+        "text": ["007", "1e5", " NA "],
+    }
+
+
+def test_folders_of_parquet_and_several_files_are_one_table(run, sold_model, sales):
+    paths, frame = sales(3)
+    folder = os.path.dirname(sales(2, "parquet")[0][0])
+    outs = [run("predict", sold_model, *tables)[1] for tables in (paths, [folder])]
+    assert outs[0] == outs[1]
+    assert len(outs[0].splitlines()) == 1 + len(frame)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--keep", "name"], "has no column to keep 'name'"),
+        (["--keep", "mean"], "--keep 'mean' has the name of a column of forecasts"),
+        (["--total", "shop"], "has no column to sum by 'shop'"),
+        (["--total", "kind", "--keep", "id"], "--keep copies columns of rows"),
+        (["--total", "garden"], "column to sum by 'garden' has a gap in line"),
+    ],
+)
+def test_columns_that_cannot_be(houses, refused, tmp_path, words, message):
+    out = tmp_path / "f.csv"
+    table = houses / "test.csv"
+    if words == ["--keep", "mean"]:
+        table = tmp_path / "t.csv"
+        pd.read_csv(houses / "test.csv").assign(mean=1).to_csv(table, index=False)
+    words = [houses / "model.zip", table, *words, "--out", out]
+    assert message in refused("predict", *words)
+    assert not out.exists()
+
+
+def test_a_model_of_python_takes_a_file(run, houses, tmp_path):
+    saved = load(houses / "model.zip")
+    frame = pd.read_csv(houses / "test.csv", parse_dates=["sold"])
+    frame["garden"] = frame["garden"].astype("boolean")
+    features = saved.reader.transform(frame)
+    saved.model.save(tmp_path / "python.zip")
+    code, out, _ = run("predict", tmp_path / "python.zip", houses / "test.csv")
+    assert code == 0
+    means = [float(line.split(",")[0]) for line in out.splitlines()[1:]]
+    assert means == saved.model.predict_dist(features).mean().tolist()
+    words = ["evaluate", tmp_path / "python.zip", houses / "test.csv"]
+    assert run(*words)[2][-1].endswith("python.zip was fitted in Python")
+    assert run(*words, "--target", "price")[0] == 0
