@@ -55,7 +55,7 @@ class HeldOutBooster:
         X: NDArray[Any],
         measure: Callable[[Float64Array], float],
     ):
-        self.booster = booster
+        self.booster, self.rounds = booster, 0
         self.X = X
         self.measure = measure
         self.raw = np.zeros(len(X))
@@ -65,8 +65,9 @@ class HeldOutBooster:
         done = self.booster.current_iteration()
         # For its silence alone, see `predict_booster`.
         predict_booster(self.booster, self.X[:1])
-        for _ in range(n_rounds - done):
+        for _ in range(n_rounds - self.rounds):
             self.booster.update()
+        self.rounds = n_rounds
         added = self.booster.current_iteration() - done
         if added > 0:  # none where no leaf can be split any more
             self.raw += predict_booster(

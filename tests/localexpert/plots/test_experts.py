@@ -64,7 +64,8 @@ def test_means_and_deviations_over_folds(report, panels, name):
     np.testing.assert_array_equal(line.get_xdata(), CUTS)
     np.testing.assert_allclose(line.get_ydata(), figures.mean(axis=1))
     ends = np.array([stick[:, 1] for stick in sticks.get_segments()])
-    np.testing.assert_allclose(np.diff(ends)[:, 0], 2.0 * figures.std(axis=1))
+    widths = 2.0 * figures.std(axis=1)
+    np.testing.assert_allclose(np.diff(ends)[:, 0], widths, atol=1e-12)
 
 
 def test_losses_before_and_after(report, panels):
