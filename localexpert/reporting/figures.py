@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -363,16 +363,10 @@ def report_figures(
     check_predicts(model)
     table, outcomes = read_rows(X, y)
     training = read_training(X_train, y_train, table)
-    # Columns of a data frame may be called by anything.
-    own = getattr(y, "name", None)
-    target = target_name or ("" if own is None else str(own))
+    texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
+    _check_words(texts, date)
+    target = _name_target(y) if target_name is None else target_name
     heading = f"Forecasts of {target}" if target else "Report on forecasts"
-    _check_words(title=title, target_name=target_name, unit=unit, source=source)
-    # The reader's day, as a date alone: pages of one day and seed are the same.
-    day = datetime.date.today() if date is None else date
-    if not isinstance(day, datetime.date):
-        msg = f"`date` must be a datetime.date, got {date!r}."
-        raise TypeError(msg)
     labels = read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
     coverage = check_level(coverage, "coverage")
@@ -395,7 +389,8 @@ def report_figures(
         target=target,
         unit=unit or "",
         source=source or "",
-        date=day,
+        # The reader's day, as a date alone: pages of one day and seed are the same.
+        date=datetime.date.today() if date is None else date,
         seen=seen,
         var_levels=[float(level) for level in levels],
         given_groups=parts and [(name, column.take(new)) for name, column in parts],
@@ -407,9 +402,18 @@ def report_figures(
     return made
 
 
-def _check_words(**texts: object) -> None:
-    """Refuse what is no text."""
+def _name_target(y: Any) -> str:
+    """Return the name of a series; columns may be called by anything."""
+    own = getattr(y, "name", None)
+    return "" if own is None else str(own)
+
+
+def _check_words(texts: Mapping[str, object], date: object) -> None:
+    """Refuse what is no text, and no date."""
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             msg = f"`{name}` must be a text, got {text!r}."
             raise TypeError(msg)
+    if date is not None and not isinstance(date, datetime.date):
+        msg = f"`date` must be a datetime.date, got {date!r}."
+        raise TypeError(msg)
