@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from calibration import __version__
 from localexpert.cli.cells import Dialect
-from localexpert.cli.cluster import connected
 from localexpert.cli.column_table import lay_out_columns
 from localexpert.cli.command import Command
 from localexpert.cli.console import (
@@ -21,7 +18,6 @@ from localexpert.cli.console import (
 )
 from localexpert.cli.dates import ORDERS
 from localexpert.cli.joined_table import join_tables
-from localexpert.cli.kept_fit import KeptFit
 from localexpert.cli.large_fit import check_large, fit_large_rows
 from localexpert.cli.lists import list_of
 from localexpert.cli.model_files import TableModel, save_object
@@ -69,16 +65,14 @@ columns. With more than --max-train-rows rows it is read part by part and need n
 into memory (of CSV one file must): a sample is learned from, drawn by --group where
 that is given, and all other rows calibrate, as --recalibrate pit does; what a column
 is read as is learned from rows all over the files. stderr says which way it went.
-What comes from a pipe is read at once, and not counted. Such a fit can be stopped and
-gone on with (--checkpoint), and can be helped by a cluster (--client).
+What comes from a pipe is read at once, and not counted.
 
 examples:
   localexpert fit houses.csv --target price --out houses.zip
   localexpert fit sales.csv.gz --target units --drop order_id,comment \\
       --group shop --bounds 0 inf --recalibrate conformal --out sales.zip
   localexpert fit big.parquet --target delay --fast --out first_look.zip
-  localexpert fit sales/ --target units --max-train-rows 100000 \\
-      --checkpoint sales_so_far --client tcp://scheduler:8786 --out sales.zip
+  localexpert fit sales/ --target units --max-train-rows 100000 --out sales.zip
 """
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
@@ -115,11 +109,6 @@ _read_direction = make_reader(
 _PARAMETERS = (
     *("n_thresholds", "thresholds", "frame", "strategy", "calibrator", "cv"),
     *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
-)
-# Options that change nothing in the model.
-_NO_TERMS = (
-    *("table", "--out", "--quiet", "--jobs", "--max-unpacked"),
-    *("--checkpoint", "--client"),
 )
 _METHOD: tuple[Option, ...] = (
     ("--fast", "a first look: one forest, 9 thresholds", FLAG),
@@ -216,14 +205,10 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
     if n_rows > most:
         check_large(options, paths, why)
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
-        kept = KeptFit.open(options.checkpoint, _terms(options, paths, most))
-        how = paths, name, n_rows, most, dialect, kept
-        # Such as of a disk that is full.
-        full = refusing(f"cannot learn from {name}", OSError)
-        with full, connected(options.client) as client:
-            return fit_large_rows(_make_regressor(options), options, *how, client)
+        how = paths, name, n_rows, most, dialect
+        return fit_large_rows(_make_regressor(options), options, *how)
     if n_rows or any(map(is_stream, paths)):
-        _check_small(options, paths, why)
+        _check_small(options, paths)
     if paths != options.table or len(paths) > 1:
         note(f"{why}: fitted together in memory")
     return _fit_in_memory(options, paths, name, dialect)
@@ -266,35 +251,17 @@ def _say_size(paths: list[str], n_rows: int, most: int) -> str:
     return f"{files}{about}{rows}, {more} than --max-train-rows {most}"
 
 
-def _check_small(options: Any, paths: list[str], why: str) -> None:
-    """Refuse what only a fit part by part can do; `why` says that there are too few.
+def _check_small(options: Any, paths: list[str]) -> None:
+    """Refuse what only a fit part by part can do.
 
     A limit means nothing where rows cannot be counted before they are read.
     """
-    for option in ("checkpoint", "client"):
-        if getattr(options, option) is not None:
-            refuse(
-                f"--{option} needs a fit part by part, got {why}; leave it out, or say "
-                "a smaller --max-train-rows"
-            )
     if options.max_train_rows is not None:
         for path in filter(is_stream, paths):
             refuse(
                 f"--max-train-rows needs files, whose rows are counted first, got "
                 f"{name_input(path)}"
             )
-
-
-def _terms(options: Any, paths: list[str], most: int) -> dict[str, Any]:
-    """Return what makes a fit another one, by what messages call it."""
-    told = {
-        name: getattr(options, stored)
-        for stored, name in COMMAND.named().items()
-        if name not in _NO_TERMS
-    }
-    files = [os.path.basename(path) for path in paths]
-    told |= {"--max-train-rows": most, "list of files": files}
-    return {**told, "version of localexpert": __version__}
 
 
 def _make_regressor(options: Any) -> LocalExpertRegressor:
@@ -332,17 +299,6 @@ COMMAND = Command(
             "--max-train-rows",
             f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})",
             whole_number(10),
-        ),
-        (
-            "--checkpoint",
-            "of more rows: folder that keeps what is finished, for the same call to go "
-            "on from",
-            {"metavar": "FOLDER"},
-        ),
-        (
-            "--client",
-            "of more rows: a Dask scheduler whose workers make the passes",
-            {"metavar": "ADDRESS"},
         ),
     ),
     {

@@ -16,7 +16,7 @@ from localexpert.cli.out_column import OutColumn, lay_aside
 from localexpert.cli.schema import Schema
 from localexpert.cli.tables import read_tables
 from localexpert.cli.targets import with_targets
-from localexpert.large.row_hash import shares_of
+from localexpert.large.rows import shares_of
 
 #: A model and tables with known targets.
 KNOWN_ROWS: tuple[Option, ...] = (

@@ -11,7 +11,6 @@ import numpy as np
 from localexpert.cli.cells import Dialect
 from localexpert.cli.columns import ColumnRule
 from localexpert.cli.console import count, join_few, note, refuse, refusing, warn
-from localexpert.cli.kept_fit import KeptFit
 from localexpert.cli.large_rows import LargeRows, look_at
 from localexpert.cli.model_files import TableModel
 from localexpert.cli.origin import Origin
@@ -47,30 +46,22 @@ def fit_large_rows(
     n_rows: int,
     most: int,
     dialect: Dialect,
-    kept: KeptFit,
-    client: Any,
 ) -> TableModel:
-    """Fit a model to at most so many rows of files, and calibrate it by the others.
-
-    What is finished goes to the folder of `kept`; a `client` of Dask makes passes.
-    """
+    """Fit a model to at most so many rows of files, and calibrate it by the others."""
     seen = TrainingRows.learn(
         look_at(options, paths, name, n_rows), options, dialect, tells=False
     )
     note(f"learned what the columns are from {count(len(seen.y), 'row')} of all files")
     tell_of_commas(seen.schema)
     rows = LargeRows(options, paths, seen)
-    kept.begin()
-    with refusing(f"cannot learn from {name}", TypeError, ValueError):
+    with refusing(f"cannot learn from {name}", TypeError, ValueError, OSError):
         fitted = fit_large(
             model,
-            rows.source(name),
+            rows.parts,
             rows.target,
             max_train_rows=most,
             weight=rows.weight,
             key=rows.key,
-            client=client,
-            checkpoint=kept.passes,
             learning_curve=not options.fast,
         )
     schema = _keep_met(seen.schema, fitted)

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from calibration.sources.kinds import Kind
-from calibration.sources.part import FramePart, Part
-from calibration.sources.source import Source
 from calibration.typing import Float64Array
 from localexpert.cli.cells import Dialect
 from localexpert.cli.joined_table import check_same_names, join_tables
@@ -54,28 +51,13 @@ class LargeRows:
         self._is_known = False
         parts = self.schema.frames([looked_at.table], options.decimal, tells=False)
         frame = next(parts)
-        self.kinds: dict[str, Kind] = {
-            name: "text" if frame[name].dtype == "category" else "number"
-            for name in frame
-        }
-        roles = ("target", options.target), ("weight", options.weight)
-        names = {role: self._add(role, "number") for role, given in roles if given}
-        self.target, self.weight = names["target"], names.get("weight")
-        self.key = self._add("group", "text") if options.group is not None else None
+        # Names that no feature has.
+        beside = max(map(len, frame)) * "'"
+        self.target = f"target{beside}"
+        self.weight = None if options.weight is None else f"weight{beside}"
+        self.key = None if options.group is None else f"group{beside}"
 
-    def _add(self, role: str, kind: Kind) -> str:
-        """Return the name of a further column, which no feature has."""
-        name = role
-        while name in self.kinds:
-            name += "'"
-        self.kinds[name] = kind
-        return name
-
-    def source(self, name: str) -> Source:
-        """Return the rows as what `fit_large` reads."""
-        return Source(self, self.kinds, name, in_order=True)
-
-    def __iter__(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Any]:
         """Yield the rows that have a target, part by part."""
         tells, self._is_known = not self._is_known, True
         found: list[tuple[Float64Array, RawTable]] = []
@@ -98,7 +80,8 @@ class LargeRows:
             if self.key is not None:
                 frame[self.key] = table.words(self.options.group, "group", dialect)
             where = f"{table.path}, {table.unit}s from {table.places[0]} on"
-            yield FramePart(where, frame)
+            frame.attrs["name"] = where
+            yield frame
         if self.weight is not None:
             check_weights(self.options.weight, total)
         self.n_rows, self.low, self.high = n_rows, float(low), float(high)
