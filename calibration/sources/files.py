@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from os import PathLike
@@ -18,12 +18,6 @@ PARQUET = ".parquet"
 # Bytes at the end of a file in which its last line is looked for.
 _TAIL = 1 << 16
 _DAMAGE = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile)
-
-# Takes a path, the most rows of a part, and columns; yields names, frames or readers.
-_Reader = Callable[
-    [Path, int, Sequence[str] | None],
-    Iterator[tuple[str, Any]],
-]
 
 
 def find_files(given: Any) -> list[Path]:
@@ -78,7 +72,7 @@ def read_file(
     frame : pandas.DataFrame, or callable that returns one
     """
     is_parquet = path.name.lower().endswith(PARQUET)
-    read: _Reader = _read_parquet if is_parquet else _read_csv
+    read = _read_parquet if is_parquet else _read_csv
     try:
         yield from read(path, most, columns)
     except ImportError as error:

@@ -10,7 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 from joblib import Parallel, delayed
 
 from calibration._validation import check_integer
@@ -204,12 +203,11 @@ def open_parts(
     """
     most = check_integer(rows_per_part, "rows_per_part", 1)
     wanted = None if columns is None else tuple(columns)
+    if wanted and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
+        parts = _join_arrays(parts, wanted)
     if _is_of_dask(parts, "to_delayed") and _is_frame(parts):
         nodes = partial(_number, "partition", parts.to_delayed())
         return Parts(nodes, "the Dask frame", wanted, by_dask=True)
-    if wanted and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
-        blocks = partial(_number, "block", _join_blocks(parts, wanted))
-        return Parts(blocks, "the Dask arrays", wanted, by_dask=True)
     if _is_frame(parts):
         return Parts(lambda: [("the frame", parts)], "the frame", wanted)
     if callable(parts):
@@ -264,41 +262,24 @@ def _is_array(thing: Any) -> bool:
     return _is_of_dask(thing, "chunks")
 
 
-def _join_blocks(arrays: Sequence[Any], names: tuple[str, ...]) -> list[Any]:
-    """Return delayed frames of the blocks of Dask arrays."""
-    from dask.delayed import delayed as plan
+def _join_arrays(arrays: Sequence[Any], names: Sequence[str]) -> Any:
+    """Return Dask arrays as the columns of a Dask frame."""
+    import dask.array as da
+    import dask.dataframe as dd
 
+    lengths = {str(array.shape) for array in arrays if _is_array(array)}
+    blocks = {array.numblocks for array in arrays if _is_array(array)}
     sound = len(arrays) == len(names) and all(map(_is_array, arrays))
-    if not sound or any(array.ndim != 1 for array in arrays):
+    sound = sound and len(lengths) == 1 and arrays[0].ndim == 1
+    if not sound or ("nan" in str(lengths) and len(blocks) > 1):
         got = ", ".join(
             f"shape {array.shape}" if _is_array(array) else type(array).__name__
             for array in arrays
         )
         msg = (
-            f"`parts` must be {len(names)} Dask arrays of shape (n,), for "
-            f"{', '.join(names)}, got {got}."
+            f"`parts` must be {len(names)} Dask arrays of one shape (n,), in the same "
+            f"blocks where n is unknown, for {', '.join(names)}; got {got}."
         )
         raise ValueError(msg)
-    first = arrays[0]
-    lengths = {float(array.shape[0]) for array in arrays}
-    if not np.isnan(list(lengths)).any():
-        if len(lengths) > 1:
-            told = " and ".join(str(len(array)) for array in arrays)
-            msg = f"`parts` must be Dask arrays of one length, got {told} values."
-            raise ValueError(msg)
-        arrays = [array.rechunk(first.chunks) for array in arrays]
-    if any(array.numblocks != first.numblocks for array in arrays):
-        msg = (
-            "`parts` must be Dask arrays of the same blocks where their sizes are "
-            "unknown, got other numbers of them."
-        )
-        raise ValueError(msg)
-    make = plan(_make_frame, pure=False)
-    blocks = zip(*(array.to_delayed() for array in arrays), strict=True)
-    return [make(names, *block) for block in blocks]
-
-
-def _make_frame(names: tuple[str, ...], *columns: Any) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+    whole = da.stack(arrays, axis=1, allow_unknown_chunksizes=True)
+    return dd.from_dask_array(whole.rechunk({1: -1}), columns=list(names))

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from calibration.sources.parts import ROWS, Parts, open_parts
 from localexpert._validation import check_bounds, check_flag, check_integer, show
 from localexpert.large.learning_curve import learn_curve
+from localexpert.large.passes import CountScores, Draw, Drawn
 from localexpert.large.rows import Roles, Rows
-from localexpert.large.sample import Draw, Drawn
-from localexpert.large.unseen import CountScores
 from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.pit import PitRecalibration, furthest_score
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -220,7 +219,6 @@ def _report(
             "sample": len(sample),
             "lowest": drawn.low,
             "highest": drawn.high,
-            "unseen categories": drawn.lacking(sample),
         },
     )
     fitted.report_ = report if curve is None else report.add("learning curve", curve)

@@ -257,8 +257,7 @@ def as_dates(column: Any) -> NDArray[Any]:
     """
     import pandas as pd
 
-    to_datetime: Any = pd.to_datetime
-    read = to_datetime(column, utc=True)
+    read: Any = pd.to_datetime(column, utc=True)
     return np.asarray(read.dt.tz_localize(None).to_numpy("datetime64[us]"))
 
 
@@ -294,7 +293,7 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
     """
     import pandas as pd
 
-    ways = {"text": as_texts, "date": as_dates}
+    ways: dict[str, Any] = {"text": as_texts, "date": as_dates}
     return pd.DataFrame(
         {name: ways.get(kind, as_floats)(frame[name]) for name, kind in kinds.items()}
     )

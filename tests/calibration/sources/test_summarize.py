@@ -75,28 +75,6 @@ def test_a_smooth_map_lies_within_the_displacement_of_the_exact_one(frame, metho
     assert gap <= bounded.max_displacement
 
 
-def test_an_isotonic_map_adds_up_to_the_exact_one_but_for_a_cell(frame):
-    bounded = summarize(frame, "s", "y", max_cells=256)
-    exact = IsotonicCalibrator().fit(frame["s"], frame["y"])
-    merged = IsotonicCalibrator().fit_summary(bounded)
-    # Slopes of convex minorants, of which one sees the ends of cells alone.
-    width = bounded.max_displacement
-    ends = (np.floor(bounded.scores / width) + 1.0) * width
-    rows = np.sort(frame["s"])
-    upto = np.searchsorted(rows, ends)
-    sums = np.cumsum(exact.predict(rows))[upto - 1]
-    gap = np.cumsum(bounded.weight * merged.predict(bounded.scores)) - sums
-    assert np.abs(gap).max() <= bounded.weight.max()
-    assert abs(gap[-1]) < 1e-6
-
-
-def test_one_class_only_and_parts_of_one_class(frame):
-    parts = [frame[frame["y"] == 0], frame[frame["y"] == 1]]
-    got = summarize(lambda: iter(parts), "s", "y", max_cells=64)
-    assert_same(got, summarize(frame, "s", "y", max_cells=64))
-    assert summarize(lambda: iter(parts[:1]), "s", "y").n1 == 0.0
-
-
 @pytest.mark.parametrize("source", ["files", "dask"])
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -140,7 +118,7 @@ def test_what_cannot_be_summarised(frame, change, given, error, message):
 
 def test_blocks_and_settings_are_named(frame):
     s = da.ones(6, chunks=3)
-    with pytest.raises(ValueError, match=r"rows in block [23], columns 'score'"):
+    with pytest.raises(ValueError, match=r"rows in partition [23], columns 'score'"):
         summarize((da.concatenate([s, s * np.nan]), da.ones(12, chunks=6)))
     with pytest.raises(ValueError, match="`max_cells` must be at least 2, got 1"):
         summarize(frame, "s", "y", max_cells=1)

@@ -239,9 +239,6 @@ def test_columns_of_every_kind() -> None:
     # In one part nothing but gaps.
     frame.loc[:999, ["day", "some", "b"]] = None
     model = fit(frame, model=joint(), max_train_rows=150)
-    lacks = model.report_.choices["large"]["unseen categories"]
-    assert list(lacks) == ["rare"]
-    assert lacks["rare"] > 250
     parts = [frame[:1000], frame[1000:]]
     assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
