@@ -225,7 +225,7 @@ def kind_of(column: Any) -> str:
 
 
 def as_floats(column: Any) -> Float64Array:
-    """Return a column of numbers, truths or dates as new floats, NaN where missing.
+    """Return a column of numbers or truths as new floats, NaN where missing.
 
     Parameters
     ----------
@@ -235,12 +235,8 @@ def as_floats(column: Any) -> Float64Array:
     -------
     ndarray of shape (n,)
     """
-    kind = kind_of(column)
-    if kind == "gaps":
+    if column.isna().all():
         return np.full(len(column), np.nan)
-    if kind == "date":
-        seconds = as_dates(column).astype("datetime64[us]").astype(np.int64) / 1e6
-        return np.where(column.isna().to_numpy(), np.nan, seconds)
     return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
 
 
@@ -358,18 +354,17 @@ def _salt(name: str) -> np.uint64:
 
 
 def _bits(column: Any) -> Hashes:
-    """Return the bits of numbers as floats, where a zero has no sign, or of texts."""
+    """Return the bits of numbers, where a zero has no sign, of dates, or of texts."""
     import pandas as pd
 
-    if kind_of(column) == "text":
+    kind = kind_of(column)
+    if kind == "text":
         codes, met = pd.factorize(as_texts(column), use_na_sentinel=True)
         # A gap has the code -1, the last place.
         bits = np.array([*(_salt(str(value)) for value in met), _GAP], np.uint64)
         return np.asarray(bits[codes])
-    floats = as_floats(column) + 0.0
-    bits = floats.view(np.uint64)
-    bits[np.isnan(floats)] = _GAP
-    return bits
+    held = as_dates(column) if kind == "date" else as_floats(column) + 0.0
+    return np.where(np.isnan(held), _GAP, held.view(np.uint64))
 
 
 def _numbers(frame: Any, column: str, name: str) -> Float64Array:
