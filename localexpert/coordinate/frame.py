@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from localexpert.coordinate.centre import (
     single_precision,
     spread_rows,
 )
-from localexpert.coordinate.refinement import Refinement
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -127,8 +126,6 @@ class Frame:
     shrinkage_ : float
         Factor of the scale of new rows: the same, and less by the noise that the mean
         of all folds' scales is without.
-    refinement_ : Refinement or None
-        What rows beyond those of `fit` have added to centre and scale of new ones.
     """
 
     kind: str | None
@@ -137,7 +134,6 @@ class Frame:
     out_of_bag: bool = True
     n_jobs: int | None = None
     random_state: int = 0
-    refinement_: Refinement | None = field(default=None, init=False)
 
     def fit(self, sample: Sample) -> Frame:
         """Fit centre and scale out of fold, and choose the kind."""
@@ -242,10 +238,7 @@ class Frame:
         if self.kind_ is None:
             return np.zeros(n), np.ones(n)
         scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(table)
-        placed = self.centre_.predict(table), self.shrinkage_ * scale
-        if self.refinement_ is None:
-            return placed
-        return self.refinement_.apply(table.codes, *placed)
+        return self.centre_.predict(table), self.shrinkage_ * scale
 
     def add_oof_features(self, table: Table) -> Table:
         """Return training rows with their out-of-fold centre and log scale."""
@@ -285,10 +278,8 @@ class Frame:
         """Return what was chosen, ready for JSON."""
         if not hasattr(self, "centre_"):
             return {"kind": None}
-        told = {} if self.refinement_ is None else self.refinement_.choices()
         return {
             "kind": self.kind_,
-            **({"refined": told} if told else {}),
             "losses": self.losses_,
             "weights": self.centre_.weights_,
             "nearness": self.nearness_,

@@ -1,259 +1,240 @@
-"""Passes over the parts of a table: here, or by the workers of a Dask client."""
+"""The passes over a large table: `Draw` takes the sample, `CountScores` the rest."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeAlias
 
-from calibration.sources.dask_part import DaskPart
-from calibration.sources.part import Part
-from calibration.sources.source import Source
-from localexpert.large.checkpoint import Checkpoint
-from localexpert.progress import current_progress
+import numpy as np
 
-Result = TypeVar("Result")
+from localexpert.large.rows import Roles, Rows, as_features, deal, kind_of, shares_of
+from localexpert.recalibration.pit import PitCells
 
-# Results of parts that wait to be joined.
-_MOST_WAITING = 4
-# Parts that are under way for each of a client's threads, and tries of each.
-_AHEAD, _TRIES = 2, 3
-# Seconds that a client may take to forget a task; somebody else may want it as well.
-_PATIENCE = 5.0
-# A model is larger than what Dask warns of.
-_LARGE = "distributed.admin.large-graph-warning-threshold"
+# By name of a feature its kind, and the part that says so.
+Columns: TypeAlias = dict[str, tuple[str, str]]
+
+_KNOWN = ("number", "date", "text", "gaps")
+# Rows that are forecast together, and folds of their scores.
+_BLOCK, _FOLDS = 16_384, 5
+# Scores are rounded to this, so that sums of them with integer weights are exact, in
+# any order, and do not tell of the last bits, which products of matrices leave open.
+_STEP = 2.0**-12
 
 
-class Pass(Protocol[Result]):
-    """What is asked of every part.
-
-    `Result` has a method `arrays` that returns all of it as a dict of arrays, for
-    `load` to make it again.
-    """
-
-    @property
-    def name(self) -> str:
-        """What progress and messages call it."""
-        ...
-
-    def __call__(self, part: Part, frame: Any = None) -> Result:
-        """Return what one part tells; `frame` is the part, if it is read already."""
-        ...
-
-    def join(self, parts: Sequence[Result]) -> Result:
-        """Return what parts tell together, in any order."""
-        ...
-
-    def load(self, arrays: Mapping[str, Any]) -> Result:
-        """Return a result from the arrays that its `arrays` returned."""
-        ...
-
-
-@dataclass(frozen=True)
-class Runner:
-    """Runs passes.
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a table is, and its rows with the smallest hashes.
 
     Parameters
     ----------
-    source : Source
-    client : distributed.Client, optional
-        Whose workers read the parts.
-    checkpoint : Checkpoint
-        Keeps what each part told.
+    n_rows : int
+        With weight.
+    weight : float
+    check : int
+        Sum of the rows' hashes: that of other rows is another one.
+    low, high : float
+        Least and greatest target.
+    columns : dict of str to (str, str)
+        Kind of each feature, and the part that says so.
+    rows : Rows
+        In the order of their hashes.
     """
 
-    source: Source
-    client: Any
-    checkpoint: Checkpoint
-    _rows: dict[int, str] = field(default_factory=dict, init=False)
+    n_rows: int
+    weight: float
+    check: int
+    low: float
+    high: float
+    columns: Columns
+    rows: Rows
 
-    def run(self, job: Pass[Any], n_parts: int | None = None) -> tuple[Any, int]:
-        """Run a pass over all parts.
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each feature."""
+        return {name: kind for name, (kind, _) in self.columns.items()}
+
+    def cut(self, most: int) -> tuple[Rows, Rows]:
+        """Return the sample, with features as a model takes them, and rows beyond.
 
         Parameters
         ----------
-        job : Pass
-        n_parts : int, optional
-            Of which a pass before has told.
+        most : int
+            Distinct rows of the sample, and its weight; rows of one hash go together.
 
         Returns
         -------
-        result : object
-            What all parts tell together.
-        n_parts : int
+        sample, beyond : Rows
         """
-        waiting: list[Any] = []
-        done = 0
-        for result in self.stream(job, n_parts):
-            waiting.append(result)
-            if len(waiting) > _MOST_WAITING:
-                waiting = [job.join(waiting)]
-            done += 1
-        return job.join(waiting), done
+        rows = replace(self.rows, frame=as_features(self.rows.frame, self.kinds))
+        end = len(rows)
+        if end > most:
+            end = int(np.searchsorted(rows.hashes, rows.hashes[most]))
+            # Rows of one key may be more than that.
+            end = end or int(np.searchsorted(rows.hashes, rows.hashes[0], "right"))
+        return rows.take(slice(end)).repeat(most), rows.take(slice(end, None))
 
-    def stream(self, job: Pass[Any], n_parts: int | None = None) -> Iterator[Any]:
-        """Yield what each part tells in a pass, in the order they end.
 
-        Parameters
-        ----------
-        job : Pass
-        n_parts : int, optional
-            Of which a pass before has told.
+@dataclass(frozen=True)
+class Draw:
+    """The pass that counts and draws.
 
-        Yields
-        ------
-        object
-        """
-        progress = current_progress()
-        total = n_parts if n_parts is not None else self.source.n_parts
-        done = 0
-        with progress.stage(job.name):
-            for result in self._results(job):
-                yield result
-                done += 1
-                progress.reach(done, max(total or done, done))
-        if done == 0 or (n_parts is not None and done != n_parts):
-            before = "at least one frame" if n_parts is None else f"{n_parts} frames"
-            msg = (
-                f"`source` must give the same rows at each pass, {before}, got {done} "
-                f"in the pass {job.name!r}: a function must return a new iterator."
-            )
-            raise ValueError(msg)
+    Parameters
+    ----------
+    roles : Roles
+    most : int
+        Rows of the sample, and some beyond it.
+    """
 
-    def _results(self, job: Pass[Any]) -> Iterator[Any]:
-        """Yield what the parts tell; finished ones first."""
-        kept = self.checkpoint.open(job.name, job.load)
-        todo: list[tuple[int, Part]] = []
-        for number, part in enumerate(self.source.parts):
-            if self.source.in_order:
-                self._check_same(number, part, part.identity(), job.name)
-            if (held := kept.load(number, part)) is not None:
-                yield held
-            elif self.client is None:
-                result, rows = _ask(job, part, self._rows.get(number))
-                self._check_same(number, part, rows, job.name)
-                yield kept.save(number, part, result)
-            else:
-                todo.append((number, part))
-                if self.source.in_order and len(todo) >= self._ahead:
-                    yield from self._ask_workers(job, todo, kept.save)
-                    todo = []
-        if todo:
-            yield from self._ask_workers(job, todo, kept.save)
+    roles: Roles
+    most: int
 
-    def _check_same(self, number: int, part: Part, rows: str | None, name: str) -> None:
-        """Refuse rows that are known not to be those of a pass before."""
-        if rows is None or self._rows.setdefault(number, rows) == rows:
-            return
-        remedy = (
-            "`persist` the Dask data frame"
-            if isinstance(part, DaskPart)
-            else "a function must return the same frames in the same order"
+    def __call__(self, name: str, frame: Any) -> Drawn | None:
+        """Return what one part tells, None without weight."""
+        rows = self.roles.read(name, frame)
+        if not len(rows):
+            return None
+        return Drawn(
+            len(rows),
+            float(rows.weight.sum()),
+            _check_of(rows),
+            float(rows.y.min()),
+            float(rows.y.max()),
+            _look_at(name, rows.frame),
+            Rows.smallest([rows], self.most),
         )
-        msg = (
-            "`source` must give the same rows at each pass, got another "
-            f"{part.name} in the pass {name!r}: {remedy}."
+
+    def merge(self, parts: Sequence[Drawn]) -> Drawn:
+        """Return what several parts tell."""
+        return Drawn(
+            sum(part.n_rows for part in parts),
+            sum(part.weight for part in parts),
+            sum(part.check for part in parts) % 2**64,
+            min(part.low for part in parts),
+            max(part.high for part in parts),
+            reduce(_agree, (part.columns for part in parts)),
+            Rows.smallest([part.rows for part in parts], self.most),
         )
-        raise ValueError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Cells of PIT values, and what tells the rows of a pass from other ones.
+
+    Parameters
+    ----------
+    cells : PitCells
+    n_rows, check : int
+        Of all rows, as `Drawn` has them.
+    """
+
+    cells: PitCells
+    n_rows: int
+    check: int
 
     @property
-    def _ahead(self) -> int:
-        """How many parts are asked for at a time."""
-        threads = sum(self.client.nthreads().values())
-        return max(_AHEAD * int(threads), 1)
+    def weight(self) -> float:
+        """Weight of the rows that no model has seen."""
+        return float(self.cells.weight.sum())
 
-    def _ask_workers(
-        self,
-        job: Pass[Any],
-        todo: Iterable[tuple[int, Part]],
-        keep: Callable[[int, Part, Any], Any],
-    ) -> Iterator[Any]:
-        """Yield what the client's workers say of parts, in the order they end.
 
-        A part that workers fail at, or die of, is asked for once more here.
-        """
-        import dask
-        import distributed
+@dataclass(frozen=True, eq=False)
+class CountScores:
+    """The pass that forecasts the rows beyond a sample.
 
-        client: Any = self.client
-        # Sent once, not with each part; as a task's answer, for what is scattered is
-        # lost with the worker that has it.
-        with dask.config.set({_LARGE: "64GiB"}):
-            sent = client.submit(_hold, job, pure=False, retries=_TRIES)
-        asked: dict[str, tuple[int, Part, Any]] = {}
-        waiting = iter(todo)
+    Where y has probability of its own its PIT value is drawn, by the row's hash, from
+    the jump of the CDF: then every row is in one cell.
 
-        def submit(number: int, part: Part) -> Any:
-            frame, shell = None, part
-            if isinstance(part, DaskPart):
-                frame = client.compute(part.delayed, retries=_TRIES)
-                shell = part.without_data()
-            known = self._rows.get(number)
-            future = client.submit(
-                _call, sent, shell, known, frame, pure=False, retries=_TRIES
+    Parameters
+    ----------
+    model : LocalExpertRegressor
+        Fitted on the sample.
+    roles : Roles
+    kinds : mapping of str to str
+        Of features.
+    last : uint64
+        The greatest hash of the sample.
+    furthest : float
+        Scores beyond are taken to be there.
+    """
+
+    model: Any
+    roles: Roles
+    kinds: Mapping[str, str]
+    last: np.uint64
+    furthest: float
+
+    def __call__(self, name: str, frame: Any) -> Scores:
+        """Return the counts of one part."""
+        rows = self.roles.read(name, frame)
+        told = [np.empty((0, 1))]
+        unseen = rows.take(rows.hashes > self.last)
+        for start in range(0, len(unseen), _BLOCK):
+            some = unseen.take(slice(start, start + _BLOCK))
+            table = self.model.reader_.read(as_features(some.frame, self.kinds))
+            share = shares_of(some.content, "place in a jump")[:, None]
+            told.append(self.model._law(table).scores(some.y[:, None], share))
+        near = np.clip(np.concatenate(told), -self.furthest, self.furthest)
+        ends = np.round(near / _STEP) * _STEP
+        fold = deal(unseen.hashes, "fold of a PIT value", _FOLDS)
+        cells = PitCells.of(ends, self.furthest + 1.0, unseen.weight, fold, _FOLDS)
+        return Scores(cells, len(rows), _check_of(rows))
+
+    def merge(self, parts: Sequence[Scores]) -> Scores:
+        """Return the counts of several parts."""
+        cells = PitCells(
+            np.sum([part.cells.weight for part in parts], axis=0),
+            np.sum([part.cells.sums for part in parts], axis=0),
+        )
+        check = sum(part.check for part in parts) % 2**64
+        return Scores(cells, sum(part.n_rows for part in parts), check)
+
+
+def _check_of(rows: Rows) -> int:
+    """Return the sum of the hashes of rows, as often as each is there.
+
+    Parameters
+    ----------
+    rows : Rows
+
+    Returns
+    -------
+    int
+    """
+    return int(rows.content.sum(dtype=np.uint64))
+
+
+def _look_at(part: str, frame: Any) -> Columns:
+    """Return what the features of a part are."""
+    kinds = {name: kind_of(frame[name]) for name in frame.columns}
+    for name, kind in kinds.items():
+        if kind not in _KNOWN:
+            msg = (
+                "`parts` must hold numbers, truths, texts or dates, got a column "
+                f"{name!r} of {kind} in {part}."
             )
-            asked[future.key] = number, part, frame
-            return future
-
-        first = [submit(*one) for one in islice(waiting, self._ahead)]
-        under_way: Any = distributed.as_completed(first)
-        for future in under_way:
-            number, part, frame = asked.pop(future.key)
-            try:
-                result, rows = future.result()
-            except Exception:
-                _forget(client, future, frame)
-                result, rows = _ask(job, part, self._rows.get(number))
-            else:
-                future.release()
-            self._check_same(number, part, rows, job.name)
-            for one in islice(waiting, 1):
-                under_way.add(submit(*one))
-            yield keep(number, part, result)
+            raise ValueError(msg)
+    return {name: (kind, part) for name, kind in kinds.items()}
 
 
-def _forget(client: Any, *futures: Any) -> None:
-    """Let a cluster forget tasks, so that what died with a worker is computed again.
-
-    A client hears of it in a thread of its own; until then it answers for a partition
-    what it was told before, that workers died of it.
-    """
-    held = [future for future in futures if future is not None]
-    for future in held:
-        future.release()
-    last = time.monotonic() + _PATIENCE
-    while any(f.key in client.futures for f in held) and time.monotonic() < last:
-        time.sleep(0.001)
-
-
-def _hold(job: Pass[Any]) -> Pass[Any]:
-    """Return a pass, which workers hand on to each other."""
-    return job
-
-
-def _call(
-    job: Pass[Any], part: Part, known: str | None, frame: Any = None
-) -> tuple[Any, str | None]:
-    """Return what a part tells, in a worker, and which rows Dask gave.
-
-    Its partitions are computed anew in each pass, and need not come out the same.
-    A pass is not asked about rows other than the `known` ones, which may not fit it.
-    """
-    if not isinstance(part, DaskPart):
-        return job(part, frame), None
-    frame = part.read() if frame is None else part.taken(frame)
-    rows = part.digest(frame)
-    return (job(part, frame) if known in (None, rows) else None), rows
-
-
-def _ask(job: Pass[Any], part: Part, known: str | None) -> tuple[Any, str | None]:
-    """Return what `_call` does, in this process, with errors that name the part."""
-    try:
-        return _call(job, part, known)
-    except Exception as error:
-        if part.name in str(error):
-            raise
-        msg = f"`source` failed at {part.name} in the pass {job.name!r}: {error}"
-        raise RuntimeError(msg) from error
+def _agree(one: Columns, other: Columns) -> Columns:
+    """Return what is known by two parts, which must agree."""
+    for names, others in ((one, other), (other, one)):
+        for name in names.keys() - others.keys():
+            has, lacks = names[name][1], next(iter(others.values()))[1]
+            msg = (
+                "`parts` must have the same columns everywhere, got a column "
+                f"{name!r} in {has}, none in {lacks}."
+            )
+            raise ValueError(msg)
+    known = {name: one[name] if one[name][0] != "gaps" else other[name] for name in one}
+    for name, (kind, part) in other.items():
+        if kind not in ("gaps", known[name][0]):
+            first, where = known[name]
+            msg = (
+                f"`parts` must have columns of one kind, got the column {name!r} as "
+                f"{first} in {where}, as {kind} in {part}."
+            )
+            raise ValueError(msg)
+    return known

@@ -108,9 +108,7 @@ def _kind_of(table: Any) -> str:
     # Modules of Dask's frames are called otherwise from version to version.
     if library.startswith("dask") and name == "DataFrame":
         return "dask"
-    if library == "pyarrow" and name == "Table":
-        return library
-    if library == "polars" and name == "DataFrame":
+    if (library, name) in (("pyarrow", "Table"), ("polars", "DataFrame")):
         return library
     if hasattr(table, "iloc") and getattr(table, "ndim", 0) == 2:
         return "pandas"
@@ -173,7 +171,5 @@ def _predict_part(
     part: Any, model: Any, asked: Questions, dtype: str, size: int
 ) -> Any:
     """Return the answers for one partition, which may have no rows."""
-    batches = _batches(part, "pandas", size)
-    return _as_pandas(
-        _answer(model, batches, len(part), asked, dtype), asked, part.index
-    )
+    answers = _answer(model, _batches(part, "pandas", size), len(part), asked, dtype)
+    return _as_pandas(answers, asked, part.index)
