@@ -38,6 +38,8 @@ _NAMED = ("object", "call", "type", "function")
 _MOST_SHARES = 16
 # Bytes of one item of an array, and what sizes are counted up to.
 _MOST_ITEM, _MOST_SIZE = 2**12, 2**62
+# Names in a description: each is looked up. Bytes of a value that is found by its hash.
+_MOST_NAMES, _OF_HASHED = 1000, 300
 
 
 class Writer:
@@ -181,11 +183,10 @@ class Reader:
         self.nodes: list[list[Any]] = json.loads(text.decode("ascii"))
         self.arrays = arrays
         self.budget = budget
-        self.found = {
-            (node[0], node[1]): names.find(node[0], node[1])
-            for node in self.nodes
-            if node[0] in _NAMED
-        }
+        named = {(node[0], node[1]) for node in self.nodes if node[0] in _NAMED}
+        if len(named) > _MOST_NAMES:
+            refuse(f"it names more than {_MOST_NAMES} types.")
+        self.found = {one: names.find(*one) for one in named}
         self.values: list[Any] = []
         # Bytes of the arrays in each value, as often as they stand there.
         self.sizes: list[int] = []
@@ -231,15 +232,19 @@ class Reader:
     def _parts(self, parts: list[Any]) -> list[Any]:
         return [self._part(part) for part in parts]
 
+    def _check_hashes(self, values: list[Any]) -> None:
+        self.budget.spend(_OF_HASHED * len(values), "values that are found by hashes")
+        check_hashes(values)
+
     def _list(self, node: list[Any]) -> Any:
         items = self._parts(node[1:])
         if node[0] in ("set", "frozenset"):
-            check_hashes(items)
+            self._check_hashes(items)
         return _LISTS[node[0]](items)
 
     def _dict(self, node: list[Any]) -> Any:
         items = self._parts(node[2:])
-        check_hashes(items[::2])
+        self._check_hashes(items[::2])
         return _DICTS[node[1]](zip(items[::2], items[1::2], strict=True))
 
     def _array(self, node: list[Any]) -> NDArray[Any]:
@@ -267,7 +272,7 @@ class Reader:
     def _objects(self, node: list[Any]) -> NDArray[Any]:
         _, frozen, n_axes, *rest = node
         shape, items = rest[:n_axes], self._parts(rest[n_axes:])
-        check_hashes(items)
+        self._check_hashes(items)
         out = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
             out[i] = item

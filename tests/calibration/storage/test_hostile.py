@@ -258,6 +258,20 @@ def test_forged_files_are_refused_soon_and_in_little(kind, tmp_path):
     assert memory < 300 * MB
 
 
+@pytest.mark.parametrize("kind", ["set", "dict"])
+def test_what_is_found_by_hashes_is_counted(kind, tmp_path):
+    head = ["dict", "dict"] if kind == "dict" else ["set"]
+    nodes = forge([*head, *range(10**6, 10**6 + 400_000)])
+    message, memory = refusal_of(tmp_path / "x.zip", nodes, max_memory=60 * MB)
+    assert "found by hashes" in message
+    assert memory < 100 * MB
+
+
+def test_many_names_are_not_looked_up(tmp_path):
+    names = [["type", f"calibration.x{i}.A"] for i in range(2000)]
+    assert "more than 1000 types" in refusal_of(tmp_path / "x.zip", forge(*names))[0]
+
+
 def find_tables(nodes, arrays, field):
     """Return places and arrays of tables that have a field."""
     for place, node in enumerate(nodes):
