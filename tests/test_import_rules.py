@@ -154,9 +154,7 @@ ARROWS: dict[str, str] = {
         "localexpert.regressor localexpert.risk"
     ),
     # Tables as people have them, made features.
-    "localexpert.reading": (
-        "pandas pyarrow openpyxl sklearn calibration localexpert.data"
-    ),
+    "localexpert.reading": "pandas pyarrow sklearn calibration localexpert.data",
     "localexpert.cli": (
         "scipy sklearn calibration calibration._kernels calibration.storage "
         "localexpert._kernels localexpert.data "

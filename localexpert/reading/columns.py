@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -38,6 +39,7 @@ _LAST_WHOLE = 2**53
 # Nines that stand for nothing are so many times as far out as all other numbers.
 _FAR = 10.0
 _NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1, 1)])
+_ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
 # Different odd cells of a column that are kept, and letters of each.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
 
@@ -251,6 +253,8 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
     kind = getattr(column.dtype, "kind", "O")
     name = str(column.dtype).lower()
     if kind == "O" and name == "object":
+        if len(column) and isinstance(column.iloc[0], str):
+            return None  # at once: texts, perhaps with others among them
         held = load_pandas().api.types.infer_dtype(column, skipna=True)
         if held in ("integer", "floating", "decimal", "mixed-integer-float", "boolean"):
             kind = "b" if held == "boolean" else "f"
@@ -365,22 +369,24 @@ class Learner:
     def learn(self, name: str, *, as_category: bool = False) -> ColumnRule:
         """Return the rule of a column, which is dropped if it can tell nothing."""
         rule, values = self.find(name, as_category=as_category)
-        held = load_pandas().Series(values)
-        n_different, n_gaps, n = held.nunique(), int(held.isna().sum()), len(held)
-        # As data frames are saved with their index.
-        is_index = str(name).startswith("column ") and rule.kind == "number"
+        held, n = load_pandas().Series(values), len(values)
+        known = held.dropna()
+        n_different = len(rule.categories) if rule.kind == "category" else len(known)
+        if rule.kind != "category" and n_different and known.min() == known.max():
+            n_different = 1
         whole = rule.kind == "number" and bool((held % 1 == 0).all())
-        names = (
-            rule.kind == "category" and not as_category and n - n_gaps > _LEAST_NAMES
-        )
+        # As data frames are saved with their index.
+        is_index = whole and str(name).startswith("column ") and held.is_unique
+        names = rule.kind == "category" and not as_category
+        names &= len(known) >= _LEAST_NAMES
         reason = ""
         if n_different == 0:
             reason = "holds no value"
-        elif n_different == 1 and not n_gaps:
+        elif n_different == 1 and len(known) == n:
             reason = "constant"
-        elif names and n_different > _SHARE_OF_NAMES * (n - n_gaps):
+        elif names and n_different > _SHARE_OF_NAMES * len(known):
             reason = "a different text in each row"
-        elif is_index and whole and n_different == n:
+        elif is_index:
             reason = "without a name, numbers the rows"
         if reason:
             return ColumnRule(name, "dropped", reason=reason)
@@ -480,12 +486,11 @@ class Learner:
                 f"column {name!r} numbers the rows; it is learned from all the same "
                 "(--drop leaves it out)"
             )
-        texts = as_texts(self.frame[name])
-        zeros = (t for t in map(str.strip, texts) if t[:1] == "0" and t[1:].isdecimal())
-        if first := next(zeros, ""):
+        texts = "\0".join(as_texts(self.frame[name]))
+        if zeros := _ZEROS.search(f"\0{texts}\0"):
             self.said.append(
-                f"column {name!r} holds digits that begin with zeros, first {first!r}; "
-                "it is read as numbers (--categories keeps the digits)"
+                f"column {name!r} holds digits that begin with zeros, first "
+                f"{zeros[1]!r}; it is read as numbers (--categories keeps the digits)"
             )
 
 

@@ -128,7 +128,7 @@ def find_tables(paths: Sequence[str]) -> list[str]:
             files = sorted(Path(path).rglob("*.parquet"))
             inside = [str(file) for file in files if file.name[0] not in "._"]
         if not inside:
-            refuse(f"{path} is a folder without a file *.parquet; name CSV files alone")
+            refuse(f"{path} has no file *.parquet in it; name CSV files themselves")
         found += inside
     if found.count(STDIN) > 1:
         refuse("standard input can be read only once")
@@ -332,7 +332,7 @@ class _File:
         What it unpacks to is bounded, or each row group where not all rows are to be
         read at once.
         """
-        need = f'{self.name} is a Parquet file: pip install "localexpert[io]"'
+        need = f'{self.name} needs: pip install "localexpert[io]"'
         parquet, most = load_module("pyarrow.parquet", need), self.how.max_unpacked
         # A damaged file ends in errors of many classes, some of them pyarrow's own.
         with refusing(f"{self.name} is a damaged Parquet file", Exception):
@@ -380,7 +380,7 @@ class _File:
 
     def _read_excel(self, data: bytes) -> Iterator[Frame]:
         """Yield the first sheet of an Excel file, its cells as they are."""
-        need = f'{self.name} is an Excel file: pip install "localexpert[excel]"'
+        need = f'{self.name} needs: pip install "localexpert[excel]"'
         load_module("openpyxl", need)
         with refusing(f"{self.name} is a damaged Excel file", Exception):
             sheet = load_pandas().read_excel(
@@ -458,7 +458,7 @@ def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
         line = data.count(b"\n", 0, start) + 1
         bad = f"{path} is not {chosen} text (byte 0x{data[start]:02x} in line {line})"
         # Control characters tell that it is no text at all.
-        if chosen != "utf-8" or re.search(rb"[\x00-\x08\x0e-\x1f]", data):
+        if encoding or marked or re.search(rb"[\x00-\x08\x0e-\x1f]", data):
             refuse(f"{bad}; give another --encoding")
         with refusing(bad, UnicodeError):
             text = data.decode("cp1252")

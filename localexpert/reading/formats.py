@@ -275,7 +275,7 @@ def are_short_dates(words: Iterable[str]) -> bool:
     return all(_SHORT.fullmatch(word) for word in words)
 
 
-def find_decimal(columns: Iterable[Any], most: int = 2000) -> str | None:
+def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
     """Return the decimal mark that columns of texts show, None if they do not.
 
     A column tells it if nearly all of its cells are numbers with one mark alone: 1,5

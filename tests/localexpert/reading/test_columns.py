@@ -9,7 +9,7 @@ import pytest
 
 from calibration import CalibrationWarning
 from localexpert.reading import ColumnReader, TableError
-from localexpert.reading.formats import GAPS, find_decimal
+from localexpert.reading.formats import GAPS
 
 
 def learn(cells, name="c", **options):
@@ -222,9 +222,6 @@ class TestNumbers:
         assert (rule.categories, said) == (("0", "07", "10", "501"), [])
 
     def test_the_decimal_mark_is_found_in_all_columns(self):
-        columns = [pd.Series(c, dtype=object) for c in (["1.234", "x"], ["1,5", "2"])]
-        assert find_decimal(columns) == ","
-        assert find_decimal([*columns, pd.Series(["1.5"], dtype=object)]) is None
         frame = pd.DataFrame({"a": ["1.234", "2.500"], "b": ["1,5", "2"]})
         got = ColumnReader().fit(frame).transform(frame)
         assert got["a"].tolist() == [1234, 2500]
