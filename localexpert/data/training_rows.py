@@ -76,8 +76,8 @@ class SeenRows:
         """Return a sentence that claims no more than was checked."""
         rows = "row" if self.n == 1 else "rows"
         if self.share is None:
-            which = "this row" if self.n == 1 else f"these {self.n:,} rows"
-            return f"Whether the model has learned from {which} cannot be told."
+            which = "this row is" if self.n == 1 else f"these {self.n:,} rows are"
+            return f"Whether {which} of training cannot be told."
         if self.learned is None:
             of = f"of the {self.n:,} {rows}, judged by {self.n_checked:,} of them"
             if self.found:

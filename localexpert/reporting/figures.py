@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,44 +44,15 @@ from localexpert.reporting.groups import (
 )
 from localexpert.reporting.scores import Scores, gain_p_value, score_boosting
 from localexpert.reporting.verdicts import BackTest, Calibration, Promise
-from localexpert.risk import expected_shortfall, value_at_risk
 
 # Permutations of a feature, and of each of more features than _MANY.
 _REPEATS, _FEWER_REPEATS, _MANY = 3, 2, 60
 # Rows that are forecast in all, so that many features do not take minutes.
 _MOST_FORECASTS, _LEAST_ROWS = 60_000, 50
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_MOST_FEATURES, _MOST_IN_EXAMPLES = 15, 8
+_MOST_FEATURES = 15
 # Share of rows whose outcomes are not above the value that chances are given for.
 _HIGH = 0.9
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a report is about, in the words of its readers.
-
-    Parameters
-    ----------
-    title, target, unit, source : str
-        All but the title may be empty.
-    date : datetime.date
-    """
-
-    title: str
-    target: str
-    unit: str
-    source: str
-    date: datetime.date
-
-    @property
-    def scale(self) -> str:
-        """What is written behind the name of a loss that is in the target's unit."""
-        return f" ({self.unit})" if self.unit else ""
-
-    @property
-    def axis(self) -> str:
-        """What is written at an axis of the target."""
-        return f"{self.target or 'Target'}{self.scale}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +64,18 @@ class ReportFigures(Evidence):
 
     Parameters
     ----------
-    model, X, y, labels, coverage, X_train, y_train, seed
-        As of a report, checked.
-    subject : Subject
+    model : fitted model
+    X : array or data frame of shape (n, p)
+    y : ndarray of shape (n,)
+    labels : list of str
+        Names of the rows.
+    coverage : float
+    X_train : array or data frame of shape (m, p), or None
+    y_train : ndarray of shape (m,) or None
+    seed : int
+    title, target, unit, source : str
+        What the report is about; all but the title may be empty.
+    date : datetime.date
     seen : SeenRows
         Which of all rows that were given the model has learned from.
     var_levels : list of float
@@ -103,15 +83,41 @@ class ReportFigures(Evidence):
     odd_cells : sequence
     most_rows, verbose : int
         Of the importance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import PredictiveDistribution, report_figures
+    >>> class Coin:
+    ...     def predict_dist(self, X):
+    ...         masses = np.full((len(X), 2), 0.5)
+    ...         return PredictiveDistribution.from_arrays(atoms=[0, 1], masses=masses)
+    >>> figures = report_figures(Coin(), np.ones((40, 1)), np.arange(40) % 2)
+    >>> figures.scores["Model"].crps, figures.findings[0].what
+    (0.25, 'forecasts')
     """
 
-    subject: Subject
+    title: str
+    target: str
+    unit: str
+    source: str
+    date: datetime.date
     seen: SeenRows
     var_levels: list[float]
     given_groups: list[tuple[str, Column]] | None
     odd_cells: Sequence[Any]
     most_rows: int
     verbose: bool | int
+
+    @property
+    def scale(self) -> str:
+        """What is written behind the name of a loss that is in the target's unit."""
+        return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def axis(self) -> str:
+        """What is written at an axis of the target."""
+        return f"{self.target or 'Target'}{self.scale}"
 
     @cached_property
     def scores(self) -> dict[str, Scores | None]:
@@ -227,35 +233,9 @@ class ReportFigures(Evidence):
         return {name: taken[name] for name in names if name in taken}
 
     @cached_property
-    def example_lines(self) -> list[tuple[str, list[float]]]:
-        """Figures of the examples: each with a value for every one."""
-        rows = list(self.examples.values())
-        dist, (low, high) = self.dist[rows], self.interval[rows].T
-        lines = [("Outcome", self.y[rows]), ("Median", dist.median())]
-        lines += [("Interval from", low), ("Interval to", high)]
-        lines += [("Outcome's level (PIT)", self.pit[rows]), ("CRPS", self.crps[rows])]
-        for level in self.var_levels:
-            lines.append((f"VaR {100 * level:g} %", value_at_risk(dist, level)))
-            lines.append((f"ES {100 * level:g} %", expected_shortfall(dist, level)))
-        return [(name, values.tolist()) for name, values in lines]
-
-    @cached_property
-    def example_chances(self) -> list[float]:
-        """Chance that each example passes `high_value`."""
-        rows = list(self.examples.values())
-        return [float(p) for p in self.dist[rows].sf(self.high_value)]
-
-    @cached_property
     def high_value(self) -> float:
         """Value that at most a tenth of the outcomes lies above."""
         return float(np.quantile(self.y, _HIGH, method="inverted_cdf"))
-
-    @cached_property
-    def example_features(self) -> list[tuple[str, list[str]]]:
-        """Values of the most important features of the examples, as texts."""
-        rows = self.examples.values()
-        shown = self.ranking[:_MOST_IN_EXAMPLES]
-        return [(self.names[j], [self.columns[j].text(i) for i in rows]) for j in shown]
 
     @property
     def forecaster(self) -> Any:
@@ -273,30 +253,15 @@ class ReportFigures(Evidence):
         found = getattr(self.forecaster, "report_", None)
         return found if isinstance(found, FitReport) else None
 
-    @property
-    def choices(self) -> dict[str, str]:
-        """A line for each stage of the fit."""
-        if self.fit is None:
-            return {}
-        stages = ["target", *self.fit.choices]
-        lines = zip(stages, str(self.fit).splitlines(), strict=True)
-        return {stage: line.removeprefix(stage).strip() for stage, line in lines}
-
-    @property
-    def details(self) -> list[tuple[str, object]]:
-        """All that was weighed in the fit, with its name."""
-        return [] if self.fit is None else list(_walk(self.fit.summary()))
-
     @cached_property
     def pictures(self) -> dict[str, str]:
         """``data:`` addresses of the pictures by what they show."""
-        drawn = pictures.draw_calibration(self, self.subject.scale)
+        drawn = pictures.draw_calibration(self, self.scale)
         for one in self.groupings:
             part = [group for group in self.groups if group.name == one.name]
             drawn[f"group {one.name}"] = pictures.draw_group(self, one, part)
         for kind, row in self.examples.items():
-            axis = self.subject.axis
-            drawn[f"example {kind}"] = pictures.draw_example(self, row, axis)
+            drawn[f"example {kind}"] = pictures.draw_example(self, row, self.axis)
         if self.importance is not None:
             found = self.importance
             drawn["importance"] = pictures.draw_importance(found, self.important)
@@ -393,71 +358,62 @@ def report_figures(
     >>> print(figures.seen)
     The model has learned from 100 of the 150 rows.
     >>> len(figures), round(figures.calibration.test.share, 2)
-    (50, 0.96)
+    (50, 0.92)
     """
     check_predicts(model)
     table, outcomes = read_rows(X, y)
     training = read_training(X_train, y_train, table)
-    # Columns of a data frame may be called by anything.
-    own = getattr(y, "name", None)
-    target = target_name or ("" if own is None else str(own))
-    named = title or (f"Forecasts of {target}" if target else "Report on forecasts")
-    _check_words(title=title, target_name=target_name, unit=unit, source=source)
-    # The reader's day, as a date alone: pages of one day and seed are the same.
-    day = datetime.date.today() if date is None else date
-    if not isinstance(day, datetime.date):
-        msg = f"`date` must be a datetime.date, got {date!r}."
-        raise TypeError(msg)
-    facts: dict[str, Any] = {
-        "model": open_same(model),
-        "coverage": check_level(coverage, "coverage"),
-        "X_train": training[0],
-        "y_train": training[1],
-        "seed": check_integer(random_state, "random_state", 0),
-        "subject": Subject(named, target, unit or "", source or "", day),
-        "var_levels": _check_levels(var_levels),
-        "odd_cells": odd_cells,
-        "most_rows": check_integer(importance_rows, "importance_rows", 0),
-        "verbose": verbose,
-    }
+    texts = {"title": title, "target_name": target_name, "unit": unit, "source": source}
+    _check_words(texts, date)
+    target = _name_target(y) if target_name is None else target_name
+    heading = f"Forecasts of {target}" if target else "Report on forecasts"
     labels = read_labels(row_names, table)
     parts = None if groups is None else read_groups(table, groups)
-    seen = seen_rows(model, table, outcomes)
-    facts["seen"], new = seen, np.arange(len(outcomes))
+    coverage = check_level(coverage, "coverage")
+    levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
+    seed = check_integer(random_state, "random_state", 0)
+    most_rows = check_integer(importance_rows, "importance_rows", 0)
+    seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
     if seen.learned is not None and not seen.learned.all():
         new = np.flatnonzero(~seen.learned)
-        table, outcomes = take_rows(table, new), outcomes[new]
     made = ReportFigures(
-        X=table,
-        y=outcomes,
+        model=open_same(model),
+        X=table if len(new) == len(table) else take_rows(table, new),
+        y=outcomes[new],
         labels=[labels[row] for row in new],
+        coverage=coverage,
+        X_train=training[0],
+        y_train=training[1],
+        seed=seed,
+        title=title or heading,
+        target=target,
+        unit=unit or "",
+        source=source or "",
+        # The reader's day, as a date alone: pages of one day and seed are the same.
+        date=datetime.date.today() if date is None else date,
+        seen=seen,
+        var_levels=[float(level) for level in levels],
         given_groups=parts and [(name, column.take(new)) for name, column in parts],
-        **facts,
+        odd_cells=odd_cells,
+        most_rows=most_rows,
+        verbose=verbose,
     )
     made.check_forecasts()
     return made
 
 
-def _check_levels(levels: ArrayLike) -> list[float]:
-    """Return levels in (0, 1), of which there may be none."""
-    if np.size(levels) == 0:
-        return []
-    return [float(level) for level in check_levels(levels, "var_levels")]
+def _name_target(y: Any) -> str:
+    """Return the name of a series; columns may be called by anything."""
+    own = getattr(y, "name", None)
+    return "" if own is None else str(own)
 
 
-def _check_words(**texts: object) -> None:
-    """Refuse what is no text."""
+def _check_words(texts: Mapping[str, object], date: object) -> None:
+    """Refuse what is no text, and no date."""
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             msg = f"`{name}` must be a text, got {text!r}."
             raise TypeError(msg)
-
-
-def _walk(tree: Mapping[Any, Any], path: str = "") -> Iterator[tuple[str, object]]:
-    """Return the leaves of nested dictionaries with the names on the way."""
-    for name, value in tree.items():
-        here = f"{path}{name}"
-        if isinstance(value, Mapping):
-            yield from _walk(value, f"{here}: ")
-        elif name != "seconds":  # how long a part took is no choice
-            yield here, value
+    if date is not None and not isinstance(date, datetime.date):
+        msg = f"`date` must be a datetime.date, got {date!r}."
+        raise TypeError(msg)

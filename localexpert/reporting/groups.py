@@ -20,7 +20,6 @@ from localexpert.reporting.evidence import (
 )
 from localexpert.reporting.numbers import adjust_holm, show_feature
 from localexpert.reporting.verdicts import BackTest, CoverageTest, Promise
-from localexpert.risk import value_at_risk
 
 # Numbers of more values than _MOST_NUMBERS are put into _N_BINS bins; of more names
 # than _MOST_NAMES the rare ones are one group.
@@ -143,7 +142,7 @@ def back_test(
     dist, y = evidence.dist[rows], evidence.y[rows]
     found = []
     for level in levels:
-        value = value_at_risk(dist, level)
+        value = dist.value_at_risk(level)
         found.append(BackTest.of(y > value, level, float(dist.sf(value).mean())))
     return found
 

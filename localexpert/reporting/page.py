@@ -176,13 +176,9 @@ def report_calibration(
         "probabilities.html",
         paper=False,
         about=about,
-        n=len(y),
-        rate=float(y.mean()),
-        names=list(answers),
-        losses={
-            name: [loss(y, p) for p in answers.values()]
-            for name, loss in PROBABILITY_LOSSES.items()
-        },
+        y=y,
+        answers=answers,
+        losses=PROBABILITY_LOSSES,
         before=float(before.mean()),
         after=float(after.mean()),
         p_value=p_value,
@@ -206,6 +202,7 @@ def _write(target: Path, template: str, **values: Any) -> Path:
         "number": _number,
         "percent": show_percent,
         "share": _share,
+        "chance": _chance,
         "level": show_level,
         "p": show_p,
         "count": count,
@@ -240,6 +237,12 @@ def _share(value: float | None, digits: int = 1) -> Markup:
         return _number(None)
     shown = show_percent(value, digits)
     return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
+
+
+def _chance(p_value: float) -> Markup:
+    """Return a p-value as a cell of a table has it."""
+    shown = show_p(p_value).removeprefix("p ").removeprefix("= ")
+    return Markup('<data value="{}">{}</data>').format(repr(p_value), shown)
 
 
 def _text(value: object) -> str:

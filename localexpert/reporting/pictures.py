@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,7 +70,6 @@ def picture(
         draw(figure.subplots(*panels))
         for ax in figure.axes:
             _make_room(ax)
-            _write_alike(ax)
         if figure.legends:
             _fold_legend(figure)
         return _to_address(figure)
@@ -204,15 +202,6 @@ def _fold_legend(figure: Any) -> None:
     looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
     looks |= {"loc": "outside lower center", "ncols": 2}
     figure.legend(named.values(), named.keys(), **looks)
-
-
-def _write_alike(ax: Any) -> None:
-    """Write numbers of a legend as those of the text are written."""
-    legend = ax.get_legend()
-    for text in legend.get_texts() if legend is not None else ():
-        words = re.sub(r"(?<![\d.])\d{4,}", lambda m: f"{int(m[0]):,}", text.get_text())
-        words = re.sub(r"(?<=\d)e\+0*", "e", words)
-        text.set_text(re.sub(r"(?<=\d)e-0*", "e\u2212", words))
 
 
 def _to_address(figure: Any) -> str:

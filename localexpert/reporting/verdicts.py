@@ -141,12 +141,12 @@ class BackTest:
     chance : float
         Mean probability that forecasts gave to it: 1 - level, or less at jumps.
     kupiec : float
-        p-value of as many (Kupiec 1995, likelihood ratio).
+        Of as many, the p-value (Kupiec 1995, likelihood ratio).
     independence : float
-        p-value of rows in their order having no effect on the next one; 1 where there
-        is nothing to compare (Christoffersen 1998).
+        Of rows in their order having no effect on the next one, the p-value; 1 where
+        there is nothing to compare (Christoffersen 1998).
     conditional : float
-        p-value of both together.
+        Of both together, the p-value.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class BackTest:
     >>> from localexpert.reporting import BackTest
     >>> passed = np.arange(100) % 10 == 0
     >>> round(BackTest.of(passed, 0.95, 0.05).kupiec, 3)
-    0.043
+    0.042
     """
 
     level: float
@@ -167,7 +167,19 @@ class BackTest:
 
     @classmethod
     def of(cls, passed: NDArray[np.bool_], level: float, chance: float) -> BackTest:
-        """Test whether outcomes (n,) passed as often as with some probability."""
+        """Test whether outcomes passed as often as with some probability.
+
+        Parameters
+        ----------
+        passed : ndarray of bool, shape (n,)
+            Which outcomes passed their value at risk, in the order of rows.
+        level, chance : float
+            Of the value at risk, and the probability of passing it.
+
+        Returns
+        -------
+        BackTest
+        """
         n, x = len(passed), int(passed.sum())
         often = 2.0 * (_likelihood(n - x, x, x / n) - _likelihood(n - x, x, chance))
         # Pairs of neighbours: by whether the first passed, and then the second.
