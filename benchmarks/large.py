@@ -1,7 +1,7 @@
 """Time, memory and CRPS of fits on tables of 10^5 to 10^7 rows.
 
     python benchmarks/large.py --rows 1000000 5000000 --out results/large.jsonl
-    python benchmarks/large.py --rows 1000000 --roads all --out results/large.jsonl
+    python benchmarks/large.py --rows 1000000 --roads memory --out results/large.jsonl
     python benchmarks/large.py --out results/large.jsonl --image large_cost.png
 
 The target is heteroscedastic, of 20 features in single precision. Each run is a process
@@ -31,8 +31,8 @@ import pandas as pd
 mpl.use("Agg")
 
 FEATURES, TEST_ROWS, GROUP = 20, 50_000, 250_000
-ROADS = ("large", "all", "memory")
-NAMES = {"large": "fit_large", "all": 'train="all"', "memory": "fit, in memory"}
+ROADS = ("large", "memory")
+NAMES = {"large": "fit_large", "memory": "fit, in memory"}
 
 
 def draw(n: int, seed: int) -> pd.DataFrame:
@@ -63,9 +63,8 @@ def measure(road: str, n: int, folder: Path, n_jobs: int) -> dict[str, Any]:
     write(n, folder)
     model = LocalExpertRegressor(n_jobs=n_jobs, random_state=0, verbose=1)
     start = time.time()
-    if road in ("large", "all"):
-        train = "sample" if road == "large" else "all"
-        fitted = fit_large(model, folder, "y", train=train)
+    if road == "large":
+        fitted = fit_large(model, folder, "y")
     else:
         table = pd.concat(map(pd.read_parquet, sorted(folder.glob("*.parquet"))))
         fitted = model.fit(table.drop(columns="y"), table["y"])
@@ -96,7 +95,7 @@ def draw_costs(lines: list[dict[str, Any]], path: Path) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.6), constrained_layout=True)
     panels = {"cpu": "seconds of processor", "peak_gb": "peak of memory, GB"}
     for axis, (key, label) in zip(axes, panels.items(), strict=True):
-        for road, color in zip(ROADS, ("C0", "C1", "C2"), strict=True):
+        for road, color in zip(ROADS, ("C0", "C1"), strict=True):
             own = sorted((x["rows"], x[key]) for x in lines if x["road"] == road)
             if not own:
                 continue

@@ -35,7 +35,9 @@ ARROWS: dict[str, str] = {
     # One file for whatever was fitted; knows the packages by walking them.
     "calibration.storage": "sklearn pandas lightgbm calibration._validation",
     # Tables larger than memory, a part at a time.
-    "calibration.sources": f"pandas pyarrow dask joblib {_CHECKS} calibration.summary",
+    "calibration.sources": (
+        f"pandas pyarrow dask distributed joblib {_CHECKS} calibration.summary"
+    ),
     "calibration.summary": f"scipy calibration._kernels {_CHECKS}",
     "calibration.maps": f"scipy calibration._kernels {_CHECKS} calibration.storage",
     "calibration.base": (
@@ -135,11 +137,9 @@ ARROWS: dict[str, str] = {
     ),
     # More rows than memory: fitted on sources, predicted part by part.
     "localexpert.large": (
-        "pandas sklearn lightgbm dask distributed calibration calibration.sources "
-        f"calibration.storage {_GROUND} localexpert.coordinate localexpert.data "
-        "localexpert.distribution localexpert.experts localexpert.learn "
-        "localexpert.progress localexpert.recalibration localexpert.regressor "
-        "localexpert.storage"
+        f"pandas sklearn dask calibration calibration.sources {_GROUND} "
+        "localexpert.data localexpert.distribution localexpert.progress "
+        "localexpert.recalibration localexpert.regressor"
     ),
     # For those who work with skpro; nothing of ours imports it.
     "localexpert.skpro": (

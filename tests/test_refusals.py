@@ -54,7 +54,7 @@ TEXTS = {
     ("risk_table", "index"),
 }
 # What is right after all, or not looked at without a splitter that asks for it.
-RIGHT = {("n_jobs", "a negative number"), ("checkpoint", "a text")}
+RIGHT = {("n_jobs", "a negative number")}
 UNREAD = {("make_folds", "y")}
 LABELLED = [
     "auc_score",
@@ -156,13 +156,13 @@ def special(name):
         return {"calibrator": three} | ({"scores": table} if name[-1] == "x" else {})
     if name == "summarize":
         return {
-            "source": pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0}),
+            "parts": pd.DataFrame({"s": t.scores, "y": t.ones, "w": 1.0}),
             "score": "s",
             "label": "y",
         }
     if name == "fit_large":
         plain = LocalExpertRegressor(**QUICK)
-        return {"model": plain, "source": t.X.assign(y=t.y), "target": "y"}
+        return {"model": plain, "parts": t.X.assign(y=t.y), "target": "y"}
     if name == "predict_table":
         return {"table": t.X}
     if name == "estimate_prior":

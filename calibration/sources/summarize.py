@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from joblib import Parallel, delayed
-
 from calibration._validation import check_integer, check_n_jobs
-from calibration.sources.dask_part import DaskPart
-from calibration.sources.part import Part
-from calibration.sources.score_reader import (
-    ScoreReader,
-    merge_stream,
-    merge_summaries,
-    merge_tree,
-)
-from calibration.sources.source import Source, open_source
+from calibration.sources.parts import open_parts
 from calibration.summary import ScoreSummary
 
 #: Cells of a summary unless told: some 400 kB.
@@ -25,14 +14,13 @@ MAX_CELLS = 2**14
 
 
 def summarize(
-    source: Any,
+    parts: Any,
     score: str = "score",
     label: str = "label",
     weight: str | None = None,
     *,
     max_cells: int | None = MAX_CELLS,
     n_jobs: int | None = None,
-    client: Any = None,
 ) -> ScoreSummary:
     """Return the summary of scores and labels of any number, read part by part.
 
@@ -41,22 +29,20 @@ def summarize(
 
     Parameters
     ----------
-    source : path, list of paths, data frame, callable, or tuple of Dask arrays
-        A Parquet or CSV file, a folder of Parquet files, several files, a data frame
-        of pandas or Dask, or a function that returns an iterator of pandas frames. Or
-        two Dask arrays of shape (n,), scores and labels, and a third one of weights.
+    parts : path, data frame, list of either, callable, or tuple of Dask arrays
+        CSV files, packed or not, Parquet files or folders of these; frames of pandas;
+        one of Dask, which is computed as Dask is set; or a function that returns an
+        iterator of pandas frames. Or two Dask arrays of shape (n,), scores and labels,
+        and a third one of weights if `weight` is given.
     score, label : str
-        Columns of scores, and of labels coded 0 and 1; not looked at for arrays.
+        Columns of scores, and of labels coded 0 and 1.
     weight : str, optional
         Column of numbers of repetitions.
     max_cells : int or None
         Most cells to keep, at least 2; None keeps every distinct score, which needs
         memory for all of them.
     n_jobs : int, optional
-        Threads that read parts of files; None is one, -1 all processors.
-    client : distributed.Client, optional
-        Of the cluster that reads the parts; without one, files are read here, and
-        Dask's collections as Dask is set. A function is always called here.
+        Threads that read parts; None is one, -1 all processors.
 
     Returns
     -------
@@ -83,28 +69,6 @@ def summarize(
     if max_cells is not None:
         max_cells = check_integer(max_cells, "max_cells", 2)
     check_n_jobs(n_jobs)
-    if client is not None and not callable(getattr(client, "compute", None)):
-        msg = f"`client` must be a Client of Dask, got {type(client).__name__}."
-        raise TypeError(msg)
-    if _are_arrays(source):
-        return _whole(_of_arrays(source, max_cells, client))
-    opened = open_source(source)
-    names = _check_names(opened, score, label, weight)
-    how = ScoreReader(names, max_cells)
-    by_dask = not opened.in_order and (
-        client is not None or any(isinstance(part, DaskPart) for part in opened.parts)
-    )
-    if by_dask:
-        return _whole(_compute(_plan(opened.parts, how), client))
-    read = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    parts = read(delayed(how.read)(part) for part in opened.parts)
-    return _whole(merge_stream(parts))
-
-
-def _check_names(
-    source: Source, score: Any, label: Any, weight: Any
-) -> tuple[str, ...]:
-    """Return the columns to read, or name the parameter that names none."""
     given = {"score": score, "label": label, "weight": weight}
     if weight is None:
         del given["weight"]
@@ -112,96 +76,45 @@ def _check_names(
         if not isinstance(name, str):
             msg = f"`{parameter}` must be the name of a column, got {name!r}."
             raise TypeError(msg)
-        if name not in source.kinds:
-            held = ", ".join(map(repr, source.columns))
-            msg = (
-                f"`{parameter}` must be a column of {source.name}, which has {held}; "
-                f"got {name!r}."
-            )
-            raise ValueError(msg)
-    return tuple(given.values())
-
-
-def _whole(summary: ScoreSummary | None) -> ScoreSummary:
-    if summary is None:
-        msg = "`source` must have at least one row that counts, got none."
+    columns = tuple(str(name) for name in given.values())
+    opened = open_parts(parts, columns)
+    job = _Summarize(columns, max_cells)
+    found: ScoreSummary | None = opened.ask(job, n_jobs=n_jobs)
+    if found is None:
+        msg = f"`parts` must have at least one row that counts, got {opened.name}."
         raise ValueError(msg)
-    return summary
+    return found
 
 
-def _plan(parts: Iterable[Part], how: ScoreReader) -> Any:
-    """Return Dask's plan to read and merge parts."""
-    from dask.delayed import delayed as plan
+@dataclass(frozen=True)
+class _Summarize:
+    """Summarises a part.
 
-    leaves = [
-        plan(how.of_partition)(part.without_data(), part.delayed)
-        if isinstance(part, DaskPart)
-        else plan(how.read)(part)
-        for part in parts
-    ]
-    return merge_tree(leaves, plan(merge_summaries))
+    Parameters
+    ----------
+    columns : tuple of str
+        Of scores, of labels, and perhaps of weights.
+    max_cells : int or None
+    """
 
+    columns: tuple[str, ...]
+    max_cells: int | None
 
-def _compute(planned: Any, client: Any) -> ScoreSummary | None:
-    """Compute what is planned on the cluster, or as Dask is set."""
-    if client is None:
-        summary: ScoreSummary | None = planned.compute()
-    else:
-        summary = client.compute(planned).result()
-    return summary
+    def __call__(self, name: str, frame: Any) -> ScoreSummary | None:
+        """Return the summary of a part, None where no row counts."""
+        if len(self.columns) > 2:
+            frame = frame[frame[self.columns[2]] != 0]
+            if not len(frame):
+                return None
+        values = [frame[column].to_numpy() for column in self.columns]
+        try:
+            return ScoreSummary.from_scores(*values, max_cells=self.max_cells)
+        except (TypeError, ValueError) as error:
+            listed = " and ".join(map(repr, self.columns))
+            msg = f"`parts` has no sound rows in {name}, columns {listed}: {error}"
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(msg) from error
 
-
-def _are_arrays(source: Any) -> bool:
-    """Say whether a source is a tuple or list of Dask arrays."""
-    return isinstance(source, tuple | list) and any(map(_is_array, source))
-
-
-def _is_array(thing: Any) -> bool:
-    library = type(thing).__module__.partition(".")[0]
-    return library.startswith("dask") and hasattr(thing, "chunks")
-
-
-def _of_arrays(arrays: Any, max_cells: int | None, client: Any) -> ScoreSummary | None:
-    """Return the summary of Dask arrays, block by block."""
-    names = ("scores", "labels", "weights")[: len(arrays)]
-    sound = len(arrays) in (2, 3) and all(map(_is_array, arrays))
-    if not sound or any(array.ndim != 1 for array in arrays):
-        got = ", ".join(
-            f"shape {array.shape}" if _is_array(array) else type(array).__name__
-            for array in arrays
-        )
-        msg = (
-            "`source` must be two or three Dask arrays of shape (n,): scores, labels "
-            f"and perhaps weights; got {got}."
-        )
-        raise ValueError(msg)
-    scores, *others = arrays
-    known = not any(np.isnan(sum(array.chunks[0])) for array in arrays)
-    if known and len({len(array) for array in arrays}) > 1:
-        lengths = " and ".join(str(len(array)) for array in arrays)
-        msg = f"`source` must be Dask arrays of one length, got {lengths} values."
-        raise ValueError(msg)
-    if known:
-        others = [other.rechunk(scores.chunks) for other in others]
-    if any(other.numblocks != scores.numblocks for other in others):
-        msg = (
-            "`source` must be Dask arrays of the same blocks where their sizes are "
-            "unknown, got other numbers of them."
-        )
-        raise ValueError(msg)
-    how = ScoreReader(names, max_cells)
-    return _compute(_plan_blocks([scores, *others], how), client)
-
-
-def _plan_blocks(arrays: list[Any], how: ScoreReader) -> Any:
-    """Return Dask's plan to summarise and merge blocks."""
-    from dask.delayed import delayed as plan
-
-    blocks: Iterator[tuple[Any, ...]] = zip(
-        *(array.to_delayed() for array in arrays), strict=True
-    )
-    leaves = [
-        plan(how.summarize)(f"block {number}", *block)
-        for number, block in enumerate(blocks)
-    ]
-    return merge_tree(leaves, plan(merge_summaries))
+    def merge(self, parts: list[ScoreSummary]) -> ScoreSummary:
+        """Return the summary of the rows of several."""
+        return sum(parts[1:], parts[0])

@@ -15,7 +15,6 @@ from localexpert.coordinate.centre import (
     spread_rows,
 )
 from localexpert.coordinate.families import FoldBoosters
-from localexpert.coordinate.refinement import Refinement
 from localexpert.data.folds import Rows
 from localexpert.data.sample import Sample
 from localexpert.data.table import Table
@@ -126,11 +125,7 @@ class Frame:
     shrinkage_ : float
         Factor of the scale of new rows: the same, and less by the noise that the mean
         of all folds' scales is without.
-    refinement_ : Refinement or None
-        What rows beyond those of `fit` have added to centre and scale of new ones.
     """
-
-    refinement_: Refinement | None = None
 
     def __init__(
         self,
@@ -250,10 +245,7 @@ class Frame:
         if self.kind_ is None:
             return np.zeros(n), np.ones(n)
         scale = np.ones(n) if self.kind_ == "center" else self.scale_.predict(table)
-        placed = self.centre_.predict(table), self.shrinkage_ * scale
-        if self.refinement_ is None:
-            return placed
-        return self.refinement_.apply(table.codes, *placed)
+        return self.centre_.predict(table), self.shrinkage_ * scale
 
     def add_oof_features(self, table: Table) -> Table:
         """Return training rows with their out-of-fold centre and log scale."""
@@ -298,10 +290,8 @@ class Frame:
         """Return what was chosen, ready for JSON."""
         if not hasattr(self, "centre_"):
             return {"kind": None}
-        told = {} if self.refinement_ is None else self.refinement_.choices()
         return {
             "kind": self.kind_,
-            **({"refined": told} if told else {}),
             "losses": self.losses_,
             "weights": self.centre_.weights_,
             "nearness": self.nearness_,

@@ -1,16 +1,15 @@
-"""`LearningCurve`: what more rows would still gain."""
+"""`learn_curve`: what more rows would still gain."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from localexpert.data.folds import make_folds
-from localexpert.large.row_sample import RowSample
-from localexpert.large.strata import Strata
+from localexpert.large.rows import Rows
 from localexpert.progress import current_progress
 
 # Shares of the sample that are learned from besides all of it.
@@ -23,82 +22,70 @@ _MOST_RATIO = 0.95
 _CHUNK = 2000
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """CRPS of rows that no model has seen, by the number of rows learned from.
-
-    Parameters
-    ----------
-    rows : list of int
-        Each four times the one before.
-    crps : list of float
-    """
-
-    rows: list[int]
-    crps: list[float]
-
-    @property
-    def gain(self) -> float | None:
-        """Share of the CRPS that four times the rows would gain, as the steps go on.
-
-        With errors a + b n^-c each step gains a constant share of what the step before
-        it did, and four times the rows are one step more.
-        """
-        if len(self.crps) < 3:
-            return None
-        first, second = -np.diff(self.crps)[-2:]
-        if min(first, second) <= 0.0:
-            return 0.0
-        ratio = min(second / first, _MOST_RATIO)
-        return float(second * ratio / self.crps[-1])
-
-    def choices(self) -> dict[str, Any]:
-        """Return the curve, ready for JSON.
-
-        Returns
-        -------
-        dict
-        """
-        losses = {str(n): loss for n, loss in zip(self.rows, self.crps, strict=True)}
-        gain = self.gain
-        told = "nothing is known" if gain is None else f"{100.0 * gain:.2g} % of CRPS"
-        return {"losses": losses, "chosen": f"4 times the rows would gain {told}"}
-
-
 def learn_curve(
-    model: Any, sample: RowSample, strata: Strata, beyond: RowSample, fit: Any
-) -> LearningCurve | None:
+    model: Any, sample: Rows, beyond: Rows, fit: Callable[[Any, Rows], Any]
+) -> dict[str, Any] | None:
     """Fit a model's like on parts of its sample, and try all of them on other rows.
 
     Parameters
     ----------
     model : LocalExpertRegressor
         Fitted on the sample.
-    sample : RowSample
-    strata : Strata
-        By which it was drawn: its parts are the smallest hashes, too.
-    beyond : RowSample
+    sample : Rows
+        In the order of their hashes, so its first rows are a sample, too.
+    beyond : Rows
         Rows that were not drawn.
     fit : callable
         Takes an unfitted model and a sample.
 
     Returns
     -------
-    LearningCurve or None
-        None where there are too few rows.
+    dict or None
+        For the report; None where there are too few rows.
     """
     if len(beyond) < _LEAST_ROWS or len(sample) * _SHARES[0] < _LEAST_ROWS:
         return None
-    rows, crps = [], []
-    n_folds = len(make_folds(len(sample)))
+    losses = {}
+    less = _like(model, len(make_folds(len(sample))))
     for share in _SHARES:
-        less = np.maximum(np.floor(strata.quota * share), 0.0)
-        part = sample.within(replace(strata, quota=less), less)
+        part = sample.take(slice(int(share * len(sample))))
         with current_progress().stage(f"{len(part)} rows"):
-            fitted = fit(_like(model, n_folds), part)
-        rows.append(len(part))
-        crps.append(mean_crps(fitted, beyond))
-    return LearningCurve([*rows, len(sample)], [*crps, mean_crps(model, beyond)])
+            losses[str(len(part))] = _mean_crps(fit(clone(less), part), beyond)
+    losses[str(len(sample))] = _mean_crps(model, beyond)
+    gain = 100.0 * expected_gain(*losses.values())
+    return {
+        "losses": losses,
+        "chosen": f"4 times the rows would gain {gain:.2g} % of CRPS",
+    }
+
+
+def expected_gain(first: float, second: float, third: float) -> float:
+    """Return the share of the last CRPS that four times the rows would gain.
+
+    With errors a + b n^-c each step to four times the rows gains a constant share of
+    what the step before it did.
+
+    Parameters
+    ----------
+    first, second, third : float
+        CRPS, each of four times the rows of the one before.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from localexpert.large.learning_curve import expected_gain
+    >>> errors = [1.0 + n**-0.5 for n in (100.0, 400.0, 1600.0, 6400.0)]
+    >>> true = (errors[2] - errors[3]) / errors[2]
+    >>> bool(abs(expected_gain(*errors[:3]) - true) < 1e-12)
+    True
+    """
+    before, last = first - second, second - third
+    if min(before, last) <= 0.0:
+        return 0.0
+    return last * min(last / before, _MOST_RATIO) / third
 
 
 def _like(model: Any, n_folds: int) -> Any:
@@ -111,29 +98,18 @@ def _like(model: Any, n_folds: int) -> Any:
     if isinstance(less.cv, str):
         less.set_params(cv=n_folds)
     report = model.report_.choices
-    plain = "roads" not in report and list(
-        report.get("experts", {}).get("weights", {})
-    ) == ["shared"]
+    weights = report.get("experts", {}).get("weights", {})
+    plain = "roads" not in report and list(weights) == ["shared"]
     if plain and model.strategy == "auto" and model.roads == "auto":
-        return less.set_params(strategy="shared")
+        less.set_params(strategy="shared")
     return less
 
 
-def mean_crps(model: Any, rows: RowSample) -> float:
-    """Return the mean CRPS of forecasts, before they are recalibrated.
-
-    Parameters
-    ----------
-    model : LocalExpertRegressor
-    rows : RowSample
-
-    Returns
-    -------
-    float
-    """
-    total = 0.0
+def _mean_crps(model: Any, rows: Rows) -> float:
+    """Return the mean CRPS of forecasts, before they are recalibrated."""
+    losses = []
     for start in range(0, len(rows), _CHUNK):
-        part = rows.take(np.arange(start, min(start + _CHUNK, len(rows))))
+        part = rows.take(slice(start, start + _CHUNK))
         law = model._law(model.reader_.read(part.frame))
-        total += float(part.weight @ law.crps(part.y[:, None])[:, 0])
-    return total / float(rows.weight.sum())
+        losses.append(law.crps(part.y[:, None])[:, 0])
+    return float(np.average(np.concatenate(losses), weights=rows.weight))

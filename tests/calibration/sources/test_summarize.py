@@ -7,8 +7,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask import delayed
-from distributed import Client
 
 from calibration import (
     BetaCalibrator,
@@ -17,7 +15,6 @@ from calibration import (
     ScoreSummary,
     summarize,
 )
-from calibration.sources.score_reader import merge_stream, merge_summaries, merge_tree
 from tests.calibration.test_summary import assert_same
 
 
@@ -64,28 +61,7 @@ def test_files_threads_and_partitions_agree(tmp_path, frame):
     unknown = [table[name].to_dask_array() for name in ("s", "y", "w")]
     assert_same(summarize(unknown[:2], max_cells=64), whole)
     weighted = ScoreSummary.from_scores(*frame.to_numpy().T, max_cells=64)
-    assert_same(summarize(unknown, max_cells=64), weighted)
-
-
-def test_real_weights_are_the_same_here_and_there(tmp_path, rng, frame):
-    frame["w"] = rng.exponential(size=6000)
-    frame.to_parquet(tmp_path / "a.parquet", row_group_size=350)
-    here = summarize(tmp_path, "s", "y", "w", max_cells=64)
-    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
-        there = summarize(tmp_path, "s", "y", "w", max_cells=64, client=client)
-    assert_same(here, there)
-
-
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 17, 63, 64, 65, 72, 513])
-def test_sums_of_both_trees_have_the_same_bits(rng, n):
-    leaves = list(rng.normal(size=n))
-    assert merge_stream(iter(leaves)) == merge_tree(leaves, merge_summaries)
-
-
-def test_parts_without_rows_merge_to_nothing():
-    assert merge_stream(iter([])) is None
-    assert merge_stream(iter([None] * 9)) is None
-    assert merge_stream(iter([None, 1.0, None])) == 1.0
+    assert_same(summarize(unknown, weight="w", max_cells=64), weighted)
 
 
 @pytest.mark.parametrize("method", [BetaCalibrator, PlattCalibrator])
@@ -143,52 +119,29 @@ def test_bad_rows_are_named_with_their_part(tmp_path, frame, source, change, mes
     else:
         given = dd.from_map(lambda i: parts[i], range(3), meta=parts[0].iloc[:0])
         message = message.replace("part_1", "partition 1")
-    with pytest.raises(ValueError, match=f"`source` has no sound rows in {message}"):
+    with pytest.raises(ValueError, match=f"`parts` has no sound rows in {message}"):
         summarize(given, "s", "y", n_jobs=2)
 
 
-def test_negative_weights_texts_and_missing_columns(tmp_path, frame):
-    with pytest.raises(ValueError, match=r"in the frame.*must not be negative, got -1"):
-        summarize(frame.assign(w=-1), "s", "y", "w")
-    with pytest.raises(TypeError, match=r"in the frame.*`scores` must be numeric"):
-        summarize(frame.assign(s="high"), "s", "y")
-    with pytest.raises(
-        ValueError, match="`score` must be a column of the frame, which"
-    ):
-        summarize(frame, "p", "y")
-    with pytest.raises(ValueError, match=r"`label` must be a column .* got 'label'"):
-        summarize(frame, "s")
-    with pytest.raises(ValueError, match=r"`weight` must be a column .* got 'v'"):
-        summarize(frame, "s", "y", "v")
-    with pytest.raises(ValueError, match="at least one row that counts, got none"):
-        summarize(frame.assign(w=0), "s", "y", "w")
-    frame.to_parquet(tmp_path / "a.parquet")
-    frame[["y"]].to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"got b.parquet without the column 's' of a"):
-        summarize(tmp_path, "s", "y")
-    whole = (tmp_path / "a.parquet").read_bytes()
-    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"whole files, got b.parquet, which is cut"):
-        summarize(tmp_path, "s", "y")
+@pytest.mark.parametrize(
+    ("change", "given", "error", "message"),
+    [
+        ({"w": -1}, "syw", ValueError, "in the frame.*must not be negative, got -1"),
+        ({"s": "high"}, "sy", TypeError, "in the frame.*`scores` must be numeric"),
+        ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
+        ({}, "py", ValueError, "`parts` must have the column 'p' everywhere, got the"),
+        ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
+    ],
+)
+def test_what_cannot_be_summarised(frame, change, given, error, message):
+    with pytest.raises(error, match=message):
+        summarize(frame.assign(**change), *given)
 
 
-def test_arrays_that_do_not_fit_and_others(frame):
+def test_blocks_and_settings_are_named(frame):
     s = da.ones(6, chunks=3)
-    with pytest.raises(ValueError, match="Dask arrays of one length, got 6 and 5"):
-        summarize((s, da.ones(5, chunks=3)))
-    with pytest.raises(
-        ValueError, match=r"two or three Dask .*got shape \(6,\), ndarr"
-    ):
-        summarize((s, np.ones(6)))
-    with pytest.raises(ValueError, match=r"got shape \(2, 3\), shape \(2, 3\)"):
-        summarize((s.reshape(2, 3), s.reshape(2, 3)))
-    cut = [da.from_delayed(delayed(np.ones)(3), (np.nan,), float) for _ in range(2)]
-    with pytest.raises(ValueError, match="same blocks where their sizes are unknown"):
-        summarize((da.concatenate(cut), cut[0]))
-    with pytest.raises(ValueError, match=r"rows in block [23], columns 'scores'"):
+    with pytest.raises(ValueError, match=r"rows in block [23], columns 'score'"):
         summarize((da.concatenate([s, s * np.nan]), da.ones(12, chunks=6)))
-    with pytest.raises(TypeError, match="`client` must be a Client of Dask, got str"):
-        summarize(frame, "s", "y", client="localhost")
     with pytest.raises(ValueError, match="`max_cells` must be at least 2, got 1"):
         summarize(frame, "s", "y", max_cells=1)
     with pytest.raises(ValueError, match="`n_jobs` must not be 0"):

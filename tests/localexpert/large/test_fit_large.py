@@ -1,9 +1,7 @@
 """`fit_large`: one model whatever the parts, corrected by what no model has seen."""
 
-import contextlib
 import functools
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,10 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from localexpert import FrameRoad, LocalExpertRegressor, fit_large, load, report
-from localexpert.large.passes import Runner
-from localexpert.large.row_hash import hash_rows
-from localexpert.large.scan import ScanPass
-from localexpert.large.threshold_pass import ThresholdPass
+from localexpert import LocalExpertRegressor, fit_large, load, report
+from localexpert.large.rows import hash_rows
 from localexpert.reporting import pictures
 
 
@@ -38,8 +32,15 @@ def plain(**parameters: Any) -> LocalExpertRegressor:
     return LocalExpertRegressor(**{**quick, **parameters})
 
 
+def joint(**parameters: Any) -> LocalExpertRegressor:
+    """Return a regressor that takes all kinds of columns."""
+    return plain(
+        strategy="joint", expert=None, frame=None, center="stack", **parameters
+    )
+
+
 def draw(n: int, seed: int = 0) -> pd.DataFrame:
-    """Return rows with numbers, texts, weights, repeated rows, and a key."""
+    """Return rows with numbers, weights, repeated rows, and a key."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -55,12 +56,12 @@ def draw(n: int, seed: int = 0) -> pd.DataFrame:
 
 @functools.cache
 def table() -> pd.DataFrame:
-    return draw(4000).drop(columns=["w", "key"])
+    return draw(4000)[["a", "b", "y"]]
 
 
-def fit(source: Any, **given: Any) -> LocalExpertRegressor:
+def fit(parts: Any, **given: Any) -> LocalExpertRegressor:
     given = {"max_train_rows": 800, "learning_curve": False, **given}
-    return fit_large(given.pop("model", plain()), source, "y", **given)
+    return fit_large(given.pop("model", plain()), parts, "y", **given)
 
 
 @functools.cache
@@ -69,19 +70,15 @@ def in_one_table() -> LocalExpertRegressor:
 
 
 def assert_same(one: LocalExpertRegressor, other: LocalExpertRegressor) -> None:
-    """Compare what was learned bit for bit: sample, thresholds, calibrators, map."""
-    for name in ("thresholds_", "oof_probabilities_", "fitted_rows_"):
+    """Compare what was learned bit for bit: sample, thresholds, correction."""
+    for name in ("thresholds_", "oof_probabilities_", "fitted_rows_", "oof_weights_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    probe = np.linspace(0.0, 1.0, 101)
-    calibrations = [m.forecaster_.experts.calibration for m in (one, other)]
-    for own, its in zip(*(c.calibrators_ for c in calibrations), strict=True):
-        np.testing.assert_array_equal(own.predict(probe), its.predict(probe))
     np.testing.assert_array_equal(
         one.recalibration_.map_.values, other.recalibration_.map_.values
     )
-    stages = ("recalibration", "unseen calibration", "large")
-    for stage in stages:
-        assert one.report_.choices[stage] == other.report_.choices[stage]
+    assert (
+        one.report_.choices["recalibration"] == other.report_.choices["recalibration"]
+    )
 
 
 def frames(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
@@ -92,87 +89,97 @@ def frames(frame: pd.DataFrame, seed: int) -> list[pd.DataFrame]:
     return [mixed.iloc[i:j] for i, j in zip([0, *cuts], [*cuts, None], strict=True)]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_any_parts_in_any_order_give_one_model(seed: int) -> None:
-    parts = frames(table(), seed)
-    assert_same(fit(lambda: iter(parts)), in_one_table())
+class Spy(LocalExpertRegressor):
+    """Notes what it is fitted to."""
+
+    seen: pd.DataFrame
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        type(self).seen = X.assign(y=y, weight=weight, group=groups)
+        return super().fit(X, y, sample_weight, groups)
 
 
-def test_files_give_the_model_of_the_frame(tmp_path: Path) -> None:
-    for number, part in enumerate(frames(table(), 9)):
-        # Precision, order of columns and index are of no account.
-        turned = part.astype({"a": float})[["y", "b", "a"]]
+SPY = Spy(**plain().get_params(deep=False))
+ROLES: list[dict[str, str]] = [{}, {"weight": "w"}, {"key": "key"}]
+
+
+@pytest.mark.parametrize("roles", ROLES, ids=["plain", "weights", "keys"])
+def test_any_parts_in_any_order_give_one_model(
+    roles: dict[str, str], tmp_path: Path
+) -> None:
+    frame = draw(3000)[["a", "b", "y", *roles.values()]]
+    whole = fit(frame, **roles)
+    for seed in range(2):
+        parts = frames(frame, seed)
+        assert_same(fit(lambda p=parts: iter(p), **roles), whole)
+    assert_same(fit(dd.from_pandas(frame, npartitions=5), **roles), whole)
+    for number, part in enumerate(parts):
+        # Precision and index are of no account.
+        turned = part.astype({"a": float})
         turned.to_parquet(tmp_path / f"{number}.parquet", row_group_size=100)
-    model = fit(tmp_path, rows_per_part=300)
-    assert model.report_.choices["large"] == in_one_table().report_.choices["large"]
-    np.testing.assert_array_equal(
-        model.predict(table()[["b", "a"]]), in_one_table().predict(table()[["a", "b"]])
-    ) if list(model.feature_names_in_) == ["a", "b"] else None
-    np.testing.assert_array_equal(
-        model.recalibration_.oof_map_.knots, in_one_table().recalibration_.map_.knots
-    )
+    assert_same(fit(tmp_path, rows_per_part=300, **roles), whole)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_integer_weights_and_keys_do_not_depend_on_parts(weighted: bool) -> None:
+@pytest.mark.parametrize("most", [50, 800])
+@pytest.mark.parametrize("roles", ROLES, ids=["plain", "weights", "keys"])
+def test_the_sample_is_the_smallest_hashes(roles: dict[str, str], most: int) -> None:
     frame = draw(3000)
-    roles = {"weight": "w"} if weighted else {"key": "key"}
-    kept = frame.drop(columns="key" if weighted else "w")
-    parts = frames(kept, 3)
-    assert_same(fit(lambda: iter(parts), **roles), fit(kept, **roles))
+    weight = frame["w"].to_numpy(float) if "weight" in roles else np.ones(len(frame))
+    given = frame[["a", "b", "y", *roles.values()]]
+    fit(frames(given, 1), model=SPY, max_train_rows=most, **roles)
+    # The truth: one dictionary of all rows.
+    content = hash_rows({name: frame[name] for name in ("a", "b", "y")})
+    own = hash_rows({"key": frame["key"]}) if "key" in roles else content
+    total: dict[tuple[int, int], float] = {}
+    for pair, w in zip(
+        zip(own.tolist(), content.tolist(), strict=True), weight, strict=True
+    ):
+        if w > 0.0:
+            total[pair] = total.get(pair, 0.0) + w
+    order = sorted(total)
+    # Rows of one key are drawn together, or not at all.
+    last = order[most][0] if len(order) > most else 2**64
+    drawn = [pair for pair in order if pair[0] < last]
+    seen = Spy.seen
+    assert hash_rows({n: seen[n] for n in ("a", "b", "y")}).tolist() == [
+        p[1] for p in drawn
+    ]
+    expected = np.array([total[pair] for pair in drawn])
+    expected *= min(most / expected.sum(), 1.0)
+    np.testing.assert_allclose(seen["weight"], expected, rtol=1e-14)
+    if "key" in roles:
+        keys = [pair[0] for pair in drawn]
+        np.testing.assert_array_equal(
+            seen["group"], np.unique(keys, return_inverse=True)[1]
+        )
 
 
-def test_dask_gives_the_model_of_the_frame() -> None:
-    whole = dd.from_pandas(table(), npartitions=4)
-    hollow = whole[whole["a"] > 1e3]
-    with Client(processes=False, dashboard_address=":0", n_workers=1) as client:
-        assert_same(fit(dd.concat([hollow, whole]), client=client), in_one_table())
-        parts = frames(table(), 5)
-        assert_same(fit(lambda: iter(parts), client=client), in_one_table())
+def test_weights_are_repetitions() -> None:
+    frame = draw(3000)[["a", "b", "y", "w"]]
+    repeated = frame.loc[frame.index.repeat(frame["w"])].drop(columns="w")
+    assert_same(fit(frame, weight="w"), fit(repeated))
 
 
-@pytest.mark.parametrize("by_client", [False, True])
-def test_partitions_of_dask_must_come_out_the_same(by_client: bool) -> None:
-    def draw_anew(n: int) -> pd.DataFrame:
-        # Each time beyond all targets that a pass before has seen.
-        frame = draw(600).sample(n, random_state=np.random.default_rng())
-        return frame.assign(y=frame["y"] + 1e6 * time.monotonic())
-
-    source = dd.from_map(draw_anew, [500, 400], meta=draw(600)[:0])
-    with contextlib.ExitStack() as stack:
-        client = None
-        if by_client:
-            client = stack.enter_context(
-                Client(processes=False, dashboard_address=":0", n_workers=1)
-            )
-        with pytest.raises(ValueError, match=r"the same rows .* `persist` the Dask"):
-            fit(source, client=client)
-
-
-def test_repeated_rows_are_drawn_together() -> None:
-    frame = pd.concat([table()] * 3, ignore_index=True)
-    model = fit(frame, max_train_rows=2400)
-    once = in_one_table()
-    drawn = model.report_.choices["large"]["sample"]
-    assert abs(drawn - once.report_.choices["large"]["sample"]) < 70
-    assert model.oof_weights_.min() >= 3.0
-
-
-def test_rows_of_a_key_are_learned_from_together() -> None:
-    frame = draw(3000).drop(columns="w")
-    seen: list[pd.DataFrame] = []
-
-    class Spy(LocalExpertRegressor):
-        def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None):
-            seen.append(X.assign(y=y, group=groups))
-            return super().fit(X, y, sample_weight, groups)
-
-    fit(frame, key="key", model=Spy(**plain().get_params(deep=False)))
-    (sample,) = seen
-    held = frame.merge(sample.astype({"a": np.float32}), on=["a", "b", "y"])
-    drawn = frame[frame["key"].isin(held["key"])]
-    assert len(drawn.drop_duplicates()) == len(sample)
-    assert (held.groupby("key")["group"].nunique() == 1).all()
+def test_all_other_rows_correct_the_forecasts() -> None:
+    # A law that two thresholds cannot know of.
+    rough = plain(calibrator=None, n_thresholds=2)
+    model = fit(table(), model=rough)
+    choices = model.report_.choices
+    sample = choices["large"]["sample"]
+    assert sample == 800
+    # Cells of the rows beyond it, on the sample's forecasts, one after another.
+    hashes = hash_rows(dict(table().items()))
+    last = np.sort(np.unique(hashes))[sample - 1]
+    assert choices["large"]["chosen"] == "800 of 4400 rows, the others to calibrate by"
+    unseen = table()[hashes > last]
+    law = model._law(model.reader_.read(unseen[["a", "b"]]))
+    z = law.scores(unseen["y"].to_numpy()[:, None], np.full((len(unseen), 1), 0.5))
+    corrected = model.predict_dist(unseen[["a", "b"]]).cdf(unseen["y"].to_numpy())
+    # The map is of the ranks of these scores, and so brings them near uniform.
+    levels = (np.argsort(np.argsort(z[:, 0])) + 0.5) / len(z)
+    assert np.abs(corrected - levels).max() < 0.03
+    assert choices["recalibration"]["strength"] != "inf"
 
 
 def test_the_result_is_an_ordinary_regressor(
@@ -191,30 +198,10 @@ def test_the_result_is_an_ordinary_regressor(
     assert "rows, the others to calibrate by" in str(model.report_)
 
 
-@pytest.mark.slow
-def test_unseen_rows_correct_what_a_small_sample_cannot() -> None:
-    frame, new = draw(60_000).drop(columns=["w", "key"]), draw(20_000, seed=1)
-    given, y = new[["a", "b"]], new["y"].to_numpy()
-    # A road that cannot know of the scale, and a law that is far from normal.
-    rough = plain(calibrator=None, smoothing=0.4, n_thresholds=2)
-    large = fit_large(rough, frame, "y", max_train_rows=600, learning_curve=False)
-    alone = rough.fit(*_sample_like(frame, 600))
-    after, before = (m.predict_dist(given).logpdf(y).mean() for m in (large, alone))
-    assert after > before
-    assert large.report_.choices["recalibration"]["strength"] != "inf"
-
-
-def _sample_like(frame: pd.DataFrame, n: int) -> tuple[pd.DataFrame, pd.Series]:
-    part = frame.sample(n, random_state=0)
-    return part[["a", "b"]], part["y"]
-
-
 def test_the_curve_says_what_more_rows_would_gain() -> None:
-    model = fit_large(plain(), draw(12_000)[["a", "b", "y"]], "y", max_train_rows=6000)
+    model = fit(draw(12_000)[["a", "b", "y"]], max_train_rows=6000, learning_curve=True)
     curve = model.report_.choices["learning curve"]
-    sizes = [int(n) for n in curve["losses"]]
-    assert len(sizes) == 3
-    assert 3.0 < sizes[1] / sizes[0] < 5.0
+    assert list(curve["losses"]) == ["375", "1500", "6000"]
     assert "4 times the rows would gain" in curve["chosen"]
 
 
@@ -231,17 +218,32 @@ def test_the_curve_says_what_more_rows_would_gain() -> None:
 def test_targets_of_every_kind(y: Any) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=3000), "y": y(rng, 3000)})
-    model = LocalExpertRegressor(
-        roads="auto", n_thresholds=25, center=LinearRegression(), random_state=0
+    model = plain(strategy="joint", expert=None, roads="auto", n_thresholds=5)
+    model.set_params(frame="auto", smoothing="auto", calibrator="auto", cv="auto")
+    whole, parts = fit(frame, model=model), fit(frames(frame, 1), model=model)
+    said = whole.predict(frame[["x"]][:20])
+    assert np.isfinite(said).all()
+    np.testing.assert_array_equal(said, parts.predict(frame[["x"]][:20]))
+
+
+def test_columns_of_every_kind() -> None:
+    rng = np.random.default_rng(0)
+    frame = table().assign(
+        day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(4400), "h"),
+        kind=pd.Categorical(np.where(table()["a"] > 0.0, "x", "y")),
+        rare=[f"v{i}" for i in range(440)] * 10,
+        some=np.where(rng.uniform(size=4400) < 0.5, "u", None),
+        truth=table()["b"] > 0.0,
+        step=pd.Categorical(rng.integers(0, 3, 4400)),
     )
-    model.set_params(strategy="joint", n_thresholds=5)
-    large = fit(frame, model=model)
-    assert np.isfinite(large.predict(frame[["x"]][:20])).all()
-    parts = frames(frame, 1)
-    again = fit(lambda: iter(parts), model=model)
-    np.testing.assert_array_equal(
-        large.predict(frame[["x"]][:20]), again.predict(frame[["x"]][:20])
-    )
+    # In one part nothing but gaps.
+    frame.loc[:999, ["day", "some", "b"]] = None
+    model = fit(frame, model=joint(), max_train_rows=150)
+    lacks = model.report_.choices["large"]["unseen categories"]
+    assert list(lacks) == ["rare"]
+    assert lacks["rare"] > 250
+    parts = [frame[:1000], frame[1000:]]
+    assert_same(fit(parts, model=joint(), max_train_rows=150), model)
 
 
 def test_one_value_is_forecast_as_it_is() -> None:
@@ -253,8 +255,9 @@ def test_one_value_is_forecast_as_it_is() -> None:
 
 def test_bounds_are_those_of_the_whole_table() -> None:
     rng = np.random.default_rng(0)
-    y = rng.uniform(size=6000)
-    frame = pd.DataFrame({"x": rng.normal(size=6000), "y": y * 2.0})
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=6000), "y": 2.0 * rng.uniform(size=6000)}
+    )
     assert fit(frame, max_train_rows=2000).bounds_ == (0.0, np.inf)
     frame.loc[17, "y"] = -1e-3
     model = fit(frame, max_train_rows=2000)
@@ -264,187 +267,143 @@ def test_bounds_are_those_of_the_whole_table() -> None:
         fit(frame, model=plain(bounds=(0.0, None)))
 
 
-def test_values_of_texts_that_the_sample_lacks_are_counted() -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=5000), "y": rng.normal(size=5000)})
-    frame["t"] = pd.Categorical(np.where(np.arange(5000) % 2 == 0, "even", "odd"))
-    frame["rare"] = [f"v{i}" for i in range(500)] * 10
-    model = fit(frame, max_train_rows=150, model=LocalExpertRegressor(
-        strategy="joint", center=LinearRegression(), frame=None, n_thresholds=3,
-        random_state=0,
-    ))  # fmt: skip
-    lacks = model.report_.choices["large"]["unseen categories"]
-    assert 300 < lacks["rare"] < 500
-    assert "t" not in lacks
-
-
 def test_what_is_small_is_learned_from_whole() -> None:
-    frame = table()[:300]
-    model = fit(frame)
-    assert model.report_.choices["large"]["chosen"] == "300 of 300 rows"
+    frame = draw(300)[["a", "b", "y"]]
+    model = fit(frames(frame, 0), model=SPY)
+    assert model.report_.choices["large"]["chosen"] == "330 of 330 rows"
     assert model.recalibration_ is None
+    names = ["a", "b", "y"]
+    seen, given = (f[names].sort_values(names) for f in (Spy.seen, frame))
+    np.testing.assert_array_equal(seen, given)
+    assert (Spy.seen["weight"] == 1.0).all()
 
 
-def test_a_checkpoint_goes_on_where_a_fit_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts, whole = frames(table(), 2), in_one_table()
-    asked: list[str] = []
-    ask = ThresholdPass.__call__
-
-    def fail(self: Any, part: Any, frame: Any = None) -> Any:
-        asked.append(part.name)
-        if len(asked) == 3:
-            msg = "the lights went out"
-            raise RuntimeError(msg)
-        return ask(self, part, frame)
-
-    monkeypatch.setattr(ThresholdPass, "__call__", fail)
-    folder = tmp_path / "kept"
-
-    def source() -> Iterator[pd.DataFrame]:
-        return iter(parts)
-
-    with pytest.raises(RuntimeError, match=r"failed at frame . in the pass 'threshol"):
-        fit(source, checkpoint=folder)
-
-    def never(*_: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr(LocalExpertRegressor, "fit", never)
-    monkeypatch.setattr(ScanPass, "__call__", never)
-    model = fit(source, checkpoint=folder)
-    assert len(set(asked)) == len(asked) - 1
-    assert_same(model, whole)
-    for given, message in [
-        ({"max_train_rows": 900}, "begun with another `max_train_rows`"),
-        ({"model": plain(n_thresholds=4)}, "begun with another `model`"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            fit(source, checkpoint=folder, **given)
-    other = frames(table(), 3)
-    with pytest.raises(ValueError, match=r"the same `source`, got .*frame 0 was anoth"):
-        fit(lambda: iter(other), checkpoint=folder)
+def test_few_distinct_rows_are_all_learned_from() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (50_000, 3)), columns=["a", "b", "y"])
+    frame["y"] |= frame["a"] & frame["b"]
+    model = fit(frame, model=joint(), max_train_rows=1000)
+    assert 980 <= model.report_.choices["large"]["sample"] <= 1000
+    truth = frame.groupby(["a", "b"])["y"].mean()
+    said = model.predict(truth.index.to_frame(index=False))
+    np.testing.assert_allclose(said, truth, atol=0.05)
 
 
-def test_a_checkpoint_is_a_folder_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="`checkpoint` must be an empty folder"):
-        fit(table(), checkpoint=tmp_path)
+def _with(**change: Any) -> Callable[[], Any]:
+    """Return two parts, of which the second one is changed in its fourth row."""
+
+    def make() -> Any:
+        frame = draw(100).drop(columns="key").astype({"w": float}).assign(t="x")
+        bad = frame.assign(w=1.0)
+        for name, value in change.items():
+            bad.loc[3, name] = value
+        return [frame, bad]
+
+    return make
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
-    fit(table(), checkpoint=tmp_path)
-    (tmp_path / "scan-0.npz").write_bytes(b"PK\x03\x04 cut")
-    with pytest.raises(ValueError, match=r"must hold whole files, got .*scan-0\.npz"):
-        fit(table(), checkpoint=tmp_path)
+def _change(parts: Callable[[pd.DataFrame], list[pd.DataFrame]]) -> Callable[[], Any]:
+    return lambda: parts(draw(100)[["a", "b", "y"]])
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("parts", "given", "message"),
     [
-        ({"y": np.nan}, r"finite targets in 'y', got nan in row 3 of frame 1"),
-        ({"y": np.inf}, r"finite targets in 'y', got inf in row 3 of frame 1"),
-        ({"w": -1.0}, r"weights of at least 0 in 'w', got -1\.0 in row 3 of frame 1"),
-    ],
-)
-def test_wrong_values_are_named_by_part_and_row(
-    change: dict[str, float], message: str
-) -> None:
-    frame = draw(100).drop(columns="key").astype({"w": float})
-    bad = frame.copy()
-    for name, value in change.items():
-        bad.loc[bad.index[3], [name, "w"][: 1 if name == "w" else 2]] = value
-        bad.loc[bad.index[3], "w"] = value if name == "w" else 1.0
-    with pytest.raises(ValueError, match=message):
-        fit(lambda: iter([frame, bad]), weight="w")
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"weight": "z"}, "`weight` must be a column of the source, got 'z'; the fr"),
-        ({"weight": "t"}, "`weight` must be a column of numbers, got 't', a column of"),
-        ({"key": "y"}, "`weight` and `key` must not be used twice, got y, y"),
-        ({"max_train_rows": 1}, "`max_train_rows` must be at least 10, got 1"),
         (
-            {"model": plain(cv=[])},
-            r"`model` must have cv=\"auto\" or a number of folds",
+            _with(y=np.nan),
+            {"weight": "w"},
+            "finite targets in 'y', got nan in row 3 of",
         ),
-        ({"model": plain(recalibrate="conformal")}, "`model` must have recalibrate="),
+        (_with(y=np.inf), {}, "finite targets in 'y', got inf in row 3 of frame 1"),
+        (_with(w=-1.0), {"weight": "w"}, r"at least 0 in 'w', got -1\.0 in row 3 of f"),
+        (
+            _with(),
+            {"weight": "z"},
+            "`weight` must be a column of all parts, got 'z'; fr",
+        ),
+        (_with(), {"weight": "t"}, "must have numbers in 't', got text in frame 0"),
+        (_with(), {"key": "y"}, "`weight` and `key` must be different, got y, y"),
+        (_with(), {"key": "t"}, "`key` must tell rows apart, got 't' with one value"),
+        (_with(), {"max_train_rows": 1}, "`max_train_rows` must be at least 10, got 1"),
+        (_with(), {"model": plain(cv=[])}, '`model` must have cv="auto" or a number'),
+        (
+            _with(),
+            {"model": plain(recalibrate="conformal")},
+            "`model` must have recalibrate=",
+        ),
+        (
+            _change(lambda f: [f, f[["a", "y"]]]),
+            {},
+            "same columns .*'b' in frame 0, none",
+        ),
+        (
+            _change(lambda f: [f, f.assign(z=1)]),
+            {},
+            "a column 'z' in frame 1, none in f",
+        ),
+        (
+            _change(lambda f: [f, f.assign(b="x")]),
+            {},
+            "one kind, got the column 'b' as number in frame 0, as text in frame 1",
+        ),
+        (
+            _change(lambda f: [f.assign(b=pd.Timedelta("1h"))]),
+            {},
+            "texts or dates, got a column 'b' of timedelta64 in frame 0",
+        ),
+        (
+            _change(lambda f: [f[["y"]]]),
+            {},
+            "a column to learn from, got none in frame 0",
+        ),
+        (_change(lambda f: [f[:0]]), {}, "two rows with weight, got the frames with 0"),
+        (_change(lambda f: [f[:1]]), {}, "two rows with weight, got the frames with 1"),
+        (_change(lambda f: [f[:1]] * 9), {}, "rows that differ, got 9 equal ones"),
+        (_with(), {"weight": "y"}, "`target`, `weight` and `key` must be different"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
-    frame = table()[:50].assign(t="x")
-    with pytest.raises(ValueError, match=message):
-        fit(frame, **given)
-
-
-def test_a_function_must_return_all_frames_at_each_call() -> None:
-    once = iter(frames(draw(600), 0))
-    with pytest.raises(ValueError, match=r"same rows at each pass, .* got 0 in"):
-        fit(lambda: once)
-    calls: list[int] = []
-
-    def fewer() -> Iterator[pd.DataFrame]:
-        calls.append(1)
-        yield from frames(draw(600), 0)[: 3 if len(calls) < 3 else 2]
-
-    with pytest.raises(ValueError, match=r"`source` must give the same rows .*got 2"):
-        fit(fewer)
-
-
-@pytest.mark.parametrize("name", ["scan", "sample", "thresholds"])
-def test_a_function_must_return_the_same_frames(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_is_refused(
+    parts: Callable[[], Any], given: dict[str, Any], message: str
 ) -> None:
-    parts, stream = frames(draw(600), 0), Runner.stream
-
-    def turn(self: Any, job: Any, n_parts: int | None = None) -> Any:
-        yield from stream(self, job, n_parts)
-        if job.name == name:
-            parts[-1] = parts[-1].sample(frac=1.0, random_state=0)
-
-    monkeypatch.setattr(Runner, "stream", turn)
-    with pytest.raises(ValueError, match=r"the same rows .* got another frame \d in"):
-        fit(lambda: iter(parts), max_train_rows=200)
-
-
-def test_times_are_no_features() -> None:
-    frame = table()[:50].assign(day=pd.Timestamp("2020-01-01"))
-    with pytest.raises(ValueError, match="got 'day', a column of times: give its"):
-        fit(frame)
+    with pytest.raises(ValueError, match=message):
+        fit(parts(), **given)
 
 
 def test_rows_without_weight_are_absent() -> None:
-    frame = table()[:50].assign(w=0)
     with pytest.raises(ValueError, match="two rows with weight, got the frame with 0"):
-        fit(frame, weight="w")
+        fit(table().assign(w=0), weight="w")
+    ghost = table()[:5].assign(y=np.nan, w=0)
+    model = fit([table().assign(w=1), ghost], weight="w")
+    assert_same(model, in_one_table())
+
+
+def test_each_pass_must_meet_the_same_rows() -> None:
+    once = iter(frames(draw(600), 0))
+    with pytest.raises(ValueError, match=r"same rows at each pass, .* rows, then 0: "):
+        fit(lambda: once, max_train_rows=100)
+    calls: list[int] = []
+
+    def other() -> Any:
+        calls.append(1)
+        return iter([table()[:500], table()[500 * len(calls) :][:500]])
+
+    with pytest.raises(ValueError, match=r"got 1000 rows, then other ones"):
+        fit(other, max_train_rows=100)
+
+    def draw_anew(n: int) -> pd.DataFrame:
+        return table().sample(n, random_state=np.random.default_rng())
+
+    source = dd.from_map(draw_anew, [500, 400], meta=table()[:0])
+    with pytest.raises(ValueError, match=r"then other ones: .* to be persisted"):
+        fit(source, max_train_rows=100)
 
 
 def test_a_hash_is_of_the_content() -> None:
     frame = pd.DataFrame({"a": [1.5, -0.0, np.nan], "t": ["x", None, "y"]})
-    kinds = {"a": "number", "t": "text"}
-    own = hash_rows(dict(frame.items()), kinds)
+    own = hash_rows(dict(frame.items()))
     kept = frame.astype({"a": np.float32, "t": "category"})[["t", "a"]]
     kept.loc[1, "a"] = 0.0
-    np.testing.assert_array_equal(hash_rows(dict(kept.items()), kinds), own)
+    np.testing.assert_array_equal(hash_rows(dict(kept.items())), own)
     assert len(set(own.tolist())) == 3
     swapped = {"a": frame["a"].iloc[::-1], "t": frame["t"]}
-    assert hash_rows(swapped, kinds)[0] != own[0]
-
-
-def test_roads_that_transform_the_target_are_calibrated() -> None:
-    from localexpert import Transformed
-
-    frame = table().assign(y=np.exp(0.2 * table()["y"]))
-    model = LocalExpertRegressor(
-        roads=[
-            Transformed(FrameRoad("center", strategy="joint", n_thresholds=4)),
-            FrameRoad("center", strategy="joint", n_thresholds=4),
-        ],
-        center=LinearRegression(),
-        random_state=0,
-    )
-    large = fit(frame, model=model)
-    assert "unseen calibration" in large.report_.choices
+    assert hash_rows(swapped)[0] != own[0]

@@ -1,0 +1,304 @@
+"""`open_parts`: a table of any size as frames, and what is asked of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from calibration._validation import check_integer
+from calibration.sources.files import find_files, read_file
+
+ROWS = 500_000
+
+Answer = TypeVar("Answer")
+
+# Answers that are merged at once.
+_WIDE = 4
+# A model in a graph is larger than what Dask warns of.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+
+
+class Job(Protocol[Answer]):
+    """What is asked of every part, and what the answers are together."""
+
+    def __call__(self, name: str, frame: Any) -> Answer | None:
+        """Return what a part with rows says, None if these do not count."""
+        ...
+
+    def merge(self, parts: list[Answer]) -> Answer:
+        """Return what several parts say, in their order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A table as parts, which are read anew at each pass.
+
+    Parameters
+    ----------
+    read : callable
+        Returns an iterator of the name of each part and of its frame, or of what
+        returns this frame: a function, or a delayed object of Dask.
+    name : str
+        What messages call the table.
+    columns : tuple of str or None
+        Those that each part must have, and that are looked at; None: all.
+    by_dask : bool
+        Whether frames are delayed objects of Dask.
+    """
+
+    read: Callable[[], Iterable[tuple[str, Any]]]
+    name: str
+    columns: tuple[str, ...] | None = None
+    by_dask: bool = False
+
+    def ask(
+        self,
+        job: Job[Any],
+        *,
+        n_jobs: int | None = None,
+        tell: Callable[[int], None] | None = None,
+    ) -> Any:
+        """Ask something of every part that has rows, and merge the answers.
+
+        Parameters
+        ----------
+        job : Job
+        n_jobs : int, optional
+            Threads that read parts.
+        tell : callable, optional
+            Is told the number of parts that are done; not of those of Dask.
+
+        Returns
+        -------
+        object
+            None if no part has rows.
+        """
+        if self.by_dask:
+            return self._ask_dask(job)
+        how = partial(ask_part, job, self.columns)
+        answers: Iterable[Any] = (how(name, frame) for name, frame in self.read())
+        if n_jobs is not None:
+            call = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+            answers = call(delayed(how)(name, frame) for name, frame in self.read())
+        held: list[Any] = []
+        for done, answer in enumerate(answers, 1):
+            held.append(answer)
+            if len(held) > _WIDE:
+                held = [merge_some(job, held)]
+            if tell is not None:
+                tell(done)
+        return merge_some(job, held)
+
+    def _ask_dask(self, job: Job[Any]) -> Any:
+        """Compute the answers where the partitions are, and merge them as a tree."""
+        import dask
+        from dask.delayed import delayed as plan
+
+        # First imported where a setting of its own is made, it would lose the others.
+        with suppress(ImportError):
+            import distributed  # noqa: F401
+
+        # As one node of the graph: it would be copied for each partition otherwise.
+        held = plan(job, pure=False, traverse=False)
+        ask, join = plan(ask_part, pure=False), plan(merge_some, pure=False)
+        nodes = [ask(held, self.columns, name, frame) for name, frame in self.read()]
+        while len(nodes) > 1:
+            starts = range(0, len(nodes), _WIDE)
+            nodes = [join(held, nodes[start : start + _WIDE]) for start in starts]
+        with dask.config.set({_LARGE: "64GiB"}):
+            return nodes[0].compute()
+
+
+def ask_part(
+    job: Job[Any],
+    columns: Sequence[str] | None,
+    name: str,
+    frame: Any,
+) -> Any:
+    """Return a job's answer to one part, None if it has no rows.
+
+    Parameters
+    ----------
+    job : Job
+    columns : sequence of str or None
+    name : str
+    frame : pandas.DataFrame, or callable that returns one
+
+    Returns
+    -------
+    object
+    """
+    frame = frame() if callable(frame) else frame
+    if not _is_frame(frame):
+        msg = (
+            "`parts` must return an iterator of pandas data frames, got "
+            f"{type(frame).__name__} as {name}."
+        )
+        raise TypeError(msg)
+    name = frame.attrs.get("name", name)
+    for column in columns or ():
+        if column not in frame.columns:
+            held = ", ".join(map(repr, frame.columns))
+            msg = (
+                f"`parts` must have the column {column!r} everywhere, got {name} with "
+                f"{held}."
+            )
+            raise ValueError(msg)
+    if not len(frame):
+        return None
+    try:
+        return job(name, frame if columns is None else frame[list(columns)])
+    except Exception as error:
+        error.add_note(f"This is said of {name}.")
+        raise
+
+
+def merge_some(job: Job[Any], answers: list[Any]) -> Any:
+    """Return one answer for several, of which some may be of no rows.
+
+    Parameters
+    ----------
+    job : Job
+    answers : list of object or None
+
+    Returns
+    -------
+    object or None
+    """
+    held = [answer for answer in answers if answer is not None]
+    return job.merge(held) if held else None
+
+
+def open_parts(
+    parts: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    rows_per_part: int = ROWS,
+) -> Parts:
+    """Return a table of any size as parts.
+
+    Parameters
+    ----------
+    parts : path, data frame, list of either, callable, or tuple of Dask arrays
+        CSV files, packed or not, Parquet files or folders of these; frames of pandas;
+        one of Dask; or a function without arguments that returns an iterator of
+        pandas frames, the same rows whenever it is called. With `columns` also Dask
+        arrays of shape (n,), one for each of them.
+    columns : sequence of str, optional
+        Those that are looked at.
+    rows_per_part : int
+        Most rows of a part of a file; a row group of Parquet is never parted.
+
+    Returns
+    -------
+    Parts
+    """
+    most = check_integer(rows_per_part, "rows_per_part", 1)
+    wanted = None if columns is None else tuple(columns)
+    if _is_of_dask(parts, "to_delayed") and _is_frame(parts):
+        nodes = partial(_number, "partition", parts.to_delayed())
+        return Parts(nodes, "the Dask frame", wanted, by_dask=True)
+    if wanted and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
+        blocks = partial(_number, "block", _join_blocks(parts, wanted))
+        return Parts(blocks, "the Dask arrays", wanted, by_dask=True)
+    if _is_frame(parts):
+        return Parts(lambda: [("the frame", parts)], "the frame", wanted)
+    if callable(parts):
+        frames = lambda: _number("frame", parts())  # noqa: E731
+        return Parts(frames, "what the function returns", wanted)
+    if isinstance(parts, str | PathLike):
+        return _of_files([parts], str(parts), most, wanted)
+    if not isinstance(parts, list | tuple):
+        msg = (
+            "`parts` must be a path, a data frame of pandas or Dask, a list of paths "
+            "or frames, or a function that returns an iterator of frames, got "
+            f"{type(parts).__name__}."
+        )
+        raise TypeError(msg)
+    if not parts:
+        msg = "`parts` must list at least one file or frame, got an empty list."
+        raise ValueError(msg)
+    if all(map(_is_frame, parts)):
+        return Parts(partial(_number, "frame", parts), "the frames", wanted)
+    return _of_files(parts, "the files", most, wanted)
+
+
+def _of_files(
+    paths: Sequence[Any], name: str, most: int, columns: tuple[str, ...] | None
+) -> Parts:
+    """Return the parts of files and folders, one file after another."""
+    files: list[Path] = [file for path in paths for file in find_files(path)]
+
+    def read() -> Iterator[tuple[str, Any]]:
+        for file in files:
+            yield from read_file(file, most, columns)
+
+    return Parts(read, name, columns)
+
+
+def _number(kind: str, frames: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield frames with names that count them."""
+    for number, frame in enumerate(frames):
+        yield f"{kind} {number}", frame
+
+
+def _is_frame(thing: Any) -> bool:
+    return hasattr(thing, "columns") and hasattr(thing, "iloc")
+
+
+def _is_of_dask(thing: Any, attribute: str) -> bool:
+    """Say whether something is of Dask, without importing it."""
+    return type(thing).__module__.startswith("dask") and hasattr(thing, attribute)
+
+
+def _is_array(thing: Any) -> bool:
+    return _is_of_dask(thing, "chunks")
+
+
+def _join_blocks(arrays: Sequence[Any], names: tuple[str, ...]) -> list[Any]:
+    """Return delayed frames of the blocks of Dask arrays."""
+    from dask.delayed import delayed as plan
+
+    sound = len(arrays) == len(names) and all(map(_is_array, arrays))
+    if not sound or any(array.ndim != 1 for array in arrays):
+        got = ", ".join(
+            f"shape {array.shape}" if _is_array(array) else type(array).__name__
+            for array in arrays
+        )
+        msg = (
+            f"`parts` must be {len(names)} Dask arrays of shape (n,), for "
+            f"{', '.join(names)}, got {got}."
+        )
+        raise ValueError(msg)
+    first = arrays[0]
+    lengths = {float(array.shape[0]) for array in arrays}
+    if not np.isnan(list(lengths)).any():
+        if len(lengths) > 1:
+            told = " and ".join(str(len(array)) for array in arrays)
+            msg = f"`parts` must be Dask arrays of one length, got {told} values."
+            raise ValueError(msg)
+        arrays = [array.rechunk(first.chunks) for array in arrays]
+    if any(array.numblocks != first.numblocks for array in arrays):
+        msg = (
+            "`parts` must be Dask arrays of the same blocks where their sizes are "
+            "unknown, got other numbers of them."
+        )
+        raise ValueError(msg)
+    make = plan(_make_frame, pure=False)
+    blocks = zip(*(array.to_delayed() for array in arrays), strict=True)
+    return [make(names, *block) for block in blocks]
+
+
+def _make_frame(names: tuple[str, ...], *columns: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))

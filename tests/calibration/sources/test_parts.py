@@ -1,0 +1,231 @@
+"""`open_parts`: every way a large table comes in, and what is refused by name."""
+
+import threading
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.sources.parts import open_parts
+
+
+@pytest.fixture
+def frame(rng: np.random.Generator) -> pd.DataFrame:
+    texts = ["plain", 'a "quoted"\nline', "one, two", "007"]
+    return pd.DataFrame(
+        {
+            "a": rng.normal(size=1000).astype(np.float32),
+            "text": rng.choice(texts, 1000),
+            "y": rng.normal(size=1000),
+        }
+    )
+
+
+class Gather:
+    """A job that returns all parts, and the names of all."""
+
+    def __call__(self, name: str, frame: pd.DataFrame) -> Any:
+        return [name], frame
+
+    def merge(self, parts: list[Any]) -> Any:
+        names, frames = zip(*parts, strict=True)
+        return list(chain(*names)), pd.concat(frames, ignore_index=True)
+
+
+def read_all(parts: Any, **how: Any) -> tuple[list[str], pd.DataFrame]:
+    """Return names and rows of all parts; twice, which must be the same."""
+    opened = open_parts(parts, **how)
+    (names, once), (again, twice) = (opened.ask(Gather()) for _ in range(2))
+    assert names == again
+    pd.testing.assert_frame_equal(once, twice)
+    return names, once
+
+
+WAYS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "a frame": lambda f, _: f,
+    "frames": lambda f, _: [f[:0], f[:300], f[300:]],
+    "a function": lambda f, _: lambda: iter([f[:300], f[300:300], f[300:]]),
+    "Dask": lambda f, _: dd.from_pandas(f, npartitions=7),
+    "hollow Dask": lambda f, _: dd.concat(
+        [(d := dd.from_pandas(f, npartitions=3))[d["a"] > 1e9], d]
+    ),
+    **{
+        suffix: lambda f, folder, s=suffix: (
+            f.to_csv(folder / f"t{s}", index=False) or folder / f"t{s}"
+        )
+        for suffix in (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz")
+    },
+    "Parquet": lambda f, folder: (
+        f.to_parquet(folder / "t.parquet", row_group_size=90) or [folder / "t.parquet"]
+    ),
+    "a folder": lambda f, folder: (
+        f[:700].to_parquet(folder / "1.parquet", row_group_size=100)
+        or f[700:].to_csv(folder / "2.csv", index=False)
+        or ((folder / "_SUCCESS.csv").write_text("no table") and folder)
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", [250, 10_000])
+@pytest.mark.parametrize("way", WAYS)
+def test_all_rows_come_in_order_at_each_pass(
+    tmp_path: Path, frame: pd.DataFrame, way: str, rows: int
+) -> None:
+    parts = WAYS[way](frame, tmp_path)
+    _, found = read_all(parts, rows_per_part=rows)
+    pd.testing.assert_frame_equal(
+        found.astype({"text": object, "a": np.float32}), frame.astype({"text": object})
+    )
+    _, some = read_all(parts, columns=["y", "a"], rows_per_part=rows)
+    assert list(some) == ["y", "a"]
+
+
+def test_parts_are_named(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=100)
+    frame[:300].to_csv(tmp_path / "b.csv", index=False)
+    assert read_all(sorted(tmp_path.iterdir()), rows_per_part=350)[0] == [
+        "a.parquet, row groups 0-2",
+        "a.parquet, row groups 3-5",
+        "a.parquet, row groups 6-8",
+        "a.parquet, row groups 9-9",
+        "b.csv",
+    ]
+    names, _ = read_all(str(tmp_path / "b.csv"), rows_per_part=200)
+    assert names == ["b.csv, rows from 1", "b.csv, rows from 201"]
+    frame.attrs["name"] = "January"
+    assert read_all(lambda: iter([frame]))[0] == ["January"]
+
+
+def test_digits_of_texts_stay(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("zip\nx1\nx2\n007\n008\n")
+    _, found = read_all(tmp_path / "a.csv", rows_per_part=2)
+    assert found["zip"].to_list() == ["x1", "x2", "007", "008"]
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.index = pd.Index(np.arange(1000) + 5, name="row")
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert list(read_all(tmp_path)[1]) == ["a", "text", "y"]
+
+
+def test_threads_read_parts(frame: pd.DataFrame) -> None:
+    met = set()
+
+    class Note(Gather):
+        def __call__(self, name: str, frame: pd.DataFrame) -> Any:
+            met.add(threading.get_ident())
+            return super().__call__(name, frame)
+
+    parts = [frame[start : start + 10] for start in range(0, 1000, 10)]
+    _, found = open_parts(parts).ask(Note(), n_jobs=2)
+    pd.testing.assert_frame_equal(found, frame)
+    assert threading.get_ident() not in met
+
+
+def test_progress_is_told_part_by_part(frame: pd.DataFrame) -> None:
+    done: list[int] = []
+    open_parts([frame] * 3).ask(Gather(), tell=done.append)
+    assert done == [1, 2, 3]
+
+
+def test_no_rows_have_no_answer(frame: pd.DataFrame) -> None:
+    assert open_parts(lambda: iter([])).ask(Gather()) is None
+    assert open_parts([frame[:0]] * 9).ask(Gather()) is None
+    assert open_parts(dd.from_pandas(frame[:0], npartitions=1)).ask(Gather()) is None
+
+
+def _cut(name: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        frame = pd.DataFrame({"y": np.random.default_rng(0).normal(size=5000)})
+        path = folder / name
+        if name.endswith("parquet"):
+            frame.to_parquet(path)
+        else:
+            frame.to_csv(path, index=False)
+        path.write_bytes(path.read_bytes()[:-60])
+        return path
+
+    return write
+
+
+def _damaged(folder: Path) -> Path:
+    path = folder / "a.parquet"
+    pd.DataFrame({"y": np.arange(1000.0)}).to_parquet(path, compression=None)
+    data = bytearray(path.read_bytes())
+    data[4:60] = bytes(56)
+    path.write_bytes(bytes(data))
+    return path
+
+
+def _csv(text: str) -> Callable[[Path], Path]:
+    return lambda folder: (folder / "bad.csv").write_text(text) and folder / "bad.csv"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (_cut("a.parquet"), ValueError, r"must be whole files, got a\.parquet, which"),
+        (_damaged, ValueError, r"must be whole files, got a\.parquet"),
+        *(
+            (_cut(f"a.csv.{kind}"), ValueError, rf"whole files, got a\.csv\.{kind}, wh")
+            for kind in ("gz", "zip", "bz2", "xz")
+        ),
+        (_csv("\n"), ValueError, r"whole files, got bad\.csv, .* No columns"),
+        (_csv("a,y\n1,2\n3"), ValueError, r"bad\.csv, .* last line has 1 of 2 fields"),
+        (_csv('a,y\n1,2\n"3,'), ValueError, r"bad\.csv, .* EOF inside string"),
+        (_csv("a,y\n1,2\n1,2,3\n"), ValueError, r"bad\.csv, .* Error tokenizing data"),
+        (
+            lambda folder: folder,
+            ValueError,
+            "folder with Parquet files, got .* with none",
+        ),
+        (lambda _: [], ValueError, "at least one file or frame, got an empty list"),
+        (lambda f: f / "table.xlsx", ValueError, r"that end in one of .*, got .*xlsx"),
+        (lambda f: f / "none.csv", FileNotFoundError, r"exist, got .*none\.csv"),
+        (lambda _: 3, TypeError, "must be a path, .* got int"),
+        (lambda _: [3], TypeError, "must list paths or frames alone, got int"),
+        (lambda _: lambda: iter([1]), TypeError, "data frames, got int as frame 0"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    tmp_path: Path, make: Callable[[Path], Any], error: type, message: str
+) -> None:
+    with pytest.raises(error, match=f"`parts` .*{message}") as caught:
+        read_all(make(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_column_that_a_part_lacks(frame: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"column 'y' everywhere, got frame 1 with 'a"):
+        read_all([frame, frame[["a"]]], columns=["y"])
+
+
+def test_errors_name_the_part(frame: pd.DataFrame) -> None:
+    class Divide(Gather):
+        def __call__(self, name: str, frame: pd.DataFrame) -> Any:
+            return [name], len(frame) // (len(frame) - 5)
+
+    with pytest.raises(ZeroDivisionError, match="by zero") as caught:
+        open_parts([frame[:0], frame[:5]]).ask(Divide())
+    assert caught.value.__notes__ == ["This is said of frame 1."]
+
+
+def test_arrays_that_do_not_fit() -> None:
+    s = da.ones(6, chunks=3)
+    cut = dd.from_pandas(pd.Series(np.ones(6)), npartitions=2).to_dask_array()
+    whole = dd.from_pandas(pd.Series(np.ones(6)), npartitions=1).to_dask_array()
+    for arrays, message in [
+        ((s, da.ones(5, chunks=3)), "Dask arrays of one length, got 6 and 5"),
+        ((s, np.ones(6)), r"2 Dask arrays .* got shape \(6,\), ndarray"),
+        ((s.reshape(2, 3),) * 2, r"got shape \(2, 3\), shape \(2, 3\)"),
+        ((s, s, s), r"2 Dask arrays of shape \(n,\), for p, y, got"),
+        ((cut, whole), "same blocks where their sizes are unknown"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            open_parts(arrays, ["p", "y"])

@@ -1,0 +1,136 @@
+"""A Dask cluster of two processes, of which one dies in the middle of each pass."""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
+
+from calibration import summarize
+from calibration.sources import parts
+from localexpert import LocalExpertRegressor, predict_table
+from localexpert.large import predict_table as predictions
+from tests.calibration.test_summary import assert_same as assert_same_summary
+from tests.localexpert.large import test_fit_large as fits
+
+pytestmark = [
+    pytest.mark.slow,
+    # Of Dask's, about how its processes end on a busy machine.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """Return two workers, which are forked of a process that has all imported."""
+    method = {"distributed.worker.multiprocessing-method": "forkserver"}
+    with dask.config.set(method):
+        get_mp_context().set_forkserver_preload(["distributed", "localexpert"])
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as held:
+            yield held
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    """Return a client when both workers are there, again if one had died."""
+    with Client(cluster) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected
+
+
+class Deaths:
+    """Functions in which the worker that is the third to call them dies."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        folder.mkdir()
+
+    def of(self, call: Callable[..., Any], *, by_job: bool = False) -> Any:
+        """Return a function in which one worker dies, or one for each kind of job."""
+        folder, home = self.folder, os.getpid()
+
+        # Defined here, it is sent to workers as it is.
+        def call_or_die(*given: Any) -> Any:
+            job = type(given[0]).__name__ if by_job else "any"
+            if os.getpid() != home:
+                for number in count():
+                    try:
+                        (folder / f"{job} {number}").touch(exist_ok=False)
+                    except FileExistsError:
+                        continue
+                    if number == 2:
+                        os._exit(1)
+                    break
+            return call(*given)
+
+        return call_or_die
+
+    def count(self, job: str = "any") -> int:
+        """Return how many calls of workers there were."""
+        return len(list(self.folder.glob(f"{job} *")))
+
+
+@pytest.fixture
+def deaths(tmp_path: Path) -> Deaths:
+    return Deaths(tmp_path / "calls")
+
+
+@pytest.mark.usefixtures("client")
+def test_both_passes_of_a_fit(deaths: Deaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "ask_part", deaths.of(parts.ask_part, by_job=True))
+    model = fits.fit(dd.from_pandas(fits.table(), npartitions=6))
+    assert all(deaths.count(job) > 6 for job in ("Draw", "CountScores"))
+    fits.assert_same(model, fits.in_one_table())
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("stage", ["ask_part", "merge_some"])
+def test_a_summary_of_scores(
+    deaths: Deaths, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    p = np.random.default_rng(0).uniform(size=20_000)
+    label = np.random.default_rng(1).uniform(size=20_000) < p
+    frame = pd.DataFrame({"score": p, "label": label})
+    monkeypatch.setattr(parts, stage, deaths.of(getattr(parts, stage)))
+    found = summarize(dd.from_pandas(frame, npartitions=40), max_cells=256)
+    # Answers are merged by four.
+    assert deaths.count() > (40 if stage == "ask_part" else 14)
+    assert_same_summary(found, summarize(frame, max_cells=256))
+
+
+def test_forecasts_of_partitions(
+    client: Client, deaths: Deaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predict = deaths.of(predictions._predict_part)
+    monkeypatch.setattr(predictions, "_predict_part", predict)
+    table, model = fits.table()[["a", "b"]], fits.in_one_table()
+    said = predict_table(model, dd.from_pandas(table, npartitions=6), interval=0.8)
+    computed = client.compute(said).result()
+    assert deaths.count() > 6
+    whole = predict_table(model, table, interval=0.8)
+    pd.testing.assert_frame_equal(computed, whole, atol=1e-8)
+
+
+def test_a_fit_by_workers_of_joblib_is_the_fit_here(client: Client) -> None:
+    rows = fits.table()[:400]
+    X, y = rows[["a", "b"]], rows["y"]
+    model = LocalExpertRegressor(n_thresholds=5, cv=2, random_state=0, n_jobs=2)
+    here = model.fit(X, y).predict_dist(X[:50]).to_frame()
+    with joblib.parallel_config("dask", scatter=[X]):
+        there = model.fit(X, y).predict_dist(X[:50]).to_frame()
+    told = client.run_on_scheduler(
+        lambda dask_scheduler: [*dask_scheduler.task_prefixes]
+    )
+    assert [name for name in told if "batch_of_boost" in name]
+    pd.testing.assert_frame_equal(here, there)
