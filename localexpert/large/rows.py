@@ -294,7 +294,7 @@ def as_features(frame: Any, kinds: Mapping[str, str]) -> Any:
     """
     import pandas as pd
 
-    ways = {"text": as_texts, "date": as_dates}
+    ways: dict[str, Any] = {"text": as_texts, "date": as_dates}
     return pd.DataFrame(
         {name: ways.get(kind, as_floats)(frame[name]) for name, kind in kinds.items()}
     )
