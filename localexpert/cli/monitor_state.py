@@ -69,22 +69,11 @@ class MonitorState:
     @classmethod
     def open(cls, options: Any, make: Callable[[], Monitor]) -> MonitorState:
         """Return the state in the file of the options, or one of a new monitor."""
-        with open(options.model, "rb") as file:
-            model = hashlib.file_digest(file, "sha256").hexdigest()
         told = {name: getattr(options, name) for name in _SETTINGS}
         said = {name: one for name, one in told.items() if one is not None}
         if not os.path.exists(options.state):
-            return cls(model, make().set_params(**said))
-        state = load_object(options.state, "state of `localexpert monitor`")
-        where = f"--state {options.state!r}"
-        if not isinstance(state, cls):
-            kind = type(state).__name__
-            refuse(f"{where} holds a {kind}, not a state of `localexpert monitor`")
-        if state.model != model:
-            refuse(
-                f"{where} is that of another model than {options.model!r}: a model has "
-                "a state of its own, from its first batch on"
-            )
+            return cls(_hash_file(options.model), make().set_params(**said))
+        state, where = cls.load(options), f"--state {options.state!r}"
         for name, wanted in said.items():
             held = getattr(state.monitor, name)
             if not np.array_equal(wanted, held):
@@ -92,6 +81,21 @@ class MonitorState:
                     f"{_SETTINGS[name]} differs from that of {where}, {held}: another "
                     "one needs a new state"
                 )
+        return state
+
+    @classmethod
+    def load(cls, options: Any) -> MonitorState:
+        """Return the state in a file, which must be that of the model."""
+        state = load_object(options.state, "state of `localexpert monitor`")
+        where = f"--state {options.state!r}"
+        if not isinstance(state, cls):
+            kind = type(state).__name__
+            refuse(f"{where} holds a {kind}, not a state of `localexpert monitor`")
+        if state.model != _hash_file(options.model):
+            refuse(
+                f"{where} is that of another model than {options.model!r}: a model has "
+                "a state of its own, from its first batch on"
+            )
         return state
 
     def add(self, batch: Batch) -> MonitorState:
@@ -102,3 +106,8 @@ class MonitorState:
         if self.monitor.n_batches_ == n_before:
             return self
         return replace(self, labels=batch.labels)
+
+
+def _hash_file(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -30,6 +30,7 @@ from calibration import ScoreCalibrator
 from localexpert.cli.calibrated import FITTED, add_scores, labels_of, scores_of
 from localexpert.cli.console import note, warn
 from localexpert.cli.known_rows import join_known, read_known
+from localexpert.cli.monitor_state import MonitorState
 from localexpert.cli.output import check_file
 from localexpert.cli.parser import (
     COLUMN,
@@ -100,10 +101,7 @@ def _choose_action(options: Any) -> str:
     """Return what is to be done, as the options or the state say."""
     if options.action is not None or options.state is None:
         return options.action or _ACTIONS[-1]
-    state = load_object(options.state, "state of `localexpert monitor`")
-    if not hasattr(state, "monitor"):
-        refuse(f"--state {options.state!r} is no state of `localexpert monitor`")
-    advice = state.monitor.advise().action
+    advice = MonitorState.load(options).monitor.advise().action
     if advice == "refit":
         refuse(
             "the advice is to refit: forecasts tell less than half of what they "

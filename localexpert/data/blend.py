@@ -21,6 +21,7 @@ def blend_weights(
     cost: Float64Array,
     *,
     least: float,
+    spared: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Return the w >= 0 of sum 1 with the least sum of cost (sum w answer - goal)^2.
 
@@ -32,6 +33,9 @@ def blend_weights(
         What came, and what a squared error costs there.
     least : float
         Members with less weight are left out and the rest is solved for again.
+    spared : mapping of str to float, optional
+        Of each member the part of its sum that is independent noise which new rows are
+        spared.
 
     Returns
     -------
@@ -49,7 +53,13 @@ def blend_weights(
     """
     root = np.sqrt(cost)
     errors = np.stack([(root * (p - goal)).ravel() for p in answers.values()])
-    weights = simplex_least_squares(errors @ errors.T, least).tolist()
+    gram = errors @ errors.T
+    if spared:
+        less = gram - np.diag([spared[name] for name in answers])
+        # Sums of squares, also where the noise was less than it was taken for.
+        sizes, directions = np.linalg.eigh(less)
+        gram = (directions * np.maximum(sizes, 0.0)) @ directions.T
+    weights = simplex_least_squares(gram, least).tolist()
     return {name: w for name, w in zip(answers, weights, strict=True) if w > 0.0}
 
 

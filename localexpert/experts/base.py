@@ -165,6 +165,9 @@ class Experts(BaseEstimator, metaclass=ABCMeta):
     thresholds_: Float64Array
     oof_probabilities_: Float64Array
     reader_: TableReader
+    # How much more noise, as a share of p (1 - p), an answer out of fold has than that
+    # to a new row, where fewer models speak for the first than for the second.
+    spared_: float = 0.0
 
     def fit(
         self,

@@ -217,7 +217,6 @@ def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
 
 def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
     words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
-    words += ["--drop", "day"]
     paths, frame = sales(3)
     csv, said = fitted(*paths, *words)
     assert said[0] == (

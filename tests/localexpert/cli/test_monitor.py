@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from calibration import PlattCalibrator
 from localexpert import PitRecalibration, crps_score, load
 from localexpert.recalibration.shift import ShiftRecalibration
+from localexpert.storage import save
 from tests.localexpert.cli.conftest import QUICK, house_rows
 
 
@@ -175,7 +177,13 @@ def test_nothing_to_do_is_said(watch, write, refused, houses, dearer, tmp_path):
     )
     assert said.startswith("there is no alarm, so nothing is to be done")
     said = refused("recalibrate", model, dearer, "--state", model, *out)
-    assert said.endswith("is no state of `localexpert monitor`")
+    assert said.endswith("holds a TableModel, not a state of `localexpert monitor`")
+    other = tmp_path / "other.zip"
+    save(replace(load(model), origin=None), other)
+    said = refused(
+        "recalibrate", other, dearer, "--state", tmp_path / "state.zip", *out
+    )
+    assert "is that of another model than" in said
     said = refused("recalibrate", model, dearer, "--out", dearer)
     assert "is the same file as" in said
 
