@@ -66,5 +66,7 @@ def test_odd_columns_are_told_and_nothing_is_dropped_in_silence(tmp_path, run):
     out = tmp_path / "out.csv"
     code, _, said = run("predict", model, new, "--quantiles", "0.1,0.9", "--out", out)
     assert code == 0
-    assert "'branch' (1 row, first " in said  # whose value training never saw
+    assert (
+        "in 'branch': 'abroad' (1 row, first " in said
+    )  # whose value training never saw
     assert len(pd.read_csv(out)) == 20

@@ -223,7 +223,7 @@ def test_parquet_without_pyarrow(refused, write, monkeypatch, tmp_path):
     monkeypatch.setattr(importlib, "import_module", no_pyarrow)
     words = ["--target", "y", "--out", tmp_path / "m.zip"]
     message = refused("fit", write("PAR1 and so on"), *words)
-    assert "is a Parquet file" in message
+    assert 'needs: pip install "localexpert[io]"' in message
 
 
 def test_interruption_is_quiet(write, tmp_path, capsys, monkeypatch):
