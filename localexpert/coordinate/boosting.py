@@ -51,7 +51,6 @@ def find_rounds(
     max_rounds: int,
     pool: Parallel,
     least_gain: float = _LEAST_GAIN,
-    patience: int | None = None,
 ) -> int:
     """Boost all models in step and return the rounds after which little is gained.
 
@@ -68,9 +67,6 @@ def find_rounds(
         Runs the models side by side, in threads.
     least_gain : float
         Share of the loss below which a gain is none.
-    patience : int, optional
-        Rounds without gain after which boosting ends; by default a quarter of those
-        that led to the best loss, but 16 at least.
 
     Returns
     -------
@@ -82,7 +78,7 @@ def find_rounds(
 
     def last() -> float:
         """Return the rounds at which a better loss is no longer waited for."""
-        wait = patience or max(_LEAST_PATIENCE, _PATIENCE * best_rounds)
+        wait = max(_LEAST_PATIENCE, _PATIENCE * best_rounds)
         return min(max_rounds, best_rounds + wait)
 
     while rounds < last():
@@ -227,23 +223,28 @@ class FoldBooster:
 
     def loss_after(self, n_rounds: int) -> float:
         """Add rounds until there are so many; return the loss on the test part."""
-        # For its silence alone.
-        predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
+        if len(self.losses) < n_rounds:  # for its silence alone
+            predict_booster(self.booster, np.zeros((1, self.booster.num_feature())))
         while len(self.losses) < n_rounds:
             self.booster.update()
             self.losses.append(self.booster.eval_valid()[0][2])
         return self.losses[n_rounds - 1]
 
+    def freeze(self, n_rounds: int) -> lgb.Booster:
+        """Return the first rounds as a model of its own, without training rows."""
+        return lgb.Booster(model_str=self.booster.model_to_string(n_rounds))
+
     def answer(self, n_rounds: int) -> Float64Array:
         """Return what the first rounds say of the test part."""
         X = self._encode(self.given)
-        return np.asarray(predict_booster(self.booster, X, num_iteration=n_rounds))
+        return np.asarray(predict_booster(self.freeze(n_rounds), X))
 
-    def finish(self, n_rounds: int) -> None:
-        """Keep the first rounds, and no rows."""
-        text = self.booster.model_to_string(num_iteration=n_rounds)
-        self.booster = lgb.Booster(model_str=text)
+    def finish(self, n_rounds: int) -> Float64Array:
+        """Keep the first rounds, and no rows; return what they say of the test part."""
+        self.booster = self.freeze(n_rounds)
+        answers = self.predict(self.given)
         del self.given, self.losses
+        return answers
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the predictions of new rows, shape (n,)."""
@@ -263,7 +264,7 @@ class FoldBoosters:
         LightGBM parameters; deterministic ones are added.
     max_rounds : int
     patience : int
-        Boosting ends after so many rounds without gain.
+        The first fold ends after so many rounds without gain, the others with it.
     n_jobs : int, optional
         Folds fitted at a time, in threads.
     n_values : mapping of int to int, optional
@@ -272,7 +273,7 @@ class FoldBoosters:
 
     parameters: Mapping[str, Any]
     max_rounds: int
-    patience: int = 25
+    patience: int = 50
     n_jobs: int | None = None
     n_values: Mapping[int, int] | None = None
 
@@ -286,13 +287,19 @@ class FoldBoosters:
         return FoldBooster(self.parameters, X, y, fold, w, codes)
 
     def boost(self, models: Sequence[FoldBooster]) -> int:
-        """Boost models in step until their mean loss falls no more."""
+        """Boost all as long as the loss of the first falls; return the best rounds."""
+        first, *others = models
+        rounds = best = 0
+        while rounds < min(self.max_rounds, best + self.patience):
+            rounds += 1
+            loss = first.loss_after(rounds)
+            if best == 0 or loss < first.losses[best - 1]:
+                best = rounds
         with thread_pool(self.n_jobs) as pool:
-            ones = [1.0] * len(models)
-            find_rounds(models, ones, self.max_rounds, pool, 0.0, self.patience)
-        # The loss was looked at now and then, but it is known after every round.
-        known = min(len(model.losses) for model in models)
-        mean = np.mean([model.losses[:known] for model in models], axis=0)
+            pool(delayed(model.loss_after)(rounds) for model in others)
+        # One number for all: a fold that stopped at its own best would have chosen it
+        # by the rows that it predicts.
+        mean = np.mean([model.losses[:rounds] for model in models], axis=0)
         return int(np.argmin(mean)) + 1
 
     def fit(
@@ -314,8 +321,7 @@ class FoldBoosters:
         self.n_rounds_ = self.boost(self.models_)
         oof = np.full(len(y), np.nan)
         for model, (_, test) in zip(self.models_, folds, strict=True):
-            oof[test] = model.answer(self.n_rounds_)
-            model.finish(self.n_rounds_)
+            oof[test] = model.finish(self.n_rounds_)
         return oof
 
     def predict_each(self, X: Float64Array) -> Float64Array:
