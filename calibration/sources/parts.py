@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -48,15 +48,16 @@ class Parts:
         returns this frame: a function, or a delayed object of Dask.
     name : str
         What messages call the table.
-    columns : tuple of str or None
-        Those that each part must have, and that are looked at; None: all.
+    columns : mapping of str to str or None
+        Those that each part must have, and that are looked at, by the parameters that
+        name them; None: all.
     by_dask : bool
         Whether frames are delayed objects of Dask.
     """
 
     read: Callable[[], Iterable[tuple[str, Any]]]
     name: str
-    columns: tuple[str, ...] | None = None
+    columns: Mapping[str, str] | None = None
     by_dask: bool = False
 
     def ask(
@@ -119,7 +120,7 @@ class Parts:
 
 def ask_part(
     job: Job[Any],
-    columns: Sequence[str] | None,
+    columns: Mapping[str, str] | None,
     name: str,
     frame: Any,
 ) -> Any:
@@ -128,7 +129,7 @@ def ask_part(
     Parameters
     ----------
     job : Job
-    columns : sequence of str or None
+    columns : mapping of str to str or None
     name : str
     frame : pandas.DataFrame, or callable that returns one
 
@@ -144,21 +145,37 @@ def ask_part(
         )
         raise TypeError(msg)
     name = frame.attrs.get("name", name)
-    for column in columns or ():
-        if column not in frame.columns:
-            held = ", ".join(map(repr, frame.columns))
-            msg = (
-                f"`parts` must have the column {column!r} everywhere, got {name} with "
-                f"{held}."
-            )
-            raise ValueError(msg)
+    if columns is not None:
+        check_columns(columns, name, frame)
+        frame = frame[list(columns.values())]
     if not len(frame):
         return None
     try:
-        return job(name, frame if columns is None else frame[list(columns)])
+        return job(name, frame)
     except Exception as error:
         error.add_note(f"This is said of {name}.")
         raise
+
+
+def check_columns(columns: Mapping[str, str], name: str, frame: Any) -> None:
+    """Refuse a part that lacks a column.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        By the parameters that name them.
+    name : str
+        What messages call the part.
+    frame : pandas.DataFrame
+    """
+    for parameter, column in columns.items():
+        if column not in frame.columns:
+            held = ", ".join(map(repr, frame.columns))
+            msg = (
+                f"`{parameter}` must be a column of all parts, got {column!r}; {name} "
+                f"has {held}."
+            )
+            raise ValueError(msg)
 
 
 def merge_some(job: Job[Any], answers: list[Any]) -> Any:
@@ -179,7 +196,7 @@ def merge_some(job: Job[Any], answers: list[Any]) -> Any:
 
 def open_parts(
     parts: Any,
-    columns: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
     *,
     rows_per_part: int = ROWS,
 ) -> Parts:
@@ -192,8 +209,8 @@ def open_parts(
         one of Dask; or a function without arguments that returns an iterator of
         pandas frames, the same rows whenever it is called. With `columns` also Dask
         arrays of shape (n,), one for each of them.
-    columns : sequence of str, optional
-        Those that are looked at.
+    columns : mapping of str to str, optional
+        Those that are looked at, by the parameters that name them.
     rows_per_part : int
         Most rows of a part of a file; a row group of Parquet is never parted.
 
@@ -202,19 +219,18 @@ def open_parts(
     Parts
     """
     most = check_integer(rows_per_part, "rows_per_part", 1)
-    wanted = None if columns is None else tuple(columns)
-    if wanted and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
-        parts = _join_arrays(parts, wanted)
+    if columns and isinstance(parts, tuple | list) and any(map(_is_array, parts)):
+        parts = _join_arrays(parts, list(columns.values()))
     if _is_of_dask(parts, "to_delayed") and _is_frame(parts):
         nodes = partial(_number, "partition", parts.to_delayed())
-        return Parts(nodes, "the Dask frame", wanted, by_dask=True)
+        return Parts(nodes, "the Dask frame", columns, by_dask=True)
     if _is_frame(parts):
-        return Parts(lambda: [("the frame", parts)], "the frame", wanted)
+        return Parts(lambda: [("the frame", parts)], "the frame", columns)
     if callable(parts):
         frames = lambda: _number("frame", parts())  # noqa: E731
-        return Parts(frames, "what the function returns", wanted)
+        return Parts(frames, "what the function returns", columns)
     if isinstance(parts, str | PathLike):
-        return _of_files([parts], str(parts), most, wanted)
+        return _of_files([parts], str(parts), most, columns)
     if not isinstance(parts, list | tuple):
         msg = (
             "`parts` must be a path, a data frame of pandas or Dask, a list of paths "
@@ -226,19 +242,20 @@ def open_parts(
         msg = "`parts` must list at least one file or frame, got an empty list."
         raise ValueError(msg)
     if all(map(_is_frame, parts)):
-        return Parts(partial(_number, "frame", parts), "the frames", wanted)
-    return _of_files(parts, "the files", most, wanted)
+        return Parts(partial(_number, "frame", parts), "the frames", columns)
+    return _of_files(parts, "the files", most, columns)
 
 
 def _of_files(
-    paths: Sequence[Any], name: str, most: int, columns: tuple[str, ...] | None
+    paths: Sequence[Any], name: str, most: int, columns: Mapping[str, str] | None
 ) -> Parts:
     """Return the parts of files and folders, one file after another."""
+    wanted = None if columns is None else list(columns.values())
     files: list[Path] = [file for path in paths for file in find_files(path)]
 
     def read() -> Iterator[tuple[str, Any]]:
         for file in files:
-            yield from read_file(file, most, columns)
+            yield from read_file(file, most, wanted)
 
     return Parts(read, name, columns)
 

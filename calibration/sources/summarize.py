@@ -76,9 +76,9 @@ def summarize(
         if not isinstance(name, str):
             msg = f"`{parameter}` must be the name of a column, got {name!r}."
             raise TypeError(msg)
-    columns = tuple(str(name) for name in given.values())
+    columns = {parameter: str(name) for parameter, name in given.items()}
     opened = open_parts(parts, columns)
-    job = _Summarize(columns, max_cells)
+    job = _Summarize(tuple(columns.values()), max_cells)
     found: ScoreSummary | None = opened.ask(job, n_jobs=n_jobs)
     if found is None:
         msg = f"`parts` must have at least one row that counts, got {opened.name}."

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.sources.parts import check_columns
 from calibration.typing import Float64Array
 from localexpert._kernels.row_hashes import add_hashes, finish_hashes
 
@@ -173,15 +174,9 @@ class Roles:
         -------
         Rows
         """
-        held = {"target": self.target, "weight": self.weight, "key": self.key}
-        for role, column in held.items():
-            if column is not None and column not in frame.columns:
-                listed = ", ".join(map(repr, frame.columns))
-                msg = (
-                    f"`{role}` must be a column of all parts, got {column!r}; {name} "
-                    f"has {listed}."
-                )
-                raise ValueError(msg)
+        named = {"target": self.target, "weight": self.weight, "key": self.key}
+        held = {role: column for role, column in named.items() if column is not None}
+        check_columns(held, name, frame)
         y, weight = _numbers(frame, self.target, name), np.ones(len(frame))
         if self.weight is not None:
             weight = _numbers(frame, self.weight, name)
@@ -191,7 +186,7 @@ class Roles:
         wrong = ~np.isfinite(y) & has_weight
         _refuse(wrong, y, name, self.target, "finite targets")
         frame, y, weight = frame[has_weight], y[has_weight], weight[has_weight]
-        features = frame.drop(columns=[c for c in held.values() if c is not None])
+        features = frame.drop(columns=list(held.values()))
         if not len(features.columns):
             msg = f"`parts` must have a column to learn from, got none in {name}."
             raise ValueError(msg)

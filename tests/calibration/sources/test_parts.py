@@ -82,7 +82,7 @@ def test_all_rows_come_in_order_at_each_pass(
     pd.testing.assert_frame_equal(
         found.astype({"text": object, "a": np.float32}), frame.astype({"text": object})
     )
-    _, some = read_all(parts, columns=["y", "a"], rows_per_part=rows)
+    _, some = read_all(parts, columns={"label": "y", "score": "a"}, rows_per_part=rows)
     assert list(some) == ["y", "a"]
 
 
@@ -202,8 +202,11 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 def test_a_column_that_a_part_lacks(frame: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"column 'y' everywhere, got frame 1 with 'a"):
-        read_all([frame, frame[["a"]]], columns=["y"])
+    with pytest.raises(
+        ValueError,
+        match=r"`label` must .* got 'y'; frame 1 has 'a'",
+    ):
+        read_all([frame, frame[["a"]]], columns={"label": "y"})
 
 
 def test_errors_name_the_part(frame: pd.DataFrame) -> None:
@@ -228,4 +231,4 @@ def test_arrays_that_do_not_fit() -> None:
         ((cut, whole), r"the same blocks where n is unknown, .*\(nan,\)"),
     ]:
         with pytest.raises(ValueError, match=message):
-            open_parts(arrays, ["p", "y"])
+            open_parts(arrays, {"score": "p", "label": "y"})

@@ -107,7 +107,12 @@ def test_bad_rows_are_named_with_their_part(tmp_path, frame, source, change, mes
         ({"w": -1}, "syw", ValueError, "in the frame.*must not be negative, got -1"),
         ({"s": "high"}, "sy", TypeError, "in the frame.*`scores` must be numeric"),
         ({"w": 0}, "syw", ValueError, "at least one row that counts, got the frame"),
-        ({}, "py", ValueError, "`parts` must have the column 'p' everywhere, got the"),
+        (
+            {},
+            "py",
+            ValueError,
+            "`score` must be .* got 'p'; the frame has 's'",
+        ),
         ({}, ["s", 3], TypeError, "`label` must be the name of a column, got 3"),
     ],
 )
