@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localexpert._validation import check_integer, check_level, check_levels
+from localexpert._validation import (
+    check_integer,
+    check_level,
+    check_levels,
+    check_verbose,
+)
 from localexpert.data.table import take_rows
 from localexpert.data.training_rows import SeenRows
 from localexpert.data.unseen import unseen_silently
@@ -373,6 +378,8 @@ def report_figures(
     levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
+    verbose = check_verbose(verbose)
+    _check_odd_cells(odd_cells)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
     if seen.learned is not None and not seen.learned.all():
         new = np.flatnonzero(~seen.learned)
@@ -416,4 +423,18 @@ def _check_words(texts: Mapping[str, object], date: object) -> None:
             raise TypeError(msg)
     if date is not None and not isinstance(date, datetime.date):
         msg = f"`date` must be a datetime.date, got {date!r}."
+        raise TypeError(msg)
+
+
+def _check_odd_cells(odd_cells: Any) -> None:
+    """Refuse what is not a sequence of odd cells."""
+    parts = ("column", "text", "count", "where", "why")
+    known = isinstance(odd_cells, Sequence) and all(
+        all(hasattr(odd, part) for part in parts) for odd in odd_cells
+    )
+    if not known:
+        msg = (
+            "`odd_cells` must be those of a ColumnReader, `reader.odd_cells_`, "
+            f"got {odd_cells!r:.80}."
+        )
         raise TypeError(msg)
