@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.special import entr, log_expit, logit
 
 from calibration._kernels.logistic import LogisticProblem
 from calibration.base.log_odds import solve_logistic
-from calibration.drift.binary_rows import summarise
 from calibration.exceptions import CalibrationWarning
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.summary import ScoreSummary
@@ -82,8 +81,7 @@ def advise_on(cells: ScoreSummary, *, alarm: bool) -> Advice:
     """
     evidence = held_out_gains(cells)
     offset, slope = fit_line(cells, _PULL)
-    best = max(evidence.values())
-    delivered = delivered_share(cells, best)
+    delivered = delivered_share(cells, evidence)
     action = choose_action(evidence, delivered, alarm=alarm)
     return Advice(action, evidence, cells.n, float(offset), float(slope), delivered)
 
@@ -162,7 +160,7 @@ def log_likelihood(cells: ScoreSummary, correction: Correction) -> float:
     return float(cells.weight1 @ log_expit(f) + cells.weight0 @ log_expit(-f))
 
 
-def delivered_share(cells: ScoreSummary, gain: float) -> float:
+def delivered_share(cells: ScoreSummary, evidence: dict[str, float]) -> float:
     r"""Return the information that scores carry over what they promise.
 
     Promised, were they calibrated, is :math:`h(\bar p) - \overline{h(p)}` a row, h the
@@ -174,7 +172,8 @@ def delivered_share(cells: ScoreSummary, gain: float) -> float:
     p = np.exp(log_expit(cells.scores))
     weight = cells.weight / cells.n
     promised = _coin(weight @ p) - weight @ _coin(p)
-    loss = -(log_likelihood(cells, lambda f: f) + gain) / cells.n
+    gained = log_likelihood(cells, lambda f: f) + max(evidence.values())
+    loss = -gained / cells.n
     if promised <= 0.0:
         return float("nan")
     return float((_coin(np.asarray(cells.base_rate)) - loss) / promised)
@@ -185,9 +184,27 @@ def _coin(p: Float64Array) -> Float64Array:
     return np.asarray(entr(p) + entr(1.0 - p))
 
 
-def as_log_odds(
-    cells: ScoreSummary, least: float, max_cells: int | None = None
+def gather(
+    parts: Sequence[ScoreSummary],
+    *,
+    least: float | None = None,
+    max_cells: int | None = None,
 ) -> ScoreSummary:
-    """Return the summary of log-odds of probabilities, none surer than `least`."""
-    f = logit(np.clip(cells.scores, least, 1.0 - least))
-    return summarise(f, cells.weight0, cells.weight1, max_cells)
+    """Return one summary of the rows of several.
+
+    Parameters
+    ----------
+    parts : sequence of ScoreSummary
+    least : float, optional
+        Makes probabilities log-odds, of which none is surer.
+    max_cells : int, optional
+    """
+    p, weight0, weight1 = np.hstack(
+        [[one.scores, one.weight0, one.weight1] for one in parts]
+    )
+    scores = p if least is None else logit(np.clip(p, least, 1.0 - least))
+    labels = np.repeat([0.0, 1.0], len(p))
+    weight = np.append(weight0, weight1)
+    return ScoreSummary.from_scores(
+        np.tile(scores, 2), labels, weight, max_cells=max_cells
+    )

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-from calibration.drift.binary_rows import BinaryRows, shift_likelihoods, summarise
-from calibration.drift.confidence import shift_interval
-from calibration.drift.line_bets import LineBets
-from calibration.drift.onset_mixture import OnsetMixture
-from calibration.drift.shift_process import ShiftProcess, bound_concave
+from calibration.drift.evidence import (
+    LineBets,
+    OnsetMixture,
+    ShiftProcess,
+    bound_concave,
+    shift_interval,
+    shift_likelihoods,
+)
 
-SIZES, SHARES = np.array([0.3, 1.0]), np.array([0.7, 0.3])
+SIZES = np.array([0.15, 0.3, 0.6, 1.2])
 
 
 def expected_value(process, f, shift, batches):
@@ -26,7 +29,7 @@ def expected_value(process, f, shift, batches):
 
 
 def run_shift(f, y, batches):
-    process = ShiftProcess.of(0.2, SIZES, SHARES)
+    process = ShiftProcess(0.2, SIZES)
     for rows in np.array_split(np.arange(len(f)), batches):
         logs = shift_likelihoods(f[rows], 1.0 - y[rows], y[rows], process.shifts)
         process.step(*logs, 700.0 * len(rows))
@@ -35,7 +38,7 @@ def run_shift(f, y, batches):
 
 def run_line(f, y, batches):
     process = LineBets(0.2, 2000.0, line=np.array([0.3, 1.4]))
-    process.mixture.rows = 1.0
+    process.rows = 1.0
     for rows in np.array_split(np.arange(len(f)), batches):
         process.step(f[rows], 1.0 - y[rows], y[rows])
     return process.log_e
@@ -66,13 +69,13 @@ def test_line_bets_hold_for_shifts_that_differ_from_row_to_row(rng):
 
 
 def test_onsets_do_not_depend_on_how_rows_are_parted():
-    whole, parts = (OnsetMixture(np.zeros(1)) for _ in range(2))
-    whole.step(np.zeros(1), 1000.0)
+    whole, parts = (OnsetMixture([1.0]) for _ in range(2))
+    whole.bet(np.zeros(1), 1000.0)
     for _ in range(10):
-        parts.step(np.zeros(1), 100.0)
+        parts.bet(np.zeros(1), 100.0)
     assert whole.log_started == pytest.approx(parts.log_started)
     # Nothing is won or lost by bets that pay 1.
-    assert whole.log_value == pytest.approx(0.0, abs=1e-12)
+    assert whole.log_e == pytest.approx(0.0, abs=1e-12)
 
 
 def test_shift_likelihoods_are_those_of_each_row(rng):
@@ -112,16 +115,16 @@ def test_the_bound_lies_above_and_close(peak, steep):
 
 
 def test_the_null_of_no_tolerance_is_one_point():
-    process = ShiftProcess.of(0.0, SIZES, SHARES)
+    process = ShiftProcess(0.0, SIZES)
     assert process.null.tolist() == [0.0]
-    process.step(np.zeros(5), np.zeros(5), 10.0)
+    process.step(np.zeros(9), np.zeros(9), 10.0)
     assert process.log_e == pytest.approx(0.0, abs=1e-12)
 
 
 def test_many_histories_at_once_are_each_alone(rng):
     f, y = rng.normal(size=(3, 5, 20)), rng.integers(2, size=(3, 5, 20)).astype(float)
-    together = ShiftProcess.of(0.1, SIZES, SHARES), LineBets(0.1, 100.0)
-    alone = [(ShiftProcess.of(0.1, SIZES, SHARES), LineBets(0.1, 100.0)) for _ in f]
+    together = ShiftProcess(0.1, SIZES), LineBets(0.1, 100.0)
+    alone = [(ShiftProcess(0.1, SIZES), LineBets(0.1, 100.0)) for _ in f]
     for t in range(5):
         for rows, (shift, line) in [
             (slice(None), together),
@@ -160,13 +163,3 @@ def test_one_class_alone_bounds_the_shift_on_one_side():
     low, high = shift_interval(likelihood, 0.05, 30.0)
     assert 0.0 < low < 1.0
     assert high == np.inf
-
-
-def test_rows_of_batches_are_remembered_by_batch(rng):
-    rows = BinaryRows()
-    for k in range(4):
-        scores = rng.uniform(size=30)
-        rows.add(summarise(scores, np.full(30, 1.0), np.full(30, float(k))))
-    assert rows.since(2).n0 == pytest.approx(60.0)
-    assert rows.since(2).n1 == pytest.approx(150.0)
-    assert rows.since(0).n == pytest.approx(300.0)

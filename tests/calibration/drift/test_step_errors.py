@@ -7,8 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calibration import CalibrationMonitor, IsotonicCalibrator
-from calibration.drift.line_bets import LineBets
-from calibration.drift.step_errors import StepErrors
+from calibration.drift.evidence import LineBets, StepErrors
 
 
 def test_a_step_is_a_rate_of_its_share_of_the_fit():
@@ -73,7 +72,7 @@ def test_bets_within_the_bounds_have_a_mean_of_at_most_1(rng):
         mean = 0.0
         for y in map(np.array, itertools.product([0.0, 1.0], repeat=6)):
             bets = LineBets(0.1, 2000.0, line=np.array([0.1, 0.5]))
-            bets.mixture.rows = 1.0
+            bets.rows = 1.0
             bets.step(f, 1.0 - y, y, low, high)
             mean += np.prod(np.where(y == 1.0, truth, 1.0 - truth)) * np.exp(bets.log_e)
         assert mean <= 1.0 + 1e-12

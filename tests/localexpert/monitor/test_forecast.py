@@ -1,13 +1,12 @@
 """`ForecastMonitor`: what it tells, what it advises, what it refuses."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from calibration import CalibrationWarning, plot_monitor
 from localexpert import ForecastMonitor, PredictiveDistribution, load
+from localexpert.data.training_rows import SeenRows
 from tests.forecasts import of_values
 
 CHANGES = {
@@ -67,7 +66,7 @@ def test_jumps_are_drawn_within_by_a_seed(rng):
     assert one.log_e_ == same.log_e_ != other.log_e_
     assert not one.alarm_
     # Without the draw all transforms would lie at two points.
-    assert np.all(one._counts_ > 50.0)
+    assert np.all(one._spans_[0][0] > 50.0)
 
 
 def test_outcomes_outside_of_the_support_are_counted_and_speak():
@@ -177,9 +176,8 @@ def test_a_batch_in_another_order_is_not_counted_again(rng):
 
 
 def test_rows_that_were_learned_from_are_told_of(rng):
-    class Seen:
-        def warn(self, consequence):
-            warnings.warn(f"9 rows. {consequence}", CalibrationWarning, stacklevel=2)
-
-    with pytest.warns(CalibrationWarning, match=r"9 rows\. .* needs new rows"):
-        ForecastMonitor().fit(*batch(rng, 60), seen=Seen())
+    seen = SeenRows(60, 0.15, np.arange(60) < 9, 60)
+    with pytest.warns(
+        CalibrationWarning, match=r"9 of the 60 rows\. .* needs new rows"
+    ):
+        ForecastMonitor().fit(*batch(rng, 60), seen=seen)
