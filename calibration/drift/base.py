@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from abc import ABCMeta, abstractmethod
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -43,20 +43,18 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
     # Greatest offset either way that is looked at.
     _reach: ClassVar[float]
 
-    n_fit: int
-    tolerance: float | str
-    alpha: float
-    memory: float
-    tolerance_: float
-    alarm_: bool
-    alarm_row_: float | None
-    n_rows_: float
-    n_batches_: int
-    log_e_: float
-    history_: dict[str, Float64Array]
-    _seen_: list[str]
-    _ends_: list[int]
-    _spans_: list[list[Any]]
+    def __init__(
+        self,
+        n_fit: int = 1000,
+        *,
+        tolerance: float | Literal["auto"] = "auto",
+        alpha: float = 0.05,
+        memory: float = 2000.0,
+    ):
+        self.n_fit = n_fit
+        self.tolerance = tolerance
+        self.alpha = alpha
+        self.memory = memory
 
     @property
     def e_value_(self) -> float:
@@ -131,12 +129,6 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         forget_fit(fresh)
         return fresh
 
-    def _replace(self, fresh: Self) -> Self:
-        """Take over what another one has learned in place of one's own."""
-        forget_fit(self)
-        self.__dict__.update(vars(fresh))
-        return self
-
     def _check(self, n: float) -> None:
         """Refuse wrong parameters, and a first batch too small to learn from."""
         check_integer(self.n_fit, "n_fit", 1)
@@ -159,10 +151,14 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
 
     def _start(self, information: float = 1.0) -> None:
         """Begin the record, and set the tolerance by what a row tells of a shift."""
-        self.alarm_, self.alarm_row_ = False, None
+        self.alarm_ = False
+        self.alarm_row_: float | None = None
         self.n_rows_, self.n_batches_, self.log_e_ = 0.0, 0, 0.0
-        self.history_ = {}
-        self._seen_, self._ends_, self._spans_ = [], [], []
+        self.history_: dict[str, Float64Array] = {}
+        # Digests of batches, and of each span its last batch and what is kept.
+        self._seen_: list[str] = []
+        self._ends_: list[int] = []
+        self._spans_: list[list[Any]] = []
         errors = ERRORS / float(np.sqrt(self.n_fit * information))
         self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 

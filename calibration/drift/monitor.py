@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -134,19 +134,6 @@ class CalibrationMonitor(Saved, DriftMonitor):
     _reach = 30.0
     _all_: ScoreSummary
 
-    def __init__(
-        self,
-        n_fit: int = 1000,
-        *,
-        tolerance: float | Literal["auto"] = "auto",
-        alpha: float = 0.05,
-        memory: float = 2000.0,
-    ):
-        self.n_fit = n_fit
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.memory = memory
-
     def fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -166,7 +153,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self
         """
         cells = _read(y_prob, y, sample_weight)
-        return self._replace(self._empty()._add(cells))
+        self.__dict__ = self._empty()._add(cells).__dict__
+        return self
 
     def partial_fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -239,8 +227,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
         (offset, slope), gains = self._line_.line, []
         for one in cells:
             f = gather([one], least=self._surest)
-            moved = log_likelihood(f, lambda f: offset + slope * f)
-            gains.append(moved - log_likelihood(f, lambda f: f))
+            moved = log_likelihood(f, offset + slope * f.scores)
+            gains.append(moved - log_likelihood(f, f.scores))
         return likeliest_start(gains)
 
     def _likelihood(self, shifts: Float64Array) -> Float64Array:

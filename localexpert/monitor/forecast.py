@@ -41,7 +41,7 @@ _ODDS = 1.5
 _LEVELS = (0.25, 0.5, 0.75)
 _GRID = np.arange(1, 40) / 40
 # Cells of a batch that are kept of each threshold.
-_CELLS = 20
+_CELLS = 32
 # Of the random numbers drawn here.
 _DRAWS = 0x6D6F6E
 # Why outcomes that were learned from are of no use here.
@@ -150,11 +150,8 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         memory: float = 2000.0,
         random_state: int = 0,
     ):
-        self.n_fit = n_fit
+        super().__init__(n_fit, tolerance=tolerance, alpha=alpha, memory=memory)
         self.thresholds = thresholds
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.memory = memory
         self.random_state = random_state
 
     def fit(
@@ -183,8 +180,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         -------
         self
         """
-        fresh = self._empty()
-        return self._replace(fresh.partial_fit(dist, y, sample_weight, seen=seen))
+        fresh = self._empty().partial_fit(dist, y, sample_weight, seen=seen)
+        self.__dict__ = fresh.__dict__
+        return self
 
     def partial_fit(
         self,
