@@ -104,8 +104,10 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     Weights count rows; those of rows that are drawn or discounted void the level.
     Batches may have any size, and the level does not depend on it; changes are looked
-    for at their beginnings. A batch that holds the rows of one before it, in any order,
-    is not counted again, unless they may be equal by chance; a warning says which.
+    for at their beginnings. A batch that holds the rows of one of the last 500, in any
+    order, is not counted again, unless they may be equal by chance; a warning says
+    which. What is kept has a bound, but for `history_`: beyond 64 batches old
+    neighbours are joined, so that old changes are dated less sharply than recent ones.
 
     References
     ----------

@@ -110,8 +110,10 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     within :math:`\Phi(\Phi^{-1}(u) \pm \tau)`.
 
     An outcome that a forecast held for impossible falls into its outermost bin; it is
-    counted, not refused. A batch that holds the rows of one before it, in any order, is
-    not counted again, unless they may be equal by chance; a warning says which.
+    counted, not refused. A batch that holds the rows of one of the last 500, in any
+    order, is not counted again, unless they may be equal by chance; a warning says
+    which. What is kept has a bound, but for `history_`: beyond 64 batches old
+    neighbours are joined, so that old changes are dated less sharply than recent ones.
 
     References
     ----------
