@@ -49,3 +49,14 @@ def test_rows_that_were_learned_from_are_told_of(rng):
     seen = SeenRows(60, 0.15, np.arange(60) < 9, 60)
     with pytest.warns(CalibrationWarning, match=r"9 of the 60 rows\. .* new rows"):
         ForecastMonitor().fit(*draw(rng, 60), seen=seen)
+
+
+def test_wrong_settings_are_refused(rng):
+    for wrong, said in [
+        ({"n_fit": 0}, "`n_fit` must be at least 1"),
+        ({"thresholds": [np.nan]}, "`thresholds` must be finite"),
+        ({"thresholds": []}, "`thresholds`"),
+        ({"random_state": -1}, "`random_state` must be at least 0"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            ForecastMonitor(**wrong).fit(*draw(rng, 60))
