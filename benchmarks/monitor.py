@@ -27,11 +27,16 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 
 from calibration import CalibrationMonitor, IsotonicCalibrator, PlattCalibrator
-from calibration.drift.base import ERRORS
-from calibration.drift.binary_rows import shift_likelihoods
-from calibration.drift.step_errors import StepErrors
+from calibration.drift.evidence import (
+    ERRORS,
+    LineBets,
+    ShiftProcess,
+    StepErrors,
+    shift_likelihoods,
+)
+from calibration.drift.monitor import SIZES
 from localexpert import ForecastMonitor, PredictiveDistribution
-from localexpert.monitor.pit_bins import count_bins, shift_likelihoods_of_bins
+from localexpert.monitor.pit import count_bins, shift_likelihoods_of_bins
 
 Array = NDArray[np.float64]
 
@@ -59,9 +64,8 @@ class Probabilities:
         self.fit(*self.draw(self.n_fit, 0.0))
         self.tolerance = ERRORS / np.sqrt(self.n_fit * true_information())
         # The processes of one monitor before any batch, for all histories.
-        self.one = self.monitor()
-        self.one._start()
-        self.one._set_up(1.0)
+        self.shift = ShiftProcess(float(self.tolerance), SIZES)
+        self.line = LineBets(float(self.tolerance), self.monitor().memory)
         self.watched = [self.monitor() for _ in range(CHECKED)]
         self.steps = [StepErrors(float(self.tolerance)) for _ in range(CHUNK)]
 
@@ -97,7 +101,7 @@ class Probabilities:
             monitor.partial_fit(expit(f[k]), y[k])
         rows = np.ones(LOOK)
         bounds = [one.step(row, rows) for one, row in zip(self.steps, f, strict=True)]
-        shift, line = self.one._shift_, self.one._line_
+        shift, line = self.shift, self.line
         shift.step(*shift_likelihoods(f, 1.0 - y, y, shift.shifts), LOOK)
         line.step(f, 1.0 - y, y, *map(np.array, zip(*bounds, strict=True)))
         logs = np.stack([shift.log_e, line.log_e])
@@ -141,11 +145,9 @@ class Forecasts:
         settings |= {"thresholds": THRESHOLDS}
         self.one = ForecastMonitor(self.n_fit, **settings)
         self.watched = [ForecastMonitor(self.n_fit, **settings) for _ in range(CHECKED)]
-        self.one._start()
         p = ndtr(THRESHOLDS / 2.0)
         self.one._set_up(p * (1.0 - p))
         for one in self.watched:
-            one._start()
             one.thresholds_ = THRESHOLDS
             one._set_up(p * (1.0 - p))
 

@@ -130,7 +130,7 @@ ARROWS: dict[str, str] = {
     ),
     "localexpert.monitor": (
         f"scipy sklearn calibration calibration.drift {_GROUND} "
-        "localexpert.distribution localexpert.storage"
+        "localexpert.data localexpert.distribution localexpert.storage"
     ),
     "localexpert.plots": (
         f"matplotlib scipy calibration {_GROUND} localexpert.distribution "

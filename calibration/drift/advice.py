@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.special import entr, log_expit, logit
 
 from calibration._kernels.logistic import LogisticProblem
 from calibration.base.log_odds import solve_logistic
-from calibration.drift.binary_rows import summarise
 from calibration.exceptions import CalibrationWarning
 from calibration.monotone.isotonic import IsotonicCalibrator
 from calibration.summary import ScoreSummary
@@ -28,9 +27,6 @@ _WORTH = 2.0
 # Share of the promised information below which the scores themselves have aged, and
 # rows that it takes to say so.
 _LEAST_SHARE, _LEAST_ROWS = 0.5, 200.0
-
-#: Log-odds as a function of those forecast.
-Correction = Callable[[Float64Array], Float64Array]
 
 
 @dataclass(frozen=True)
@@ -81,11 +77,10 @@ def advise_on(cells: ScoreSummary, *, alarm: bool) -> Advice:
         Whether there is anything to do.
     """
     evidence = held_out_gains(cells)
-    offset, slope = fit_line(cells, _PULL)
-    best = max(evidence.values())
-    delivered = delivered_share(cells, best)
+    offset, slope = map(float, fit_line(cells))
+    delivered = delivered_share(cells, evidence)
     action = choose_action(evidence, delivered, alarm=alarm)
-    return Advice(action, evidence, cells.n, float(offset), float(slope), delivered)
+    return Advice(action, evidence, cells.n, offset, slope, delivered)
 
 
 def choose_action(evidence: dict[str, float], delivered: float, *, alarm: bool) -> str:
@@ -108,40 +103,34 @@ def held_out_gains(cells: ScoreSummary) -> dict[str, float]:
             rest = cells - fold
         except ValueError:  # all rows are in one fold
             return gains
-        base = log_likelihood(fold, lambda f: f)
-        for name, correction in _corrections(rest).items():
-            gains[name] += log_likelihood(fold, correction) - base
+        base = log_likelihood(fold, fold.scores)
+        for name, moved in _correct(rest, fold.scores).items():
+            gains[name] += log_likelihood(fold, moved) - base
     return gains
 
 
-def _corrections(rest: ScoreSummary) -> dict[str, Correction]:
-    shift = fit_line(rest, _PULL, slope=False)
-    line = fit_line(rest, _PULL)
-    return {
-        "shift": lambda f: f + shift[0],
-        "shift and slope": lambda f: line[0] + line[1] * f,
-        "recalibrate": _isotonic(rest),
-    }
-
-
-def _isotonic(rest: ScoreSummary) -> Correction:
+def _correct(rest: ScoreSummary, f: Float64Array) -> dict[str, Float64Array]:
+    """Return log-odds (n,) by each correction that the rest of the rows teaches."""
+    shift, line = fit_line(rest, slope=False), fit_line(rest)
     with warnings.catch_warnings():
         # One class only: its constant is an answer like any other.
         warnings.simplefilter("ignore", CalibrationWarning)
-        fitted = IsotonicCalibrator(scale="logit").fit_summary(rest)
+        isotonic = IsotonicCalibrator(scale="logit").fit_summary(rest)
     least = 1.0 / (rest.n + 2.0)
-    return lambda f: logit(np.clip(fitted.predict(f), least, 1.0 - least))
+    return {
+        "shift": f + shift[0],
+        "shift and slope": line[0] + line[1] * f,
+        "recalibrate": logit(np.clip(isotonic.predict(f), least, 1.0 - least)),
+    }
 
 
-def fit_line(cells: ScoreSummary, pull: float, *, slope: bool = True) -> Float64Array:
+def fit_line(cells: ScoreSummary, *, slope: bool = True) -> Float64Array:
     """Return the line (2,) of the log-odds that fits best.
 
     Parameters
     ----------
     cells : ScoreSummary
         Of log-odds.
-    pull : float
-        Rows' worth of information that pull the line to the log-odds themselves.
     slope : bool
         False holds it at 1.
     """
@@ -150,19 +139,18 @@ def fit_line(cells: ScoreSummary, pull: float, *, slope: bool = True) -> Float64
         np.stack([np.ones(len(f)), f]),
         cells.weight0,
         cells.weight1,
-        np.array([pull, pull if slope else _FIXED]),
+        np.array([_PULL, _PULL if slope else _FIXED]),
         np.array([0.0, 1.0]),
     )
     return solve_logistic(problem)
 
 
-def log_likelihood(cells: ScoreSummary, correction: Correction) -> float:
-    """Return the log-likelihood of rows with log-odds for scores, once corrected."""
-    f = correction(cells.scores)
+def log_likelihood(cells: ScoreSummary, f: Float64Array) -> float:
+    """Return the log-likelihood of the rows of cells that have log-odds f."""
     return float(cells.weight1 @ log_expit(f) + cells.weight0 @ log_expit(-f))
 
 
-def delivered_share(cells: ScoreSummary, gain: float) -> float:
+def delivered_share(cells: ScoreSummary, evidence: dict[str, float]) -> float:
     r"""Return the information that scores carry over what they promise.
 
     Promised, were they calibrated, is :math:`h(\bar p) - \overline{h(p)}` a row, h the
@@ -174,7 +162,8 @@ def delivered_share(cells: ScoreSummary, gain: float) -> float:
     p = np.exp(log_expit(cells.scores))
     weight = cells.weight / cells.n
     promised = _coin(weight @ p) - weight @ _coin(p)
-    loss = -(log_likelihood(cells, lambda f: f) + gain) / cells.n
+    gained = log_likelihood(cells, cells.scores) + max(evidence.values())
+    loss = -gained / cells.n
     if promised <= 0.0:
         return float("nan")
     return float((_coin(np.asarray(cells.base_rate)) - loss) / promised)
@@ -185,9 +174,27 @@ def _coin(p: Float64Array) -> Float64Array:
     return np.asarray(entr(p) + entr(1.0 - p))
 
 
-def as_log_odds(
-    cells: ScoreSummary, least: float, max_cells: int | None = None
+def gather(
+    parts: Sequence[ScoreSummary],
+    *,
+    least: float | None = None,
+    max_cells: int | None = None,
 ) -> ScoreSummary:
-    """Return the summary of log-odds of probabilities, none surer than `least`."""
-    f = logit(np.clip(cells.scores, least, 1.0 - least))
-    return summarise(f, cells.weight0, cells.weight1, max_cells)
+    """Return one summary of the rows of several.
+
+    Parameters
+    ----------
+    parts : sequence of ScoreSummary
+    least : float, optional
+        Makes probabilities log-odds, of which none is surer.
+    max_cells : int, optional
+    """
+    p, weight0, weight1 = np.hstack(
+        [[one.scores, one.weight0, one.weight1] for one in parts]
+    )
+    scores = p if least is None else logit(np.clip(p, least, 1.0 - least))
+    labels = np.repeat([0.0, 1.0], len(p))
+    weight = np.append(weight0, weight1)
+    return ScoreSummary.from_scores(
+        np.tile(scores, 2), labels, weight, max_cells=max_cells
+    )

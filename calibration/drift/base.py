@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABCMeta, abstractmethod
-from typing import Any
+from copy import copy
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -15,36 +16,45 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import check_integer, check_level, check_number, is_auto
 from calibration.base.calibrators import forget_fit
 from calibration.drift.advice import Advice
+from calibration.drift.evidence import ERRORS, shift_interval
 from calibration.exceptions import CalibrationWarning
 from calibration.typing import Float64Array
 
-#: Standard errors of a fit that are no shift.
-ERRORS = 1.25
-#: Rows of a first batch that a tolerance can be learned from.
-FIRST_ROWS = 50.0
+# Rows of a first batch that a tolerance can be learned from.
+_FIRST_ROWS = 50.0
 # Logarithm of the largest e-value that is a number.
 _MOST = 700.0
 # A batch that equals one of those before by no greater chance is that batch again.
 _LEAST_CHANCE = 1e-9
-# Frames from a warning here to the line of a user's `partial_fit`.
-_UP = 4
+# Spans of batches whose rows are kept apart, and batches that are recognised.
+_SPANS, _RECOGNISED = 64, 500
 
 
 class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
-    """Base of monitors: e-values batch by batch, their record, and the alarm."""
+    """Base of monitors: e-values batch by batch, their record, and the alarm.
 
-    n_fit: int
-    tolerance: float | str
-    alpha: float
-    memory: float
-    tolerance_: float
-    alarm_: bool
-    alarm_row_: float | None
-    n_rows_: float
-    n_batches_: int
-    log_e_: float
-    history_: dict[str, Float64Array]
-    _seen_: tuple[str, ...]
+    A batch's rows are kept as what adds up over batches: counts, likelihoods,
+    summaries. Beyond 64 batches neighbours are joined, those first that are shortest
+    for their age: what is kept has a bound, and recent changes are dated to the batch.
+    """
+
+    # Names of what bets, and of each its share of the e-value.
+    _shares: ClassVar[dict[str, float]]
+    # Greatest offset either way that is looked at.
+    _reach: ClassVar[float]
+
+    def __init__(
+        self,
+        n_fit: int = 1000,
+        *,
+        tolerance: float | Literal["auto"] = "auto",
+        alpha: float = 0.05,
+        memory: float = 2000.0,
+    ):
+        self.n_fit = n_fit
+        self.tolerance = tolerance
+        self.alpha = alpha
+        self.memory = memory
 
     @property
     def e_value_(self) -> float:
@@ -56,8 +66,12 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         """Return what to do, and the evidence for it."""
 
     @abstractmethod
-    def _onset_batch(self) -> int:
-        """Number of the batch with which the change began, if there is one."""
+    def _find_span(self, leader: str) -> int:
+        """Return with which span the change began that a part tells the most of."""
+
+    @abstractmethod
+    def _likelihood(self, shifts: Float64Array) -> Float64Array:
+        """Return the log-likelihoods (m,) of shifts of all rows so far."""
 
     def find_onset(self) -> float | None:
         """Return after how many rows the change began, None as long as no alarm.
@@ -70,51 +84,85 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         if not self.alarm_:
             return None
-        first = self._onset_batch()
-        return float(self.history_["row"][first - 1]) if first else 0.0
+        first = self._onset_span()
+        return float(self.history_["row"][self._ends_[first - 1] - 1]) if first else 0.0
 
-    def _check_parameters(self) -> None:
-        check_integer(self.n_fit, "n_fit", 1)
-        if not is_auto(self.tolerance):
-            check_number(self.tolerance, "tolerance", 0.0)
-        check_level(self.alpha, "alpha")
-        check_number(self.memory, "memory", 1.0)
+    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence sequence for the offset, in units of the tolerance.
+
+        Those are log-odds for probabilities, standard deviations of a forecast for
+        distributions. If all rows so far have one offset, it lies in all intervals that
+        are ever looked at with probability `level` at least.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Returns
+        -------
+        low, high : float
+        """
+        check_is_fitted(self)
+        alpha = 1.0 - check_level(level, "level")
+        return shift_interval(self._likelihood, alpha, self._reach)
+
+    def _onset_span(self) -> int:
+        """Return with which span the change began, the first one without an alarm."""
+        if not self.alarm_:
+            return 0
+        leader = max(self._shares, key=lambda name: self.history_[f"log_e_{name}"][-1])
+        return self._find_span(leader)
+
+    def _recent(self) -> list[list[Any]]:
+        """Return what is kept of the batches since the onset, part by part."""
+        spans = self._spans_[self._onset_span() :]
+        return [list(part) for part in zip(*spans, strict=True)]
 
     @property
     def _is_new(self) -> bool:
         return not hasattr(self, "n_batches_")
 
-    def _check_first(self, n: float) -> None:
-        """Refuse a first batch that is too small to learn a tolerance from."""
-        if is_auto(self.tolerance) and n < FIRST_ROWS:
+    def _empty(self) -> Self:
+        """Return a copy before any batch."""
+        fresh = copy(self)
+        forget_fit(fresh)
+        return fresh
+
+    def _check(self, n: float) -> None:
+        """Refuse wrong parameters, and a first batch too small to learn from."""
+        check_integer(self.n_fit, "n_fit", 1)
+        if not is_auto(self.tolerance):
+            check_number(self.tolerance, "tolerance", 0.0)
+        elif self._is_new and n < _FIRST_ROWS:
             msg = (
                 "`tolerance` is learned from the forecasts of the first batch, which "
-                f"must have at least {FIRST_ROWS:g} rows, got {n:g}: join batches, or "
+                f"must have at least {_FIRST_ROWS:g} rows, got {n:g}: join batches, or "
                 "say the tolerance."
             )
             raise ValueError(msg)
-
-    def _set_tolerance(self, information: float = 1.0) -> None:
-        """Set the tolerance by what a row tells of a shift."""
-        if isinstance(self.tolerance, str):
-            self.tolerance_ = ERRORS / float(np.sqrt(self.n_fit * information))
-        else:
-            self.tolerance_ = float(self.tolerance)
+        check_level(self.alpha, "alpha")
+        check_number(self.memory, "memory", 1.0)
 
     @property
     def _surest(self) -> float:
         """Chance that no forecast is taken to be below, or its complement above."""
         return 1.0 / (self.n_fit + 2.0)
 
-    def _start(self) -> None:
-        """Begin the record."""
-        forget_fit(self)
-        self.alarm_, self.alarm_row_ = False, None
+    def _start(self, information: float = 1.0) -> None:
+        """Begin the record, and set the tolerance by what a row tells of a shift."""
+        self.alarm_ = False
+        self.alarm_row_: float | None = None
         self.n_rows_, self.n_batches_, self.log_e_ = 0.0, 0, 0.0
-        self.history_ = {}
-        self._seen_ = ()
+        self.history_: dict[str, Float64Array] = {}
+        # Digests of batches, and of each span its last batch and what is kept.
+        self._seen_: list[str] = []
+        self._ends_: list[int] = []
+        self._spans_: list[list[Any]] = []
+        errors = ERRORS / float(np.sqrt(self.n_fit * information))
+        self.tolerance_ = errors if is_auto(self.tolerance) else float(self.tolerance)
 
-    def _is_repeated(self, rows: Float64Array, weight: Float64Array) -> bool:
+    def _is_repeated(self, rows: Float64Array, weight: Float64Array, up: int) -> bool:
         r"""Say whether a batch has been seen, its rows in any order; remember it.
 
         Rows drawn from any law of their own equal the batch by a chance of at most
@@ -126,14 +174,16 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
         rows : ndarray of shape (n, k)
             Forecasts and outcomes.
         weight : ndarray of shape (n,)
+        up : int
+            Frames from here to a user's line.
         """
         # In single precision: forecasts of rows in another order may differ in a bit.
         cells, place = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
         counts = np.bincount(place.ravel(), weights=weight)
         data = cells.tobytes() + counts.astype(np.float32).tobytes()
-        digest = hashlib.sha256(data).hexdigest()[:32]
+        digest = hashlib.sha256(data).hexdigest()[:16]
         if digest not in self._seen_:
-            self._seen_ += (digest,)
+            self._seen_ = [*self._seen_[1 - _RECOGNISED :], digest]
             return False
         n = counts.sum()
         ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum()
@@ -145,28 +195,35 @@ class DriftMonitor(BaseEstimator, metaclass=ABCMeta):
             else "not counted again"
         )
         msg = f"A batch holds the same {n:g} rows as one before it: it is {told}."
-        warnings.warn(msg, CalibrationWarning, stacklevel=_UP)
+        warnings.warn(msg, CalibrationWarning, stacklevel=up)
         return not is_chance
 
     def _record(
-        self, n: float, parts: dict[str, tuple[float, float]], **facts: float
+        self, n: float, logs: list[Any], kept: list[Any], **facts: float
     ) -> None:
-        """Add a batch of n rows: the share and log e-value of each part, and facts."""
+        """Add a batch of n rows: log e-values of the parts, what is kept, and facts."""
         self.n_rows_ += n
         self.n_batches_ += 1
-        shares, logs = np.array(list(parts.values())).T
         # A mean of e-processes is one.
-        self.log_e_ = float(np.logaddexp.reduce(np.log(shares) + logs))
-        row: dict[str, Any] = {"row": self.n_rows_, "n": n, "log_e": self.log_e_}
-        row |= {f"log_e_{name}": log for name, (_, log) in parts.items()} | facts
+        shares = np.log(list(self._shares.values()))
+        self.log_e_ = float(np.logaddexp.reduce(shares + logs))
+        row = {"row": self.n_rows_, "n": n, "log_e": self.log_e_}
+        names = [f"log_e_{name}" for name in self._shares]
+        row |= dict(zip(names, logs, strict=True)) | facts
         for name, value in row.items():
             before = self.history_.get(name, np.empty(0))
             self.history_[name] = np.append(before, value)
         if not self.alarm_ and self.log_e_ >= -np.log(self.alpha):
             self.alarm_, self.alarm_row_ = True, self.n_rows_
+        self._ends_.append(self.n_batches_)
+        self._spans_.append(kept)
+        if len(self._ends_) > _SPANS:
+            self._join_spans()
 
-    def _leader(self) -> str:
-        """Name of the part with the greatest e-value."""
-        parts = [name for name in self.history_ if name.startswith("log_e_")]
-        best = max(parts, key=lambda name: self.history_[name][-1])
-        return best.removeprefix("log_e_")
+    def _join_spans(self) -> None:
+        """Join the two neighbours that are shortest for their age."""
+        ends = np.array([0, *self._ends_])
+        k = int(np.argmin((ends[2:] - ends[:-2]) / (ends[-1] - ends[2:] + 1.0)))
+        both = zip(self._spans_[k], self._spans_.pop(k + 1), strict=True)
+        self._spans_[k] = [one + other for one, other in both]
+        del self._ends_[k]

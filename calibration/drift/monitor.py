@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,28 +12,26 @@ from sklearn.utils.validation import check_is_fitted
 from calibration._validation import (
     check_in_unit,
     check_labels,
-    check_level,
     check_probabilities,
     check_same_length,
 )
-from calibration.drift.advice import Advice, advise_on, as_log_odds
+from calibration.drift.advice import Advice, advise_on, gather, log_likelihood
 from calibration.drift.base import DriftMonitor
-from calibration.drift.binary_rows import BinaryRows, shift_likelihoods
-from calibration.drift.confidence import shift_interval
-from calibration.drift.line_bets import LineBets
-from calibration.drift.shift_process import ShiftProcess
-from calibration.drift.step_errors import StepErrors
+from calibration.drift.evidence import (
+    LineBets,
+    ShiftProcess,
+    StepErrors,
+    likeliest_start,
+    shift_likelihoods,
+)
 from calibration.storage import Saved
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Shifts of log-odds that are looked for, and the share of each.
-_SIZES = np.array([0.15, 0.3, 0.6, 1.2])
-_SHARES = np.array([0.25, 0.4, 0.25, 0.1])
-# Of the e-value, by shift and by learned line.
-_SHARE_OF_SHIFT = 0.85
-# Cells of all rows so far, and shifts of them that are looked at.
-_CELLS, _REACH = 1000, 30.0
+#: Shifts of log-odds that are looked for.
+SIZES = np.array([0.15, 0.3, 0.6, 1.2])
+# Cells of a batch that are kept, and of the log-odds of all rows so far.
+_CELLS, _ALL_CELLS = 50, 1000
 
 
 class CalibrationMonitor(Saved, DriftMonitor):
@@ -106,8 +104,10 @@ class CalibrationMonitor(Saved, DriftMonitor):
 
     Weights count rows; those of rows that are drawn or discounted void the level.
     Batches may have any size, and the level does not depend on it; changes are looked
-    for at their beginnings. A batch that holds the rows of one before it, in any order,
-    is not counted again, unless they may be equal by chance; a warning says which.
+    for at their beginnings. A batch that holds the rows of one of the last 500, in any
+    order, is not counted again, unless they may be equal by chance; a warning says
+    which. What is kept has a bound, but for `history_`: beyond 64 batches old
+    neighbours are joined, so that old changes are dated less sharply than recent ones.
 
     References
     ----------
@@ -132,20 +132,9 @@ class CalibrationMonitor(Saved, DriftMonitor):
     'shift'
     """
 
-    _all_log_odds_: ScoreSummary
-
-    def __init__(
-        self,
-        n_fit: int = 1000,
-        *,
-        tolerance: float | Literal["auto"] = "auto",
-        alpha: float = 0.05,
-        memory: float = 2000.0,
-    ):
-        self.n_fit = n_fit
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.memory = memory
+    _shares: ClassVar = {"shift": 0.85, "line": 0.15}
+    _reach = 30.0
+    _all_: ScoreSummary
 
     def fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -166,8 +155,8 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self
         """
         cells = _read(y_prob, y, sample_weight)
-        self._check_parameters()
-        return self._add(cells, anew=True)
+        self.__dict__ = self._empty()._add(cells).__dict__
+        return self
 
     def partial_fit(
         self, y_prob: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -188,9 +177,7 @@ class CalibrationMonitor(Saved, DriftMonitor):
         self
             As it was before, if the batch is refused.
         """
-        cells = _read(y_prob, y, sample_weight)
-        self._check_parameters()
-        return self._add(cells, anew=False)
+        return self._add(_read(y_prob, y, sample_weight))
 
     def partial_fit_summary(self, summary: ScoreSummary) -> Self:
         """Go on by a batch of which there is a summary, of probabilities.
@@ -207,38 +194,13 @@ class CalibrationMonitor(Saved, DriftMonitor):
             msg = f"`summary` must be a ScoreSummary, got {type(summary).__name__}."
             raise TypeError(msg)
         check_in_unit(summary.lowest, summary.highest, "scores` of `summary")
-        self._check_parameters()
-        return self._add(summary, anew=False)
-
-    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return a confidence sequence for the offset of the log-odds.
-
-        If all rows so far have one offset, it lies in all intervals that are ever
-        looked at with probability `level` at least.
-
-        Parameters
-        ----------
-        level : float
-            In (0, 1).
-
-        Returns
-        -------
-        low, high : float
-        """
-        check_is_fitted(self)
-        alpha = 1.0 - check_level(level, "level")
-        f = self._all_log_odds_
-        return shift_interval(
-            lambda d: shift_likelihoods(f.scores, f.weight0, f.weight1, d)[0],
-            alpha,
-            _REACH,
-        )
+        return self._add(summary)
 
     def recent_rows(self) -> ScoreSummary:
         """Return the summary of the rows since the onset, or of all without an alarm.
 
-        What a calibrator may be fitted on to follow the change (`fit_summary`), of at
-        most 2000 batches in 50 cells each.
+        What a calibrator may be fitted on to follow the change (`fit_summary`): at most
+        64 batches, or spans of older ones, in 50 cells each.
 
         Returns
         -------
@@ -246,7 +208,7 @@ class CalibrationMonitor(Saved, DriftMonitor):
             Of probabilities.
         """
         check_is_fitted(self)
-        return self._rows_.since(self._onset_batch() if self.alarm_ else 0)
+        return gather(self._recent()[1])
 
     def advise(self) -> Advice:
         """Return what to do, and the evidence for it.
@@ -257,61 +219,53 @@ class CalibrationMonitor(Saved, DriftMonitor):
             "nothing" as long as there is no alarm; after it the least of the others
             that helps on the rows since the onset.
         """
-        cells = as_log_odds(self.recent_rows(), self._surest)
+        cells = gather([self.recent_rows()], least=self._surest)
         return advise_on(cells, alarm=self.alarm_)
 
-    def _onset_batch(self) -> int:
-        if self._leader() == "line":
-            return self._rows_.find_onset(self._line_.line, self._surest)
-        return self.n_batches_ - self._shift_.find_onset()
+    def _find_span(self, leader: str) -> int:
+        logs, cells = zip(*self._spans_, strict=True)
+        if leader == "shift":
+            return self._shift_.find_onset(np.array(logs))
+        (offset, slope), gains = self._line_.line, []
+        for one in cells:
+            f = gather([one], least=self._surest)
+            moved = log_likelihood(f, offset + slope * f.scores)
+            gains.append(moved - log_likelihood(f, f.scores))
+        return likeliest_start(gains)
 
-    def _add(self, cells: ScoreSummary, *, anew: bool) -> Self:
-        begins = anew or self._is_new
-        if begins:
-            self._check_first(cells.n)
-        p = np.clip(cells.scores, self._surest, 1.0 - self._surest)
+    def _likelihood(self, shifts: Float64Array) -> Float64Array:
+        f = self._all_
+        return shift_likelihoods(f.scores, f.weight0, f.weight1, shifts)[0]
+
+    def _add(self, cells: ScoreSummary) -> Self:
+        n, scores = cells.n, cells.scores
+        self._check(n)
+        p = np.clip(scores, self._surest, 1.0 - self._surest)
         information = float(cells.weight @ (p * (1.0 - p)))
-        if begins:
-            self._start()
-            self._set_up(information / cells.n)
-        if self._is_repeated(*_as_rows(cells)):
+        if self._is_new:
+            self._start(information / n)
+            self._shift_ = ShiftProcess(self.tolerance_, SIZES)
+            self._line_ = LineBets(self.tolerance_, float(self.memory))
+            self._steps_ = StepErrors(self.tolerance_)
+        outcomes = np.repeat([0.0, 1.0], cells.n_cells)
+        batch = np.column_stack([np.tile(scores, 2), outcomes])
+        if self._is_repeated(batch, np.append(cells.weight0, cells.weight1), up=4):
             return self
-        f = logit(p)
-        logs = shift_likelihoods(f, cells.weight0, cells.weight1, self._shift_.shifts)
-        self._shift_.step(*logs, cells.n)
-        bounds = self._steps_.step(f, cells.weight)
-        self._line_.step(f, cells.weight0, cells.weight1, *bounds)
-        self._remember(cells)
-        expected = float(cells.weight @ cells.scores)
-        parts = {
-            "shift": (_SHARE_OF_SHIFT, float(self._shift_.log_e)),
-            "line": (1.0 - _SHARE_OF_SHIFT, float(self._line_.log_e)),
-        }
-        offset = (cells.n1 - float(cells.weight @ p)) / information
-        facts = {"observed": cells.n1, "expected": expected, "offset": offset}
-        self._record(cells.n, parts, **facts, error=information**-0.5)
+        rows = logit(p), cells.weight0, cells.weight1
+        logs = self._shift_.step(*shift_likelihoods(*rows, self._shift_.shifts), n)
+        self._line_.step(*rows, *self._steps_.step(rows[0], cells.weight))
+        whole = gather([cells], least=self._surest, max_cells=_ALL_CELLS)
+        self._all_ = self._all_ + whole if self.n_batches_ else whole
+        self._record(
+            n,
+            [self._shift_.log_e, self._line_.log_e],
+            [logs, gather([cells], max_cells=_CELLS)],
+            observed=cells.n1,
+            expected=float(cells.weight @ scores),
+            offset=(cells.n1 - float(cells.weight @ p)) / information,
+            error=information**-0.5,
+        )
         return self
-
-    def _set_up(self, information: float) -> None:
-        """Set the tolerance by the information of a row, and begin the processes."""
-        self._set_tolerance(information)
-        self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
-        self._line_ = LineBets(self.tolerance_, float(self.memory))
-        self._steps_ = StepErrors(self.tolerance_)
-        self._rows_ = BinaryRows()
-
-    def _remember(self, cells: ScoreSummary) -> None:
-        self._rows_.add(cells)
-        f = as_log_odds(cells, self._surest, _CELLS)
-        self._all_log_odds_ = self._all_log_odds_ + f if self.n_batches_ else f
-
-
-def _as_rows(cells: ScoreSummary) -> tuple[Float64Array, Float64Array]:
-    """Return forecasts and labels (2 m, 2) of cells, and their weights."""
-    labels = np.repeat([0.0, 1.0], cells.n_cells)
-    rows = np.column_stack([np.tile(cells.scores, 2), labels])
-    weight = np.concatenate([cells.weight0, cells.weight1])
-    return rows[weight > 0.0], weight[weight > 0.0]
 
 
 def _read(

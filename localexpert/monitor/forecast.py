@@ -2,78 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from calibration import Advice
+from calibration import Advice, ScoreSummary
 from calibration.drift.advice import (
-    as_log_odds,
     choose_action,
     delivered_share,
+    gather,
     held_out_gains,
 )
 from calibration.drift.base import DriftMonitor
-from calibration.drift.binary_rows import (
-    BinaryRows,
+from calibration.drift.evidence import (
+    ShiftProcess,
     likeliest_start,
     shift_likelihoods,
-    summarise,
 )
-from calibration.drift.confidence import shift_interval
-from calibration.drift.shift_process import ShiftProcess
 from calibration.typing import Float64Array
-from localexpert._validation import (
-    check_integer,
-    check_level,
-    check_vector,
-    check_weights,
-    is_auto,
-)
-from localexpert.distribution.predictive import (
-    PredictiveDistribution,
-    check_outcomes,
-)
-from localexpert.monitor.band_bets import BandBets
-from localexpert.monitor.pit_advice import gains_of_bins
-from localexpert.monitor.pit_bins import (
-    N_BINS,
+from localexpert._validation import check_integer, check_vector, check_weights, is_auto
+from localexpert.data.training_rows import SeenRows
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.monitor.pit import (
+    BandBets,
     count_bins,
+    gains_of_bins,
     shift_likelihoods_of_bins,
 )
 from localexpert.storage.saved import SavedModel
 
-# Shifts that are looked for, in deviations of a forecast and in log-odds, and the share
-# of each.
+# Shifts that are looked for, in deviations of a forecast, and times these in log-odds.
 _SIZES = np.array([0.1, 0.2, 0.4, 0.8])
-_SHARES = np.array([0.25, 0.4, 0.25, 0.1])
 _ODDS = 1.5
-# Of the e-value: by shift of the transform, by its law, by thresholds.
-_OF_PIT, _OF_LAW, _OF_THRESHOLDS = 0.6, 0.15, 0.25
 # Where the thresholds lie in all forecasts of the first batch.
 _LEVELS = (0.25, 0.5, 0.75)
 _GRID = np.arange(1, 40) / 40
-# Shifts of the transform that are looked at; batches that are remembered.
-_REACH, _KEPT = 6.0, 2000
+# Cells of a batch that are kept of each threshold.
+_CELLS = 32
 # Of the random numbers drawn here.
 _DRAWS = 0x6D6F6E
-
-
 # Why outcomes that were learned from are of no use here.
 _LEARNED = (
     "Outcomes that were learned from look better forecast than they are: a monitor "
     "needs new rows."
 )
-
-
-class Seen(Protocol):
-    """What `localexpert.seen_rows` answers."""
-
-    def warn(self, consequence: str) -> None:
-        """Warn if some rows were learned from, and say what comes of it."""
 
 
 class ForecastMonitor(SavedModel, DriftMonitor):
@@ -135,8 +110,10 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     within :math:`\Phi(\Phi^{-1}(u) \pm \tau)`.
 
     An outcome that a forecast held for impossible falls into its outermost bin; it is
-    counted, not refused. A batch that holds the rows of one before it, in any order, is
-    not counted again, unless they may be equal by chance; a warning says which.
+    counted, not refused. A batch that holds the rows of one of the last 500, in any
+    order, is not counted again, unless they may be equal by chance; a warning says
+    which. What is kept has a bound, but for `history_`: beyond 64 batches old
+    neighbours are joined, so that old changes are dated less sharply than recent ones.
 
     References
     ----------
@@ -160,9 +137,10 @@ class ForecastMonitor(SavedModel, DriftMonitor):
     (True, 2000.0, 'shift')
     """
 
+    # By shift of the transform, by its law, by thresholds.
+    _shares: ClassVar = {"shift": 0.6, "law": 0.15, "thresholds": 0.25}
+    _reach = 6.0
     thresholds_: Float64Array
-    _counts_: Float64Array
-    _all_counts_: Float64Array
 
     def __init__(
         self,
@@ -174,11 +152,8 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         memory: float = 2000.0,
         random_state: int = 0,
     ):
-        self.n_fit = n_fit
+        super().__init__(n_fit, tolerance=tolerance, alpha=alpha, memory=memory)
         self.thresholds = thresholds
-        self.tolerance = tolerance
-        self.alpha = alpha
-        self.memory = memory
         self.random_state = random_state
 
     def fit(
@@ -187,7 +162,7 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        seen: Seen | None = None,
+        seen: SeenRows | None = None,
     ) -> Self:
         """Begin anew with a first batch.
 
@@ -207,7 +182,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         -------
         self
         """
-        return self._add(dist, y, sample_weight, seen, begins=True)
+        fresh = self._empty().partial_fit(dist, y, sample_weight, seen=seen)
+        self.__dict__ = fresh.__dict__
+        return self
 
     def partial_fit(
         self,
@@ -215,7 +192,7 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        seen: Seen | None = None,
+        seen: SeenRows | None = None,
     ) -> Self:
         """Go on by a batch.
 
@@ -236,29 +213,46 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         self
             As it was before, if the batch is refused.
         """
-        return self._add(dist, y, sample_weight, seen, begins=self._is_new)
-
-    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return a confidence sequence for the offset, in deviations of a forecast.
-
-        If all rows so far have one offset, it lies in all intervals that are ever
-        looked at with probability `level` at least.
-
-        Parameters
-        ----------
-        level : float
-            In (0, 1).
-
-        Returns
-        -------
-        low, high : float
-        """
-        check_is_fitted(self)
-        alpha = 1.0 - check_level(level, "level")
-        counts = self._all_counts_
-        return shift_interval(
-            lambda d: shift_likelihoods_of_bins(counts, d)[0], alpha, _REACH
+        outcomes = check_outcomes(y, dist)
+        weight = check_weights(sample_weight, len(outcomes))
+        check_integer(self.random_state, "random_state", 0)
+        n = float(weight.sum())
+        self._check(n)
+        new = self._is_new
+        thresholds = self._choose_thresholds(dist) if new else self.thresholds_
+        p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
+        # A stream of its own: y itself may have been drawn by the same seed.
+        key = _DRAWS, 0 if new else self.n_batches_
+        seed = np.random.SeedSequence(self.random_state, spawn_key=key)
+        pit = dist.pit(outcomes, random_state=np.random.default_rng(seed))
+        median = dist.median()
+        if new:
+            self._set_up(weight @ (p * (1.0 - p)) / n)
+            self.thresholds_ = thresholds
+        if seen is not None:
+            seen.warn(_LEARNED)
+        if self._is_repeated(np.column_stack([p, median, outcomes]), weight, up=3):
+            return self
+        counts, logs, cells = count_bins(pit, weight), [], []
+        self._shift_.step(*shift_likelihoods_of_bins(counts, self._shift_.shifts), n)
+        self._law_.step(counts)
+        for t, process, said in zip(thresholds, self._at_, p.T, strict=True):
+            one = ScoreSummary.from_scores(said, outcomes <= t, weight)
+            rows = logit(one.scores), one.weight0, one.weight1
+            logs.append(process.step(*shift_likelihoods(*rows, process.shifts), n))
+            cells.append(gather([one], max_cells=_CELLS))
+        at = np.logaddexp.reduce([one.log_e for one in self._at_]) - np.log(len(logs))
+        scores = ndtri(np.clip(pit, self._surest, 1.0 - self._surest))
+        self._record(
+            n,
+            [self._shift_.log_e, self._law_.log_e, at],
+            [counts, np.array(logs), *cells],
+            offset=float(weight @ scores / n),
+            error=n**-0.5,
+            bias=float(weight @ (outcomes - median) / n),
+            outside=float(weight @ ((pit <= 0.0) | (pit >= 1.0))),
         )
+        return self
 
     def advise(self) -> Advice:
         """Return what to do, and the evidence for it.
@@ -274,102 +268,32 @@ class ForecastMonitor(SavedModel, DriftMonitor):
             the scores of the transforms.
         """
         check_is_fitted(self)
-        first = self._onset_batch() if self.alarm_ else 0
-        seen = self.n_batches_ - first
-        counts = self._counts_[-seen:].sum(axis=0)
+        binned, _, *cells = self._recent()
+        counts = np.sum(binned, axis=0)
         gains, (offset, scale) = gains_of_bins(counts)
-        shares = [self._delivered(rows, first) for rows in self._rows_]
-        known = [share for share in shares if not np.isnan(share)]
-        delivered = float(np.mean(known)) if known else float("nan")
+        shares = []
+        for parts in cells:
+            f = gather(parts, least=self._surest)
+            shares.append(delivered_share(f, held_out_gains(f)))
+        known = np.array(shares)[~np.isnan(shares)]
+        delivered = float(known.mean()) if len(known) else float("nan")
         action = choose_action(gains, delivered, alarm=self.alarm_)
         return Advice(action, gains, float(counts.sum()), offset, scale, delivered)
 
-    def _delivered(self, rows: BinaryRows, first: int) -> float:
-        cells = as_log_odds(rows.since(first), self._surest)
-        return delivered_share(cells, max(held_out_gains(cells).values()))
-
-    def _onset_batch(self) -> int:
-        leader = self._leader()
+    def _find_span(self, leader: str) -> int:
+        binned, logs = (np.array([span[k] for span in self._spans_]) for k in (0, 1))
         if leader == "law":
-            gains = self._counts_ @ self._law_.learned_gains()
-            return self.n_batches_ - len(gains) + likeliest_start(gains)
-        best = max(self._at_, key=lambda one: float(one.log_e))
-        process = self._shift_ if leader == "shift" else best
-        return self.n_batches_ - process.find_onset()
+            return likeliest_start(binned @ self._law_.learned_gains())
+        if leader == "shift":
+            shifts = self._shift_.shifts
+            likelihoods = shift_likelihoods_of_bins(binned, shifts)[0]
+            return self._shift_.find_onset(likelihoods)
+        best = int(np.argmax([one.log_e for one in self._at_]))
+        return self._at_[best].find_onset(logs[:, best])
 
-    def _add(
-        self,
-        dist: PredictiveDistribution,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        seen: Seen | None,
-        *,
-        begins: bool,
-    ) -> Self:
-        outcomes = check_outcomes(y, dist)
-        weight = check_weights(sample_weight, len(outcomes))
-        self._check_parameters()
-        check_integer(self.random_state, "random_state", 0)
-        n = float(weight.sum())
-        if begins:
-            self._check_first(n)
-            thresholds = self._choose_thresholds(dist)
-        else:
-            thresholds = self.thresholds_
-        p = np.clip(dist.cdf_at(thresholds), self._surest, 1.0 - self._surest)
-        batch = 0 if begins else self.n_batches_
-        # A stream of its own: y itself may have been drawn by the same seed.
-        seed = np.random.SeedSequence(self.random_state, spawn_key=(_DRAWS, batch))
-        pit = dist.pit(outcomes, random_state=np.random.default_rng(seed))
-        bias = float(weight @ (outcomes - dist.median()) / n)
-        if begins:
-            self._start()
-            self.thresholds_ = thresholds
-            self._set_up(weight @ (p * (1.0 - p)) / n)
-        if seen is not None:
-            seen.warn(_LEARNED)
-        if self._is_repeated(np.column_stack([p, dist.median(), outcomes]), weight):
-            return self
-        self._go_on(count_bins(pit, weight), p, outcomes, weight)
-        parts = {
-            "shift": (_OF_PIT, float(self._shift_.log_e)),
-            "law": (_OF_LAW, float(self._law_.log_e)),
-            "thresholds": (
-                _OF_THRESHOLDS,
-                _mean_log([float(one.log_e) for one in self._at_]),
-            ),
-        }
-        scores = ndtri(np.clip(pit, self._surest, 1.0 - self._surest))
-        facts = {
-            "offset": float(weight @ scores / n),
-            "error": n**-0.5,
-            "bias": bias,
-            "outside": float(weight @ ((pit <= 0.0) | (pit >= 1.0))),
-        }
-        self._record(n, parts, **facts)
-        return self
-
-    def _go_on(
-        self,
-        counts: Float64Array,
-        p: Float64Array,
-        y: Float64Array,
-        weight: Float64Array,
-    ) -> None:
-        """Let all processes take a step: bins (20,), chances (n, k) and outcomes."""
-        n = float(weight.sum())
-        logs = shift_likelihoods_of_bins(counts, self._shift_.shifts)
-        self._shift_.step(*logs, n)
-        self._law_.step(counts)
-        self._counts_ = np.vstack([self._counts_[1 - _KEPT :], counts])
-        self._all_counts_ = self._all_counts_ + counts
-        for k, (process, rows) in enumerate(zip(self._at_, self._rows_, strict=True)):
-            below = np.where(y <= self.thresholds_[k], weight, 0.0)
-            f = logit(p[:, k])
-            process.step(
-                *shift_likelihoods(f, weight - below, below, process.shifts), n
-            )
-            rows.add(summarise(p[:, k], weight - below, below))
+    def _likelihood(self, shifts: Float64Array) -> Float64Array:
+        counts = np.sum([span[0] for span in self._spans_], axis=0)
+        return shift_likelihoods_of_bins(counts, shifts)[0]
 
     def _choose_thresholds(self, dist: PredictiveDistribution) -> Float64Array:
         if is_auto(self.thresholds):
@@ -377,19 +301,9 @@ class ForecastMonitor(SavedModel, DriftMonitor):
         return np.unique(check_vector(self.thresholds, "thresholds"))
 
     def _set_up(self, information: Float64Array) -> None:
-        """Begin the processes; the information (k,) of a row at the thresholds."""
-        self._set_tolerance()
-        self._shift_ = ShiftProcess.of(self.tolerance_, _SIZES, _SHARES)
-        self._law_ = BandBets.of(self.tolerance_, float(self.memory))
-        self._at_ = [
-            ShiftProcess.of(float(bound), _ODDS * _SIZES, _SHARES)
-            for bound in self.tolerance_ / np.sqrt(information)
-        ]
-        self._rows_ = [BinaryRows() for _ in self._at_]
-        self._counts_ = np.empty((0, N_BINS))
-        self._all_counts_ = np.zeros(N_BINS)
-
-
-def _mean_log(logs: list[float]) -> float:
-    """Return the logarithm of the mean of e-values."""
-    return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
+        """Begin anew, with the information (k,) of a row at the thresholds."""
+        self._start()
+        self._shift_ = ShiftProcess(self.tolerance_, _SIZES)
+        self._law_ = BandBets(self.tolerance_, float(self.memory))
+        bounds = self.tolerance_ / np.sqrt(information)
+        self._at_ = [ShiftProcess(float(one), _ODDS * _SIZES) for one in bounds]

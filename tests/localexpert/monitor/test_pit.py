@@ -5,12 +5,14 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import ndtr
 
-from localexpert.monitor.band_bets import BandBets, greatest_mean, make_bet
-from localexpert.monitor.pit_advice import gains_of_bins
-from localexpert.monitor.pit_bins import (
+from localexpert.monitor.pit import (
     EDGES,
     N_BINS,
+    BandBets,
     count_bins,
+    gains_of_bins,
+    greatest_mean,
+    make_bet,
     normal_bins,
     shift_likelihoods_of_bins,
 )
@@ -53,11 +55,11 @@ def test_a_shifted_law_pays_its_likelihood_over_that_of_the_edge():
 
 
 def test_forecasts_that_are_too_sure_are_found(rng):
-    bets = BandBets.of(0.04, 2000.0)
+    bets = BandBets(0.04, 2000.0)
     for _ in range(15):
         bets.step(count_bins(ndtr(rng.normal(0.0, 1.5, size=200)), np.ones(200)))
     assert bets.log_e > np.log(1e4)
-    quiet = BandBets.of(0.04, 2000.0)
+    quiet = BandBets(0.04, 2000.0)
     for _ in range(15):
         quiet.step(count_bins(rng.uniform(size=200), np.ones(200)))
     assert quiet.log_e < np.log(20.0)

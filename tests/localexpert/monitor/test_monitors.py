@@ -1,0 +1,232 @@
+"""Both monitors: what they tell, advise, keep and refuse."""
+
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from calibration import (
+    CalibrationMonitor,
+    CalibrationWarning,
+    PlattCalibrator,
+    plot_monitor,
+)
+from localexpert import ForecastMonitor, PredictiveDistribution, load
+
+
+def draw_labels(rng, n, change=lambda f: f):
+    """Return probabilities and outcomes whose log-odds are changed ones."""
+    p = rng.uniform(0.02, 0.98, size=n)
+    return p, (rng.uniform(size=n) < expit(change(logit(p)))).astype(int)
+
+
+def draw_values(rng, n, change=lambda mean, noise: mean + noise):
+    """Return normal forecasts, and outcomes by mean and noise."""
+    mean = rng.normal(size=n)
+    dist = PredictiveDistribution.from_scipy(norm(mean, 1.0))
+    return dist, change(mean, rng.normal(size=n))
+
+
+LABELS = SimpleNamespace(
+    monitor=CalibrationMonitor,
+    draw=draw_labels,
+    changes={
+        "shift": lambda f: f + 0.7,
+        "shift and slope": lambda f: 0.5 + 0.75 * f,
+        "recalibrate": lambda f: np.where(f > 0.0, 0.4 * f, 1.6 * f),
+        "refit": lambda f: 0.15 * f,
+    },
+    bad=[
+        ({0: np.full(60, 1.2)}, ValueError, "`y_prob` must lie in .0, 1., got 1.2"),
+        ({1: [0, 1, 1]}, ValueError, "`y` must be as long as y_prob"),
+        ({2: np.full(60, -1.0)}, ValueError, "`sample_weight`"),
+    ],
+)
+VALUES = SimpleNamespace(
+    monitor=ForecastMonitor,
+    draw=draw_values,
+    changes={
+        "shift": lambda mean, noise: mean + 0.4 + noise,
+        "shift and slope": lambda mean, noise: mean + 0.2 + 1.4 * noise,
+        "recalibrate": lambda mean, e: mean + np.where(e > 0, 2.2, 0.6) * e,
+        "refit": lambda mean, noise: 0.0 * mean + np.sqrt(2.0) * noise,
+    },
+    bad=[
+        ({1: [1.0]}, ValueError, "`y` must be as long as dist, got 1 and 60"),
+        ({1: np.full(60, np.nan)}, ValueError, "`y` must be finite"),
+        ({0: "x"}, TypeError, "`dist` must be a PredictiveDistribution"),
+        ({2: np.zeros(60)}, ValueError, "`sample_weight`"),
+    ],
+)
+KINDS = pytest.mark.parametrize("kind", [LABELS, VALUES], ids=["labels", "values"])
+
+
+def watch(rng, kind, change=None, batches=16, n=250, at=8):
+    """Return a monitor of batches that change after some."""
+    monitor = kind.monitor()
+    for k in range(batches):
+        changed = [kind.changes[change]] if change and k >= at else []
+        monitor.partial_fit(*kind.draw(rng, n, *changed))
+    return monitor
+
+
+@KINDS
+@pytest.mark.parametrize("action", LABELS.changes)
+def test_a_change_is_found_dated_and_named(rng, kind, action):
+    monitor = watch(rng, kind, action, n=300)
+    assert 2400.0 < monitor.alarm_row_ <= 4800.0
+    assert abs(monitor.find_onset() - 2400.0) <= 600.0
+    advice = monitor.advise()
+    assert advice.action == action
+    assert advice.n == 4800.0 - monitor.find_onset()
+    assert list(advice.evidence) == ["nothing", *list(LABELS.changes)[:3]]
+    # The alarm stays though the evidence goes.
+    at = monitor.alarm_row_
+    monitor.partial_fit(*kind.draw(rng, 300))
+    assert (monitor.alarm_, monitor.alarm_row_) == (True, at)
+
+
+@KINDS
+def test_nothing_is_advised_where_nothing_has_changed(rng, kind):
+    monitor = watch(rng, kind, n=300)
+    assert (monitor.alarm_, monitor.alarm_row_) == (False, None)
+    assert monitor.find_onset() is None
+    assert monitor.advise().action == "nothing"
+    assert monitor.e_value_ < 20.0
+    low, high = monitor.confidence_interval()
+    assert low < 0.0 < high
+    assert {len(column) for column in monitor.history_.values()} == {16}
+    assert monitor.history_["row"].tolist() == (300.0 * np.arange(1, 17)).tolist()
+
+
+@KINDS
+def test_weights_are_repetitions_and_fit_begins_anew(rng, kind):
+    x, y = kind.draw(rng, 100)
+    weight = rng.integers(1, 4, size=100)
+    rows = np.repeat(np.arange(100), weight)
+    start = kind.monitor(tolerance=0.1).fit(x, y)
+    whole = clone(start).fit(x, y).partial_fit(x[rows], y[rows])
+    weighted = clone(start).fit(*kind.draw(rng, 80)).fit(x, y)
+    weighted.partial_fit(x, y, weight)
+    assert weighted.log_e_ == pytest.approx(whole.log_e_, rel=1e-9)
+    assert (weighted.n_rows_, weighted.n_batches_) == (100.0 + weight.sum(), 2)
+    assert not hasattr(clone(start), "n_batches_")
+
+
+@KINDS
+def test_a_loaded_monitor_goes_on_and_many_batches_take_little_room(
+    rng, kind, tmp_path
+):
+    monitor = watch(rng, kind, "shift", batches=150, n=60, at=147)
+    monitor.save(tmp_path / "monitor.zip")
+    assert os.path.getsize(tmp_path / "monitor.zip") < 120_000
+    again, more = load(tmp_path / "monitor.zip"), kind.draw(rng, 100)
+    assert again.partial_fit(*more).log_e_ == monitor.partial_fit(*more).log_e_
+    assert again.find_onset() == monitor.find_onset()
+    assert again.advise() == monitor.advise()
+    for name, values in monitor.history_.items():
+        np.testing.assert_array_equal(again.history_[name], values)
+
+
+@KINDS
+def test_recent_changes_of_long_streams_are_dated_to_the_batch(rng, kind):
+    monitor = watch(rng, kind, "shift", batches=150, n=100, at=140)
+    assert abs(monitor.find_onset() - 14_000.0) <= 200.0
+    assert monitor.advise().n == 15_000.0 - monitor.find_onset()
+
+
+@KINDS
+def test_a_batch_in_another_order_is_not_counted_again(rng, kind):
+    x, y = kind.draw(rng, 80)
+    monitor = kind.monitor().fit(x, y).partial_fit(*kind.draw(rng, 60))
+    before, order = monitor.log_e_, rng.permutation(80)
+    said = "the same 80 rows .* not counted"
+    with pytest.warns(CalibrationWarning, match=said) as told:
+        monitor.partial_fit(x[order], y[order])
+    assert told[0].filename == __file__
+    assert (monitor.log_e_, monitor.n_rows_) == (before, 140.0)
+    # One other outcome, and it is another batch.
+    y[0] = 1 - y[0]
+    assert monitor.partial_fit(x, y).n_rows_ == 220.0
+
+
+@KINDS
+def test_a_refused_batch_leaves_all_as_it_was(rng, kind):
+    monitor = kind.monitor().fit(*kind.draw(rng, 60))
+    before = monitor.log_e_
+    for wrong, error, said in kind.bad:
+        given = dict(enumerate([*kind.draw(rng, 60), np.ones(60)])) | wrong
+        for call in (monitor.partial_fit, monitor.fit):
+            with pytest.raises(error, match=said):
+                call(*given.values())
+            assert (monitor.log_e_, monitor.n_batches_) == (before, 1)
+    with pytest.raises(ValueError, match="must have at least 50 rows, got 49"):
+        kind.monitor().partial_fit(*kind.draw(rng, 49))
+    assert kind.monitor(tolerance=0.1).fit(*kind.draw(rng, 5)).tolerance_ == 0.1
+    for ask in ("advise", "find_onset", "confidence_interval"):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            getattr(kind.monitor(), ask)()
+    with pytest.raises(ValueError, match="`level` must lie in"):
+        monitor.confidence_interval(1.0)
+
+
+@KINDS
+def test_the_picture_shows_evidence_and_offsets(rng, kind):
+    import matplotlib.pyplot as plt
+
+    monitor = watch(rng, kind, "shift")
+    evidence, offsets = plot_monitor(monitor)
+    labels = evidence.get_legend_handles_labels()[1]
+    assert labels == ["evidence", "alarm at 20", "alarm", "onset"]
+    assert offsets.get_xlabel() == "Rows"
+    given = plt.subplots(2)[1]
+    assert list(plot_monitor(monitor, ax=given)) == list(given)
+    plt.close("all")
+    with pytest.raises(ValueError, match="`ax` must be two of matplotlib's Axes"):
+        plot_monitor(monitor, ax=given[:1])
+
+
+def stream_of_labels(rng, shift):
+    f, y = rng.normal(size=600), rng.uniform(size=600)
+    calibrator = PlattCalibrator(scale="logit").fit(f, y < expit(f))
+    for k in range(40):
+        f = rng.normal(size=100)
+        y = rng.uniform(size=100) < expit(f + shift * (k >= 15))
+        yield calibrator.predict(f), y
+
+
+def stream_of_values(rng, shift):
+    y = rng.normal(size=600)
+    law = norm(np.full(100, y.mean()), y.std(ddof=1))
+    for k in range(30):
+        dist = PredictiveDistribution.from_scipy(law)
+        yield dist, rng.normal(size=100) + shift * (k >= 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("monitor", "stream", "size", "fixed"),
+    [
+        (CalibrationMonitor, stream_of_labels, 0.5, 152.0),
+        (ForecastMonitor, stream_of_values, 0.3, 100.0),
+    ],
+)
+def test_false_alarms_and_delay_of_fitted_models(rng, monitor, stream, size, fixed):
+    """A delay is at most four times the rows that a fixed test needs."""
+    alarms, delays = 0, []
+    for shift in np.repeat([0.0, size], 25):
+        one = monitor(n_fit=600)
+        for batch in stream(rng, shift):
+            if one.partial_fit(*batch).alarm_:
+                break
+        if shift:
+            delays.append(one.n_rows_ - 1500.0)
+        else:
+            alarms += one.alarm_
+    assert alarms <= 4  # at 5 % that are five or more once in a hundred times
+    assert np.mean(delays) <= 4.0 * fixed
