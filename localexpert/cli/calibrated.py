@@ -11,9 +11,7 @@ from scipy.special import expit, softmax
 
 from calibration.typing import Float64Array
 from localexpert.cli.console import note
-from localexpert.cli.out_formats import Conventions
-from localexpert.cli.output import OutTable
-from localexpert.cli.parser import Parser, split_names
+from localexpert.cli.output import Conventions, OutTable
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
 from localexpert.reading.messages import list_names, load_pandas, refuse
@@ -22,22 +20,6 @@ from localexpert.reporting.page import PROBABILITY_LOSSES
 #: The column that is added to a table.
 CALIBRATED = "calibrated"
 FITTED = "as those that the calibrator was fitted to"
-
-
-def add_scores(parser: Parser, **how: Any) -> None:
-    """Add the options that name scores and their classes."""
-    text = "greater means likelier; of several classes a column for each, with commas"
-    column: dict[str, Any] = {"type": split_names, "metavar": "COLUMN[,COLUMN]"}
-    parser.add_argument("--score", help=text, **column, **how)
-    text = "the class whose probability is meant (default: the greater of the two)"
-    parser.add_argument("--positive", help=text, metavar="LABEL")
-
-
-def add_classes(parser: Parser, default: str) -> None:
-    """Add the option that names the classes of several columns."""
-    text = "labels that several score columns stand for, in their order"
-    how: dict[str, Any] = {"type": split_names, "metavar": "A,B,C"}
-    parser.add_argument("--classes", help=f"{text} (default: {default})", **how)
 
 
 def scores_of(options: Any, frame: Frame, scale: str, hint: str) -> Float64Array:

@@ -38,37 +38,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.cli import args
 from localexpert.cli.console import note, show_table, warn
 from localexpert.cli.large_fit import fit_large_rows, read_weight
 from localexpert.cli.output import check_file
-from localexpert.cli.parser import (
-    COLUMN,
-    FLAG,
-    NAMES,
-    SEED,
-    Parser,
-    add_table_options,
-    format_of,
-    list_of,
-    make_reader,
-    read_jobs,
-    show_bar,
-    whole_number,
-)
 from localexpert.cli.scores import lay_out_scores
 from localexpert.cli.table_model import Origin, TableModel, save_object
 from localexpert.data.folds import Fold
-from localexpert.reading import ColumnReader
-from localexpert.reading.files import (
-    Frame,
-    count_rows,
-    find_tables,
-    is_stream,
-    join_tables,
-    name_input,
-    name_tables,
-    read_tables,
-)
+from localexpert.reading import ColumnReader, files
 from localexpert.reading.labels import read_words, refuse_if
 from localexpert.reading.messages import count, refuse, refusing
 from localexpert.reading.reader import check_column
@@ -89,99 +66,96 @@ _PARAMETERS = (
     *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
 )
 
-_read_smoothing = make_reader(
+_OPTIONS = f"""\
+table+  training rows, with a header: files, or folders of Parquet
+--target COLUMN  the numbers to forecast
+--out MODEL.zip  where the model goes
+--seed 0..  another seed, another model (default: 0)
+--jobs N  processors, -1 for all
+--max-train-rows 10..  of more rows a sample of so many is learned from (default: \
+{_MOST_ROWS})
+--no-sketch  keep no hashes of training rows, by which `evaluate` tells them from \
+new ones
+"""
+_COLUMNS = """\
+--drop A,B  not to learn from
+--weight COLUMN  how many rows each row stands for
+--group COLUMN  rows of one group stay in one fold
+--time COLUMN  dates or numbers: rows are judged by models of earlier rows alone
+--missing A,B  further gaps
+--categories A,B  no numbers, though digits, such as zip codes
+--date-order dmy|mdy  of dates such as 03/04/2025
+"""
+_METHOD = f"""\
+--effort EFFORT  {", ".join(_EFFORTS)}, or seconds: how much the fit may cost
+--fast  a first look: one forest, 9 thresholds
+--thresholds-count 1..  how many questions 'is it below v?' are asked
+--thresholds quantile|uniform  equally probable or equally spaced
+--frame auto|standardize|center|none  ask of the target itself (none), less its mean, \
+or over its spread too
+--strategy auto|shared|joint  one boosted model (shared), one forest (joint), or a \
+pool of both
+--calibrator auto|isotonic|bagged_isotonic|none  of the answers to each question
+--folds 2..  of everything out of fold
+--smoothing S  a number, {", ".join(_SMOOTHINGS[:-1])} or {_SMOOTHINGS[-1]}
+--recalibrate pit|conformal  correct whole forecasts; conformal keeps a fifth of the \
+rows for it
+--bounds LOW  least and greatest possible target, none where there is none; without \
+this option 0 is the least where no target is below it
+--monotone COLUMN:SIGN  columns with which the target may only rise (+1) or fall (-1), \
+else equal
+"""
+
+
+_read_smoothing = args.make_reader(
     lambda text: text if text in _SMOOTHINGS else float(text),
     lambda _: True,
     "must be a number, auto, pchip or smoothing_spline, got {}",
 )
-_read_effort = make_reader(
+_read_effort = args.make_reader(
     lambda text: text if text in _EFFORTS else float(text),
     lambda effort: isinstance(effort, str) or effort > 0.0,
     "must be quick, default, best, or a number of seconds, got {}",
 )
-_read_end = make_reader(
+_read_end = args.make_reader(
     lambda text: None if text == "none" else float(text),
     lambda end: end is None or end == end,  # noqa: PLR0124 - NaN is no end
     "must be a number or none, got {}",
 )
-_read_direction = make_reader(
+_read_direction = args.make_reader(
     lambda text: (text.rpartition(":")[0].strip(), _SIGNS[text.rpartition(":")[2]]),
     lambda pair: bool(pair[0]),
     "must be columns with +1 or -1, such as area:+1,age:-1, got {}",
 )
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    text = "training rows, with a header: files, or folders of Parquet"
-    add("table", nargs="+", help=text)
-    add("--target", help="the numbers to forecast", required=True, **COLUMN)
-    text = "where the model goes"
-    add("--out", help=text, metavar="MODEL.zip", required=True)
-    add("--seed", help="another seed, another model (default: 0)", **SEED)
-    how = {"type": read_jobs, "metavar": "N", "dest": "n_jobs"}
-    add("--jobs", help="processors, -1 for all", **how)
-    text = f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})"
-    add("--max-train-rows", help=text, **whole_number(10))
-    text = (
-        "keep no hashes of training rows, by which `evaluate` tells them from new ones"
+    needed = {"required": True}
+    jobs = {"type": args.read_jobs, "dest": "n_jobs"}
+    more = {"seed": args.SEED, "jobs": jobs}
+    args.add_options(parser, _OPTIONS, target=needed, out=needed, **more)
+    args.add_table_options(parser)
+    args.add_options(parser.add_argument_group("columns"), _COLUMNS)
+    args.add_options(
+        parser.add_argument_group(
+            "method (defaults are good; see LocalExpertRegressor)"
+        ),
+        _METHOD,
+        effort={"type": _read_effort},
+        thresholds_count={"dest": "n_thresholds"},
+        folds={"dest": "cv"},
+        smoothing={"type": _read_smoothing},
+        bounds={"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")},
+        monotone=args.list_of("COLUMN:SIGN", _read_direction),
     )
-    add("--no-sketch", help=text, **FLAG)
-    add_table_options(parser)
-    _add_columns(parser)
-    _add_method(parser)
-
-
-def _add_columns(parser: Parser) -> None:
-    add: Any = parser.add_argument_group("columns").add_argument
-    add("--drop", help="not to learn from", **NAMES)
-    add("--weight", help="how many rows each row stands for", **COLUMN)
-    add("--group", help="rows of one group stay in one fold", **COLUMN)
-    text = "dates or numbers: rows are judged by models of earlier rows alone"
-    add("--time", help=text, **COLUMN)
-    add("--missing", help="further gaps", **NAMES)
-    add("--categories", help="no numbers, though digits, such as zip codes", **NAMES)
-    add("--date-order", help="of dates such as 03/04/2025", choices=("dmy", "mdy"))
-
-
-def _add_method(parser: Parser) -> None:
-    title = "method (defaults are good; see LocalExpertRegressor)"
-    add: Any = parser.add_argument_group(title).add_argument
-    text = f"{', '.join(_EFFORTS)}, or seconds: how much the fit may cost"
-    add("--effort", help=text, type=_read_effort, metavar="EFFORT")
-    add("--fast", help="a first look: one forest, 9 thresholds", **FLAG)
-    text = "how many questions 'is it below v?' are asked"
-    add("--thresholds-count", help=text, **whole_number(1, dest="n_thresholds"))
-    text = "equally probable or equally spaced"
-    add("--thresholds", help=text, choices=("quantile", "uniform"))
-    text = "ask of the target itself (none), less its mean, or over its spread too"
-    frames = ("auto", "standardize", "center", "none")
-    add("--frame", help=text, choices=frames)
-    text = "one boosted model (shared), one forest (joint), or a pool of both"
-    add("--strategy", help=text, choices=("auto", "shared", "joint"))
-    kinds = ("auto", "isotonic", "bagged_isotonic", "none")
-    add("--calibrator", help="of the answers to each question", choices=kinds)
-    add("--folds", help="of everything out of fold", **whole_number(2, dest="cv"))
-    text = "a number, auto, pchip or smoothing_spline"
-    add("--smoothing", help=text, type=_read_smoothing, metavar="S")
-    text = "correct whole forecasts; conformal keeps a fifth of the rows for it"
-    add("--recalibrate", help=text, choices=("pit", "conformal"))
-    text = (
-        "least and greatest possible target, none where there is none; without this "
-        "option 0 is the least where no target is below it"
-    )
-    ends = {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")}
-    add("--bounds", help=text, **ends)
-    text = "columns with which the target may only rise (+1) or fall (-1), else equal"
-    add("--monotone", help=text, **list_of("COLUMN:SIGN", _read_direction))
 
 
 def run(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
     _order_bounds(options)
     check_file(options.out, "--out", options.table)
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
     saved = _fit(options, paths)
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
@@ -208,9 +182,9 @@ def _order_bounds(options: Any) -> None:
 def _fit(options: Any, paths: list[str]) -> TableModel:
     """Fit a model in memory, or of more rows to a sample, and say which."""
     most = options.max_train_rows or _MOST_ROWS
-    n_rows = count_rows(paths, format_of(options))
-    name = name_tables(options.table)
-    streams = [name_input(path) for path in filter(is_stream, paths)]
+    n_rows = files.count_rows(paths, args.format_of(options))
+    name = files.name_tables(options.table)
+    streams = [files.name_input(path) for path in filter(files.is_stream, paths)]
     model, reader = _make_regressor(options), _make_reader(options)
     size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"
     if n_rows > most:
@@ -242,8 +216,8 @@ def _fit_in_memory(
     name: str,
 ) -> TableModel:
     """Fit a model to all rows of files together."""
-    how = format_of(options)
-    whole = join_tables(list(read_tables(paths, how)), options.drop)
+    how = args.format_of(options)
+    whole = files.join_tables(list(files.read_tables(paths, how)), options.drop)
     for column in options.drop:
         check_column(whole, column, "column to drop")
     if options.time is not None:
@@ -274,7 +248,7 @@ def _fit_in_memory(
 
 
 def _order_in_time(
-    model: LocalExpertRegressor, options: Any, frame: Frame, reader: ColumnReader
+    model: LocalExpertRegressor, options: Any, frame: files.Frame, reader: ColumnReader
 ) -> None:
     """Give a model the folds that --time asks for, or say that there are dates."""
     if options.time is None:
@@ -298,7 +272,7 @@ def _order_in_time(
     )
 
 
-def _read_times(options: Any, frame: Frame) -> Float64Array:
+def _read_times(options: Any, frame: files.Frame) -> Float64Array:
     """Return the times of rows (n,) as numbers."""
     how = {"decimal": options.decimal, "date_order": options.date_order}
     clock = ColumnReader(missing=options.missing, thousands=options.thousands, **how)
@@ -351,4 +325,4 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
             chosen[name] = None if value == "none" else value
     if options.monotone:
         chosen["monotone"] = dict(options.monotone)
-    return LocalExpertRegressor(**chosen, verbose=show_bar(options))
+    return LocalExpertRegressor(**chosen, verbose=args.show_bar(options))

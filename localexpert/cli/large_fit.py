@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.cli.args import format_of
 from localexpert.cli.console import note
-from localexpert.cli.parser import format_of
 from localexpert.cli.table_model import Origin, TableModel
 from localexpert.large.fit_large import fit_large
 from localexpert.reading import ColumnReader

@@ -22,10 +22,10 @@ from localexpert.cli import (
     report,
     warm,
 )
+from localexpert.cli.args import Parser, add_options
 from localexpert.cli.console import complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
-from localexpert.cli.parser import FLAG, Parser
 from localexpert.reading import TableError
 
 _COMMANDS = (
@@ -95,8 +95,7 @@ def make_parser() -> Parser:
         name, page = module.__name__.rpartition(".")[2], module.__doc__ or ""
         summary = page.partition("\n")[0].rstrip(".")
         command = commands.add_parser(name, page=page, help=summary)
-        text = "no progress and no warnings, only errors"
-        command.add_argument("--quiet", help=text, **FLAG)
+        add_options(command, "--quiet  no progress and no warnings, only errors")
         module.add_options(command)
         command.set_defaults(run=module.run)
     return parser

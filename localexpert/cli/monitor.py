@@ -29,30 +29,13 @@ import math
 from typing import Any
 
 from calibration import Advice, CalibrationMonitor, ScoreCalibrator, plot_monitor
-from localexpert.cli.calibrated import FITTED, add_scores, scores_of
+from localexpert.cli import args, table_model
+from localexpert.cli.calibrated import FITTED, scores_of
 from localexpert.cli.console import note, warn
 from localexpert.cli.known_rows import join_known, read_known
 from localexpert.cli.monitor_state import Batch, Monitor, MonitorState
 from localexpert.cli.output import check_file, write_out
-from localexpert.cli.parser import (
-    COLUMN,
-    SHARE,
-    VALUES,
-    Parser,
-    add_json,
-    add_table_options,
-    add_target,
-    format_of,
-    read_size,
-    whole_number,
-)
 from localexpert.cli.scores import without_infinities
-from localexpert.cli.table_model import (
-    TableModel,
-    as_table_model,
-    load_object,
-    save_object,
-)
 from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading.files import name_input, read_table
 from localexpert.reading.labels import Labels, find_gaps, read_words
@@ -77,29 +60,32 @@ _OF_CALIBRATORS = {
 }
 
 
-def add_options(parser: Parser) -> None:
+_OPTIONS = """\
+model  a file of `localexpert fit` or `localexpert calibrate --save`
+table  new rows with known outcomes, each row in one batch
+--state STATE.zip  file that is kept
+--target
+--alpha P  chance of a false alarm, ever (default: 0.05)
+--tolerance SIZE  shift that is no alarm, in standard deviations or of a calibrator in \
+log-odds (default: by training rows)
+--thresholds V,V  of the target, watched by themselves (default: quartiles of forecasts)
+--score
+--positive
+--label COLUMN  of a calibrator: two different values
+--fitted-rows 1..  of a calibrator: how many it was fitted on, if its file does not tell
+--picture FILE  evidence over rows, as .png, .pdf or .svg
+--json
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add("model", help="a file of `localexpert fit` or `localexpert calibrate --save`")
-    add("table", help="new rows with known outcomes, each row in one batch")
-    add("--state", help="file that is kept", metavar="STATE.zip", required=True)
-    add_target(parser)
-    add("--alpha", help="chance of a false alarm, ever (default: 0.05)", **SHARE)
-    text = (
-        "shift that is no alarm, in standard deviations or of a calibrator in log-odds "
-        "(default: by training rows)"
-    )
-    add("--tolerance", help=text, type=read_size, metavar="SIZE")
-    text = "of the target, watched by themselves (default: quartiles of forecasts)"
-    add("--thresholds", help=text, **VALUES)
-    add_scores(parser)
-    add("--label", help="of a calibrator: two different values", **COLUMN)
-    text = "of a calibrator: how many it was fitted on, if its file does not tell"
-    add("--fitted-rows", help=text, **whole_number(1, dest="n_fit"))
-    text = "evidence over rows, as .png, .pdf or .svg"
-    add("--picture", help=text, metavar="FILE")
-    add_json(parser)
-    add_table_options(parser, "that of each file")
+    more: dict[str, Any] = {
+        "state": {"required": True},
+        "fitted_rows": {"dest": "n_fit"},
+    }
+    args.add_options(parser, _OPTIONS, **more)
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> int:
@@ -108,14 +94,14 @@ def run(options: Any) -> int:
     _check_files(options)
     watched = _load(options)
     state = MonitorState.open(options, lambda: _make_monitor(watched, options))
-    if isinstance(watched, TableModel):
+    if isinstance(watched, table_model.TableModel):
         batch = _read_rows(watched, options)
     else:
         batch = _read_scores(watched, options, state)
     with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
         new = state.add(batch)
     if new is not state:
-        save_object(new, options.state, "--state")
+        table_model.save_object(new, options.state, "--state")
     if options.picture is not None:
         figure = plot_monitor(new.monitor)[0].figure
         with refusing(f"cannot write --picture {options.picture!r}", OSError):
@@ -136,11 +122,11 @@ def _check_files(options: Any) -> None:
     check_file(options.picture, "--picture", [*taken, options.state])
 
 
-def _load(options: Any) -> TableModel | ScoreCalibrator:
+def _load(options: Any) -> table_model.TableModel | ScoreCalibrator:
     """Return what is watched, and refuse options of the other kind."""
-    thing = load_object(options.model, "model or calibrator")
+    thing = table_model.load_object(options.model, "model or calibrator")
     if not isinstance(thing, ScoreCalibrator):
-        model = as_table_model(thing, options.model)
+        model = table_model.as_table_model(thing, options.model)
         _refuse_any(options, _OF_CALIBRATORS, "of a calibrator, not of a model")
         return model
     _refuse_any(options, _OF_MODELS, "of a model, not of a calibrator")
@@ -162,9 +148,11 @@ def _refuse_any(options: Any, others: dict[str, str], what: str) -> None:
             refuse(f"{name} is {what}, got {options.model}")
 
 
-def _make_monitor(watched: TableModel | ScoreCalibrator, options: Any) -> Monitor:
+def _make_monitor(
+    watched: table_model.TableModel | ScoreCalibrator, options: Any
+) -> Monitor:
     """Return a monitor that has seen nothing, by so many rows fitted on."""
-    if isinstance(watched, TableModel):
+    if isinstance(watched, table_model.TableModel):
         return ForecastMonitor(watched.n_rows)
     known = getattr(watched, "n_fit_", None)
     if known is None and options.n_fit is None:
@@ -175,7 +163,7 @@ def _make_monitor(watched: TableModel | ScoreCalibrator, options: Any) -> Monito
     return CalibrationMonitor(max(round(known or 1), 1))
 
 
-def _read_rows(model: TableModel, options: Any) -> Batch:
+def _read_rows(model: table_model.TableModel, options: Any) -> Batch:
     """Read features and targets; rows that were learned from are told."""
     _, features, y = join_known(read_known(options, model, [options.table]))
     seen = seen_rows(model.model, features, y)
@@ -186,7 +174,7 @@ def _read_scores(
     calibrator: ScoreCalibrator, options: Any, state: MonitorState
 ) -> Batch:
     """Read scores and labels of the rows that have one."""
-    frame = read_table(options.table, format_of(options))
+    frame = read_table(options.table, args.format_of(options))
     known = ~find_gaps(frame, options.label, "label")
     path, n_left = frame.attrs["path"], int((~known).sum())
     if not known.any():

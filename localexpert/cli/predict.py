@@ -31,21 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from localexpert.cli import args
 from localexpert.cli.known_rows import read_features
-from localexpert.cli.out_formats import Conventions
-from localexpert.cli.output import OutTable, check_table
-from localexpert.cli.parser import (
-    COLUMN,
-    LEVELS,
-    NAMES,
-    SHARE,
-    VALUES,
-    Parser,
-    add_model,
-    add_out,
-    add_table_options,
-    whole_number,
-)
+from localexpert.cli.output import Conventions, OutTable, check_table
 from localexpert.cli.table_model import load_table_model
 from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
@@ -53,26 +41,28 @@ from localexpert.reading.files import Frame, find_tables
 from localexpert.reading.labels import read_words
 from localexpert.reading.messages import load_pandas, refuse
 
+_OPTIONS = f"""\
+model
+table+  rows with the columns of the training file: files, or folders of Parquet
+--quantiles P,P  levels between 0 and 1 (default, if nothing else is asked for: \
+{",".join(map(str, DEFAULT_LEVELS))})
+--interval P  central interval of mass P
+--exceed V,V  probabilities of more than these values
+--var P,P  values at risk, with these confidences
+--es P,P  expected shortfalls, with these confidences
+--tail upper|lower  which end is the risk of --var and --es (default: upper, as of \
+losses)
+--total COLUMN  forecast sums of the rows of each value of it
+--keep A,B  columns to copy
+--digits 1..  digits of forecasts that count (default: all, to the last bit)
+"""
 
-def add_options(parser: Parser) -> None:
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add_model(parser, "rows with the columns of the training file")
-    add_out(parser, "FORECASTS.csv")
-    levels = ",".join(map(str, DEFAULT_LEVELS))
-    text = f"levels between 0 and 1 (default, if nothing else is asked for: {levels})"
-    add("--quantiles", help=text, **LEVELS)
-    add("--interval", help="central interval of mass P", **SHARE)
-    add("--exceed", help="probabilities of more than these values", **VALUES)
-    add("--var", help="values at risk, with these confidences", **LEVELS)
-    add("--es", help="expected shortfalls, with these confidences", **LEVELS)
-    text = "which end is the risk of --var and --es (default: upper, as of losses)"
-    add("--tail", choices=("upper", "lower"), default="upper", help=text)
-    add("--total", help="forecast sums of the rows of each value of it", **COLUMN)
-    add("--keep", help="columns to copy", **NAMES)
-    text = "digits of forecasts that count (default: all, to the last bit)"
-    add("--digits", help=text, **whole_number(1))
-    add_table_options(parser, "that of each file")
+    args.add_out(parser, "FORECASTS.csv")
+    args.add_options(parser, _OPTIONS, tail={"default": "upper"})
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> None:

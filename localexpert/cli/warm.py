@@ -27,8 +27,8 @@ import calibration._kernels
 import localexpert._kernels
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
+from localexpert.cli import args
 from localexpert.cli.console import note
-from localexpert.cli.parser import Parser, add_table_options
 from localexpert.ensemble import DistributionEnsemble
 from localexpert.reading.messages import count, refuse
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -55,9 +55,9 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the options that all commands have, which have no effect here."""
-    add_table_options(parser)
+    args.add_table_options(parser)
 
 
 def run(options: Any) -> None:

@@ -241,7 +241,7 @@ def test_memory_that_runs_out(write, tmp_path, refused, monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr("localexpert.cli.fit.join_tables", fail)
+    monkeypatch.setattr("localexpert.reading.files.join_tables", fail)
     words = ["--target", "y", "--out", tmp_path / "m.zip"]
     assert "not enough memory" in refused("fit", write(GOOD), *words)
 

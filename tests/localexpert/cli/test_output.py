@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from localexpert.cli.console import note
-from localexpert.cli.out_formats import Conventions, _TextWriter, check_format
+from localexpert.cli.output import Conventions, _TextWriter, check_format
 from localexpert.cli.output import (
     OutTable,
     check_file,
