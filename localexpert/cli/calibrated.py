@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
 from localexpert.cli.console import note
 from localexpert.cli.output import Conventions, OutTable
+from localexpert.cli.table_model import TableModel, as_table_model, load_object
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
 from localexpert.reading.messages import list_names, load_pandas, refuse
@@ -20,6 +22,17 @@ from localexpert.reporting.page import PROBABILITY_LOSSES
 #: The column that is added to a table.
 CALIBRATED = "calibrated"
 FITTED = "as those that the calibrator was fitted to"
+
+
+def load_model(options: Any) -> TableModel | ScoreCalibrator:
+    """Return a model of tables, or a calibrator, whose columns must be named."""
+    thing = load_object(options.model, "model or calibrator")
+    if not isinstance(thing, ScoreCalibrator):
+        return as_table_model(thing, options.model)
+    for name in ("score", "label"):
+        if getattr(options, name) is None:
+            refuse(f"--{name} must name a column: {options.model} is a calibrator")
+    return thing
 
 
 def scores_of(options: Any, frame: Frame, scale: str, hint: str) -> Float64Array:

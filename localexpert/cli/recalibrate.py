@@ -27,11 +27,10 @@ from typing import Any
 from sklearn.base import clone
 
 from calibration import ScoreCalibrator
-from localexpert.cli import args, table_model
-from localexpert.cli.calibrated import FITTED, labels_of, scores_of
+from localexpert.cli import args, calibrated, table_model
 from localexpert.cli.console import note, warn
 from localexpert.cli.known_rows import join_known, read_known
-from localexpert.cli.monitor_state import MonitorState
+from localexpert.cli.monitor import MonitorState
 from localexpert.cli.output import check_file
 from localexpert.reading import files
 from localexpert.reading.messages import count, refuse, refusing
@@ -74,14 +73,13 @@ def run(options: Any) -> None:
     check_file(options.out, "--out", [options.model, *options.table])
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
-    thing = table_model.load_object(options.model, "model or calibrator")
+    model = calibrated.load_model(options)
     action = _choose_action(options)
     new: Any
-    if isinstance(thing, ScoreCalibrator):
-        new, n_rows = _fit_calibrator(thing, options, paths)
+    if isinstance(model, ScoreCalibrator):
+        new, n_rows = _fit_calibrator(model, options, paths)
         action = "fitted anew"
     else:
-        model = table_model.as_table_model(thing, options.model)
         new, n_rows = _correct(model, options, paths, action)
     table_model.save_object(new, options.out, "--out")
     rows = f"{count(n_rows, 'row')} of {files.name_tables(options.table)}"
@@ -140,11 +138,8 @@ def _fit_calibrator(
     calibrator: ScoreCalibrator, options: Any, paths: list[str]
 ) -> tuple[ScoreCalibrator, int]:
     """Return a calibrator of the same kind and settings, fitted on these rows."""
-    for name in ("score", "label"):
-        if getattr(options, name) is None:
-            refuse(f"--{name} must name a column: {options.model} is a calibrator")
     frame = files.join_tables(list(files.read_tables(paths, args.format_of(options))))
-    scores = scores_of(options, frame, calibrator.scale, FITTED)
-    y, _ = labels_of(options, frame, None)
+    scores = calibrated.scores_of(options, frame, calibrator.scale, calibrated.FITTED)
+    y, _ = calibrated.labels_of(options, frame, None)
     with refusing(f"cannot calibrate by {frame.attrs['path']}", TypeError, ValueError):
         return clone(calibrator).fit(scores, y), len(y)
