@@ -32,6 +32,7 @@ for example:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -40,22 +41,25 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.cli import args
 from localexpert.cli.console import note, show_table, warn
-from localexpert.cli.large_fit import fit_large_rows, read_weight
 from localexpert.cli.output import check_file
 from localexpert.cli.scores import lay_out_scores
 from localexpert.cli.table_model import Origin, TableModel, save_object
 from localexpert.data.folds import Fold
+from localexpert.large.fit_large import fit_large
 from localexpert.reading import ColumnReader, files
-from localexpert.reading.labels import read_words, refuse_if
+from localexpert.reading.labels import read_numbers, read_words, refuse_if
 from localexpert.reading.messages import count, refuse, refusing
-from localexpert.reading.reader import check_column
+from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
+from localexpert.reporting.evidence import recall_training
 
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 # As that of `fit_large`.
 _MOST_ROWS = 250_000
+# Rows that columns are learned from where there are more, and that are read at once.
+_PART = 100_000
 _FOLDS = 5
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 _EFFORTS = ("quick", "default", "best")
@@ -158,6 +162,9 @@ def run(options: Any) -> None:
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
     saved = _fit(options, paths)
+    if options.no_sketch:
+        # A large fit is corrected by all rows: the regressor is inside.
+        vars(saved.model).get("model", saved.model).training_sketch_ = None
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
             f"{options.target!r} is never below 0, and neither is a forecast; if it "
@@ -185,37 +192,26 @@ def _fit(options: Any, paths: list[str]) -> TableModel:
     n_rows = files.count_rows(paths, args.format_of(options))
     name = files.name_tables(options.table)
     streams = [files.name_input(path) for path in filter(files.is_stream, paths)]
-    model, reader = _make_regressor(options), _make_reader(options)
     size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"
     if n_rows > most:
         why = f"{size}, more than --max-train-rows {most}"
-        for option, given in (
-            ("--time", options.time),
-            ("--recalibrate conformal", options.recalibrate == "conformal"),
-            ("".join(streams[:1]), streams),
-        ):
-            if given:
-                refuse(f"{option} needs a fit in memory, got {why}")
+        conformal = "--recalibrate conformal" * (options.recalibrate == "conformal")
+        for what in ("--time" * bool(options.time), conformal, *streams):
+            if what:
+                refuse(f"{what} needs a fit in memory, got {why}")
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
-        return fit_large_rows(model, reader, options, paths, name, n_rows, most)
+        return _fit_large(options, paths, name, n_rows, most)
     if options.max_train_rows is not None and streams:
-        refuse(
-            "--max-train-rows needs files, whose rows are counted first, got "
-            f"{streams[0]}"
-        )
+        rule = "--max-train-rows needs files, whose rows are counted first"
+        refuse(f"{rule}, got {streams[0]}")
     if len(paths) > 1:
         note(f"{size}: fitted together in memory")
-    return _fit_in_memory(model, reader, options, paths, name)
+    return _fit_in_memory(options, paths, name)
 
 
-def _fit_in_memory(
-    model: LocalExpertRegressor,
-    reader: ColumnReader,
-    options: Any,
-    paths: list[str],
-    name: str,
-) -> TableModel:
+def _fit_in_memory(options: Any, paths: list[str], name: str) -> TableModel:
     """Fit a model to all rows of files together."""
+    model, reader = _make_regressor(options), _make_reader(options)
     how = args.format_of(options)
     whole = files.join_tables(list(files.read_tables(paths, how)), options.drop)
     for column in options.drop:
@@ -228,7 +224,7 @@ def _fit_in_memory(
     whole, y = whole[known], y[known]
     weight, groups = None, None
     if options.weight is not None:
-        weight = read_weight(options, reader, whole)
+        weight = _read_weight(options, reader, whole)
         if not weight.sum() > 0.0:
             refuse(f"weight {options.weight!r} must not be 0 in every row")
     if options.group is not None:
@@ -240,11 +236,98 @@ def _fit_in_memory(
     note(f"fitting {count(len(y), 'row')}, {count(features.shape[1], 'feature')}")
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, y, sample_weight=weight, groups=groups)
-    if options.no_sketch:
-        model.training_sketch_ = None
     climatology = Climatology.of(model, y, weight)
     origin = Origin.of(name, len(y), model, climatology)
     return TableModel(reader, model, climatology, origin)
+
+
+def _fit_large(
+    options: Any, paths: list[str], name: str, n_rows: int, most: int
+) -> TableModel:
+    """Fit a model to at most so many rows of files, and calibrate it by the others."""
+    seen = _look_at(options, paths, n_rows)
+    model, reader = _make_regressor(options), _make_reader(options).fit(seen)
+    roles = {role: getattr(options, role) for role in ("target", "weight", "group")}
+    # Names that no feature has.
+    beside = max(map(len, reader.feature_names_)) * "'"
+    names = {role: role + beside for role, name in roles.items() if name is not None}
+    told: list[int] = []
+
+    def read_parts() -> Iterator[files.Frame]:
+        """Yield the rows with a target; the first pass counts them, and tells odd."""
+        n_known, odd = 0, list[Any]()
+        wanted = {*reader.feature_names_, *filter(None, roles.values())}
+        for frame in files.read_tables(paths, args.format_of(options), wanted, _PART):
+            part = _make_part(options, reader, frame, names, odd)
+            n_known += len(part)
+            yield part
+        if not told:
+            told.append(n_known)
+            tell_odd_cells(odd)
+
+    note(f"learned what the columns are from {count(len(seen), 'row')} of all files")
+    with refusing(f"cannot learn from {name}", TypeError, ValueError, OSError):
+        fitted = fit_large(
+            model,
+            read_parts,
+            names["target"],
+            max_train_rows=most,
+            weight=names.get("weight"),
+            key=names.get("group"),
+            learning_curve=not options.fast,
+        )
+    choices = getattr(getattr(fitted, "report_", None), "choices", {})
+    for of in ("large", "learning curve"):
+        if of in choices:
+            note(f"{of}: {choices[of]['chosen']}")
+    note("scores out of fold are of the sample")
+    known = recall_training(fitted)
+    assert known is not None
+    climatology = Climatology.of(fitted, known.y, known.weight)
+    origin = Origin.of(name, told[0], fitted, climatology)
+    return TableModel(reader, fitted, climatology, origin)
+
+
+def _look_at(options: Any, paths: list[str], n_rows: int) -> files.Frame:
+    """Return rows from all over files; the first of each part is among them."""
+    rng = np.random.default_rng(0)
+    share = min(_PART / n_rows, 1.0)
+    found = []
+    for frame in files.read_tables(paths, args.format_of(options), n_rows=_PART):
+        drawn = rng.random(len(frame)) < share
+        drawn[0] = True
+        part = frame[drawn]
+        part.attrs = frame.attrs
+        found.append(part)
+    return files.join_tables(found, options.drop)
+
+
+def _make_part(
+    options: Any, reader: ColumnReader, frame: files.Frame, names: Any, odd: list[Any]
+) -> files.Frame:
+    """Return the features of rows that have a target, which stands beside them."""
+    y = reader.read_target(frame, odd=odd)
+    part = reader.transform(frame, odd=odd)
+    if "weight" in names:
+        part[names["weight"]] = _read_weight(options, reader, frame)
+    if "group" in names:
+        part[names["group"]] = read_words(frame, options.group, "group")
+    part[names["target"]] = y
+    part = part[np.isfinite(y)]
+    place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
+    part.attrs["name"] = f"{frame.attrs['path']}, {place}"
+    return part
+
+
+def _read_weight(
+    options: Any, reader: ColumnReader, frame: files.Frame
+) -> Float64Array:
+    """Return the weights of rows (n,), of which none is missing or below zero."""
+    how = reader.decimal_, options.thousands, options.missing
+    weight = read_numbers(frame, options.weight, "weight", *how)
+    rule = f"weight {options.weight!r} must hold numbers from 0 on"
+    refuse_if(~(weight >= 0.0), frame, options.weight, rule)
+    return weight
 
 
 def _order_in_time(

@@ -13,6 +13,7 @@ for example:
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,9 @@ def add_options(parser: args.Parser) -> None:
 def run(options: Any) -> None:
     """Load the model and print what is known of it."""
     thing = load_object(options.model)
-    tell = _tell_table_model if isinstance(thing, TableModel) else _tell_object
+    tell: Any = _tell_object
+    if isinstance(thing, TableModel) and thing.origin is not None:
+        tell = _tell_table_model
     told, parts = tell(thing, options.model)
     model = getattr(thing, "model", thing)
     report = getattr(model, "report_", None)
@@ -61,19 +64,15 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], lis
     reader, origin = model.reader, model.origin
     assert isinstance(origin, Origin)
     told: dict[str, Any] = {
+        **asdict(origin),
         "type": "TableModel",
         "target": model.target,
-        "fitted": origin.fitted,
-        "version": origin.version,
-        "table": origin.table,
-        "rows": origin.rows,
         "corrected": origin.corrected or None,
-        "below_zero": origin.below_zero,
         "columns": reader.describe(model.model),
         "others": list(reader.others),
         "parameters": _parameters(model.model),
-        "out_of_fold": origin.scores,
     }
+    told["out_of_fold"] = told.pop("scores")
     lines = [
         f"{path}: a model of `localexpert fit` that forecasts {model.target!r}",
         f"fitted on {origin.fitted} by version {origin.version} to "
@@ -85,6 +84,8 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], lis
 
 
 def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
+    # A regressor of Python that was corrected is one without an origin.
+    thing = getattr(thing, "model", thing)
     names = getattr(thing, "feature_names_in_", None)
     n_features = getattr(thing, "n_features_in_", None)
     told: dict[str, Any] = {

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import IO, Any, Self
 
@@ -224,8 +224,8 @@ def make_writer(name: str, path: Path, how: Conventions) -> Any:
         return _ParquetWriter(path)
     if ending == ".xlsx":
         return _ExcelWriter(path, how)
-    mark = "\t" if ending.startswith(".tsv") else how.delimiter
-    how = Conventions(mark, how.decimal, how.digits)
+    if ending.startswith(".tsv"):
+        how = replace(how, delimiter="\t")
     return _TextWriter(path, how, packed=ending.endswith(".gz"))
 
 
@@ -240,12 +240,8 @@ def _rounded(frame: Any, digits: int | None) -> Any:
     if digits is None:
         return frame
     floats = frame.select_dtypes(np.float64)
-    return frame.assign(
-        **{
-            name: floats[name].map(f"{{:.{digits}g}}".format).map(float)
-            for name in floats
-        }
-    )
+    texts = floats.apply(lambda column: column.map(f"{{:.{digits}g}}".format))
+    return frame.assign(**texts.astype(np.float64))
 
 
 class _TextWriter:
@@ -291,16 +287,12 @@ class _ParquetWriter:
         if self.kept or "object" in map(str, frame.dtypes):
             self.kept.append(frame)
             return
-        self._add(
-            load_module("pyarrow", "").Table.from_pandas(frame, preserve_index=False)
-        )
+        arrow = load_module("pyarrow", "")
+        self._add(arrow.Table.from_pandas(frame, preserve_index=False))
 
     def close(self) -> None:
         if self.kept:
-            arrow, frame = (
-                load_module("pyarrow", ""),
-                load_pandas().concat(self.kept),
-            )
+            frame, arrow = load_pandas().concat(self.kept), load_module("pyarrow", "")
             self._add(arrow.table({name: _typed(frame[name], arrow) for name in frame}))
         if self.writer is not None:
             self.writer.close()

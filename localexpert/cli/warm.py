@@ -37,12 +37,7 @@ from localexpert.reporting import report
 _ROWS = 120
 _LEVELS = (0.1, 0.5, 0.9)
 # Two bases, and two that are fitted to more than scores and labels.
-_OTHERS = {
-    "ScoreCalibrator",
-    "MulticlassCalibrator",
-    "ACPCalibrator",
-    "SBACalibrator",
-}
+_OTHERS = {f"{name}Calibrator" for name in ("Score", "Multiclass", "ACP", "SBA")}
 # Settings beside the default, and the target that they are for.
 _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("smooth", {}),
@@ -87,12 +82,13 @@ def _kernels() -> Iterator[Any]:
     for package in (calibration._kernels, localexpert._kernels):
         for found in iter_modules(package.__path__):
             module = import_module(f"{package.__name__}.{found.name}")
-            for thing in vars(module).values():
-                # Kernels of other files are imported by name.
-                if getattr(thing, "__module__", "") == module.__name__ and hasattr(
-                    thing, "stats"
-                ):
-                    yield thing
+            # Kernels of other files are imported by name.
+            own = [k for k in vars(module).values() if _is_of(k, module.__name__)]
+            yield from own
+
+
+def _is_of(thing: Any, module: str) -> bool:
+    return hasattr(thing, "stats") and thing.__module__ == module
 
 
 def _warm_up() -> None:

@@ -108,17 +108,6 @@ def test_auto_is_the_default_and_helps(run, write, rows, tmp_path):
     assert float(loss[5]) < float(loss[3])
 
 
-def test_labels_of_any_two_names(run, write, rows):
-    named = [rows[0], *([i, s, "ok" if y == "0" else "bad"] for i, s, y in rows[1:])]
-    words = [*TWO, "--method", "platt", "--seed", 0]
-    plain = read_answers(run("calibrate", write(rows), *words)[1])[1]
-    positive = ["--positive", "bad"]
-    bad = read_answers(run("calibrate", write(named), *words, *positive)[1])[1]
-    good = read_answers(run("calibrate", write(named), *words)[1])[1]
-    assert plain.tolist() == bad.tolist()
-    assert np.mean(good) == pytest.approx(1.0 - np.mean(bad), abs=0.05)
-
-
 @pytest.mark.parametrize("scale", ["logit", "real"])
 def test_scales(run, write, rows, scale):
     real = [rows[0], *([i, str(4 * float(s) - 2), y] for i, s, y in rows[1:])]

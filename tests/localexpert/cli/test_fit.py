@@ -1,6 +1,5 @@
 """fit: what it says and saves, of one file or many, in memory or part by part."""
 
-import gzip
 import inspect as signatures
 import io
 import json
@@ -14,6 +13,7 @@ import pytest
 from localexpert import fit_large, load
 from localexpert.cli.fit import _MOST_ROWS, folds_in_time
 from localexpert.metrics import crps_score
+from localexpert.regressor.seen_rows import seen_rows
 from tests.localexpert.cli.conftest import QUICK
 
 
@@ -144,20 +144,6 @@ def test_times_that_cannot_be(refused, houses, tmp_path, words, message):
     assert message in refused("fit", houses / "train.csv", *words, *out)
 
 
-def test_decimal_commas_semicolons_and_gzip(run, tmp_path):
-    lines = [f"{i};{i % 7},5;{i % 5},25" for i in range(60)]
-    path = tmp_path / "t.csv.gz"
-    text = "\n".join(["row;x;y", *lines])
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
-    out = tmp_path / "m.zip"
-    words = ["--target", "y", *QUICK, "--quiet"]
-    assert run("fit", path, *words, "--out", out) == (0, "", [])
-    values = load(out).climatology.values  # those that were met, and some beside
-    assert {0.25, 1.25, 2.25, 3.25, 4.25} <= set(values.tolist())
-    code, text, _ = run("evaluate", out, path, "--json")
-    assert (code, json.loads(text)["rows"]) == (0, 60)
-
-
 def test_a_target_that_never_changes(run, write, tmp_path):
     path = write([["x", "y"], *([str(i), "4"] for i in range(20))])
     out = tmp_path / "m.zip"
@@ -206,7 +192,7 @@ def test_several_files_are_fitted_as_one_table(fitted, sales, sold_model):
 def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp_path):
     words = ["--group", "shop", "--weight", "many", "--max-train-rows", 150]
     paths, frame = sales(3)
-    csv, said = fitted(*paths, *words)
+    csv, said = fitted(*paths, *words, "--no-sketch")
     assert said[0] == (
         "3 files, about 240 rows, more than --max-train-rows 150: fitted to a sample, "
         "calibrated by the others, part by part"
@@ -216,6 +202,9 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     parquet, said = fitted(tmp_path / "parquet2", *words)
     assert said[0].startswith("2 files, about 240 rows, more than --max-train-rows 150")
     assert csv.origin.rows == 240
+    for saved, knows in ((csv, False), (parquet, True)):
+        seen = seen_rows(saved.model, saved.reader.transform(frame), frame["y"])
+        assert (seen.n_checked > 0) == knows
     for saved in (csv, parquet):
         assert saved.origin.scores["model"]["crps"] < 1.5
     test = tmp_path / "test.csv"
