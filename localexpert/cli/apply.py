@@ -71,20 +71,17 @@ def run(options: Any) -> None:
     frame = read_table(options.table, args.format_of(options))
     names = calibrated.name_answers(classes)
     calibrated.refuse_clash(frame, [*names, *(_ENDS if options.interval else ())])
-    scores = calibrated.scores_of(options, frame, calibrator.scale, calibrated.FITTED)
-    with refusing(
-        f"cannot calibrate the scores of {frame.attrs['path']}", TypeError, ValueError
-    ):
+    scores = calibrated.scores_of(options, frame, calibrator.scale)
+    what = f"cannot calibrate scores of {frame.attrs['path']}"
+    with refusing(what, TypeError, ValueError):
         p = calibrator.predict(scores)
         answers = dict(zip(names, np.reshape(p, (len(p), -1)).T, strict=True))
         if options.interval:
             ends = calibrator.predict_interval(scores).T
             answers.update(zip(_ENDS, ends, strict=True))
     if options.label is not None:
-        y, _ = calibrated.labels_of(options, frame, classes)
-        calibrated.tell_losses(
-            y, calibrated.as_probabilities(scores, calibrator.scale), p
-        )
+        y = calibrated.labels_of(options, frame, classes)
+        calibrated.tell_losses(y, scores, calibrator.scale, p)
     calibrated.write_beside(options, frame, answers)
 
 

@@ -94,12 +94,12 @@ def run(options: Any) -> None:
     frame = read_table(options.table, args.format_of(options))
     scores = calibrated.scores_of(options, frame, options.scale, hint)
     classes = _find_classes(options, frame) if several else None
-    y, _ = calibrated.labels_of(options, frame, classes)
+    y = calibrated.labels_of(options, frame, classes)
     known = y if classes is None else _as_fitted(classes)[y]
     out = frame
     if options.new is not None:
         out = read_table(options.new, args.format_of(options))
-    calibrated.refuse_clash(out, calibrated.name_answers(classes))
+    calibrated.refuse_clash(out, names := calibrated.name_answers(classes))
     calibrator = _make_calibrator(options, classes)
     with refusing(f"cannot calibrate by {frame.attrs['path']}", *_ERRORS):
         fitted = clone(calibrator).fit(scores, known)
@@ -112,9 +112,7 @@ def run(options: Any) -> None:
     if options.report is not None:
         _write_report(fitted, scores, y, honest, options)
     columns = np.reshape(answers, (len(answers), -1)).T
-    calibrated.write_beside(
-        options, out, dict(zip(calibrated.name_answers(classes), columns, strict=True))
-    )
+    calibrated.write_beside(options, out, dict(zip(names, columns, strict=True)))
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
@@ -182,11 +180,7 @@ def _make_calibrator(options: Any, classes: Labels | None) -> Any:
 
 
 def _out_of_fold(
-    calibrator: Any,
-    scores: Float64Array,
-    y: NDArray[np.intp],
-    known: NDArray[Any],
-    options: Any,
+    calibrator: Any, scores: Float64Array, y: Any, known: NDArray[Any], options: Any
 ) -> Float64Array:
     """Return probabilities by calibrators that have not seen the row.
 
@@ -201,9 +195,7 @@ def _out_of_fold(
         f"{what} is out of fold: each row by a calibrator fitted on the other "
         f"{n_folds - 1} of {n_folds} parts of {path}"
     )
-    calibrated.tell_losses(
-        y, calibrated.as_probabilities(scores, options.scale), answers
-    )
+    calibrated.tell_losses(y, scores, options.scale, answers)
     return answers
 
 
@@ -230,20 +222,15 @@ def _deal_folds(
 
 
 def _write_report(
-    fitted: Any,
-    scores: Float64Array,
-    y: NDArray[np.intp],
-    honest: Float64Array,
-    options: Any,
+    fitted: Any, scores: Float64Array, y: Any, honest: Float64Array, options: Any
 ) -> None:
     """Write the page on probabilities out of fold."""
     before = calibrated.as_probabilities(scores, options.scale)
-    answers = {} if before is None else {"before": before}
+    answers = ({} if before is None else {"before": before}) | {"after": honest}
     about = (
         f"{options.score[0]} of {os.path.basename(name_input(options.table))}, "
         f"calibrated by {type(fitted).__name__}, each row by one that had not seen it"
     )
     with refusing(f"cannot write --report {options.report!r}", OSError):
-        answers["after"] = honest
         report_calibration(y, answers, fitted, scores, options.report, about)
     note(f"wrote {options.report}")

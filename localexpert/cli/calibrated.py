@@ -21,7 +21,7 @@ from localexpert.reporting.page import PROBABILITY_LOSSES
 
 #: The column that is added to a table.
 CALIBRATED = "calibrated"
-FITTED = "as those that the calibrator was fitted to"
+_FITTED = "as those that the calibrator was fitted to"
 
 
 def load_model(options: Any) -> TableModel | ScoreCalibrator:
@@ -35,16 +35,18 @@ def load_model(options: Any) -> TableModel | ScoreCalibrator:
     return thing
 
 
-def scores_of(options: Any, frame: Frame, scale: str, hint: str) -> Float64Array:
+def scores_of(
+    options: Any, frame: Frame, scale: str, hint: str = _FITTED
+) -> Float64Array:
     """Return the scores that the options name, (n,) or of several classes (n, k)."""
     how = options.score, options.decimal, options.thousands
     return read_scores(frame, *how, probability=scale == "probability", hint=hint)
 
 
 def labels_of(
-    options: Any, frame: Frame, classes: Labels | None
-) -> tuple[NDArray[np.intp], Labels]:
-    """Return the place of each row's class (n,), and the classes; None are found."""
+    options: Any, frame: Frame, classes: Labels | None = None
+) -> NDArray[np.intp]:
+    """Return the place of each row's class among the classes (n,); None are found."""
     texts = read_words(frame, options.label, "label")
     what = f"label {options.label!r} of {frame.attrs['path']}"
     if classes is None:
@@ -54,7 +56,7 @@ def labels_of(
     rule = f"label {options.label!r} must be one of {list_names(classes.names)}"
     codes = classes.code(texts)
     refuse_if(codes < 0, frame, options.label, rule)
-    return codes, classes
+    return codes
 
 
 def check_several(options: Any) -> bool:
@@ -113,9 +115,10 @@ def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:
 
 
 def tell_losses(
-    y: NDArray[np.intp], before: Float64Array | None, after: Float64Array
+    y: NDArray[np.intp], scores: Float64Array, scale: str, after: Float64Array
 ) -> None:
     """Say on stderr what calibration changes, of probabilities (n,) or (n, k)."""
+    before = as_probabilities(scores, scale)
     for name, loss in PROBABILITY_LOSSES.items():
         told = "" if before is None else f"{loss(y, before):.5f} before, "
         note(f"{name} {told}{loss(y, after):.5f} after")

@@ -168,9 +168,7 @@ class MonitorState:
         if n_left:
             warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
         frame = frame[known]
-        scores = calibrated.scores_of(
-            options, frame, calibrator.scale, calibrated.FITTED
-        )
+        scores = calibrated.scores_of(options, frame, calibrator.scale)
         texts = read_words(frame, options.label, "label")
         what = f"label {options.label!r} of {path}"
         if self.labels is None:

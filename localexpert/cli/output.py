@@ -334,8 +334,7 @@ class _ExcelWriter:
             self._add(list(frame))
         if self.n_rows + len(frame) > _MOST_ROWS:
             refuse(f"a sheet of Excel has at most {_MOST_ROWS:,} rows: write a .csv")
-        columns = [_rounded(frame, self.digits)[name].tolist() for name in frame]
-        for row in zip(*columns, strict=True):
+        for row in _rounded(frame, self.digits).itertuples(index=False, name=None):
             self._add(row)
 
     def _add(self, row: Any) -> None:

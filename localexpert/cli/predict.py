@@ -27,7 +27,7 @@ for example:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from localexpert.distribution.predictive import PredictiveDistribution, concaten
 from localexpert.reading.files import Frame, find_tables
 from localexpert.reading.labels import read_words
 from localexpert.reading.messages import load_pandas, refuse
+
+#: A table as it was read, and its forecasts.
+Part: TypeAlias = tuple[Frame, PredictiveDistribution]
 
 _OPTIONS = f"""\
 model
@@ -83,15 +86,28 @@ def run(options: Any) -> None:
         (frame, model.model.predict_dist(features))
         for frame, features in read_features(options, model, paths, named)
     )
+    lay_out = _tell_rows if options.total is None else _tell_totals
     with OutTable(options.out, "forecast") as out:
-        if options.total is None:
-            for frame, dist in parts:
-                kept = frame[list(options.keep)]
-                told = load_pandas().DataFrame(_ask(options, dist), index=frame.index)
-                whole = load_pandas().concat([kept, told], axis=1)
-                out.write(whole, Conventions.of(options, frame, options.digits))
-        else:
-            _write_totals(options, parts, out)
+        for told, frame in lay_out(options, parts):
+            out.write(told, Conventions.of(options, frame, options.digits))
+
+
+def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:
+    """Yield the forecasts of each part, beside the columns that are kept."""
+    for frame, dist in parts:
+        told = load_pandas().DataFrame(_ask(options, dist), index=frame.index)
+        yield load_pandas().concat([frame[list(options.keep)], told], axis=1), frame
+
+
+def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:
+    """Yield a row for each group: its name, its number of rows, the law of its sum."""
+    held = list(parts)
+    role = "column to sum by"
+    groups = np.concatenate([read_words(f, options.total, role) for f, _ in held])
+    names, counts = np.unique(groups.astype(str), return_counts=True)
+    sums = concatenate([dist for _, dist in held]).total(groups=groups.astype(str))
+    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    yield load_pandas().DataFrame(told), held[-1][0]
 
 
 def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
@@ -106,29 +122,8 @@ def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
     told: dict[str, Any] = dict.fromkeys(questions.names)
     if dist is not None:
         told = questions.answers(dist)
-    for name, levels, method in (
-        ("var", options.var, "value_at_risk"),
-        ("es", options.es, "expected_shortfall"),
-    ):
-        for level in sorted(set(levels)):
+    for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
+        for level in sorted(set(getattr(options, name))):
             answer = dist and getattr(dist, method)(level, options.tail)
             told[f"{name}_{level:.10g}"] = answer
     return told
-
-
-def _write_totals(
-    options: Any,
-    parts: Iterator[tuple[Frame, PredictiveDistribution]],
-    out: OutTable,
-) -> None:
-    """Write a row for each group: its name, its number of rows, the law of its sum."""
-    groups, dists, frame = [], [], None
-    for frame, dist in parts:
-        groups.append(read_words(frame, options.total, "column to sum by"))
-        dists.append(dist)
-    names, counts = np.unique(np.concatenate(groups).astype(str), return_counts=True)
-    sums = concatenate(dists).total(groups=np.concatenate(groups).astype(str))
-    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
-    out.write(
-        load_pandas().DataFrame(told), Conventions.of(options, frame, options.digits)
-    )

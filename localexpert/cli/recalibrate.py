@@ -139,7 +139,7 @@ def _fit_calibrator(
 ) -> tuple[ScoreCalibrator, int]:
     """Return a calibrator of the same kind and settings, fitted on these rows."""
     frame = files.join_tables(list(files.read_tables(paths, args.format_of(options))))
-    scores = calibrated.scores_of(options, frame, calibrator.scale, calibrated.FITTED)
-    y, _ = calibrated.labels_of(options, frame, None)
+    scores = calibrated.scores_of(options, frame, calibrator.scale)
+    y = calibrated.labels_of(options, frame)
     with refusing(f"cannot calibrate by {frame.attrs['path']}", TypeError, ValueError):
         return clone(calibrator).fit(scores, y), len(y)
