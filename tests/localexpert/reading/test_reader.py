@@ -153,10 +153,7 @@ def test_columns_are_matched_by_name(reader):
         ({"target": "y", "others": ["y"]}, "'y' cannot be weight, group or dropped as"),
         ({"target": "y", "categories": ["z"]}, "has no column of categories 'z'"),
         ({"target": "y", "categories": ["y"]}, "--categories must name columns to lea"),
-        (
-            {"target": "y", "others": TEXTS.columns[:-1]},
-            "has no column to learn 'y'",
-        ),
+        ({"target": "y", "others": TEXTS.columns[:-1]}, "has no column to learn 'y'"),
     ],
 )
 def test_roles_that_cannot_be(options, message):
