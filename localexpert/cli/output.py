@@ -23,13 +23,7 @@ import numpy as np
 
 from calibration.storage import replacing_file, writable_file
 from localexpert.cli.console import note
-from localexpert.reading.messages import (
-    count,
-    load_module,
-    load_pandas,
-    refuse,
-    refusing,
-)
+from localexpert.reading.messages import count, load_module, refuse, refusing
 
 _TEXT = ("", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NEEDS = {".parquet": ("pyarrow.parquet", "io"), ".xlsx": ("openpyxl", "excel")}
@@ -292,7 +286,10 @@ class _ParquetWriter:
 
     def close(self) -> None:
         if self.kept:
-            frame, arrow = load_pandas().concat(self.kept), load_module("pyarrow", "")
+            frame, arrow = (
+                load_module("pandas", "").concat(self.kept),
+                load_module("pyarrow", ""),
+            )
             self._add(arrow.table({name: _typed(frame[name], arrow) for name in frame}))
         if self.writer is not None:
             self.writer.close()

@@ -101,13 +101,15 @@ def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Fra
 
 def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:
     """Yield a row for each group: its name, its number of rows, the law of its sum."""
-    held = list(parts)
-    role = "column to sum by"
-    groups = np.concatenate([read_words(f, options.total, role) for f, _ in held])
-    names, counts = np.unique(groups.astype(str), return_counts=True)
-    sums = concatenate([dist for _, dist in held]).total(groups=groups.astype(str))
+    found, dists, frame = [], [], None
+    for frame, dist in parts:
+        found.append(read_words(frame, options.total, "column to sum by"))
+        dists.append(dist)
+    groups = np.concatenate(found).astype(str)
+    names, counts = np.unique(groups, return_counts=True)
+    sums = concatenate(dists).total(groups=groups)
     told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
-    yield load_pandas().DataFrame(told), held[-1][0]
+    yield load_pandas().DataFrame(told), frame
 
 
 def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
