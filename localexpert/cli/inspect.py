@@ -85,7 +85,8 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], lis
 
 def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
     # A regressor of Python that was corrected is one without an origin.
-    thing = getattr(thing, "model", thing)
+    if isinstance(thing, TableModel):
+        thing = thing.model
     names = getattr(thing, "feature_names_in_", None)
     n_features = getattr(thing, "n_features_in_", None)
     told: dict[str, Any] = {
