@@ -24,49 +24,33 @@ from typing import Any
 import numpy as np
 
 from calibration import MulticlassCalibrator, ScoreCalibrator
-from localexpert.cli.calibrated import (
-    CALIBRATED,
-    FITTED,
-    add_classes,
-    add_scores,
-    as_probabilities,
-    check_several,
-    labels_of,
-    name_answers,
-    refuse_clash,
-    scores_of,
-    tell_losses,
-    write_beside,
-)
+from localexpert.cli import args, calibrated
 from localexpert.cli.output import check_table
-from localexpert.cli.parser import (
-    COLUMN,
-    FLAG,
-    Parser,
-    add_out,
-    add_table_options,
-    format_of,
-)
 from localexpert.cli.table_model import load_object
 from localexpert.reading.files import read_table
 from localexpert.reading.labels import Labels
 from localexpert.reading.messages import list_names, refuse, refusing
 
-_ENDS = f"{CALIBRATED}_low", f"{CALIBRATED}_high"
+_ENDS = f"{calibrated.CALIBRATED}_low", f"{calibrated.CALIBRATED}_high"
 
 
-def add_options(parser: Parser) -> None:
+_OPTIONS = """\
+calibrator  a file that `localexpert calibrate --save` wrote
+table  rows with a score
+--score
+--positive
+--label COLUMN  two different values or more, where they are known
+--classes A,B,C  labels that several score columns stand for, in their order (default: \
+what differs in the columns' names)
+--interval  lower and upper ends too
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add("calibrator", help="a file that `localexpert calibrate --save` wrote")
-    add("table", help="rows with a score")
-    add_scores(parser, required=True)
-    text = "two different values or more, where they are known"
-    add("--label", help=text, **COLUMN)
-    add_classes(parser, "what differs in the columns' names")
-    add("--interval", help="lower and upper ends too", **FLAG)
-    add_out(parser, "CALIBRATED.csv")
-    add_table_options(parser)
+    args.add_options(parser, _OPTIONS, score={"required": True})
+    args.add_out(parser, "CALIBRATED.csv")
+    args.add_table_options(parser)
 
 
 def run(options: Any) -> None:
@@ -84,22 +68,21 @@ def run(options: Any) -> None:
     if options.positive is not None and options.label is None:
         refuse("--positive says which --label is meant, and there is none")
     classes = _match_classes(calibrator, options)
-    frame = read_table(options.table, format_of(options))
-    names = name_answers(classes)
-    refuse_clash(frame, [*names, *(_ENDS if options.interval else ())])
-    scores = scores_of(options, frame, calibrator.scale, FITTED)
-    with refusing(
-        f"cannot calibrate the scores of {frame.attrs['path']}", TypeError, ValueError
-    ):
+    frame = read_table(options.table, args.format_of(options))
+    names = calibrated.name_answers(classes)
+    calibrated.refuse_clash(frame, [*names, *(_ENDS if options.interval else ())])
+    scores = calibrated.scores_of(options, frame, calibrator.scale)
+    what = f"cannot calibrate scores of {frame.attrs['path']}"
+    with refusing(what, TypeError, ValueError):
         p = calibrator.predict(scores)
         answers = dict(zip(names, np.reshape(p, (len(p), -1)).T, strict=True))
         if options.interval:
             ends = calibrator.predict_interval(scores).T
             answers.update(zip(_ENDS, ends, strict=True))
     if options.label is not None:
-        y, _ = labels_of(options, frame, classes)
-        tell_losses(y, as_probabilities(scores, calibrator.scale), p)
-    write_beside(options, frame, answers)
+        y = calibrated.labels_of(options, frame, classes)
+        calibrated.tell_losses(y, scores, calibrator.scale, p)
+    calibrated.write_beside(options, frame, answers)
 
 
 def _match_classes(calibrator: Any, options: Any) -> Labels | None:
@@ -107,7 +90,7 @@ def _match_classes(calibrator: Any, options: Any) -> Labels | None:
 
     The order in which they are given says nothing.
     """
-    several = check_several(options)
+    several = calibrated.check_several(options)
     if isinstance(calibrator, ScoreCalibrator):
         if several:
             refuse(

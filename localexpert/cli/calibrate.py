@@ -35,68 +35,55 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
 
-from calibration import (
-    calibrator_names,
-    make_calibrator,
-    make_multiclass_calibrator,
-    multiclass_calibrator_names,
-)
+import calibration
 from calibration.typing import Float64Array
-from localexpert.cli.calibrated import (
-    CALIBRATED,
-    add_classes,
-    add_scores,
-    as_probabilities,
-    check_several,
-    labels_of,
-    name_answers,
-    refuse_clash,
-    scores_of,
-    tell_losses,
-    write_beside,
-)
+from localexpert.cli import args, calibrated
 from localexpert.cli.console import note
 from localexpert.cli.output import check_file, check_table
-from localexpert.cli.parser import (
-    COLUMN,
-    SEED,
-    Parser,
-    add_out,
-    add_table_options,
-    format_of,
-    whole_number,
-)
 from localexpert.cli.table_model import save_object
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
 from localexpert.reading.labels import Labels, read_words
 from localexpert.reading.messages import count, join_few, refuse, refusing
 from localexpert.reporting.page import report_calibration
 
-_SCALES = ("probability", "logit", "real")
 _ERRORS = TypeError, ValueError
 
 
-def add_options(parser: Parser) -> None:
+_OPTIONS = """\
+table  rows with a score and a label
+--score
+--positive
+--label COLUMN  two different values, or more
+--classes A,B,C  labels that several score columns stand for, in their order (default: \
+the columns' names, or what differs in them, or 0,1,2)
+--new TABLE  rows to calibrate instead
+--method METHOD  see below (default: auto, which tries several and may do nothing)
+--scale probability|logit|real  what a score is (default: probability)
+--save CALIBRATOR.zip  keep it, for `localexpert apply` or `calibration` in Python
+--report PAGE.html  a page on scores before and after
+--folds 2..  parts of the rows without --new (default: 10)
+--seed 0..  another seed, another answer (default: 0)
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add("table", help="rows with a score and a label")
-    add_scores(parser, required=True)
-    add("--label", help="two different values, or more", required=True, **COLUMN)
-    add_classes(parser, "the columns' names, or what differs in them, or 0,1,2")
-    add("--new", help="rows to calibrate instead", metavar="TABLE")
-    text = "see below (default: auto, which tries several and may do nothing)"
-    kinds = {"choices": multiclass_calibrator_names(), "metavar": "METHOD"}
-    add("--method", help=text, default="auto", **kinds)
-    text = "what a score is (default: probability)"
-    add("--scale", help=text, choices=_SCALES, default="probability")
-    add_out(parser, "CALIBRATED.csv")
-    text = "keep it, for `localexpert apply` or `calibration` in Python"
-    add("--save", help=text, metavar="CALIBRATOR.zip")
-    add("--report", help="a page on scores before and after", metavar="PAGE.html")
-    text = "parts of the rows without --new (default: 10)"
-    add("--folds", help=text, **whole_number(2, default=10))
-    add("--seed", help="another seed, another answer (default: 0)", **SEED)
-    add_table_options(parser)
+    needed = {"required": True}
+    args.add_options(
+        parser,
+        _OPTIONS,
+        score=needed,
+        label=needed,
+        method={
+            "default": "auto",
+            "choices": calibration.multiclass_calibrator_names(),
+        },
+        scale={"default": "probability"},
+        folds={"default": 10},
+        seed=args.SEED,
+    )
+    args.add_out(parser, "CALIBRATED.csv")
+    args.add_table_options(parser)
 
 
 def run(options: Any) -> None:
@@ -104,28 +91,28 @@ def run(options: Any) -> None:
     _check_files(options)
     several = _check_task(options)
     hint = f"unless --scale says logit{'' if several else ' or real'}"
-    frame = read_table(options.table, format_of(options))
-    scores = scores_of(options, frame, options.scale, hint)
+    frame = read_table(options.table, args.format_of(options))
+    scores = calibrated.scores_of(options, frame, options.scale, hint)
     classes = _find_classes(options, frame) if several else None
-    y, _ = labels_of(options, frame, classes)
+    y = calibrated.labels_of(options, frame, classes)
     known = y if classes is None else _as_fitted(classes)[y]
     out = frame
     if options.new is not None:
-        out = read_table(options.new, format_of(options))
-    refuse_clash(out, name_answers(classes))
+        out = read_table(options.new, args.format_of(options))
+    calibrated.refuse_clash(out, names := calibrated.name_answers(classes))
     calibrator = _make_calibrator(options, classes)
     with refusing(f"cannot calibrate by {frame.attrs['path']}", *_ERRORS):
         fitted = clone(calibrator).fit(scores, known)
     if options.new is None or options.report is not None:
         answers = honest = _out_of_fold(calibrator, scores, y, known, options)
     if options.new is not None:
-        new = scores_of(options, out, options.scale, hint)
+        new = calibrated.scores_of(options, out, options.scale, hint)
         with refusing(f"cannot calibrate scores of {out.attrs['path']}", *_ERRORS):
             answers = fitted.predict(new)
     if options.report is not None:
         _write_report(fitted, scores, y, honest, options)
     columns = np.reshape(answers, (len(answers), -1)).T
-    write_beside(options, out, dict(zip(name_answers(classes), columns, strict=True)))
+    calibrated.write_beside(options, out, dict(zip(names, columns, strict=True)))
     if options.save is not None:
         save_object(fitted, options.save, "--save")
         note(f"saved {options.save}, fitted on all {count(len(y), 'row')}")
@@ -146,8 +133,8 @@ def _check_files(options: Any) -> None:
 
 def _check_task(options: Any) -> bool:
     """Return whether there are several classes; refuse what means nothing of them."""
-    several = check_several(options)
-    if not several and options.method not in calibrator_names():
+    several = calibrated.check_several(options)
+    if not several and options.method not in calibration.calibrator_names():
         refuse(
             f"--method {options.method} is of several classes: --score must name a "
             f"column for each, got {options.score[0]!r} alone"
@@ -184,20 +171,16 @@ def _as_fitted(classes: Labels) -> NDArray[Any]:
 def _make_calibrator(options: Any, classes: Labels | None) -> Any:
     seed = options.random_state
     if classes is None:
-        made = make_calibrator(options.method, random_state=seed)
+        made = calibration.make_calibrator(options.method, random_state=seed)
         return made.set_params(scale=options.scale)
     known = _as_fitted(classes)
     named = None if known.dtype.kind == "i" else known.tolist()
-    many = make_multiclass_calibrator(options.method, random_state=seed)
+    many = calibration.make_multiclass_calibrator(options.method, random_state=seed)
     return many.set_params(scale=options.scale, classes=named)
 
 
 def _out_of_fold(
-    calibrator: Any,
-    scores: Float64Array,
-    y: NDArray[np.intp],
-    known: NDArray[Any],
-    options: Any,
+    calibrator: Any, scores: Float64Array, y: Any, known: NDArray[Any], options: Any
 ) -> Float64Array:
     """Return probabilities by calibrators that have not seen the row.
 
@@ -207,12 +190,12 @@ def _out_of_fold(
     folds, n_folds = _deal_folds(y, scores.ndim > 1, path, options)
     with refusing(f"cannot calibrate by {path}", *_ERRORS):
         answers: Float64Array = cross_val_predict(calibrator, scores, known, cv=folds)
-    what = repr(CALIBRATED) if options.new is None else options.report
+    what = repr(calibrated.CALIBRATED) if options.new is None else options.report
     note(
         f"{what} is out of fold: each row by a calibrator fitted on the other "
         f"{n_folds - 1} of {n_folds} parts of {path}"
     )
-    tell_losses(y, as_probabilities(scores, options.scale), answers)
+    calibrated.tell_losses(y, scores, options.scale, answers)
     return answers
 
 
@@ -239,20 +222,15 @@ def _deal_folds(
 
 
 def _write_report(
-    fitted: Any,
-    scores: Float64Array,
-    y: NDArray[np.intp],
-    honest: Float64Array,
-    options: Any,
+    fitted: Any, scores: Float64Array, y: Any, honest: Float64Array, options: Any
 ) -> None:
     """Write the page on probabilities out of fold."""
-    before = as_probabilities(scores, options.scale)
-    answers = {} if before is None else {"before": before}
+    before = calibrated.as_probabilities(scores, options.scale)
+    answers = ({} if before is None else {"before": before}) | {"after": honest}
     about = (
         f"{options.score[0]} of {os.path.basename(name_input(options.table))}, "
         f"calibrated by {type(fitted).__name__}, each row by one that had not seen it"
     )
     with refusing(f"cannot write --report {options.report!r}", OSError):
-        answers["after"] = honest
         report_calibration(y, answers, fitted, scores, options.report, about)
     note(f"wrote {options.report}")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
 from localexpert.cli.console import note
-from localexpert.cli.out_formats import Conventions
-from localexpert.cli.output import OutTable
-from localexpert.cli.parser import Parser, split_names
+from localexpert.cli.output import Conventions, OutTable
+from localexpert.cli.table_model import TableModel, as_table_model, load_object
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
 from localexpert.reading.messages import list_names, load_pandas, refuse
@@ -21,35 +21,32 @@ from localexpert.reporting.page import PROBABILITY_LOSSES
 
 #: The column that is added to a table.
 CALIBRATED = "calibrated"
-FITTED = "as those that the calibrator was fitted to"
+_FITTED = "as those that the calibrator was fitted to"
 
 
-def add_scores(parser: Parser, **how: Any) -> None:
-    """Add the options that name scores and their classes."""
-    text = "greater means likelier; of several classes a column for each, with commas"
-    column: dict[str, Any] = {"type": split_names, "metavar": "COLUMN[,COLUMN]"}
-    parser.add_argument("--score", help=text, **column, **how)
-    text = "the class whose probability is meant (default: the greater of the two)"
-    parser.add_argument("--positive", help=text, metavar="LABEL")
+def load_model(options: Any) -> TableModel | ScoreCalibrator:
+    """Return a model of tables, or a calibrator, whose columns must be named."""
+    thing = load_object(options.model, "model or calibrator")
+    if not isinstance(thing, ScoreCalibrator):
+        return as_table_model(thing, options.model)
+    for name in ("score", "label"):
+        if getattr(options, name) is None:
+            refuse(f"--{name} must name a column: {options.model} is a calibrator")
+    return thing
 
 
-def add_classes(parser: Parser, default: str) -> None:
-    """Add the option that names the classes of several columns."""
-    text = "labels that several score columns stand for, in their order"
-    how: dict[str, Any] = {"type": split_names, "metavar": "A,B,C"}
-    parser.add_argument("--classes", help=f"{text} (default: {default})", **how)
-
-
-def scores_of(options: Any, frame: Frame, scale: str, hint: str) -> Float64Array:
+def scores_of(
+    options: Any, frame: Frame, scale: str, hint: str = _FITTED
+) -> Float64Array:
     """Return the scores that the options name, (n,) or of several classes (n, k)."""
     how = options.score, options.decimal, options.thousands
     return read_scores(frame, *how, probability=scale == "probability", hint=hint)
 
 
 def labels_of(
-    options: Any, frame: Frame, classes: Labels | None
-) -> tuple[NDArray[np.intp], Labels]:
-    """Return the place of each row's class (n,), and the classes; None are found."""
+    options: Any, frame: Frame, classes: Labels | None = None
+) -> NDArray[np.intp]:
+    """Return the place of each row's class among the classes (n,); None are found."""
     texts = read_words(frame, options.label, "label")
     what = f"label {options.label!r} of {frame.attrs['path']}"
     if classes is None:
@@ -59,7 +56,7 @@ def labels_of(
     rule = f"label {options.label!r} must be one of {list_names(classes.names)}"
     codes = classes.code(texts)
     refuse_if(codes < 0, frame, options.label, rule)
-    return codes, classes
+    return codes
 
 
 def check_several(options: Any) -> bool:
@@ -118,9 +115,10 @@ def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:
 
 
 def tell_losses(
-    y: NDArray[np.intp], before: Float64Array | None, after: Float64Array
+    y: NDArray[np.intp], scores: Float64Array, scale: str, after: Float64Array
 ) -> None:
     """Say on stderr what calibration changes, of probabilities (n,) or (n, k)."""
+    before = as_probabilities(scores, scale)
     for name, loss in PROBABILITY_LOSSES.items():
         told = "" if before is None else f"{loss(y, before):.5f} before, "
         note(f"{name} {told}{loss(y, after):.5f} after")

@@ -27,45 +27,33 @@ from typing import Any
 
 import numpy as np
 
+from localexpert.cli import args, scores
 from localexpert.cli.console import warn
 from localexpert.cli.known_rows import read_known
 from localexpert.cli.output import write_out
-from localexpert.cli.parser import (
-    Parser,
-    add_json,
-    add_model,
-    add_table_options,
-    add_target,
-)
-from localexpert.cli.scores import (
-    ExpectedSums,
-    ScoreSums,
-    lay_out_expected,
-    lay_out_scores,
-    without_infinities,
-)
 from localexpert.cli.table_model import load_table_model
 from localexpert.data.training_rows import SeenRows
-from localexpert.reading.files import find_tables, name_input, name_tables
+from localexpert.reading import files
 from localexpert.reading.messages import count
 from localexpert.regressor.seen_rows import seen_rows
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add_model(parser, "rows with known targets, not used in training")
-    add_target(parser)
-    add_json(parser)
-    add_table_options(parser, "that of each file")
+    table = (
+        "rows with known targets, not used in training: files, or folders of Parquet"
+    )
+    args.add_options(parser, f"model\ntable+  {table}\n--target\n--json")
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> None:
     """Load the model, read the tables part by part, print the scores of both."""
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     model = load_table_model(options.model)
     # Of new rows, and of those that were learned from.
-    sums = [ScoreSums(model.climatology) for _ in range(2)]
-    expected, answers = [ExpectedSums(), ExpectedSums()], []
+    sums = [scores.ScoreSums(model.climatology) for _ in range(2)]
+    expected, answers = [scores.ExpectedSums(), scores.ExpectedSums()], []
     for _, features, y in read_known(options, model, paths):
         answers.append(seen_rows(model.model, features, y))
         learned = answers[-1].learned
@@ -79,13 +67,13 @@ def run(options: Any) -> None:
     seen, k = SeenRows.join(answers), int(sums[0].n_rows == 0)
     if k or (seen.found and sums[0].n_rows == seen.n):
         warn(f"{seen} Scores are too good: new rows tell the truth")
-    scores, own, n_rows = sums[k].means(), expected[k].means(), sums[k].n_rows
+    told, own, n_rows = sums[k].means(), expected[k].means(), sums[k].n_rows
     if options.json:
-        facts = {"rows": n_rows, "training_rows": str(seen), **scores, "expected": own}
-        write_out(f"{json.dumps(without_infinities(facts))}\n")
+        facts = {"rows": n_rows, "training_rows": str(seen), **told, "expected": own}
+        write_out(f"{json.dumps(scores.without_infinities(facts))}\n")
         return
-    one = len(options.table) == 1
-    name = name_input(options.table[0]) if one else name_tables(options.table)
-    told = count(n_rows, "new row" if n_rows < seen.n else "row")
-    tables = f"{lay_out_scores(scores)}\n\n{lay_out_expected(own)}"
-    write_out(f"{told} of {name}\n{seen}\n\n{tables}\n")
+    named = options.table
+    name = files.name_tables(named) if named[1:] else files.name_input(named[0])
+    new = count(n_rows, "new row" if n_rows < seen.n else "row")
+    tables = f"{scores.lay_out_scores(told)}\n\n{scores.lay_out_expected(own)}"
+    write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")

@@ -32,53 +32,34 @@ for example:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
+from localexpert.cli import args
 from localexpert.cli.console import note, show_table, warn
-from localexpert.cli.large_fit import fit_large_rows, read_weight
 from localexpert.cli.output import check_file
-from localexpert.cli.parser import (
-    COLUMN,
-    FLAG,
-    NAMES,
-    SEED,
-    Parser,
-    add_table_options,
-    format_of,
-    list_of,
-    make_reader,
-    read_jobs,
-    show_bar,
-    whole_number,
-)
 from localexpert.cli.scores import lay_out_scores
 from localexpert.cli.table_model import Origin, TableModel, save_object
 from localexpert.data.folds import Fold
-from localexpert.reading import ColumnReader
-from localexpert.reading.files import (
-    Frame,
-    count_rows,
-    find_tables,
-    is_stream,
-    join_tables,
-    name_input,
-    name_tables,
-    read_tables,
-)
-from localexpert.reading.labels import read_words, refuse_if
+from localexpert.large.fit_large import fit_large
+from localexpert.reading import ColumnReader, files
+from localexpert.reading.labels import read_numbers, read_words, refuse_if
 from localexpert.reading.messages import count, refuse, refusing
-from localexpert.reading.reader import check_column
+from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
+from localexpert.reporting.evidence import recall_training
 
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
 # As that of `fit_large`.
 _MOST_ROWS = 250_000
+# Rows that columns are learned from where there are more, and that are read at once.
+_PART = 100_000
 _FOLDS = 5
 _SMOOTHINGS = ("auto", "pchip", "smoothing_spline")
 _EFFORTS = ("quick", "default", "best")
@@ -89,101 +70,101 @@ _PARAMETERS = (
     *("smoothing", "recalibrate", "bounds", "n_jobs", "random_state"),
 )
 
-_read_smoothing = make_reader(
+_OPTIONS = f"""\
+table+  training rows, with a header: files, or folders of Parquet
+--target COLUMN  the numbers to forecast
+--out MODEL.zip  where the model goes
+--seed 0..  another seed, another model (default: 0)
+--jobs N  processors, -1 for all
+--max-train-rows 10..  of more rows a sample of so many is learned from (default: \
+{_MOST_ROWS})
+--no-sketch  keep no hashes of training rows, by which `evaluate` tells them from \
+new ones
+"""
+_COLUMNS = """\
+--drop A,B  not to learn from
+--weight COLUMN  how many rows each row stands for
+--group COLUMN  rows of one group stay in one fold
+--time COLUMN  dates or numbers: rows are judged by models of earlier rows alone
+--missing A,B  further gaps
+--categories A,B  no numbers, though digits, such as zip codes
+--date-order dmy|mdy  of dates such as 03/04/2025
+"""
+_METHOD = f"""\
+--effort EFFORT  {", ".join(_EFFORTS)}, or seconds: how much the fit may cost
+--fast  a first look: one forest, 9 thresholds
+--thresholds-count 1..  how many questions 'is it below v?' are asked
+--thresholds quantile|uniform  equally probable or equally spaced
+--frame auto|standardize|center|none  ask of the target itself (none), less its mean, \
+or over its spread too
+--strategy auto|shared|joint  one boosted model (shared), one forest (joint), or a \
+pool of both
+--calibrator auto|isotonic|bagged_isotonic|none  of the answers to each question
+--folds 2..  of everything out of fold
+--smoothing S  a number, {", ".join(_SMOOTHINGS[:-1])} or {_SMOOTHINGS[-1]}
+--recalibrate pit|conformal  correct whole forecasts; conformal keeps a fifth of the \
+rows for it
+--bounds LOW  least and greatest possible target, none where there is none; without \
+this option 0 is the least where no target is below it
+--monotone COLUMN:SIGN  columns with which the target may only rise (+1) or fall (-1), \
+else equal
+"""
+
+
+_read_smoothing = args.make_reader(
     lambda text: text if text in _SMOOTHINGS else float(text),
     lambda _: True,
     "must be a number, auto, pchip or smoothing_spline, got {}",
 )
-_read_effort = make_reader(
+_read_effort = args.make_reader(
     lambda text: text if text in _EFFORTS else float(text),
     lambda effort: isinstance(effort, str) or effort > 0.0,
     "must be quick, default, best, or a number of seconds, got {}",
 )
-_read_end = make_reader(
+_read_end = args.make_reader(
     lambda text: None if text == "none" else float(text),
     lambda end: end is None or end == end,  # noqa: PLR0124 - NaN is no end
     "must be a number or none, got {}",
 )
-_read_direction = make_reader(
+_read_direction = args.make_reader(
     lambda text: (text.rpartition(":")[0].strip(), _SIGNS[text.rpartition(":")[2]]),
     lambda pair: bool(pair[0]),
     "must be columns with +1 or -1, such as area:+1,age:-1, got {}",
 )
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    text = "training rows, with a header: files, or folders of Parquet"
-    add("table", nargs="+", help=text)
-    add("--target", help="the numbers to forecast", required=True, **COLUMN)
-    text = "where the model goes"
-    add("--out", help=text, metavar="MODEL.zip", required=True)
-    add("--seed", help="another seed, another model (default: 0)", **SEED)
-    how = {"type": read_jobs, "metavar": "N", "dest": "n_jobs"}
-    add("--jobs", help="processors, -1 for all", **how)
-    text = f"of more rows a sample of so many is learned from (default: {_MOST_ROWS})"
-    add("--max-train-rows", help=text, **whole_number(10))
-    text = (
-        "keep no hashes of training rows, by which `evaluate` tells them from new ones"
+    needed = {"required": True}
+    jobs = {"type": args.read_jobs, "dest": "n_jobs"}
+    more = {"seed": args.SEED, "jobs": jobs}
+    args.add_options(parser, _OPTIONS, target=needed, out=needed, **more)
+    args.add_table_options(parser)
+    args.add_options(parser.add_argument_group("columns"), _COLUMNS)
+    args.add_options(
+        parser.add_argument_group(
+            "method (defaults are good; see LocalExpertRegressor)"
+        ),
+        _METHOD,
+        effort={"type": _read_effort},
+        thresholds_count={"dest": "n_thresholds"},
+        folds={"dest": "cv"},
+        smoothing={"type": _read_smoothing},
+        bounds={"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")},
+        monotone=args.list_of("COLUMN:SIGN", _read_direction),
     )
-    add("--no-sketch", help=text, **FLAG)
-    add_table_options(parser)
-    _add_columns(parser)
-    _add_method(parser)
-
-
-def _add_columns(parser: Parser) -> None:
-    add: Any = parser.add_argument_group("columns").add_argument
-    add("--drop", help="not to learn from", **NAMES)
-    add("--weight", help="how many rows each row stands for", **COLUMN)
-    add("--group", help="rows of one group stay in one fold", **COLUMN)
-    text = "dates or numbers: rows are judged by models of earlier rows alone"
-    add("--time", help=text, **COLUMN)
-    add("--missing", help="further gaps", **NAMES)
-    add("--categories", help="no numbers, though digits, such as zip codes", **NAMES)
-    add("--date-order", help="of dates such as 03/04/2025", choices=("dmy", "mdy"))
-
-
-def _add_method(parser: Parser) -> None:
-    title = "method (defaults are good; see LocalExpertRegressor)"
-    add: Any = parser.add_argument_group(title).add_argument
-    text = f"{', '.join(_EFFORTS)}, or seconds: how much the fit may cost"
-    add("--effort", help=text, type=_read_effort, metavar="EFFORT")
-    add("--fast", help="a first look: one forest, 9 thresholds", **FLAG)
-    text = "how many questions 'is it below v?' are asked"
-    add("--thresholds-count", help=text, **whole_number(1, dest="n_thresholds"))
-    text = "equally probable or equally spaced"
-    add("--thresholds", help=text, choices=("quantile", "uniform"))
-    text = "ask of the target itself (none), less its mean, or over its spread too"
-    frames = ("auto", "standardize", "center", "none")
-    add("--frame", help=text, choices=frames)
-    text = "one boosted model (shared), one forest (joint), or a pool of both"
-    add("--strategy", help=text, choices=("auto", "shared", "joint"))
-    kinds = ("auto", "isotonic", "bagged_isotonic", "none")
-    add("--calibrator", help="of the answers to each question", choices=kinds)
-    add("--folds", help="of everything out of fold", **whole_number(2, dest="cv"))
-    text = "a number, auto, pchip or smoothing_spline"
-    add("--smoothing", help=text, type=_read_smoothing, metavar="S")
-    text = "correct whole forecasts; conformal keeps a fifth of the rows for it"
-    add("--recalibrate", help=text, choices=("pit", "conformal"))
-    text = (
-        "least and greatest possible target, none where there is none; without this "
-        "option 0 is the least where no target is below it"
-    )
-    ends = {"nargs": 2, "type": _read_end, "metavar": ("LOW", "HIGH")}
-    add("--bounds", help=text, **ends)
-    text = "columns with which the target may only rise (+1) or fall (-1), else equal"
-    add("--monotone", help=text, **list_of("COLUMN:SIGN", _read_direction))
 
 
 def run(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
     _order_bounds(options)
     check_file(options.out, "--out", options.table)
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
     saved = _fit(options, paths)
+    if options.no_sketch:
+        # A large fit is corrected by all rows: the regressor is inside.
+        vars(saved.model).get("model", saved.model).training_sketch_ = None
     if options.bounds is None and saved.model.bounds_[0] == 0.0:
         note(
             f"{options.target!r} is never below 0, and neither is a forecast; if it "
@@ -208,42 +189,31 @@ def _order_bounds(options: Any) -> None:
 def _fit(options: Any, paths: list[str]) -> TableModel:
     """Fit a model in memory, or of more rows to a sample, and say which."""
     most = options.max_train_rows or _MOST_ROWS
-    n_rows = count_rows(paths, format_of(options))
-    name = name_tables(options.table)
-    streams = [name_input(path) for path in filter(is_stream, paths)]
-    model, reader = _make_regressor(options), _make_reader(options)
+    n_rows = files.count_rows(paths, args.format_of(options))
+    name = files.name_tables(options.table)
+    streams = [files.name_input(path) for path in filter(files.is_stream, paths)]
     size = f"{count(len(paths), 'file')}, about {count(n_rows, 'row')}"
     if n_rows > most:
         why = f"{size}, more than --max-train-rows {most}"
-        for option, given in (
-            ("--time", options.time),
-            ("--recalibrate conformal", options.recalibrate == "conformal"),
-            ("".join(streams[:1]), streams),
-        ):
-            if given:
-                refuse(f"{option} needs a fit in memory, got {why}")
+        conformal = "--recalibrate conformal" * (options.recalibrate == "conformal")
+        for what in ("--time" * bool(options.time), conformal, *streams):
+            if what:
+                refuse(f"{what} needs a fit in memory, got {why}")
         note(f"{why}: fitted to a sample, calibrated by the others, part by part")
-        return fit_large_rows(model, reader, options, paths, name, n_rows, most)
+        return _fit_large(options, paths, name, n_rows, most)
     if options.max_train_rows is not None and streams:
-        refuse(
-            "--max-train-rows needs files, whose rows are counted first, got "
-            f"{streams[0]}"
-        )
+        rule = "--max-train-rows needs files, whose rows are counted first"
+        refuse(f"{rule}, got {streams[0]}")
     if len(paths) > 1:
         note(f"{size}: fitted together in memory")
-    return _fit_in_memory(model, reader, options, paths, name)
+    return _fit_in_memory(options, paths, name)
 
 
-def _fit_in_memory(
-    model: LocalExpertRegressor,
-    reader: ColumnReader,
-    options: Any,
-    paths: list[str],
-    name: str,
-) -> TableModel:
+def _fit_in_memory(options: Any, paths: list[str], name: str) -> TableModel:
     """Fit a model to all rows of files together."""
-    how = format_of(options)
-    whole = join_tables(list(read_tables(paths, how)), options.drop)
+    model, reader = _make_regressor(options), _make_reader(options)
+    how = args.format_of(options)
+    whole = files.join_tables(list(files.read_tables(paths, how)), options.drop)
     for column in options.drop:
         check_column(whole, column, "column to drop")
     if options.time is not None:
@@ -254,7 +224,7 @@ def _fit_in_memory(
     whole, y = whole[known], y[known]
     weight, groups = None, None
     if options.weight is not None:
-        weight = read_weight(options, reader, whole)
+        weight = _read_weight(options, reader, whole)
         if not weight.sum() > 0.0:
             refuse(f"weight {options.weight!r} must not be 0 in every row")
     if options.group is not None:
@@ -266,15 +236,102 @@ def _fit_in_memory(
     note(f"fitting {count(len(y), 'row')}, {count(features.shape[1], 'feature')}")
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, y, sample_weight=weight, groups=groups)
-    if options.no_sketch:
-        model.training_sketch_ = None
     climatology = Climatology.of(model, y, weight)
     origin = Origin.of(name, len(y), model, climatology)
     return TableModel(reader, model, climatology, origin)
 
 
+def _fit_large(
+    options: Any, paths: list[str], name: str, n_rows: int, most: int
+) -> TableModel:
+    """Fit a model to at most so many rows of files, and calibrate it by the others."""
+    seen = _look_at(options, paths, n_rows)
+    model, reader = _make_regressor(options), _make_reader(options).fit(seen)
+    roles = {role: getattr(options, role) for role in ("target", "weight", "group")}
+    # Names that no feature has.
+    beside = max(map(len, reader.feature_names_)) * "'"
+    names = {role: role + beside for role, name in roles.items() if name is not None}
+    told: list[int] = []
+
+    def read_parts() -> Iterator[files.Frame]:
+        """Yield the rows with a target; the first pass counts them, and tells odd."""
+        n_known, odd = 0, list[Any]()
+        wanted = {*reader.feature_names_, *filter(None, roles.values())}
+        for frame in files.read_tables(paths, args.format_of(options), wanted, _PART):
+            part = _make_part(options, reader, frame, names, odd)
+            n_known += len(part)
+            yield part
+        if not told:
+            told.append(n_known)
+            tell_odd_cells(odd)
+
+    note(f"learned what the columns are from {count(len(seen), 'row')} of all files")
+    with refusing(f"cannot learn from {name}", TypeError, ValueError, OSError):
+        fitted = fit_large(
+            model,
+            read_parts,
+            names["target"],
+            max_train_rows=most,
+            weight=names.get("weight"),
+            key=names.get("group"),
+            learning_curve=not options.fast,
+        )
+    choices = getattr(getattr(fitted, "report_", None), "choices", {})
+    for of in ("large", "learning curve"):
+        if of in choices:
+            note(f"{of}: {choices[of]['chosen']}")
+    note("scores out of fold are of the sample")
+    known = recall_training(fitted)
+    assert known is not None
+    climatology = Climatology.of(fitted, known.y, known.weight)
+    origin = Origin.of(name, told[0], fitted, climatology)
+    return TableModel(reader, fitted, climatology, origin)
+
+
+def _look_at(options: Any, paths: list[str], n_rows: int) -> files.Frame:
+    """Return rows from all over files; the first of each part is among them."""
+    rng = np.random.default_rng(0)
+    share = min(_PART / n_rows, 1.0)
+    found = []
+    for frame in files.read_tables(paths, args.format_of(options), n_rows=_PART):
+        drawn = rng.random(len(frame)) < share
+        drawn[0] = True
+        part = frame[drawn]
+        part.attrs = frame.attrs
+        found.append(part)
+    return files.join_tables(found, options.drop)
+
+
+def _make_part(
+    options: Any, reader: ColumnReader, frame: files.Frame, names: Any, odd: list[Any]
+) -> files.Frame:
+    """Return the features of rows that have a target, which stands beside them."""
+    y = reader.read_target(frame, odd=odd)
+    part = reader.transform(frame, odd=odd)
+    if "weight" in names:
+        part[names["weight"]] = _read_weight(options, reader, frame)
+    if "group" in names:
+        part[names["group"]] = read_words(frame, options.group, "group")
+    part[names["target"]] = y
+    part = part[np.isfinite(y)]
+    place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
+    part.attrs["name"] = f"{frame.attrs['path']}, {place}"
+    return part
+
+
+def _read_weight(
+    options: Any, reader: ColumnReader, frame: files.Frame
+) -> Float64Array:
+    """Return the weights of rows (n,), of which none is missing or below zero."""
+    how = reader.decimal_, options.thousands, options.missing
+    weight = read_numbers(frame, options.weight, "weight", *how)
+    rule = f"weight {options.weight!r} must hold numbers from 0 on"
+    refuse_if(~(weight >= 0.0), frame, options.weight, rule)
+    return weight
+
+
 def _order_in_time(
-    model: LocalExpertRegressor, options: Any, frame: Frame, reader: ColumnReader
+    model: LocalExpertRegressor, options: Any, frame: files.Frame, reader: ColumnReader
 ) -> None:
     """Give a model the folds that --time asks for, or say that there are dates."""
     if options.time is None:
@@ -298,7 +355,7 @@ def _order_in_time(
     )
 
 
-def _read_times(options: Any, frame: Frame) -> Float64Array:
+def _read_times(options: Any, frame: files.Frame) -> Float64Array:
     """Return the times of rows (n,) as numbers."""
     how = {"decimal": options.decimal, "date_order": options.date_order}
     clock = ColumnReader(missing=options.missing, thousands=options.thousands, **how)
@@ -351,4 +408,4 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
             chosen[name] = None if value == "none" else value
     if options.monotone:
         chosen["monotone"] = dict(options.monotone)
-    return LocalExpertRegressor(**chosen, verbose=show_bar(options))
+    return LocalExpertRegressor(**chosen, verbose=args.show_bar(options))

@@ -13,20 +13,15 @@ for example:
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from calibration import ScoreCalibrator
+from localexpert.cli import args, scores
 from localexpert.cli.output import write_out
-from localexpert.cli.parser import Parser, add_json
-from localexpert.cli.scores import (
-    ScoreTable,
-    lay_out_scores,
-    score_both,
-    without_infinities,
-)
 from localexpert.cli.table_model import Origin, TableModel, load_object
 from localexpert.reading.messages import count
 from localexpert.reporting.climatology import Climatology
@@ -39,28 +34,29 @@ _SCORES = {
 }
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("model", help="a file that was saved by this package")
-    add_json(parser)
+    args.add_options(parser, "model  a file that was saved by this package\n--json")
 
 
 def run(options: Any) -> None:
     """Load the model and print what is known of it."""
     thing = load_object(options.model)
-    tell = _tell_table_model if isinstance(thing, TableModel) else _tell_object
+    tell: Any = _tell_object
+    if isinstance(thing, TableModel) and thing.origin is not None:
+        tell = _tell_table_model
     told, parts = tell(thing, options.model)
     model = getattr(thing, "model", thing)
     report = getattr(model, "report_", None)
     if told["out_of_fold"] is not None:
-        parts.append(lay_out_scores(told["out_of_fold"], "out of fold"))
+        parts.append(scores.lay_out_scores(told["out_of_fold"], "out of fold"))
     if report is not None:
         if hasattr(report, "summary"):
             told["chosen"] = report.summary()
         parts.append(f"chosen on the way\n{report}")
     text = "\n\n".join(parts)
     if options.json:
-        text = json.dumps(without_infinities(told), default=str)
+        text = json.dumps(scores.without_infinities(told), default=str)
     write_out(f"{text}\n")
 
 
@@ -68,19 +64,15 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], lis
     reader, origin = model.reader, model.origin
     assert isinstance(origin, Origin)
     told: dict[str, Any] = {
+        **asdict(origin),
         "type": "TableModel",
         "target": model.target,
-        "fitted": origin.fitted,
-        "version": origin.version,
-        "table": origin.table,
-        "rows": origin.rows,
         "corrected": origin.corrected or None,
-        "below_zero": origin.below_zero,
         "columns": reader.describe(model.model),
         "others": list(reader.others),
         "parameters": _parameters(model.model),
-        "out_of_fold": origin.scores,
     }
+    told["out_of_fold"] = told.pop("scores")
     lines = [
         f"{path}: a model of `localexpert fit` that forecasts {model.target!r}",
         f"fitted on {origin.fitted} by version {origin.version} to "
@@ -92,6 +84,9 @@ def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], lis
 
 
 def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
+    # A regressor of Python that was corrected is one without an origin.
+    if isinstance(thing, TableModel):
+        thing = thing.model
     names = getattr(thing, "feature_names_in_", None)
     n_features = getattr(thing, "n_features_in_", None)
     told: dict[str, Any] = {
@@ -107,22 +102,22 @@ def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
     elif n_features is not None:
         lines.append(f"{count(int(n_features), 'feature')} without names")
     if isinstance(thing, ScoreCalibrator):
-        scores = np.array(_SCORES.get(thing.scale, ()))
-        answers = thing.predict(scores) if len(scores) else scores
+        asked = np.array(_SCORES.get(thing.scale, ()))
+        answers = thing.predict(asked) if len(asked) else asked
         told["scale"] = thing.scale
-        told["calibrated"] = list(zip(scores.tolist(), answers.tolist(), strict=True))
+        told["calibrated"] = list(zip(asked.tolist(), answers.tolist(), strict=True))
         lines.append(f"scores: {thing.scale}")
         lines += [f"{score:8g}  {p:.4f}" for score, p in told["calibrated"]]
     return told, ["\n".join(lines)]
 
 
-def _recall_scores(model: Any) -> ScoreTable | None:
+def _recall_scores(model: Any) -> scores.ScoreTable | None:
     """Return the scores out of fold that a regressor still knows of itself."""
     known = recall_training(model)
     if known is None or known.oof is None:
         return None
     climatology = Climatology.of(model, known.y, known.weight)
-    return score_both(known.y, known.oof, climatology, known.weight)
+    return scores.score_both(known.y, known.oof, climatology, known.weight)
 
 
 def _parameters(thing: Any) -> dict[str, Any]:

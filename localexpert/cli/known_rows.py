@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibration.typing import Float64Array
+from localexpert.cli.args import format_of
 from localexpert.cli.console import note, warn
-from localexpert.cli.parser import format_of
 from localexpert.cli.table_model import TableModel
 from localexpert.reading.files import Frame, read_tables
 from localexpert.reading.messages import (

@@ -6,32 +6,23 @@ import os
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr
+from importlib import import_module
 from typing import Any
 
 from calibration import __version__
 from calibration._kernels._jit import telling
-from localexpert.cli import (
-    apply,
-    calibrate,
-    evaluate,
-    fit,
-    inspect,
-    monitor,
-    predict,
-    recalibrate,
-    report,
-    warm,
-)
+from localexpert.cli.args import Parser, add_options
 from localexpert.cli.console import complain, note, warn
 from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
 from localexpert.cli.output import write_out
-from localexpert.cli.parser import FLAG, Parser
 from localexpert.reading import TableError
 
-_COMMANDS = (
-    *(fit, inspect, predict, evaluate, report, monitor, recalibrate),
-    *(calibrate, apply, warm),
-)
+_NAMES = ("fit", "inspect", "predict", "evaluate", "report", "monitor", "recalibrate")
+# Each command is a file, whose docstring is its page of help.
+_COMMANDS = {
+    name: import_module(f"localexpert.cli.{name}")
+    for name in (*_NAMES, "calibrate", "apply", "warm")
+}
 _MISTAKE, _BROKEN_PIPE = 2, 141
 
 _PAGE = """Forecast whole distributions of a column of a table.
@@ -91,12 +82,11 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="version", version=__version__)
     how: Any = {"title": "commands", "metavar": "COMMAND", "required": True}
     commands = parser.add_subparsers(parser_class=Parser, **how)
-    for module in _COMMANDS:
-        name, page = module.__name__.rpartition(".")[2], module.__doc__ or ""
+    for name, module in _COMMANDS.items():
+        page = module.__doc__ or ""
         summary = page.partition("\n")[0].rstrip(".")
         command = commands.add_parser(name, page=page, help=summary)
-        text = "no progress and no warnings, only errors"
-        command.add_argument("--quiet", help=text, **FLAG)
+        add_options(command, "--quiet  no progress and no warnings, only errors")
         module.add_options(command)
         command.set_defaults(run=module.run)
     return parser

@@ -24,105 +24,182 @@ for example:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from typing import Any
+import os
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
-from calibration import Advice, CalibrationMonitor, ScoreCalibrator, plot_monitor
-from localexpert.cli.calibrated import FITTED, add_scores, scores_of
+import numpy as np
+
+from calibration import CalibrationMonitor, ScoreCalibrator, plot_monitor
+from localexpert.cli import args, calibrated, table_model
 from localexpert.cli.console import note, warn
 from localexpert.cli.known_rows import join_known, read_known
-from localexpert.cli.monitor_state import Batch, Monitor, MonitorState
 from localexpert.cli.output import check_file, write_out
-from localexpert.cli.parser import (
-    COLUMN,
-    SHARE,
-    VALUES,
-    Parser,
-    add_json,
-    add_table_options,
-    add_target,
-    format_of,
-    read_size,
-    whole_number,
-)
 from localexpert.cli.scores import without_infinities
-from localexpert.cli.table_model import (
-    TableModel,
-    as_table_model,
-    load_object,
-    save_object,
-)
 from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading.files import name_input, read_table
 from localexpert.reading.labels import Labels, find_gaps, read_words
-from localexpert.reading.messages import (
-    count,
-    list_names,
-    refuse,
-    refusing,
-)
+from localexpert.reading.messages import count, list_names, refuse, refusing
 from localexpert.regressor.seen_rows import seen_rows
+
+Monitor: TypeAlias = ForecastMonitor | CalibrationMonitor
 
 #: Exit code of an alarm.
 ALARM = 3
 _PICTURES = (".png", ".pdf", ".svg")
-# Options of models and of calibrators, by the names that they are stored by.
-_OF_MODELS = {"target": "--target", "thresholds": "--thresholds"}
-_OF_CALIBRATORS = {
-    "score": "--score",
-    "label": "--label",
-    "positive": "--positive",
-    "n_fit": "--fitted-rows",
-}
+# By the names that options are stored by: those of models and of calibrators alone, and
+# settings of the first call, which later ones may only repeat.
+_OF_MODELS: tuple[str, ...] = ("target", "thresholds")
+_OF_CALIBRATORS: tuple[str, ...] = ("score", "label", "positive", "n_fit")
+_SETTINGS = ("alpha", "tolerance", "thresholds", "n_fit")
+_OPTIONS = """\
+model  a file of `localexpert fit` or `localexpert calibrate --save`
+table  new rows with known outcomes, each row in one batch
+--state STATE.zip  file that is kept
+--target
+--alpha P  chance of a false alarm, ever (default: 0.05)
+--tolerance SIZE  shift that is no alarm, in standard deviations or of a calibrator in \
+log-odds (default: by training rows)
+--thresholds V,V  of the target, watched by themselves (default: quartiles of forecasts)
+--score
+--positive
+--label COLUMN  of a calibrator: two different values
+--fitted-rows 1..  of a calibrator: how many it was fitted on, if its file does not tell
+--picture FILE  evidence over rows, as .png, .pdf or .svg
+--json
+"""
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add("model", help="a file of `localexpert fit` or `localexpert calibrate --save`")
-    add("table", help="new rows with known outcomes, each row in one batch")
-    add("--state", help="file that is kept", metavar="STATE.zip", required=True)
-    add_target(parser)
-    add("--alpha", help="chance of a false alarm, ever (default: 0.05)", **SHARE)
-    text = (
-        "shift that is no alarm, in standard deviations or of a calibrator in log-odds "
-        "(default: by training rows)"
-    )
-    add("--tolerance", help=text, type=read_size, metavar="SIZE")
-    text = "of the target, watched by themselves (default: quartiles of forecasts)"
-    add("--thresholds", help=text, **VALUES)
-    add_scores(parser)
-    add("--label", help="of a calibrator: two different values", **COLUMN)
-    text = "of a calibrator: how many it was fitted on, if its file does not tell"
-    add("--fitted-rows", help=text, **whole_number(1, dest="n_fit"))
-    text = "evidence over rows, as .png, .pdf or .svg"
-    add("--picture", help=text, metavar="FILE")
-    add_json(parser)
-    add_table_options(parser, "that of each file")
+    named: dict[str, Any] = {"fitted_rows": {"dest": "n_fit"}}
+    args.add_options(parser, _OPTIONS, state={"required": True}, **named)
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> int:
     """Add a batch to the state, write it, and say how things stand."""
     options.thresholds = options.thresholds or None
     _check_files(options)
-    watched = _load(options)
-    state = MonitorState.open(options, lambda: _make_monitor(watched, options))
-    if isinstance(watched, TableModel):
-        batch = _read_rows(watched, options)
+    watched = calibrated.load_model(options)
+    _check_options(watched, options)
+    state = MonitorState.open(watched, options)
+    if isinstance(watched, table_model.TableModel):
+        new = state.add_rows(watched, options)
     else:
-        batch = _read_scores(watched, options, state)
-    with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
-        new = state.add(batch)
+        new = state.add_scores(watched, options)
     if new is not state:
-        save_object(new, options.state, "--state")
+        table_model.save_object(new, options.state, "--state")
     if options.picture is not None:
         figure = plot_monitor(new.monitor)[0].figure
         with refusing(f"cannot write --picture {options.picture!r}", OSError):
             figure.savefig(options.picture, dpi=120)
         note(f"wrote {options.picture}")
-    write_out(_tell(new.monitor, options))
+    tell = _tell_json if options.json else _tell
+    write_out(f"{tell(new.monitor)}\n")
     return ALARM if new.monitor.alarm_ else 0
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorState:
+    """What `localexpert monitor` keeps from batch to batch.
+
+    Parameters
+    ----------
+    model : str
+        Hash of the file of the model that is watched.
+    monitor : ForecastMonitor or CalibrationMonitor
+    labels : Labels or None
+        Of a calibrator's outcomes.
+    """
+
+    model: str
+    monitor: Monitor
+    labels: Labels | None = None
+
+    @classmethod
+    def open(cls, watched: Any, options: Any) -> MonitorState:
+        """Return the state in the file of the options, or one of a new monitor."""
+        said = {name: getattr(options, name) for name in _SETTINGS}
+        said = {name: value for name, value in said.items() if value is not None}
+        if not os.path.exists(options.state):
+            made = _make_monitor(watched, options).set_params(**said)
+            return cls(_hash_file(options.model), made)
+        state = cls.load(options)
+        for name, wanted in said.items():
+            held = getattr(state.monitor, name)
+            if not np.array_equal(wanted, held):
+                refuse(
+                    f"{_option(name)} differs from that of --state {options.state!r}, "
+                    f"{held}: another one needs a new state"
+                )
+        return state
+
+    @classmethod
+    def load(cls, options: Any) -> MonitorState:
+        """Return the state in a file, which must be that of the model."""
+        what, where = "state of `localexpert monitor`", f"--state {options.state!r}"
+        state = table_model.load_object(options.state, what)
+        if not isinstance(state, cls):
+            refuse(f"{where} holds a {type(state).__name__}, not a {what}")
+        if state.model != _hash_file(options.model):
+            refuse(
+                f"{where} is that of another model than {options.model!r}: a model has "
+                "a state of its own, from its first batch on"
+            )
+        return state
+
+    def add_rows(self, model: table_model.TableModel, options: Any) -> MonitorState:
+        """Return the state with rows of a table, of which some may be training rows."""
+        _, features, y = join_known(read_known(options, model, [options.table]))
+        seen = seen_rows(model.model, features, y)
+        return self._add(options, model.model.predict_dist(features), y, seen=seen)
+
+    def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> MonitorState:
+        """Return the state with scores and labels of the rows that have one."""
+        frame = read_table(options.table, args.format_of(options))
+        known = ~find_gaps(frame, options.label, "label")
+        path, n_left = frame.attrs["path"], int((~known).sum())
+        if not known.any():
+            refuse(f"{path} has no row with a label {options.label!r}")
+        if n_left:
+            warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
+        frame = frame[known]
+        scores = calibrated.scores_of(options, frame, calibrator.scale)
+        texts = read_words(frame, options.label, "label")
+        what = f"label {options.label!r} of {path}"
+        if self.labels is None:
+            labels = Labels.of_two(texts, options.positive, what)
+        else:
+            positive = self.labels.names[1]
+            if options.positive not in (None, positive):
+                refuse(
+                    f"--positive differs from that of --state, {positive!r}: another "
+                    "one needs a new state"
+                )
+            labels = self.labels.meet(texts, what)
+        state = replace(self, labels=labels)
+        new = state._add(options, calibrator.predict(scores), labels.code(texts))
+        return self if new is state else new
+
+    def _add(self, options: Any, *batch: Any, **more: Any) -> MonitorState:
+        """Return the state with a batch; itself if the monitor has it already."""
+        n_before = getattr(self.monitor, "n_batches_", 0)
+        with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
+            self.monitor.partial_fit(*batch, **more)
+        return self if self.monitor.n_batches_ == n_before else replace(self)
+
+
+def _option(name: str) -> str:
+    return "--fitted-rows" if name == "n_fit" else f"--{name}"
+
+
+def _hash_file(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_files(options: Any) -> None:
@@ -136,35 +213,24 @@ def _check_files(options: Any) -> None:
     check_file(options.picture, "--picture", [*taken, options.state])
 
 
-def _load(options: Any) -> TableModel | ScoreCalibrator:
-    """Return what is watched, and refuse options of the other kind."""
-    thing = load_object(options.model, "model or calibrator")
-    if not isinstance(thing, ScoreCalibrator):
-        model = as_table_model(thing, options.model)
-        _refuse_any(options, _OF_CALIBRATORS, "of a calibrator, not of a model")
-        return model
-    _refuse_any(options, _OF_MODELS, "of a model, not of a calibrator")
-    for name in ("score", "label"):
-        if getattr(options, name) is None:
-            refuse(f"--{name} must name a column: {options.model} is a calibrator")
-    if len(options.score) != 1:
+def _check_options(watched: Any, options: Any) -> None:
+    """Refuse options that mean nothing of what is watched."""
+    others, whose = _OF_CALIBRATORS, "of a calibrator, not of a model"
+    if isinstance(watched, ScoreCalibrator):
+        others, whose = _OF_MODELS, "of a model, not of a calibrator"
+    for name in others:
+        if getattr(options, name) is not None:
+            refuse(f"{_option(name)} is {whose}, got {options.model}")
+    if options.score is not None and len(options.score) != 1:
         refuse(
             "--score must name one column for a calibrator of two classes, got "
             f"{list_names(options.score)}"
         )
-    return thing
 
 
-def _refuse_any(options: Any, others: dict[str, str], what: str) -> None:
-    """Refuse options that mean nothing here."""
-    for stored, name in others.items():
-        if getattr(options, stored) is not None:
-            refuse(f"{name} is {what}, got {options.model}")
-
-
-def _make_monitor(watched: TableModel | ScoreCalibrator, options: Any) -> Monitor:
+def _make_monitor(watched: Any, options: Any) -> Monitor:
     """Return a monitor that has seen nothing, by so many rows fitted on."""
-    if isinstance(watched, TableModel):
+    if isinstance(watched, table_model.TableModel):
         return ForecastMonitor(watched.n_rows)
     known = getattr(watched, "n_fit_", None)
     if known is None and options.n_fit is None:
@@ -175,88 +241,47 @@ def _make_monitor(watched: TableModel | ScoreCalibrator, options: Any) -> Monito
     return CalibrationMonitor(max(round(known or 1), 1))
 
 
-def _read_rows(model: TableModel, options: Any) -> Batch:
-    """Read features and targets; rows that were learned from are told."""
-    _, features, y = join_known(read_known(options, model, [options.table]))
-    seen = seen_rows(model.model, features, y)
-    return Batch(model.model.predict_dist(features), y, seen=seen)
-
-
-def _read_scores(
-    calibrator: ScoreCalibrator, options: Any, state: MonitorState
-) -> Batch:
-    """Read scores and labels of the rows that have one."""
-    frame = read_table(options.table, format_of(options))
-    known = ~find_gaps(frame, options.label, "label")
-    path, n_left = frame.attrs["path"], int((~known).sum())
-    if not known.any():
-        refuse(f"{path} has no row with a label {options.label!r}")
-    if n_left:
-        warn(f"left out {count(n_left, 'row')} without a label {options.label!r}")
-    frame = frame[known]
-    scores = scores_of(options, frame, calibrator.scale, FITTED)
-    texts = read_words(frame, options.label, "label")
-    what = f"label {options.label!r} of {path}"
-    if state.labels is None:
-        labels = Labels.of_two(texts, options.positive, what)
-    else:
-        positive = state.labels.names[1]
-        if options.positive not in (None, positive):
-            refuse(
-                f"--positive differs from that of --state, {positive!r}: another one "
-                "needs a new state"
-            )
-        labels = state.labels.meet(texts, what)
-    return Batch(calibrator.predict(scores), labels.code(texts), labels)
-
-
-def _tell(monitor: Monitor, options: Any) -> str:
-    """Return how things stand, as JSON or in lines."""
-    of_model = isinstance(monitor, ForecastMonitor)
-    scale = "scale" if of_model else "slope"
+def _tell_json(monitor: Monitor) -> str:
+    """Return how things stand as one JSON object."""
     advice = monitor.advise()
+    facts = {
+        "alarm": monitor.alarm_,
+        "rows": monitor.n_rows_,
+        "batches": monitor.n_batches_,
+        "log_e_value": monitor.log_e_,
+        "alarm_at_row": monitor.alarm_row_,
+        "onset_row": monitor.find_onset(),
+        "offset": advice.offset,
+        "scale" if isinstance(monitor, ForecastMonitor) else "slope": advice.slope,
+        "offset_interval": list(monitor.confidence_interval()),
+        "delivered": advice.delivered,
+        "advice": advice.action,
+        "evidence": advice.evidence,
+    }
+    return json.dumps(without_infinities(facts))
+
+
+def _tell(monitor: Monitor) -> str:
+    """Return how things stand in lines."""
     low, high = monitor.confidence_interval()
-    if options.json:
-        facts = {
-            "alarm": monitor.alarm_,
-            "rows": monitor.n_rows_,
-            "batches": monitor.n_batches_,
-            "log_e_value": monitor.log_e_,
-            "alarm_at_row": monitor.alarm_row_,
-            "onset_row": monitor.find_onset(),
-            "offset": advice.offset,
-            scale: advice.slope,
-            "offset_interval": [low, high],
-            "delivered": advice.delivered,
-            "advice": advice.action,
-            "evidence": advice.evidence,
-        }
-        return json.dumps(without_infinities(facts)) + "\n"
-    seen = count(int(monitor.n_rows_), "row")
     batches = f"{monitor.n_batches_} batch{'es' * (monitor.n_batches_ > 1)}"
-    power = monitor.log_e_ / math.log(10.0)
-    unit = "standard deviations of a forecast" if of_model else "log-odds"
-    lines = [
-        f"{seen} in {batches}: {'ALARM' if monitor.alarm_ else 'no alarm'}",
-        f"e-value 10^{power:.1f}, alarm at {1.0 / monitor.alpha:g}",
-        f"offset of all outcomes so far {low:.3f} to {high:.3f} {unit} (95 %)",
-    ]
-    if monitor.alarm_:
-        spread = "spread" if of_model else "slope"
-        lines += _tell_alarm(monitor, advice, spread)
-    return "\n".join(lines) + "\n"
-
-
-def _tell_alarm(monitor: Monitor, advice: Advice, scale: str) -> list[str]:
+    unit, width = "log-odds", "slope"
+    if isinstance(monitor, ForecastMonitor):
+        unit, width = "standard deviations of a forecast", "spread"
+    alarm = "ALARM" if monitor.alarm_ else "no alarm"
+    text = f"""\
+{count(int(monitor.n_rows_), "row")} in {batches}: {alarm}
+e-value 10^{monitor.log_e_ / math.log(10.0):.1f}, alarm at {1.0 / monitor.alpha:g}
+offset of all outcomes so far {low:.3f} to {high:.3f} {unit} (95 %)"""
+    if not monitor.alarm_:
+        return text
+    advice = monitor.advise()
     delivered = "too few rows to tell what information is delivered"
     if math.isfinite(advice.delivered):
-        share = f"{advice.delivered:.0%}"
-        delivered = f"information delivered {share} of what is promised"
+        delivered = f"information delivered {advice.delivered:.0%} of what is promised"
     gains = ", ".join(f"{name} {gain:.1f}" for name, gain in advice.evidence.items())
-    return [
-        f"alarm at row {monitor.alarm_row_:g}, change after about "
-        f"{monitor.find_onset():g}; since then offset {advice.offset:.2f}, "
-        f"{scale} {advice.slope:.2f}",
-        f"advice: {advice.action}",
-        f"evidence (log-likelihood gained): {gains}; {delivered}",
-    ]
+    return f"""{text}
+alarm at row {monitor.alarm_row_:g}, change after about {monitor.find_onset():g}; \
+since then offset {advice.offset:.2f}, {width} {advice.slope:.2f}
+advice: {advice.action}
+evidence (log-likelihood gained): {gains}; {delivered}"""

@@ -27,25 +27,13 @@ for example:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from localexpert.cli import args
 from localexpert.cli.known_rows import read_features
-from localexpert.cli.out_formats import Conventions
-from localexpert.cli.output import OutTable, check_table
-from localexpert.cli.parser import (
-    COLUMN,
-    LEVELS,
-    NAMES,
-    SHARE,
-    VALUES,
-    Parser,
-    add_model,
-    add_out,
-    add_table_options,
-    whole_number,
-)
+from localexpert.cli.output import Conventions, OutTable, check_table
 from localexpert.cli.table_model import load_table_model
 from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
@@ -53,26 +41,31 @@ from localexpert.reading.files import Frame, find_tables
 from localexpert.reading.labels import read_words
 from localexpert.reading.messages import load_pandas, refuse
 
+#: A table as it was read, and its forecasts.
+Part: TypeAlias = tuple[Frame, PredictiveDistribution]
 
-def add_options(parser: Parser) -> None:
+_OPTIONS = f"""\
+model
+table+  rows with the columns of the training file: files, or folders of Parquet
+--quantiles P,P  levels between 0 and 1 (default, if nothing else is asked for: \
+{",".join(map(str, DEFAULT_LEVELS))})
+--interval P  central interval of mass P
+--exceed V,V  probabilities of more than these values
+--var P,P  values at risk, with these confidences
+--es P,P  expected shortfalls, with these confidences
+--tail upper|lower  which end is the risk of --var and --es (default: upper, as of \
+losses)
+--total COLUMN  forecast sums of the rows of each value of it
+--keep A,B  columns to copy
+--digits 1..  digits of forecasts that count (default: all, to the last bit)
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add_model(parser, "rows with the columns of the training file")
-    add_out(parser, "FORECASTS.csv")
-    levels = ",".join(map(str, DEFAULT_LEVELS))
-    text = f"levels between 0 and 1 (default, if nothing else is asked for: {levels})"
-    add("--quantiles", help=text, **LEVELS)
-    add("--interval", help="central interval of mass P", **SHARE)
-    add("--exceed", help="probabilities of more than these values", **VALUES)
-    add("--var", help="values at risk, with these confidences", **LEVELS)
-    add("--es", help="expected shortfalls, with these confidences", **LEVELS)
-    text = "which end is the risk of --var and --es (default: upper, as of losses)"
-    add("--tail", choices=("upper", "lower"), default="upper", help=text)
-    add("--total", help="forecast sums of the rows of each value of it", **COLUMN)
-    add("--keep", help="columns to copy", **NAMES)
-    text = "digits of forecasts that count (default: all, to the last bit)"
-    add("--digits", help=text, **whole_number(1))
-    add_table_options(parser, "that of each file")
+    args.add_out(parser, "FORECASTS.csv")
+    args.add_options(parser, _OPTIONS, tail={"default": "upper"})
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> None:
@@ -93,15 +86,30 @@ def run(options: Any) -> None:
         (frame, model.model.predict_dist(features))
         for frame, features in read_features(options, model, paths, named)
     )
+    lay_out = _tell_rows if options.total is None else _tell_totals
     with OutTable(options.out, "forecast") as out:
-        if options.total is None:
-            for frame, dist in parts:
-                kept = frame[list(options.keep)]
-                told = load_pandas().DataFrame(_ask(options, dist), index=frame.index)
-                whole = load_pandas().concat([kept, told], axis=1)
-                out.write(whole, Conventions.of(options, frame, options.digits))
-        else:
-            _write_totals(options, parts, out)
+        for told, frame in lay_out(options, parts):
+            out.write(told, Conventions.of(options, frame, options.digits))
+
+
+def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:
+    """Yield the forecasts of each part, beside the columns that are kept."""
+    for frame, dist in parts:
+        told = load_pandas().DataFrame(_ask(options, dist), index=frame.index)
+        yield load_pandas().concat([frame[list(options.keep)], told], axis=1), frame
+
+
+def _tell_totals(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:
+    """Yield a row for each group: its name, its number of rows, the law of its sum."""
+    found, dists, frame = [], [], None
+    for frame, dist in parts:
+        found.append(read_words(frame, options.total, "column to sum by"))
+        dists.append(dist)
+    groups = np.concatenate(found).astype(str)
+    names, counts = np.unique(groups, return_counts=True)
+    sums = concatenate(dists).total(groups=groups)
+    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
+    yield load_pandas().DataFrame(told), frame
 
 
 def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
@@ -116,29 +124,8 @@ def _ask(options: Any, dist: PredictiveDistribution | None) -> dict[str, Any]:
     told: dict[str, Any] = dict.fromkeys(questions.names)
     if dist is not None:
         told = questions.answers(dist)
-    for name, levels, method in (
-        ("var", options.var, "value_at_risk"),
-        ("es", options.es, "expected_shortfall"),
-    ):
-        for level in sorted(set(levels)):
+    for name, method in (("var", "value_at_risk"), ("es", "expected_shortfall")):
+        for level in sorted(set(getattr(options, name))):
             answer = dist and getattr(dist, method)(level, options.tail)
             told[f"{name}_{level:.10g}"] = answer
     return told
-
-
-def _write_totals(
-    options: Any,
-    parts: Iterator[tuple[Frame, PredictiveDistribution]],
-    out: OutTable,
-) -> None:
-    """Write a row for each group: its name, its number of rows, the law of its sum."""
-    groups, dists, frame = [], [], None
-    for frame, dist in parts:
-        groups.append(read_words(frame, options.total, "column to sum by"))
-        dists.append(dist)
-    names, counts = np.unique(np.concatenate(groups).astype(str), return_counts=True)
-    sums = concatenate(dists).total(groups=np.concatenate(groups).astype(str))
-    told = {options.total: names.astype(object), "rows": counts, **_ask(options, sums)}
-    out.write(
-        load_pandas().DataFrame(told), Conventions.of(options, frame, options.digits)
-    )

@@ -27,28 +27,12 @@ from typing import Any
 from sklearn.base import clone
 
 from calibration import ScoreCalibrator
-from localexpert.cli.calibrated import FITTED, add_scores, labels_of, scores_of
+from localexpert.cli import args, calibrated, table_model
 from localexpert.cli.console import note, warn
 from localexpert.cli.known_rows import join_known, read_known
-from localexpert.cli.monitor_state import MonitorState
+from localexpert.cli.monitor import MonitorState
 from localexpert.cli.output import check_file
-from localexpert.cli.parser import (
-    COLUMN,
-    NAMES,
-    SEED,
-    Parser,
-    add_table_options,
-    add_target,
-    format_of,
-)
-from localexpert.cli.table_model import (
-    TableModel,
-    as_table_model,
-    load_object,
-    save_object,
-    today,
-)
-from localexpert.reading.files import find_tables, join_tables, name_tables, read_tables
+from localexpert.reading import files
 from localexpert.reading.messages import count, refuse, refusing
 from localexpert.recalibration.shift import ShiftRecalibration
 from localexpert.regressor.recalibrated import recalibrate
@@ -57,43 +41,48 @@ from localexpert.regressor.seen_rows import seen_rows
 _ACTIONS = "shift", "shift-and-slope", "recalibrate"
 
 
-def add_options(parser: Parser) -> None:
+_OPTIONS = f"""\
+model  a file of `localexpert fit` or `calibrate --save`
+table+  new rows with known outcomes: files, or folders of Parquet
+--out NEW.zip  where the new model goes
+--state STATE.zip  of `localexpert monitor`: what it advises is done
+--action {"|".join(_ACTIONS)}  what to do (default: the advice of --state, or \
+recalibrate)
+--method conformal|pit  of --action recalibrate (default: conformal)
+--by A,B  columns within whose values the map is learned
+--target
+--score
+--positive
+--label COLUMN  of a calibrator: two different values
+--seed 0..  another seed, other draws (default: 0)
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add: Any = parser.add_argument
-    add("model", help="a file of `localexpert fit` or `calibrate --save`")
-    text = "new rows with known outcomes: files, or folders of Parquet"
-    add("table", nargs="+", help=text)
-    add("--out", help="where the new model goes", metavar="NEW.zip", required=True)
-    text = "of `localexpert monitor`: what it advises is done"
-    add("--state", help=text, metavar="STATE.zip")
-    text = "what to do (default: the advice of --state, or recalibrate)"
-    add("--action", help=text, choices=_ACTIONS)
-    text = "of --action recalibrate (default: conformal)"
-    add("--method", help=text, choices=("conformal", "pit"), default="conformal")
-    add("--by", help="columns within whose values the map is learned", **NAMES)
-    add_target(parser)
-    add_scores(parser)
-    add("--label", help="of a calibrator: two different values", **COLUMN)
-    add("--seed", help="another seed, other draws (default: 0)", **SEED)
-    add_table_options(parser, "that of each file")
+    more: dict[str, Any] = {
+        "out": {"required": True},
+        "method": {"default": "conformal"},
+    }
+    args.add_options(parser, _OPTIONS, seed=args.SEED, **more)
+    args.add_table_options(parser, "that of each file")
 
 
 def run(options: Any) -> None:
     """Load the model, read the rows, correct it by them, and save it."""
     check_file(options.out, "--out", [options.model, *options.table])
-    paths = find_tables(options.table)
+    paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
-    thing = load_object(options.model, "model or calibrator")
+    model = calibrated.load_model(options)
     action = _choose_action(options)
     new: Any
-    if isinstance(thing, ScoreCalibrator):
-        new, n_rows = _fit_calibrator(thing, options, paths)
+    if isinstance(model, ScoreCalibrator):
+        new, n_rows = _fit_calibrator(model, options, paths)
         action = "fitted anew"
     else:
-        model = as_table_model(thing, options.model)
         new, n_rows = _correct(model, options, paths, action)
-    save_object(new, options.out, "--out")
-    rows = f"{count(n_rows, 'row')} of {name_tables(options.table)}"
+    table_model.save_object(new, options.out, "--out")
+    rows = f"{count(n_rows, 'row')} of {files.name_tables(options.table)}"
     note(f"saved {options.out}: {action} by {rows}")
 
 
@@ -115,8 +104,8 @@ def _choose_action(options: Any) -> str:
 
 
 def _correct(
-    model: TableModel, options: Any, paths: list[str], action: str
-) -> tuple[TableModel, int]:
+    model: table_model.TableModel, options: Any, paths: list[str], action: str
+) -> tuple[table_model.TableModel, int]:
     """Return a model that is corrected by the new ones of the rows."""
     _, features, y = join_known(read_known(options, model, paths, options.by))
     seen = seen_rows(model.model, features, y)
@@ -130,7 +119,7 @@ def _correct(
     if action != "recalibrate":
         method = ShiftRecalibration(slope=action == "shift-and-slope")
     by = list(options.by) or None
-    where = name_tables(options.table)
+    where = files.name_tables(options.table)
     with refusing(f"cannot correct by {where}", TypeError, ValueError):
         seed = options.random_state
         fitted = recalibrate(
@@ -138,7 +127,7 @@ def _correct(
         )
     origin = model.origin
     if origin is not None:
-        what = f"{action} by {count(len(y), 'row')} of {where} on {today()}"
+        what = f"{action} by {count(len(y), 'row')} of {where} on {table_model.today()}"
         origin = replace(
             origin, corrected="; ".join(filter(None, [origin.corrected, what]))
         )
@@ -149,11 +138,8 @@ def _fit_calibrator(
     calibrator: ScoreCalibrator, options: Any, paths: list[str]
 ) -> tuple[ScoreCalibrator, int]:
     """Return a calibrator of the same kind and settings, fitted on these rows."""
-    for name in ("score", "label"):
-        if getattr(options, name) is None:
-            refuse(f"--{name} must name a column: {options.model} is a calibrator")
-    frame = join_tables(list(read_tables(paths, format_of(options))))
-    scores = scores_of(options, frame, calibrator.scale, FITTED)
-    y, _ = labels_of(options, frame, None)
+    frame = files.join_tables(list(files.read_tables(paths, args.format_of(options))))
+    scores = calibrated.scores_of(options, frame, calibrator.scale)
+    y = calibrated.labels_of(options, frame)
     with refusing(f"cannot calibrate by {frame.attrs['path']}", TypeError, ValueError):
         return clone(calibrator).fit(scores, y), len(y)

@@ -24,22 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from localexpert.cli import args
 from localexpert.cli.console import note
 from localexpert.cli.known_rows import Known, draw_known, read_known
 from localexpert.cli.output import check_file
-from localexpert.cli.parser import (
-    COLUMN,
-    FLAG,
-    LEVELS,
-    NAMES,
-    SHARE,
-    Parser,
-    add_model,
-    add_table_options,
-    add_target,
-    show_bar,
-    whole_number,
-)
 from localexpert.cli.table_model import TableModel, load_table_model
 from localexpert.reading.files import STDIN, find_tables, name_tables
 from localexpert.reading.labels import find_gaps
@@ -51,27 +39,30 @@ from localexpert.reporting.evidence import MISSING
 _MOST_ROWS = 50_000
 
 
-def add_options(parser: Parser) -> None:
+_PAGE = f"""\
+--train TABLE  the training rows, for a boosted baseline: a file, or a folder of Parquet
+--max-rows 1..  of more rows so many are drawn, the same ones (default: {_MOST_ROWS})
+--title TEXT  heading of the page
+--unit TEXT  of the target, for axes
+--id COLUMN  what rows that are shown are called
+--coverage P  of the intervals (default: 0.9)
+--groups A,B  columns that coverage is shown by
+--var P,P  levels of values at risk that are tested, overall and by group
+--pdf-friendly  made to be printed: light, all open, page breaks
+"""
+
+
+def add_options(parser: args.Parser) -> None:
     """Add the arguments of the command."""
-    add_model(parser, "rows with known targets, not used in training")
-    add_target(parser)
-    text = "where the page goes"
-    parser.add_argument("--out", help=text, metavar="REPORT.html", required=True)
-    add_table_options(parser, "that of each file")
-    add: Any = parser.add_argument_group("page").add_argument
-    text = "the training rows, for a boosted baseline: a file, or a folder of Parquet"
-    add("--train", help=text, metavar="TABLE")
-    text = f"of more rows so many are drawn, the same ones (default: {_MOST_ROWS})"
-    add("--max-rows", help=text, **whole_number(1, default=_MOST_ROWS))
-    add("--title", help="heading of the page", metavar="TEXT")
-    add("--unit", help="of the target, for axes", metavar="TEXT")
-    add("--id", help="what rows that are shown are called", **COLUMN)
-    add("--coverage", help="of the intervals (default: 0.9)", **SHARE, default=0.9)
-    add("--groups", help="columns that coverage is shown by", **NAMES)
-    text = "levels of values at risk that are tested, overall and by group"
-    add("--var", help=text, **LEVELS)
-    text = "made to be printed: light, all open, page breaks"
-    add("--pdf-friendly", help=text, **FLAG)
+    rows = "rows with known targets, not used in training: files, or folders of Parquet"
+    table = f"model\ntable+  {rows}\n--target\n--out REPORT.html  where the page goes"
+    args.add_options(parser, table, out={"required": True})
+    args.add_table_options(parser, "that of each file")
+    more: dict[str, Any] = {
+        "max_rows": {"default": _MOST_ROWS},
+        "coverage": {"default": 0.9},
+    }
+    args.add_options(parser.add_argument_group("page"), _PAGE, **more)
 
 
 def run(options: Any) -> None:
@@ -113,7 +104,7 @@ def run(options: Any) -> None:
             pdf_friendly=options.pdf_friendly,
             odd_cells=model.reader.odd_cells_,
             var_levels=sorted(set(options.var)),
-            verbose=show_bar(options),
+            verbose=args.show_bar(options),
             **more,
         )
     note(f"wrote {options.out}")

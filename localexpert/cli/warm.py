@@ -27,8 +27,8 @@ import calibration._kernels
 import localexpert._kernels
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
+from localexpert.cli import args
 from localexpert.cli.console import note
-from localexpert.cli.parser import Parser, add_table_options
 from localexpert.ensemble import DistributionEnsemble
 from localexpert.reading.messages import count, refuse
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -37,12 +37,7 @@ from localexpert.reporting import report
 _ROWS = 120
 _LEVELS = (0.1, 0.5, 0.9)
 # Two bases, and two that are fitted to more than scores and labels.
-_OTHERS = {
-    "ScoreCalibrator",
-    "MulticlassCalibrator",
-    "ACPCalibrator",
-    "SBACalibrator",
-}
+_OTHERS = {f"{name}Calibrator" for name in ("Score", "Multiclass", "ACP", "SBA")}
 # Settings beside the default, and the target that they are for.
 _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("smooth", {}),
@@ -55,9 +50,9 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def add_options(parser: Parser) -> None:
+def add_options(parser: args.Parser) -> None:
     """Add the options that all commands have, which have no effect here."""
-    add_table_options(parser)
+    args.add_table_options(parser)
 
 
 def run(options: Any) -> None:
@@ -87,12 +82,13 @@ def _kernels() -> Iterator[Any]:
     for package in (calibration._kernels, localexpert._kernels):
         for found in iter_modules(package.__path__):
             module = import_module(f"{package.__name__}.{found.name}")
-            for thing in vars(module).values():
-                # Kernels of other files are imported by name.
-                if getattr(thing, "__module__", "") == module.__name__ and hasattr(
-                    thing, "stats"
-                ):
-                    yield thing
+            # Kernels of other files are imported by name.
+            own = [k for k in vars(module).values() if _is_of(k, module.__name__)]
+            yield from own
+
+
+def _is_of(thing: Any, module: str) -> bool:
+    return hasattr(thing, "stats") and thing.__module__ == module
 
 
 def _warm_up() -> None:

@@ -14,30 +14,16 @@ from numpy.typing import NDArray
 from calibration.typing import Float64Array
 from localexpert.reading.messages import load_pandas
 
+_MARKS = (
+    "|na|n/a|#n/a|#na|<na>|nan|-nan|nat|null|none|nil|?|??|???|-|--|---|\u2013|\u2014"
+    "|.|..|...|#nv|#wert!|#bezug!|#zahl!|#div/0!|#value!|#ref!|#num!|#name?|#null!"
+    "|#valeur!|#nombre!|#\u00a1valor!|#valor!|k.a.|k. a.|k.a|keine angabe|n.v.|n. v."
+    "|n.b.|n.a.|n. a.|s.d.|s/d|s. d.|n.d.|n/d|n. d.|n.c.|s/o|n.r.|missing|no data"
+    "|not available|sin datos|non disponible"
+)
 #: What stands for nothing, in small letters: marks of programs, and what people write
 #: in English, German, French and Spanish tables.
-GAPS = frozenset(
-    (
-        "",
-        "na",
-        "n/a",
-        "#n/a",
-        "#na",
-        "<na>",
-        "nan",
-        "-nan",
-        "nat",
-        "null",
-        "none",
-        "nil",
-    )
-    + ("?", "??", "???", "-", "--", "---", "\u2013", "\u2014", ".", "..", "...")
-    + ("#nv", "#wert!", "#bezug!", "#zahl!", "#div/0!", "#value!", "#ref!", "#num!")
-    + ("#name?", "#null!", "#valeur!", "#nombre!", "#\u00a1valor!", "#valor!")
-    + ("k.a.", "k. a.", "k.a", "keine angabe", "n.v.", "n. v.", "n.b.", "n.a.", "n. a.")
-    + ("s.d.", "s/d", "s. d.", "n.d.", "n/d", "n. d.", "n.c.", "s/o", "n.r.")
-    + ("missing", "not available", "no data", "sin datos", "non disponible")
-)
+GAPS = frozenset(_MARKS.split("|"))
 #: Share of filled cells that say what a column is.
 SHARE = 0.95
 

@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 
 from localexpert import load
+from localexpert.reading.files import FileFormat, read_table
 from tests.localexpert.cli.conftest import QUICK
-from tests.localexpert.reading.claims import write_claims
+from tests.localexpert.reading.claims import CITIES, EXPOSURE, write_claims
 
 
 def test_claims_go_through_the_shell_at_once(run, tmp_path):
@@ -22,9 +23,23 @@ def test_claims_go_through_the_shell_at_once(run, tmp_path):
         assert f"first in line {min(places)} of" in said
     assert "--missing" not in said
     saved = load(model)
-    assert "Exposure in T€" in saved.reader.feature_names_
-    ort = next(rule for rule in saved.reader.rules_ if rule.name == "Ort")
-    assert "München" in ort.categories
+    rules = {rule.name: rule for rule in saved.reader.rules_}
+    assert " ".join(rule.kind for rule in rules.values()) == (
+        "dropped date category number number number number"
+    )
+    assert rules["Ort"].categories == ("Bad Tölz", "Köln", "München", "Ulm")
+    listed = {(cell.column, cell.text): cell.count for cell in saved.reader.odd_cells_}
+    assert listed == {key: len(lines) for key, lines in odd.items()}
+    frame = read_table(str(tmp_path / "claims.csv"), FileFormat(encoding="cp1252"))
+    features = saved.reader.transform(frame, odd=[])
+    assert features["Exposure in T€"].isna().sum() == sum(EXPOSURE.values())
+    assert features["Ort"].isna().sum() == sum(CITIES.values())
+    y = saved.reader.read_target(frame)
+    np.testing.assert_allclose(features["Vorschuss"], 0.2 * y, atol=0.006)
+    # A new file with decimal points is read alike.
+    plain = frame.replace(",", ".", regex=True)
+    plain.attrs = {"decimal": "."}
+    pd.testing.assert_frame_equal(saved.reader.transform(plain, odd=[]), features)
     # The raw table in Python gives the forecasts of the shell.
     out = tmp_path / "out.csv"
     words = ["--quantiles", ".5", "--out", out]

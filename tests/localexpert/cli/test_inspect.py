@@ -1,6 +1,7 @@
 """inspect: what is known of whatever was saved."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,3 +76,10 @@ def test_scales_without_meaning_are_not_asked(run, tmp_path):
 def test_what_is_no_model(refused, write, tmp_path):
     assert "is no sound model" in refused("inspect", write("a,b\n1,2\n"))
     assert "cannot read" in refused("inspect", tmp_path / "none.zip")
+
+
+def test_a_model_of_python_that_was_corrected(run, houses, tmp_path):
+    save(replace(load(houses / "model.zip"), origin=None), tmp_path / "m.zip")
+    code, text, _ = run("inspect", tmp_path / "m.zip")
+    assert code == 0
+    assert "a saved LocalExpertRegressor" in text

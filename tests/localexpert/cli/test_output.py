@@ -15,15 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from localexpert.cli import output
 from localexpert.cli.console import note
-from localexpert.cli.out_formats import Conventions, _TextWriter, check_format
-from localexpert.cli.output import (
-    OutTable,
-    check_file,
-    check_table,
-    read_out,
-    write_out,
-)
 from localexpert.reading import TableError
 
 BIG = 1234567890123456789
@@ -52,9 +45,9 @@ def frame():
 
 
 def write(path, frame, how=None, *, parts=1):
-    with OutTable(str(path), "row") as out:
+    with output.OutTable(str(path), "row") as out:
         for rows in np.array_split(np.arange(len(frame)), parts):
-            out.write(frame.iloc[rows], how or Conventions())
+            out.write(frame.iloc[rows], how or output.Conventions())
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -97,7 +90,7 @@ def test_parquet_from_parquet_keeps_types(tmp_path):
 
 def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
     excel = pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
-    write(path := tmp_path / "t.xlsx", frame, Conventions(digits=2), parts=2)
+    write(path := tmp_path / "t.xlsx", frame, output.Conventions(digits=2), parts=2)
     sheet = excel.load_workbook(path).active
     header, *rows = ([cell.value for cell in row] for row in sheet.rows)
     assert header == list(frame)
@@ -108,7 +101,7 @@ def test_excel_knows_numbers_and_no_formulas(frame, tmp_path):
 
 def test_conventions_and_digits(tmp_path):
     frame = pd.DataFrame({"a,b": ["1,50"], "x": [1234.5678]})
-    write(path := tmp_path / "t.csv", frame, Conventions(";", ",", 6))
+    write(path := tmp_path / "t.csv", frame, output.Conventions(";", ",", 6))
     assert path.read_text() == "a,b;x\n1,50;1234,57\n"
 
 
@@ -141,7 +134,7 @@ def test_what_a_format_needs(monkeypatch, name, extra):
 
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(TableError, match=rf"needs .*: pip install .*\[{extra}\]"):
-        check_format(name)
+        output.check_format(name)
 
 
 def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -152,7 +145,7 @@ def test_what_fails_leaves_the_old_file(tmp_path, monkeypatch):
         self.stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(_TextWriter, "write", fail)
+    monkeypatch.setattr(output._TextWriter, "write", fail)
     with pytest.raises(TableError, match=r"cannot write --out '.*f.csv': No space"):
         write(path, pd.DataFrame({"a": ["1"]}))
     assert path.read_bytes() == b"old"
@@ -196,7 +189,7 @@ def test_a_full_disk_behind_standard_output(monkeypatch):
     with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
         with pytest.raises(TableError, match="standard output: No space left on dev"):
-            write_out("text")
+            output.write_out("text")
         sys.stdout.write("and at the end nobody complains again")
         sys.stdout.close()
 
@@ -204,7 +197,7 @@ def test_a_full_disk_behind_standard_output(monkeypatch):
 def test_standard_output_that_is_closed(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(TableError, match="standard output: it is closed"):
-        write_out("text")
+        output.write_out("text")
 
 
 @unix
@@ -228,7 +221,7 @@ def test_tables_are_written_to_devices_and_pipes_which_stay(tmp_path, capsys):
     pipe, frame = tmp_path / "pipe", pd.DataFrame({"a": ["1"]})
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        check_table(str(pipe), [])
+        output.check_table(str(pipe), [])
         write(pipe, frame)
         assert reader.communicate(timeout=60)[0] == b"a\n1\n"
     assert os.listdir(tmp_path) == ["pipe"]
@@ -241,8 +234,8 @@ def test_tables_are_written_to_devices_and_pipes_which_stay(tmp_path, capsys):
 
 def test_names_of_standard_output_are_one():
     # As a file it would be replaced, and what `>> log` has kept with it.
-    assert read_out("/dev/stdout") == read_out("/dev/fd/1") == "-"
-    assert read_out("./-") == "./-"
+    assert output.read_out("/dev/stdout") == output.read_out("/dev/fd/1") == "-"
+    assert output.read_out("./-") == "./-"
 
 
 def test_files_that_are_read_or_written_already_are_refused(tmp_path):
@@ -251,9 +244,9 @@ def test_files_that_are_read_or_written_already_are_refused(tmp_path):
     os.link(tmp_path / "t.csv", tmp_path / "twin")
     for name in ("t.csv", "link", "twin"):
         with pytest.raises(TableError, match=r"'.*' is the same file as '.*t.csv'"):
-            check_file(str(tmp_path / name), "--out", [str(tmp_path / "t.csv")])
+            output.check_file(str(tmp_path / name), "--out", [str(tmp_path / "t.csv")])
     new = str(tmp_path / "new")
     with pytest.raises(TableError, match=r"--save .* is the same file as"):
-        check_file(f"{tmp_path}/./new", "--save", ["-", new])
+        output.check_file(f"{tmp_path}/./new", "--save", ["-", new])
     # Others that are not there are somebody else's mistake.
-    check_file(str(tmp_path / "t.csv"), "--out", ["-", new])
+    output.check_file(str(tmp_path / "t.csv"), "--out", ["-", new])

@@ -15,15 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibration import CalibrationWarning
-from localexpert.reading import FileFormat, TableError
-from localexpert.reading.files import (
-    count_rows,
-    find_tables,
-    join_tables,
-    name_tables,
-    read_table,
-    read_tables,
-)
+from localexpert.reading import FileFormat, TableError, files
 
 KEYS = 2**62 + np.arange(25)
 
@@ -35,7 +27,7 @@ def read(tmp_path):
     def read_bytes(data, columns=None, **how):
         path = tmp_path / "t.csv"
         path.write_bytes(data)
-        return read_table(str(path), FileFormat(**how), columns)
+        return files.read_table(str(path), FileFormat(**how), columns)
 
     return read_bytes
 
@@ -187,9 +179,9 @@ def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
     pq.write_table(pa.table({"x": [1] * 100_000}), path)
     how = FileFormat(max_unpacked=10_000)
     with pytest.raises(TableError, match="unpacks to more than"):
-        read_table(path, how)
+        files.read_table(path, how)
     with pytest.raises(TableError, match="unpacks to more than"):
-        next(read_tables([path], how, n_rows=10))
+        next(files.read_tables([path], how, n_rows=10))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +190,7 @@ def test_what_a_parquet_file_unpacks_to_is_bounded(tmp_path):
 )
 def test_files_that_cannot_be_read(path, message):
     with pytest.raises(TableError, match=f"cannot read .*{message}"):
-        read_table(path)
+        files.read_table(path)
 
 
 class TestStandardInput:
@@ -212,27 +204,27 @@ class TestStandardInput:
 
     def test_is_a_table_of_any_kind(self, feed, typed):
         feed(b"a\n1\n")
-        frame = read_table("-")
+        frame = files.read_table("-")
         assert (frame.attrs["path"], frame["a"].tolist()) == ("standard input", ["1"])
         file = io.BytesIO()
         typed.to_parquet(file)
         feed(file.getvalue())
-        assert read_table("-")["key"].tolist() == KEYS.tolist()
+        assert files.read_table("-")["key"].tolist() == KEYS.tolist()
         feed(b"a,b\n1\n")
         with pytest.raises(TableError, match="line 2 of standard input has 1 field"):
-            read_table("-")
+            files.read_table("-")
 
     def test_that_is_closed_or_a_terminal(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", None)
         with pytest.raises(
             TableError, match="cannot read standard input: it is closed"
         ):
-            read_table("-")
+            files.read_table("-")
         leader, terminal = os.openpty()
         with os.fdopen(leader), os.fdopen(terminal) as stream:
             monkeypatch.setattr(sys, "stdin", stream)
             with pytest.raises(TableError, match="standard input is a terminal"):
-                read_table("-")
+                files.read_table("-")
 
 
 def test_parquet_keeps_types_and_what_pandas_numbers_rows_by_is_no_column(
@@ -240,7 +232,7 @@ def test_parquet_keeps_types_and_what_pandas_numbers_rows_by_is_no_column(
 ):
     path = str(tmp_path / "t.parquet")
     typed.set_index("x").iloc[3:].to_parquet(path)
-    frame = read_table(path)
+    frame = files.read_table(path)
     assert list(frame) == ["key", "kind", "at"]
     assert frame["key"].tolist() == KEYS[3:].tolist()
     assert str(frame.dtypes["at"]) == "timestamp[ns, tz=Europe/Berlin][pyarrow]"
@@ -259,15 +251,15 @@ def test_parts_are_the_whole(tmp_path, typed, suffix):
         packed = suffix.endswith("gz")
         data = file.getvalue()
         (tmp_path / f"t.{suffix}").write_bytes(gzip.compress(data) if packed else data)
-    whole = read_table(path)
-    parts = list(read_tables([path], columns=["kind", "key"], n_rows=7))
+    whole = files.read_table(path)
+    parts = list(files.read_tables([path], columns=["kind", "key"], n_rows=7))
     assert max(map(len, parts)) <= 7
-    joined = join_tables(parts)
+    joined = files.join_tables(parts)
     assert joined.attrs["path"] == path
     joined = joined.droplevel(0)
     pd.testing.assert_frame_equal(joined, whole[["key", "kind"]], check_names=False)
     assert parts[1].attrs["names"] == tuple(typed)
-    assert count_rows([path], FileFormat()) == 25
+    assert files.count_rows([path], FileFormat()) == 25
 
 
 def test_no_more_of_a_parquet_file_is_read_than_a_part(tmp_path, rng):
@@ -275,7 +267,7 @@ def test_no_more_of_a_parquet_file_is_read_than_a_part(tmp_path, rng):
     pq.write_table(table, path, row_group_size=10_000, use_dictionary=False)
     del table
     before, most = pa.total_allocated_bytes(), 0
-    for part in read_tables([str(path)], n_rows=10_000):
+    for part in files.read_tables([str(path)], n_rows=10_000):
         assert len(part) == 10_000
         most = max(most, pa.total_allocated_bytes() - before)
     # The file has 3.2 MB.
@@ -289,15 +281,15 @@ def test_excel(tmp_path):
     )
     path = tmp_path / "t.xlsx"
     frame.to_excel(path, index=False, startrow=2)
-    got = read_table(str(path))
+    got = files.read_table(str(path))
     assert got["a"].tolist() == [1, 2.5, "k.A."]
     assert list(got) == ["a", "d", "column 3"]
     assert got.index.tolist() == [4, 5, 6]
     with pytest.raises(TableError, match="unpacks to more than"):
-        read_table(str(path), FileFormat(max_unpacked=1000))
+        files.read_table(str(path), FileFormat(max_unpacked=1000))
     pd.DataFrame({"a": []}).to_excel(path, index=False)
     with pytest.raises(TableError, match="has no rows"):
-        read_table(str(path))
+        files.read_table(str(path))
 
 
 def test_libraries_that_are_lacking_are_named(monkeypatch, read):
@@ -318,62 +310,62 @@ class TestSeveral:
         (tmp_path / "empty").mkdir()
         for name in ("b.parquet", "sub/a.parquet", "_SUCCESS.parquet", "c.csv"):
             (tmp_path / name).touch()
-        found = find_tables([str(tmp_path), "-", "x.csv"])
+        found = files.find_tables([str(tmp_path), "-", "x.csv"])
         assert found == [
             f"{tmp_path}/b.parquet",
             f"{tmp_path}/sub/a.parquet",
             "-",
             "x.csv",
         ]
-        assert name_tables(["a/b.csv", "c"]) == "b.csv and 1 more"
+        assert files.name_tables(["a/b.csv", "c"]) == "b.csv and 1 more"
         with pytest.raises(TableError, match="standard input can be read only once"):
-            find_tables(["-", "-"])
+            files.find_tables(["-", "-"])
         with pytest.warns(CalibrationWarning, match=r"named more than once.*x\.csv"):
-            find_tables(["x.csv", "./x.csv"])
+            files.find_tables(["x.csv", "./x.csv"])
         with pytest.raises(TableError, match=r"has no file .*name CSV"):
-            find_tables([str(tmp_path / "empty")])
+            files.find_tables([str(tmp_path / "empty")])
 
     def test_rows_know_their_files(self, tmp_path):
         paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
         for path, text in zip(paths, ("x,y\n1,2\n", "y,x,w\n\n3,4,5\n"), strict=True):
             (tmp_path / path).write_text(text)
-        frame = join_tables(list(read_tables(paths)), left_out=["w"])
+        frame = files.join_tables(list(files.read_tables(paths)), left_out=["w"])
         assert frame.to_dict("list") == {"x": ["1", "4"], "y": ["2", "3"]}
         assert frame.index.tolist() == [(paths[0], 2), (paths[1], 3)]
         with pytest.raises(
             TableError, match=r"a\.csv has no column 'w', which .*b\.csv"
         ):
-            join_tables(list(read_tables(paths)))
+            files.join_tables(list(files.read_tables(paths)))
         os.mkfifo(tmp_path / "pipe")  # is not counted, nor is standard input
         streams = [str(tmp_path / "pipe"), "-"]
-        assert count_rows([*paths, *streams], FileFormat()) == 3
+        assert files.count_rows([*paths, *streams], FileFormat()) == 3
 
     def test_decimal_marks_must_be_one(self, tmp_path):
         paths = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
         for path, number in zip(paths, ("1.5", "1,5"), strict=True):
             (tmp_path / path).write_text(f"x;y\n{number};2\n")
         with pytest.raises(TableError, match="differ in decimal marks"):
-            join_tables(list(read_tables(paths)))
+            files.join_tables(list(files.read_tables(paths)))
 
     def test_files_without_rows_and_damaged_ones(self, tmp_path, typed):
         paths = [str(tmp_path / f"{name}.parquet") for name in "abc"]
         for path, rows in zip(paths, (25, 0, 5), strict=True):
             typed.iloc[:rows].to_parquet(path)
-        assert [len(frame) for frame in read_tables(paths)] == [25, 5]
-        assert count_rows(paths, FileFormat()) == 30
+        assert [len(frame) for frame in files.read_tables(paths)] == [25, 5]
+        assert files.count_rows(paths, FileFormat()) == 30
         with pytest.raises(TableError, match="has no rows"):
-            next(read_tables(paths[1:2]))
+            next(files.read_tables(paths[1:2]))
         data = (tmp_path / "c.parquet").read_bytes()
         (tmp_path / "c.parquet").write_bytes(data[: len(data) // 2])
         # What is wrong with the last is told before the first is read.
         with pytest.raises(TableError, match=r"c\.parquet is a damaged Parquet file"):
-            next(read_tables(paths))
+            next(files.read_tables(paths))
 
     def test_texts_beside_types(self, tmp_path, typed):
         paths = [str(tmp_path / "a.parquet"), str(tmp_path / "b.csv")]
         typed.to_parquet(paths[0])
         typed.to_csv(paths[1], index=False)
-        frame = join_tables(list(read_tables(paths)))
+        frame = files.join_tables(list(files.read_tables(paths)))
         assert frame["key"].map(str).tolist() == [str(key) for key in KEYS] * 2
 
 
@@ -388,7 +380,7 @@ def test_pages_are_damaged_too(tmp_path, rng):
         damaged[place] ^= 0xFF
         path.write_bytes(damaged)
         try:
-            read_table(str(path))
+            files.read_table(str(path))
         except TableError:
             refused += 1
     assert refused > 20

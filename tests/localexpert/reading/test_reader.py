@@ -115,14 +115,8 @@ def test_odd_cells_of_new_rows_are_told_or_collected(reader):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"x": ["", "one", "two", ""]},
-            "column 'x' must hold numbers as in training, ",
-        ),
-        (
-            {"day": "soon"},
-            r"must hold dates .year-month-day. as in training, got 'soon'",
-        ),
+        ({"x": ["", "one", "two", ""]}, "column 'x' must hold numbers as in training"),
+        ({"day": "soon"}, r"hold dates .year-month-day. as in training, got 'soon'"),
         ({"day": 7.0}, r"must hold dates .year-month-day. as in training, got '7'"),
         ({"x": pd.Timestamp("2024-01-01")}, "column 'x' must hold numbers as in train"),
         ({"garden": 7}, "column 'garden' must hold yes or no as in training, got '7'"),
@@ -158,14 +152,8 @@ def test_columns_are_matched_by_name(reader):
         ({"target": "kinds"}, r"has no target 'kinds' .did you mean 'kind'..; its col"),
         ({"target": "y", "others": ["y"]}, "'y' cannot be weight, group or dropped as"),
         ({"target": "y", "categories": ["z"]}, "has no column of categories 'z'"),
-        (
-            {"target": "y", "categories": ["y"]},
-            "--categories must name columns to learn",
-        ),
-        (
-            {"target": "y", "others": ["x", "kind", "day", "garden", "w"]},
-            "the table has no column to learn 'y' from",
-        ),
+        ({"target": "y", "categories": ["y"]}, "--categories must name columns to lea"),
+        ({"target": "y", "others": TEXTS.columns[:-1]}, "has no column to learn 'y'"),
     ],
 )
 def test_roles_that_cannot_be(options, message):

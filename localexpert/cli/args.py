@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, NoReturn
 
 from localexpert.cli.output import STDOUT, read_out
@@ -145,55 +144,82 @@ _read_gib = make_reader(
     "must be a number above 0, got {}",
 )
 
-FLAG: dict[str, Any] = {"action": "store_true"}
-COLUMN: dict[str, Any] = {"metavar": "COLUMN"}
-NAMES = list_of("A,B")
-VALUES = list_of("V,V", read_finite)
-LEVELS = list_of("P,P", read_share)
-SHARE: dict[str, Any] = {"type": read_share, "metavar": "P"}
-SEED = whole_number(0, dest="random_state", default=0)
+SEED = {"dest": "random_state", "default": 0}
+# What options hold, by the word that help shows for it; other words are texts.
+_KINDS: dict[str, dict[str, Any]] = {
+    "A,B": list_of("A,B"),
+    "V,V": list_of("V,V", read_finite),
+    "P,P": list_of("P,P", read_share),
+    "P": {"type": read_share, "metavar": "P"},
+    "SIZE": {"type": read_size, "metavar": "SIZE"},
+    "COLUMN,COLUMN": {"type": split_names, "metavar": "COLUMN[,COLUMN]"},
+    "A,B,C": {"type": split_names, "metavar": "A,B,C"},
+}
+# Options that several commands have, which name them alone.
+_SHARED = """\
+model  a file that `localexpert fit` saved
+--target COLUMN  its name here, if not as in training
+--json  one JSON object; null is not finite
+--score COLUMN,COLUMN  greater means likelier; of several classes a column for each, \
+with commas
+--positive LABEL  the class whose probability is meant (default: the greater of the two)
+"""
+_READING = f"""\
+--delimiter MARK  what parts fields: one character, or tab (default: found out)
+--thousands MARK  mark between thousands, or its name: {", ".join(_THOUSANDS)} \
+(default: found out)
+--encoding NAME  of text, such as cp1252 (default: found out)
+--max-unpacked GIB  GiB that packed tables may unpack to (default: \
+{MOST_BYTES / 2**30:g})
+"""
+
+
+def add_options(parser: Any, table: str, **more: dict[str, Any]) -> None:
+    """Add the options of a table, whose lines are `--name KIND  help`.
+
+    A kind is a word of `_KINDS`, or values parted by |, or the least whole number, as
+    2..; without one an option is a flag. A line without help is that of `_SHARED`.
+    `more` is what else argparse is to know of an option. Names without dashes are
+    arguments, and with a plus they may be repeated.
+    """
+    shared = {line.split()[0]: line for line in _SHARED.splitlines()}
+    for line in table.splitlines():
+        words, _, text = shared.get(line, line).partition("  ")
+        name, _, kind = words.partition(" ")
+        how = dict(_KINDS.get(kind, {"metavar": kind}))
+        if not name.startswith("-"):
+            name, how = name.rstrip("+"), {"nargs": "+"} if name[-1] == "+" else {}
+        elif not kind:
+            how = {"action": "store_true"}
+        elif "|" in kind:
+            how = {"choices": kind.split("|")}
+        elif kind.endswith(".."):
+            how = whole_number(int(kind[:-2]))
+        how |= more.get(name.strip("-").replace("-", "_"), {})
+        parser.add_argument(name, help=text, **how)
 
 
 def add_table_options(parser: Parser, decimal: str = "found out") -> None:
     """Add the options on how tables are written."""
     title = "reading tables (CSV, Parquet or Excel, also packed; - is standard input)"
-    add: Any = partial(parser.add_argument_group(title).add_argument, metavar="MARK")
-    text = "what parts fields: one character, or tab (default: found out)"
-    add("--delimiter", type=_read_delimiter, help=text)
-    add("--decimal", choices=(".", ","), help=f"decimal mark (default: {decimal})")
-    text = f"mark between thousands, or its name: {', '.join(_THOUSANDS)}"
-    add("--thousands", type=_read_thousands, help=f"{text} (default: found out)")
-    text = "of text, such as cp1252 (default: found out)"
-    add("--encoding", type=_read_encoding, metavar="NAME", help=text)
-    text = f"GiB that packed tables may unpack to (default: {MOST_BYTES / 2**30:g})"
-    size: dict[str, Any] = {"type": _read_gib, "default": MOST_BYTES, "metavar": "GIB"}
-    add("--max-unpacked", help=text, **size)
-
-
-def add_model(parser: Parser, rows: str = "") -> None:
-    """Add the arguments of a model, and of tables with such rows."""
-    parser.add_argument("model", help="a file that `localexpert fit` saved")
-    if rows:
-        text = f"{rows}: files, or folders of Parquet"
-        parser.add_argument("table", nargs="+", help=text)
-
-
-def add_target(parser: Parser) -> None:
-    """Add the option that says what the target is called."""
-    text = "its name here, if not as in training"
-    parser.add_argument("--target", help=text, **COLUMN)
+    line = f"--decimal .|,  decimal mark (default: {decimal})"
+    add_options(
+        parser.add_argument_group(title),
+        _READING + line,
+        delimiter={"type": _read_delimiter},
+        decimal={"metavar": "MARK"},
+        thousands={"type": _read_thousands},
+        encoding={"type": _read_encoding},
+        max_unpacked={"type": _read_gib, "default": MOST_BYTES},
+    )
 
 
 def add_out(parser: Parser, metavar: str) -> None:
     """Add the option that says where a table goes."""
-    text = "default: standard output; the ending says how it is written"
-    how: dict[str, Any] = {"default": STDOUT, "type": read_out, "metavar": metavar}
-    parser.add_argument("--out", help=text, **how)
-
-
-def add_json(parser: Parser) -> None:
-    """Add the option for programs that read what is told."""
-    parser.add_argument("--json", help="one JSON object; null is not finite", **FLAG)
+    line = (
+        f"--out {metavar}  default: standard output; the ending says how it is written"
+    )
+    add_options(parser, line, out={"default": STDOUT, "type": read_out})
 
 
 def format_of(options: Any) -> FileFormat:
