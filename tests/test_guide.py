@@ -46,4 +46,6 @@ def test_reference_lists_every_public_name_once() -> None:
         for name in importlib.import_module(home).__all__
         if name not in rooms
     ]
+    # Of the rooms of the shell this is what people meet in Python.
+    public.append("localexpert.reading.ColumnReader")
     assert sorted(listed) == sorted(public)
