@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -36,14 +35,10 @@ from localexpert.ensemble.members import (
     seeded_clones,
     speaking_of_member,
 )
+from localexpert.ensemble.pool import score_some
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import (
-    PoolScores,
-    crps_matrices,
-    learn_weights,
-    mean_crps,
-)
+from localexpert.learn.pool_weights import mean_crps
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
@@ -92,9 +87,9 @@ class DistributionEnsemble(DistributionRegressor):
 
     Notes
     -----
-    The CRPS of a linear pool is a quadratic form in the weights (`crps_matrices`),
-    minimised exactly; that of the probit pool is minimised numerically. Both are
-    pulled towards equal weights, as hard as held-out CRPS asks for. Members have
+    The CRPS of a linear pool is a quadratic form in the weights, minimised exactly;
+    that of the probit pool is minimised numerically, both by 2000 rows at most. Both
+    are pulled towards equal weights, as hard as held-out CRPS asks for. Members have
     their own folds: each one's out-of-fold forecasts are honest for every row, so
     those of the pool are.
 
@@ -267,16 +262,13 @@ class DistributionEnsemble(DistributionRegressor):
             parts = parts[rows]
         laws = [one.at(rows) for one in said.values()]
         folds = make_folds(len(target), "auto", None, parts, seed, weight)
-        forms = crps_matrices(laws, target)
-        alone = np.average(forms, axis=0, weights=weight).diagonal()
-        self.losses_ = dict(zip(fitted, map(float, alone), strict=True))
+        alone = [mean_crps(law, target, weight) for law in laws]
+        self.losses_ = dict(zip(fitted, alone, strict=True))
         least = np.inf
         number = number_folds(folds, len(target))
-        scores = partial(PoolScores.fine, laws, target)
+        scores = score_some(laws, target, weight, folds, seed)
         for kind in self._kinds(laws):
-            own, of_folds = learn_weights(
-                kind, forms, weight, number, len(folds), scores, seed
-            )
+            own, of_folds = scores.learn(kind, seed)
             law = pool_laws(laws, of_folds[number], kind)
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:

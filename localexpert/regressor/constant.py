@@ -80,10 +80,5 @@ class ConstantLaws:
         """
         return np.full((len(table), 1), self.value), np.ones((len(table), 1))
 
-    def leaves(self, y: Float64Array) -> tuple[()]:
-        """Return no roads: nobody is asked."""
-        del y
-        return ()
-
     def _law(self, n: int) -> Law:
         return Law.discrete(np.array([self.value]), np.ones((n, 1)))
