@@ -39,7 +39,6 @@ from localexpert.ensemble.pool import score_some
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
 from localexpert.learn.pool_weights import mean_crps
-from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -127,7 +126,6 @@ class DistributionEnsemble(DistributionRegressor):
     pool_: PoolKind
     losses_: dict[str, float]
     oof_distribution_: PredictiveDistribution
-    recalibration_: Recalibration | None
     fitted_rows_: Rows
 
     def __init__(
@@ -176,7 +174,6 @@ class DistributionEnsemble(DistributionRegressor):
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
             given = {"sample_weight": sample_weight, "groups": groups}
-            given = {key: one for key, one in given.items() if one is not None}
             weight = check_weights(sample_weight, n)
             for name, member in members:
                 if isinstance(member, LocalExpertRegressor):
@@ -298,10 +295,7 @@ class DistributionEnsemble(DistributionRegressor):
         held = {name: weight for name, weight in self.weights_.items() if weight > 0.0}
         with unseen_once():
             laws = [predict_dist(self.members_[name], table).law for name in held]
-        law = pool_laws(laws, list(held.values()), self.pool_)
-        if self.recalibration_ is not None:
-            law = self.recalibration_.apply(law)
-        return PredictiveDistribution(law)
+        return self._correct(pool_laws(laws, list(held.values()), self.pool_))
 
     def _check_parameters(self) -> int:
         """Return one seed for all; refuse what a fit would only notice at its end."""
