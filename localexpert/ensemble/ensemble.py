@@ -168,13 +168,12 @@ class DistributionEnsemble(DistributionRegressor):
         with all_or_nothing(self):
             table, target = self._check_data(X, y)
             n = len(target)
-            if sample_weight is not None:
-                sample_weight = check_weights(sample_weight, n)
-                warn_of_light(sample_weight)
+            weight = check_weights(sample_weight, n)
+            warn_of_light(weight)
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-            given = {"sample_weight": sample_weight, "groups": groups}
-            weight = check_weights(sample_weight, n)
+            own = None if sample_weight is None else weight
+            given = {"sample_weight": own, "groups": groups}
             for name, member in members:
                 if isinstance(member, LocalExpertRegressor):
                     with speaking_of_member(name):
@@ -194,7 +193,7 @@ class DistributionEnsemble(DistributionRegressor):
                         seed=seed,
                         n_jobs=self.n_jobs,
                     )
-                return self._learn(fitted, said, target, sample_weight, groups, seed)
+                return self._learn(fitted, said, target, weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -235,23 +234,23 @@ class DistributionEnsemble(DistributionRegressor):
         check_same_features(fitted)
         said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
         target = check_vector(y, "y")
-        if sample_weight is not None:
-            warn_of_light(check_weights(sample_weight, len(target)))
+        weight = check_weights(sample_weight, len(target))
+        warn_of_light(weight)
         with told_of_light():
-            return self._learn(fitted, said, target, sample_weight, groups, seed)
+            return self._learn(fitted, said, target, weight, groups, seed)
 
     def _learn(
         self,
         fitted: dict[str, Any],
         said: dict[str, OutOfFold],
         y: Float64Array,
-        sample_weight: ArrayLike | None,
+        weight: Float64Array,
         groups: ArrayLike | None,
         seed: int,
     ) -> Self:
         """Weight fitted members by what they said out of fold."""
         rows = common_rows(said, y)
-        weight = check_weights(sample_weight, len(y))[rows]
+        weight = weight[rows]
         # A score that grows with the distance would be that of the farthest row alone.
         target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = check_groups(groups, len(y))
@@ -313,14 +312,13 @@ class DistributionEnsemble(DistributionRegressor):
 
     def _kinds(self, laws: list[Law]) -> list[PoolKind]:
         """Return the kinds of pools to compare."""
-        if self.pool == "linear" or (self.pool == "auto" and len(laws) == 1):
-            return ["linear"]
-        if can_pool_scores(laws):
-            return ["probit"] if self.pool == "probit" else ["linear", "probit"]
-        if self.pool == "probit":
+        able = can_pool_scores(laws)
+        if self.pool == "probit" and not able:
             msg = (
                 '`pool` must be "linear" or "auto" where values of y have probability '
                 'beside a smooth rest, got "probit".'
             )
             raise ValueError(msg)
-        return ["linear"]
+        if self.pool != "auto":
+            return [self.pool]
+        return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]

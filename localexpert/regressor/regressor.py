@@ -314,10 +314,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, y: Float64Array, weight: Float64Array, groups: Any, seed: int
     ) -> None:
         """Forecast the one value there is; nothing can be learned."""
+        rows = judged_rows(make_folds(len(y), self.cv, y, groups, seed))
         value = float(y[weight > 0.0][0])
         msg = f"`y` is {value:g} in every row; every forecast is that value."
         warnings.warn(msg, CalibrationWarning, stacklevel=3)
-        rows = judged_rows(make_folds(len(y), self.cv, y, groups, seed))
         self._note_rows(np.arange(len(y)), rows)
         self.forecaster_ = ConstantLaws(value, len(rows))
         self.meta_features_ = MetaFeatures(np.array([value]))

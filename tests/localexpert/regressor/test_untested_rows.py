@@ -89,15 +89,6 @@ class TestWhoLearnsFromWhom:
         assert sorted({last for last, _ in experts}) == [59, 89, 119, 149]
         assert min(t.min() for _, t in experts) == 30.0
 
-    def test_without_a_frame(self, series):
-        X, y = series
-        model = LocalExpertRegressor(SpyExpert(), frame=None, cv=SPLITTER, **QUICK)
-        model.fit(X, y)
-        check_oof(model, np.arange(30, N))
-        lasts = sorted({last for _, last, _ in SEEN})
-        assert lasts == [29, 59, 89, 119, 149]
-        assert min(t.min() for _, _, t in SEEN) == 0.0
-
     def test_no_forecast_out_of_fold_knows_of_later_drift(self, series):
         X, y = series
         model = LocalExpertRegressor(
