@@ -20,7 +20,7 @@ from localexpert._validation import (
     told_of_light,
     warn_of_light,
 )
-from localexpert.data.folds import Rows, check_groups, make_folds, number_folds
+from localexpert.data.folds import check_groups, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
@@ -120,13 +120,6 @@ class DistributionEnsemble(DistributionRegressor):
     >>> sorted(model.losses_)
     ['center', 'linear', 'probit', 'standardize']
     """
-
-    members_: dict[str, Any]
-    weights_: dict[str, float]
-    pool_: PoolKind
-    losses_: dict[str, float]
-    oof_distribution_: PredictiveDistribution
-    fitted_rows_: Rows
 
     def __init__(
         self,

@@ -104,11 +104,6 @@ class DistributionAdapter(DistributionRegressor):
     0.55
     """
 
-    estimator_: Any
-    oof_distribution_: PredictiveDistribution
-    oof_prediction_: Float64Array
-    fitted_rows_: Rows
-
     def __init__(
         self,
         estimator: Any,

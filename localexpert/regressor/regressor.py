@@ -29,7 +29,7 @@ from localexpert.data.directions import (
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
-from localexpert.data.table import Table, TableReader, take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TrainingSketch
@@ -179,18 +179,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     True
     """
 
-    thresholds_: Float64Array
-    oof_probabilities_: Float64Array
-    expert_report_: ExpertReport
     report_: FitReport
-    bounds_: tuple[float, float]
-    table_summary_: TableSummary | None
-    training_sketch_: TrainingSketch | None
-    reader_: TableReader
     forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
-    fitted_rows_: Rows
-    untested_rows_: Rows
 
     def __init__(
         self,
