@@ -106,7 +106,8 @@ def pool_weights(
     Parameters
     ----------
     dists : sequence of M PredictiveDistribution
-        Of n rows each that the models behind them have not seen: out of fold.
+        Of n rows each that the models behind them have not seen: out of fold. Of more
+        than 2000 rows so many are looked at.
     y : array-like of shape (n,)
         What came of them.
     kind : {"linear", "probit"}
@@ -115,7 +116,8 @@ def pool_weights(
     groups : array-like of shape (n,), optional
         Rows of one group stay in one fold.
     random_state : int
-        Deals rows to folds, by which the pull towards equal weights is chosen.
+        Deals rows to folds, by which the pull towards equal weights is chosen, and
+        draws those that are looked at.
 
     Returns
     -------

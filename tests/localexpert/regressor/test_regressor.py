@@ -56,13 +56,6 @@ class TestDefaults:
         out_of_fold = interval_coverage(train, model.oof_distribution_)
         assert out_of_fold == pytest.approx(0.9, abs=0.05)
 
-    def test_out_of_fold_scores_like_new_rows(self, fitted):
-        model, X, y = fitted
-        oof = model.oof_distribution_.crps(y[:600])
-        new = model.predict_dist(X[600:]).crps(y[600:])
-        noise = np.sqrt(oof.var() / 600 + new.var() / 300)
-        assert abs(oof.mean() - new.mean()) < 3.0 * noise
-
     def test_report_says_what_was_chosen(self, fitted):
         model, _, _ = fitted
         choices = model.report_.summary()
