@@ -394,7 +394,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, stacker: Stacker, settings: Settings, sample: Sample
     ) -> None:
         """Fit the stacker, whose forecasts take the place of the road's."""
-        features = self.meta_features_.of(self.forecaster_.oof_law_)
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
@@ -506,5 +507,5 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         return recentre(law, self._stacked(self._mover, table, law))
 
     def _stacked(self, stacker: Stacker, table: Table, law: Law) -> Float64Array:
-        features = self.meta_features_.of(law)
+        features = self.meta_features_.of(PredictiveDistribution(law))
         return np.clip(stacker.predict(features, table), *law.support)

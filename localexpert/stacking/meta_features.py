@@ -19,7 +19,6 @@ from localexpert.experts.thresholds import (
     is_discrete,
     place_thresholds,
 )
-from localexpert.law.law import Law
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,12 +74,12 @@ class MetaFeatures:
         quantiles = [f"quantile {level:g}" for level in LEVELS]
         return [*_MOMENTS, *quantiles, *(f"P(y <= {label})" for label in labels)]
 
-    def of(self, law: Law) -> Float64Array:
+    def of(self, dist: PredictiveDistribution) -> Float64Array:
         """Return the columns of every row.
 
         Parameters
         ----------
-        law : Law
+        dist : PredictiveDistribution
             Of n rows.
 
         Returns
@@ -88,7 +87,6 @@ class MetaFeatures:
         ndarray of shape (n, q)
             In the order of `names`.
         """
-        dist = PredictiveDistribution(law)
         moments = dist.mean(), dist.std(), dist.skew()
         probabilities = dist.cdf_at(self.thresholds)
         return np.column_stack([*moments, dist.quantiles(LEVELS), probabilities])
@@ -122,7 +120,8 @@ class MetaFeatureTransformer(TransformerMixin):
             Of the rows `fitted_rows_`, which are its index.
         """
         check_is_fitted(self)
-        features = self.meta_features_.of(self.forecaster_.oof_law_)
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
         return self._named(features, self.fitted_rows_)
 
     def transform(self, X: Any) -> pd.DataFrame:
@@ -167,7 +166,8 @@ class MetaFeatureTransformer(TransformerMixin):
             )
             raise ValueError(msg)
         index = getattr(X, "index", None)
-        features = self.meta_features_.of(self.forecaster_.oof_law_)
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
         if len(features) < len(X):
             every = self._describe(X)
             every[self.fitted_rows_] = features
@@ -197,7 +197,8 @@ class MetaFeatureTransformer(TransformerMixin):
 
     def _describe(self, X: Any) -> Float64Array:
         """Return the meta-features of new rows, as a stacker sees them."""
-        return self.meta_features_.of(self.forecaster_.law(self._read(X)))
+        law = self.forecaster_.law(self._read(X))
+        return self.meta_features_.of(PredictiveDistribution(law))
 
     def _named(self, features: Float64Array, index: Any) -> pd.DataFrame:
         try:
