@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from localexpert._validation import (
     told_of_light,
     warn_of_light,
 )
-from localexpert.data.folds import Rows, check_groups, make_folds, number_folds
+from localexpert.data.folds import check_groups, make_folds, number_folds
 from localexpert.data.honest_rows import find_copies
 from localexpert.data.target_values import range_without_outliers
 from localexpert.data.unseen import unseen_once
@@ -36,15 +35,10 @@ from localexpert.ensemble.members import (
     seeded_clones,
     speaking_of_member,
 )
+from localexpert.ensemble.pool import score_some
 from localexpert.law.join import PoolKind, can_pool_scores, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import (
-    PoolScores,
-    crps_matrices,
-    learn_weights,
-    mean_crps,
-)
-from localexpert.recalibration.base import Recalibration
+from localexpert.learn.pool_weights import mean_crps
 from localexpert.recalibration.conformal import make_recalibration
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 from localexpert.regressor.regressor import LocalExpertRegressor
@@ -92,9 +86,9 @@ class DistributionEnsemble(DistributionRegressor):
 
     Notes
     -----
-    The CRPS of a linear pool is a quadratic form in the weights (`crps_matrices`),
-    minimised exactly; that of the probit pool is minimised numerically. Both are
-    pulled towards equal weights, as hard as held-out CRPS asks for. Members have
+    The CRPS of a linear pool is a quadratic form in the weights, minimised exactly;
+    that of the probit pool is minimised numerically, both by 2000 rows at most. Both
+    are pulled towards equal weights, as hard as held-out CRPS asks for. Members have
     their own folds: each one's out-of-fold forecasts are honest for every row, so
     those of the pool are.
 
@@ -126,14 +120,6 @@ class DistributionEnsemble(DistributionRegressor):
     >>> sorted(model.losses_)
     ['center', 'linear', 'probit', 'standardize']
     """
-
-    members_: dict[str, Any]
-    weights_: dict[str, float]
-    pool_: PoolKind
-    losses_: dict[str, float]
-    oof_distribution_: PredictiveDistribution
-    recalibration_: Recalibration | None
-    fitted_rows_: Rows
 
     def __init__(
         self,
@@ -175,14 +161,12 @@ class DistributionEnsemble(DistributionRegressor):
         with all_or_nothing(self):
             table, target = self._check_data(X, y)
             n = len(target)
-            if sample_weight is not None:
-                sample_weight = check_weights(sample_weight, n)
-                warn_of_light(sample_weight)
+            weight = check_weights(sample_weight, n)
+            warn_of_light(weight)
             seed = self._check_parameters()
             members = seeded_clones(named_members(self.members), seed, self.n_jobs)
-            given = {"sample_weight": sample_weight, "groups": groups}
-            given = {key: one for key, one in given.items() if one is not None}
-            weight = check_weights(sample_weight, n)
+            own = None if sample_weight is None else weight
+            given = {"sample_weight": own, "groups": groups}
             for name, member in members:
                 if isinstance(member, LocalExpertRegressor):
                     with speaking_of_member(name):
@@ -202,7 +186,7 @@ class DistributionEnsemble(DistributionRegressor):
                         seed=seed,
                         n_jobs=self.n_jobs,
                     )
-                return self._learn(fitted, said, target, sample_weight, groups, seed)
+                return self._learn(fitted, said, target, weight, groups, seed)
 
     @classmethod
     def of_fitted(
@@ -243,23 +227,23 @@ class DistributionEnsemble(DistributionRegressor):
         check_same_features(fitted)
         said = {name: OutOfFold.of(member, name) for name, member in fitted.items()}
         target = check_vector(y, "y")
-        if sample_weight is not None:
-            warn_of_light(check_weights(sample_weight, len(target)))
+        weight = check_weights(sample_weight, len(target))
+        warn_of_light(weight)
         with told_of_light():
-            return self._learn(fitted, said, target, sample_weight, groups, seed)
+            return self._learn(fitted, said, target, weight, groups, seed)
 
     def _learn(
         self,
         fitted: dict[str, Any],
         said: dict[str, OutOfFold],
         y: Float64Array,
-        sample_weight: ArrayLike | None,
+        weight: Float64Array,
         groups: ArrayLike | None,
         seed: int,
     ) -> Self:
         """Weight fitted members by what they said out of fold."""
         rows = common_rows(said, y)
-        weight = check_weights(sample_weight, len(y))[rows]
+        weight = weight[rows]
         # A score that grows with the distance would be that of the farthest row alone.
         target = np.clip(y[rows], *range_without_outliers(y[rows], weight))
         parts = check_groups(groups, len(y))
@@ -267,16 +251,13 @@ class DistributionEnsemble(DistributionRegressor):
             parts = parts[rows]
         laws = [one.at(rows) for one in said.values()]
         folds = make_folds(len(target), "auto", None, parts, seed, weight)
-        forms = crps_matrices(laws, target)
-        alone = np.average(forms, axis=0, weights=weight).diagonal()
-        self.losses_ = dict(zip(fitted, map(float, alone), strict=True))
+        alone = [mean_crps(law, target, weight) for law in laws]
+        self.losses_ = dict(zip(fitted, alone, strict=True))
         least = np.inf
         number = number_folds(folds, len(target))
-        scores = partial(PoolScores.fine, laws, target)
+        scores = score_some(laws, target, weight, folds, seed)
         for kind in self._kinds(laws):
-            own, of_folds = learn_weights(
-                kind, forms, weight, number, len(folds), scores, seed
-            )
+            own, of_folds = scores.learn(kind, seed)
             law = pool_laws(laws, of_folds[number], kind)
             recalibration = make_recalibration(self.recalibrate, seed)
             if recalibration is not None:
@@ -306,10 +287,7 @@ class DistributionEnsemble(DistributionRegressor):
         held = {name: weight for name, weight in self.weights_.items() if weight > 0.0}
         with unseen_once():
             laws = [predict_dist(self.members_[name], table).law for name in held]
-        law = pool_laws(laws, list(held.values()), self.pool_)
-        if self.recalibration_ is not None:
-            law = self.recalibration_.apply(law)
-        return PredictiveDistribution(law)
+        return self._correct(pool_laws(laws, list(held.values()), self.pool_))
 
     def _check_parameters(self) -> int:
         """Return one seed for all; refuse what a fit would only notice at its end."""
@@ -327,14 +305,13 @@ class DistributionEnsemble(DistributionRegressor):
 
     def _kinds(self, laws: list[Law]) -> list[PoolKind]:
         """Return the kinds of pools to compare."""
-        if self.pool == "linear" or (self.pool == "auto" and len(laws) == 1):
-            return ["linear"]
-        if can_pool_scores(laws):
-            return ["probit"] if self.pool == "probit" else ["linear", "probit"]
-        if self.pool == "probit":
+        able = can_pool_scores(laws)
+        if self.pool == "probit" and not able:
             msg = (
                 '`pool` must be "linear" or "auto" where values of y have probability '
                 'beside a smooth rest, got "probit".'
             )
             raise ValueError(msg)
-        return ["linear"]
+        if self.pool != "auto":
+            return [self.pool]
+        return ["linear", "probit"] if able and len(laws) > 1 else ["linear"]

@@ -15,11 +15,10 @@ from calibration.typing import Float64Array
 from localexpert._validation import check_list
 from localexpert.data.folds import Rows, make_folds
 from localexpert.data.unseen import unseen_silently
-from localexpert.data.user_learners import name_of_argument
 from localexpert.distribution.predictors import check_predicts
 from localexpert.law.law import Law
 from localexpert.regressor.base import DistributionRegressor
-from localexpert.regressor.cross_predict import cross_val_predict_dist
+from localexpert.regressor.cross_predict import arguments_of_fit, cross_val_predict_dist
 from localexpert.regressor.regressor import LocalExpertRegressor
 
 # What sets each apart; every one has folds and seeds of its own. Other folds average
@@ -156,8 +155,8 @@ def fit_member(
     member : regressor
     X : array or data frame of shape (n, p)
     y : ndarray of shape (n,)
-    given : mapping of str to array-like
-        Weights and groups for `fit`, those there are.
+    given : mapping of str to array-like or None
+        Weights and groups for `fit`.
     together : array-like of shape (n,), optional
         Folds that are made here keep its rows in one: groups, or copies where there
         are none.
@@ -169,14 +168,8 @@ def fit_member(
     fitted : regressor
     said : OutOfFold
     """
-    names = {key: name_of_argument(member, key) for key in given}
-    if "sample_weight" in given and names["sample_weight"] is None:
-        msg = (
-            "`sample_weight` must be None for members whose `fit` takes no weights, "
-            f"got some for {name!r}."
-        )
-        raise TypeError(msg)
-    own = {place: given[key] for key, place in names.items() if place is not None}
+    with speaking_of_member(name):
+        own = arguments_of_fit(member, **given)
     fitted = clone(member).fit(X, y, **own)
     if hasattr(fitted, "oof_distribution_"):
         return fitted, OutOfFold.of(fitted, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from localexpert._validation import (
     check_same_length,
     check_weights,
 )
-from localexpert.data.folds import make_folds, number_folds
+from localexpert.data.folds import Fold, make_folds, number_folds
 from localexpert.data.target_values import range_without_outliers
 from localexpert.distribution.predictive import (
     PredictiveDistribution,
@@ -26,7 +25,7 @@ from localexpert.distribution.predictive import (
 )
 from localexpert.law.join import PoolKind, pool_laws
 from localexpert.law.law import Law
-from localexpert.learn.pool_weights import PoolScores, crps_matrices, learn_weights
+from localexpert.learn.pool_weights import ROWS_TO_WEIGH, PoolScores, draw_rows
 
 
 def pool(
@@ -107,7 +106,8 @@ def pool_weights(
     Parameters
     ----------
     dists : sequence of M PredictiveDistribution
-        Of n rows each that the models behind them have not seen: out of fold.
+        Of n rows each that the models behind them have not seen: out of fold. Of more
+        than 2000 rows so many are looked at.
     y : array-like of shape (n,)
         What came of them.
     kind : {"linear", "probit"}
@@ -116,7 +116,8 @@ def pool_weights(
     groups : array-like of shape (n,), optional
         Rows of one group stay in one fold.
     random_state : int
-        Deals rows to folds, by which the pull towards equal weights is chosen.
+        Deals rows to folds, by which the pull towards equal weights is chosen, and
+        draws those that are looked at.
 
     Returns
     -------
@@ -144,10 +145,34 @@ def pool_weights(
     folds = make_folds(
         len(target), "auto", groups=groups, random_state=seed, sample_weight=weight
     )
-    scores = partial(PoolScores.fine, laws, target)
-    forms = crps_matrices(laws, target)
-    number = number_folds(folds, len(target))
-    return learn_weights(kind, forms, weight, number, len(folds), scores, seed)[0]
+    return score_some(laws, target, weight, folds, seed).learn(kind, seed)[0]
+
+
+def score_some(
+    laws: Sequence[Law],
+    y: Float64Array,
+    weight: Float64Array,
+    folds: list[Fold],
+    seed: int,
+) -> PoolScores:
+    """Return the scores of as many rows as weights ask for, drawn by the seed.
+
+    Parameters
+    ----------
+    laws : sequence of M laws
+        Of n rows each.
+    y, weight : ndarrays of shape (n,)
+    folds : list of (train, test)
+    seed : int
+
+    Returns
+    -------
+    PoolScores
+    """
+    rows = draw_rows(weight, ROWS_TO_WEIGH, seed)
+    number = number_folds(folds, len(y))[rows]
+    some = [law.take(rows) for law in laws]
+    return PoolScores.of(some, y[rows], weight[rows], number, len(folds))
 
 
 def _laws_of(dists: Sequence[PredictiveDistribution]) -> list[Law]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -154,14 +153,6 @@ class BesideAtoms(Learner):
         reached = self.atoms <= values[:, :, None]
         held = (reached * masses[:, None, :]).sum(axis=2)
         return values, held + (1.0 - masses.sum(axis=1, keepdims=True)) * p
-
-    def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
-        """Ask which atom, and of the rows at none where they are."""
-        number = self._number(y)
-        yield from self.choice.leaves(number)
-        free = np.flatnonzero(number == 0.0)
-        for road, own, at in self.rest.leaves(y[free]):
-            yield road, own, free[at]
 
     def _choices(self) -> dict[str, Any]:
         """Return what both parts chose, and what the alternatives scored."""

@@ -261,7 +261,9 @@ def _beside(
     # Numbers of atoms, not values: there are no others.
     numbered = settings.within((0.0, float(len(atoms))))
     strategy = settings.described.strategy if settings.single else "auto"
-    road = DiscreteRoad("shared" if settings.is_quick else strategy)
+    if settings.is_quick and settings.expert is None:
+        strategy = "shared"
+    road = DiscreteRoad(strategy)
     return BesideAtoms(atoms, FittedRoad(road, numbered, n, stages), rest, stages)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -210,9 +209,6 @@ class FittedRoad(Learner):
         """Return what was chosen, and what the alternatives scored."""
         frame = {} if self._asks_of_values else {"frame": self.frame.choices()}
         return {**frame, **self.experts.choices(), **self.laws.choices()}
-
-    def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
-        yield self, y, np.arange(len(y))
 
 
 class BaseRates(Experts):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Self
 
@@ -171,39 +170,10 @@ class Learner(ABC):
             choices = step.choices() | choices
         return choices
 
-    def leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
-        """Yield the roads that ask experts, what they see of new targets, and rows.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n,)
-            Targets of n rows.
-
-        Yields
-        ------
-        road : FittedRoad
-        y : ndarray of shape (k,)
-        rows : ndarray of int, shape (k,)
-            Those of the n rows that the road is asked about.
-        """
-        rows = np.arange(len(y))
-        for step in self.steps:
-            with np.errstate(all="ignore"):
-                y = step.there(y)
-            known = np.flatnonzero(np.isfinite(y))
-            y, rows = y[known], rows[known]
-        for road, own, at in self._leaves(y):
-            yield road, own, rows[at]
-
     @property
     @abstractmethod
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
-
-    @property
-    def heaviest(self) -> Learner:
-        """What has the experts that `tasks_` and `points` speak of."""
-        return self
 
     @abstractmethod
     def answers(self, table: Table) -> Any:
@@ -236,6 +206,3 @@ class Learner(ABC):
 
     @abstractmethod
     def _choices(self) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]: ...

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,9 @@ from localexpert.law.level_map import LevelMap, map_levels
 from localexpert.law.steps import clip_scores
 from localexpert.learn.learner import Learner
 from localexpert.learn.pool_weights import (
+    ROWS_TO_WEIGH,
     PoolScores,
     draw_rows,
-    learn_weights,
     mean_crps,
 )
 from localexpert.learn.settings import Effort
@@ -33,8 +33,6 @@ from localexpert.learn.smooth import WEIGHT_OF_CRPS
 from localexpert.learn.steps import Step
 from localexpert.progress import current_progress
 
-# Rows by which roads are weighed: two or three weights ask for no more.
-_ROWS_TO_WEIGH = 2000
 # A pool that gains less than this share of the best road's CRPS gains nothing.
 _LEAST_GAIN = 0.0005
 # A road of less weight is left out of a pool.
@@ -125,7 +123,7 @@ class Pool(Learner):
                     continue
                 finished[name] = road.finish(sample)
             places = draw_rows(
-                sample.weight[road.judged_], _ROWS_TO_WEIGH, self.random_state
+                sample.weight[road.judged_], ROWS_TO_WEIGH, self.random_state
             )
             rows = road.judged_[places]
             law = road.law_as_new(places, y[rows])
@@ -146,7 +144,7 @@ class Pool(Learner):
         )
         judged = sample.take_judged(self.judged_)
         number = number_folds(judged.folds, len(judged))
-        places = draw_rows(judged.weight, _ROWS_TO_WEIGH, self.random_state)
+        places = draw_rows(judged.weight, ROWS_TO_WEIGH, self.random_state)
         y, weight = judged.y[places], judged.weight[places]
         if any(len(r.judged_) > len(self.judged_) for r in finished.values()):
             for road in finished.values():
@@ -155,24 +153,19 @@ class Pool(Learner):
         if len(laws) == 1:
             self._take(finished, np.ones(1), np.ones((len(judged), 1)))
             return
-        scores = PoolScores.coarse(laws, y)
+        scores = PoolScores.of(laws, y, weight, number[places], len(judged.folds))
         kinds = _KINDS if can_pool_scores(laws) else _KINDS[:1]
         if self.exact and not all(law.is_discrete for law in laws):
             kinds = ()
-        own, of_folds = self._choose_weights(
-            list(finished), scores, kinds, weight, number[places], len(judged.folds)
-        )
+        own, of_folds = self._choose_weights(list(finished), scores, kinds)
         self._take(finished, own, of_folds[number])
         if len(self.weights_) == 1:
             return
         rows = of_folds[number[places]]
-
-        def crps(sharpness: float) -> float:
-            each = scores.crps(rows, self.kind_, sharpness)
-            return float(np.average(each, weights=weight))
-
         pool = self._join([laws[k] for k in np.flatnonzero(own)], rows[:, own > 0.0])
-        self.sharpness_ = learn_sharpness(pool, y, weight, crps)
+        self.sharpness_ = learn_sharpness(
+            pool, y, weight, partial(scores.crps, rows, self.kind_)
+        )
 
     def _take(
         self, finished: dict[str, Learner], own: Float64Array, oof: Float64Array
@@ -202,30 +195,18 @@ class Pool(Learner):
         names: list[str],
         scores: PoolScores,
         kinds: Sequence[PoolKind],
-        weight: Float64Array,
-        fold: Rows,
-        n_folds: int,
     ) -> tuple[Float64Array, Float64Array]:
         """Return weights (M,), and those that each fold's other rows ask for (F, M)."""
         best = int(np.argmin([self.losses_[name] for name in names]))
         chosen, least = None, (1.0 - _LEAST_GAIN) * self.losses_[names[best]]
         for kind in kinds:
-            found = learn_weights(
-                kind,
-                scores.matrices(),
-                weight,
-                fold,
-                n_folds,
-                scores.take,
-                self.random_state,
-            )
-            each = scores.crps(found[1][fold], kind)
-            loss = self.losses_[kind] = float(np.average(each, weights=weight))
+            found = scores.learn(kind, self.random_state)
+            loss = self.losses_[kind] = scores.crps(found[1][scores.fold], kind)
             if loss < least:
                 chosen, least, self.kind_ = found, loss, kind
         alone = np.eye(len(names))[best]
         if chosen is None:
-            return alone, np.tile(alone, (n_folds, 1))
+            return alone, np.tile(alone, (scores.n_folds, 1))
         rows = np.vstack(chosen) * (chosen[0] >= _LEAST_WEIGHT)
         total = rows.sum(axis=1, keepdims=True)
         own = rows[0] / total[0]
@@ -274,16 +255,6 @@ class Pool(Learner):
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
         return self.fitted_[self.heaviest_].tasks_
-
-    @property
-    def heaviest(self) -> Learner:
-        """That of the heaviest road."""
-        return self.fitted_[self.heaviest_].heaviest
-
-    def _leaves(self, y: Float64Array) -> Iterator[tuple[Any, Float64Array, Rows]]:
-        """Ask each road of the pool."""
-        for road in self.fitted_.values():
-            yield from road.leaves(y)
 
     def _choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import ndtr
 
 from calibration.typing import Float64Array
 from localexpert._kernels.simplex import simplex_least_squares
 from localexpert.data.folds import Rows
-from localexpert.law.join import PoolKind, jump_values
+from localexpert.law.join import PoolKind
 from localexpert.law.law import Law
 from localexpert.law.steps import clip_scores, scores_of
 
-# Rows whose meshes are in memory at a time.
-_ROWS = 512
-# Normal scores of the quantiles between which a coarse mesh lies, and a fine one.
-_COARSE, _FINE = np.linspace(-4.0, 4.0, 41), np.linspace(-7.0, 7.0, 57)
-# Nodes and weights of a panel from 0 to 1, of the fine one.
-_NODES, _SHARES = np.polynomial.legendre.leggauss(2)
-_NODES, _SHARES = 0.5 * (1.0 + _NODES), 0.5 * _SHARES
+# Rows by which members are weighed: two or three weights ask for no more.
+ROWS_TO_WEIGH = 2000
+# Normal scores of the quantiles between which a mesh lies.
+_MESH = np.linspace(-4.0, 4.0, 41)
 # A touch of the identity, so that equal members have a solution: equal weights.
 _TOUCH = 1e-10
 _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
@@ -30,38 +29,6 @@ _SQRT_TWO_PI = np.sqrt(2.0 * np.pi)
 RIDGES = (0.0, 0.003, 0.01, 0.03, 0.1, np.inf)
 # Rows that the weights of a probit pool are fitted on at most.
 _ROWS_TO_FIT = 1000
-
-
-def crps_matrices(laws: Sequence[Law], y: Float64Array) -> Float64Array:
-    r"""Return the quadratic forms of linear pools: CRPS = w' A w for w of sum 1.
-
-    A_kl is the integral of (F_k - 1{y <= x}) (F_l - 1{y <= x}), which is
-
-    .. math:: (CRPS_k + CRPS_l - \int (F_k - F_l)^2 dx) / 2:
-
-    the tails, where all members agree, cancel from the integral, and the members'
-    own scores are exact.
-
-    Parameters
-    ----------
-    laws : sequence of M laws
-        Of n rows each.
-    y : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of shape (n, M, M)
-    """
-    scores = np.hstack([law.crps(y[:, None]) for law in laws])
-    out = 0.5 * (scores[:, :, None] + scores[:, None, :])
-    for rows, y_at, dy, part in _meshes(laws, None):
-        cdf = np.stack([law.cdf(y_at) for law in part])
-        for k in range(len(laws)):
-            for j in range(k):
-                apart = 0.5 * (dy * (cdf[k] - cdf[j]) ** 2).sum(axis=1)
-                out[rows, k, j] -= apart
-                out[rows, j, k] -= apart
-    return out
 
 
 def mean_crps(law: Law, y: Float64Array, weight: Float64Array) -> float:
@@ -119,10 +86,11 @@ def linear_weights(matrix: Float64Array, ridge: float = 0.0) -> Float64Array:
     return simplex_least_squares(matrix / size + (ridge * m + _TOUCH) * np.eye(m))
 
 
+@dataclass(frozen=True, eq=False)
 class PoolScores:
-    """What the members say along a mesh in y of each row: the CRPS of pools is a sum.
+    """What members say along a mesh in y of each row: the CRPS of pools is a sum.
 
-    Attributes
+    Parameters
     ----------
     scores : ndarray of shape (M, n, m)
         Normal scores of the members' CDFs.
@@ -130,40 +98,28 @@ class PoolScores:
         Weights of the mesh.
     above : ndarray of shape (n, m)
         Whether a point is at or above the row's y.
+    weight : ndarray of shape (n,)
+    fold : ndarray of int, shape (n,)
+        The number of each row's fold; a fold may have no rows.
+    n_folds : int
     """
 
-    def __init__(self, scores: Float64Array, dy: Float64Array, above: Any):
-        self.scores, self.dy, self.above = scores, dy, above
+    scores: Float64Array
+    dy: Float64Array
+    above: NDArray[np.bool_]
+    weight: Float64Array
+    fold: Rows
+    n_folds: int
 
     @classmethod
-    def fine(
+    def of(
         cls,
         laws: Sequence[Law],
         y: Float64Array,
-        rows: Rows | slice = slice(None),
+        weight: Float64Array,
+        fold: Rows,
+        n_folds: int,
     ) -> Self:
-        """Return those on a mesh that integrates to 1e-5 or better.
-
-        Parameters
-        ----------
-        laws : sequence of M laws
-            Of n rows each.
-        y : ndarray of shape (n,)
-        rows : ndarray of int or slice
-            Those that are asked for.
-        """
-        laws, y = [law.take(rows) for law in laws], y[rows]
-        parts = []
-        for at, y_at, dy, part in _meshes(laws, y):
-            parts.append((_scores_at(part, y_at), dy, y_at >= y[at, None]))
-        return cls(
-            np.concatenate([part[0] for part in parts], axis=1),
-            np.concatenate([part[1] for part in parts]),
-            np.concatenate([part[2] for part in parts]),
-        )
-
-    @classmethod
-    def coarse(cls, laws: Sequence[Law], y: Float64Array) -> Self:
         """Return those between neighbouring quantiles of any member, and at y.
 
         Right to about 1e-3, which is enough to choose by, for laws of any kind.
@@ -173,28 +129,41 @@ class PoolScores:
         laws : sequence of M laws
             Of n rows each.
         y : ndarray of shape (n,)
+        weight, fold, n_folds
+            As above.
         """
-        at = np.tile(_COARSE, (len(y), 1))
+        at = np.tile(_MESH, (len(y), 1))
         quantiles = [law.ppf_scores(at) for law in laws]
         borders = np.sort(np.hstack([*quantiles, y[:, None]]), axis=1)
         middle = 0.5 * borders[:, 1:] + 0.5 * borders[:, :-1]
-        z = _scores_at(laws, middle)
-        return cls(z, np.diff(borders, axis=1), middle >= y[:, None])
+        z = np.stack([clip_scores(law.scores(middle)) for law in laws])
+        dy, above = np.diff(borders, axis=1), middle >= y[:, None]
+        return cls(z, dy, above, weight, fold, n_folds)
 
     def matrices(self) -> Float64Array:
-        """Return the quadratic forms of linear pools, see `crps_matrices`."""
+        """Return the forms A (n, M, M) of linear pools: CRPS = w' A w for w of sum 1.
+
+        A_kl is the integral of (F_k - 1{y <= x}) (F_l - 1{y <= x}).
+        """
         miss = ndtr(self.scores) - self.above
         forms = np.einsum("kng,lng,ng->nkl", miss, miss, self.dy, optimize=True)
         return np.asarray(forms)
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return those of some rows."""
-        return type(self)(self.scores[:, rows], self.dy[rows], self.above[rows])
+        return replace(
+            self,
+            scores=self.scores[:, rows],
+            dy=self.dy[rows],
+            above=self.above[rows],
+            weight=self.weight[rows],
+            fold=self.fold[rows],
+        )
 
     def crps(
         self, weights: Float64Array, kind: PoolKind, sharpness: float = 1.0
-    ) -> Float64Array:
-        """Return the CRPS of the pool, (n,), with each row's weights (n, M)."""
+    ) -> float:
+        """Return the mean CRPS of the pool, with each row's weights (n, M)."""
         shares = weights.T[:, :, None]
         if kind == "linear":
             p = (shares * ndtr(self.scores)).sum(axis=0)
@@ -202,7 +171,39 @@ class PoolScores:
                 p = ndtr(sharpness * clip_scores(scores_of(p, 1.0 - p)))
         else:
             p = ndtr(sharpness * (shares * self.scores).sum(axis=0))
-        return np.asarray((self.dy * (p - self.above) ** 2).sum(axis=1))
+        each = (self.dy * (p - self.above) ** 2).sum(axis=1)
+        return float(np.average(each, weights=self.weight))
+
+    def learn(self, kind: PoolKind, seed: int) -> tuple[Float64Array, Float64Array]:
+        """Return weights of least CRPS, of all rows and as those outside a fold ask.
+
+        Parameters
+        ----------
+        kind : {"linear", "probit"}
+        seed : int
+            Draws the rows that a probit pool is fitted to.
+
+        Returns
+        -------
+        weights : ndarray of shape (M,)
+        of_folds : ndarray of shape (n_folds, M)
+        """
+        folds = range(self.n_folds)
+        weighted = self.weight[:, None, None] * self.matrices()
+        sums = np.stack([weighted[self.fold == k].sum(axis=0) for k in folds])
+        ridge = _choose_ridge(sums)
+        total = sums.sum(axis=0)
+        # What is left of the sum without a fold is the sum of the other folds.
+        found = [linear_weights(a, ridge) for a in (total, *(total - sums))]
+        if kind == "probit":
+            some = self.take(draw_rows(self.weight, _ROWS_TO_FIT, seed))
+            found = [some.weights(some.weight, found[0], ridge)]
+            for k in folds:
+                rest = np.where(some.fold == k, 0.0, some.weight)
+                # Without any row there is nothing to learn but what all rows say.
+                known = rest.any()
+                found.append(some.weights(rest, found[0], ridge) if known else found[0])
+        return found[0], np.stack(found[1:])
 
     def loss(
         self, w: Float64Array, weight: Float64Array, ridge: float
@@ -269,86 +270,6 @@ class PoolScores:
         # What the solver leaves of a weight that is zero.
         w[w < 1e-6] = 0.0
         return np.asarray(w / w.sum())
-
-
-def _scores_at(laws: Sequence[Law], y: Float64Array) -> Float64Array:
-    """Return the scores of laws' CDFs at y (n, k), (M, n, k)."""
-    return np.stack([clip_scores(law.scores(y)) for law in laws])
-
-
-def _meshes(
-    laws: Sequence[Law], y: Float64Array | None
-) -> Iterator[tuple[slice, Float64Array, Float64Array, list[Law]]]:
-    """Yield rows, nodes in y and weights on panels, and the rows' laws.
-
-    Panels lie between quantiles of all members, jumps of the laws, and y.
-    """
-    jumps = jump_values(laws)
-    for start in range(0, len(laws[0]), _ROWS):
-        rows = slice(start, start + _ROWS)
-        part = [law.take(rows) for law in laws]
-        at = np.tile(_FINE, (len(part[0]), 1))
-        cuts = [law.ppf_scores(at) for law in part]
-        low, high = (
-            np.min([cut[:, :1] for cut in cuts], axis=0),
-            np.max([cut[:, -1:] for cut in cuts], axis=0),
-        )
-        cuts.append(np.clip(np.tile(jumps, (len(at), 1)), low, high))
-        if y is not None:
-            cuts.append(y[rows, None])
-        borders = np.sort(np.hstack(cuts), axis=1)
-        width = np.diff(borders, axis=1)[:, :, None]
-        nodes = borders[:, :-1, None] + width * _NODES
-        shape = len(at), -1
-        yield rows, nodes.reshape(shape), (width * _SHARES).reshape(shape), part
-
-
-def learn_weights(
-    kind: PoolKind,
-    forms: Float64Array,
-    weight: Float64Array,
-    fold: Rows,
-    n_folds: int,
-    scores: Callable[[Rows], PoolScores],
-    seed: int,
-) -> tuple[Float64Array, Float64Array]:
-    """Return weights of least CRPS, of all rows and as the rows outside a fold ask.
-
-    Parameters
-    ----------
-    kind : {"linear", "probit"}
-    forms : ndarray of shape (n, M, M)
-        Quadratic forms of linear pools, see `crps_matrices`, of n rows.
-    weight : ndarray of shape (n,)
-    fold : ndarray of int, shape (n,)
-        The number of each row's fold; a fold may have no rows.
-    n_folds : int
-    scores : function of an ndarray of int
-        Returns the scores of some of the rows; asked for probit pools.
-    seed : int
-        Draws these rows.
-
-    Returns
-    -------
-    weights : ndarray of shape (M,)
-    of_folds : ndarray of shape (n_folds, M)
-    """
-    weighted = weight[:, None, None] * forms
-    sums = np.stack([weighted[fold == k].sum(axis=0) for k in range(n_folds)])
-    ridge = _choose_ridge(sums)
-    total = sums.sum(axis=0)
-    # What is left of the sum without a fold is the sum of the other folds.
-    found = [linear_weights(a, ridge) for a in (total, *(total - sums))]
-    if kind == "probit":
-        rows = draw_rows(weight, _ROWS_TO_FIT, seed)
-        some, weight = scores(rows), weight[rows]
-        found = [some.weights(weight, found[0], ridge)]
-        for k in range(n_folds):
-            rest = np.where(fold[rows] == k, 0.0, weight)
-            # Without any row there is nothing to learn but what all rows say.
-            known = rest.any()
-            found.append(some.weights(rest, found[0], ridge) if known else found[0])
-    return found[0], np.stack(found[1:])
 
 
 def _choose_ridge(sums: Float64Array) -> float:

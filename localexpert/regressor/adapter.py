@@ -33,7 +33,6 @@ from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import innermost, predict_dist
 from localexpert.law.join import append_laws
 from localexpert.law.law import Law
-from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
 
@@ -104,12 +103,6 @@ class DistributionAdapter(DistributionRegressor):
     >>> round(crps_score(y, model.oof_distribution_), 2)
     0.55
     """
-
-    estimator_: Any
-    oof_distribution_: PredictiveDistribution
-    oof_prediction_: Float64Array
-    recalibration_: Recalibration | None
-    fitted_rows_: Rows
 
     def __init__(
         self,
@@ -188,10 +181,8 @@ class DistributionAdapter(DistributionRegressor):
             elif recalibration is not None:
                 known = renumber_folds(folds, judged, len(rows))
                 recalibration.fit(law, own[judged], weight[rows[judged]], known)
-            if recalibration is not None:
-                law = recalibration.apply_oof(law)
             self.recalibration_, self.fitted_rows_ = recalibration, rows[judged]
-            self.oof_distribution_ = PredictiveDistribution(law)
+            self.oof_distribution_ = self._correct(law, oof=True)
             self.oof_prediction_ = self.oof_distribution_.mean()
             return self
 
@@ -207,10 +198,7 @@ class DistributionAdapter(DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        law = self._ask(self.estimator_, self._check_table(X))
-        if self.recalibration_ is not None:
-            law = self.recalibration_.apply(law)
-        return PredictiveDistribution(law)
+        return self._correct(self._ask(self.estimator_, self._check_table(X)))
 
     def _check_parameters(self, weighted: bool) -> int:
         """Return the seed; refuse what cannot be before anything is fitted."""

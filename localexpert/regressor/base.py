@@ -25,6 +25,7 @@ from localexpert._validation import (
 )
 from localexpert.data.columns import Columns, has_columns, read_array
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.law.law import Law
 from localexpert.storage import SavedModel
 
 _CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
@@ -53,6 +54,8 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
 
 class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
     """How a table is read, what follows from `predict_dist`, and saving."""
+
+    recalibration_: Any
 
     @abstractmethod
     def predict_dist(self, X: Any) -> PredictiveDistribution:
@@ -109,6 +112,13 @@ class DistributionRegressor(SavedModel, RegressorMixin, BaseEstimator):
         ndarray of shape (n, 2)
         """
         return self.predict_dist(X).interval(coverage)
+
+    def _correct(self, law: Law, *, oof: bool = False) -> PredictiveDistribution:
+        """Return the distributions of laws, corrected by the recalibration if any."""
+        correction = self.recalibration_
+        if correction is not None:
+            law = correction.apply_oof(law) if oof else correction.apply(law)
+        return PredictiveDistribution(law)
 
     def _check_data(self, X: Any, y: ArrayLike) -> tuple[Any, Float64Array]:
         """Return features as an array or data frame, and the target."""

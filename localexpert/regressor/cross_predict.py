@@ -99,12 +99,9 @@ def cross_val_predict_dist(
     folds = make_folds(n, _choose_splitter(cv, labels), target, labels)
     cure = "a DistributionAdapter around the model keeps forecasts of the others"
     check_tests_every_row(folds, n, cure)
-    given = {}
     if sample_weight is not None:
-        given[_name_of_weights(model)] = check_row_weights(sample_weight, n)
-    own = None if labels is None else name_of_argument(model, "groups")
-    if own is not None and labels is not None:
-        given[own] = labels
+        sample_weight = check_row_weights(sample_weight, n)
+    given = arguments_of_fit(model, sample_weight=sample_weight, groups=labels)
     ask = delayed(_fit_and_forecast)
     jobs = [ask(clone(model), table, target, fold, given) for fold in folds]
     laws: list[Law] = run_jobs(jobs, n_jobs=n_jobs)
@@ -120,15 +117,31 @@ def _choose_splitter(cv: Any, groups: NDArray[Any] | None) -> Any:
     return KFold(k) if groups is None else GroupKFold(k)
 
 
-def _name_of_weights(model: Any) -> str:
-    name = name_of_argument(model, "sample_weight")
-    if name is None:
-        msg = (
-            "`sample_weight` must be None for a model whose `fit` takes no weights, "
-            f"got some for {type(model).__name__}."
-        )
-        raise TypeError(msg)
-    return name
+def arguments_of_fit(model: Any, **given: Any) -> dict[str, Any]:
+    """Return weights and groups, if any, by the names that the model's `fit` has.
+
+    Parameters
+    ----------
+    model : estimator
+    **given : array-like or None
+        Weights are refused if `fit` takes none; groups are left out then.
+
+    Returns
+    -------
+    dict of str to array-like
+    """
+    found = {}
+    for key, values in given.items():
+        name = None if values is None else name_of_argument(model, key)
+        if name is not None:
+            found[name] = values
+        elif values is not None and key == "sample_weight":
+            msg = (
+                "`sample_weight` must be None for a model whose `fit` takes no "
+                f"weights, got some for {type(model).__name__}."
+            )
+            raise TypeError(msg)
+    return found
 
 
 def _fit_and_forecast(

@@ -82,10 +82,7 @@ class RecalibratedRegressor(DistributionRegressor):
     0.11
     """
 
-    recalibration_: Recalibration | GroupedRecalibration | WeightedConformal
-    weights_: Weights | None
-    effective_rows_: float
-    bound_: float
+    weights_: Any
 
     def __init__(
         self,
@@ -152,17 +149,15 @@ class RecalibratedRegressor(DistributionRegressor):
         """
         check_is_fitted(self)
         dist = predict_dist(self.model, X)
-        if isinstance(self.recalibration_, WeightedConformal):
-            assert self.weights_ is not None
-            return self.recalibration_.apply(dist, _weigh(self.weights_, X))
-        if isinstance(self.recalibration_, GroupedRecalibration):
-            groups, weight = read_groups(X, self.by), None
-            # A map of PIT values is the same for all rows of a group.
-            if self.weights_ is not None and self.recalibration_.asks_weights:
-                weight = _weigh(self.weights_, X)
-            with speaking_of(groups="X"):
-                return self.recalibration_.apply(dist, groups, weight)
-        return self.recalibration_.apply(dist)
+        one = self.recalibration_
+        grouped = isinstance(one, GroupedRecalibration)
+        asked: list[Any] = [read_groups(X, self.by)] if grouped else []
+        # A map of PIT values is the same for all rows, or for those of a group.
+        if isinstance(one, WeightedConformal) or (grouped and one.asks_weights):
+            asked.append(_weigh(self.weights_, X))
+        with speaking_of(groups="X"):
+            corrected: PredictiveDistribution = one.apply(dist, *asked)
+        return corrected
 
     def _weigh(
         self, X: Any, X_new: Any, seed: int
@@ -219,16 +214,14 @@ class RecalibratedRegressor(DistributionRegressor):
     def _find_bound(self, X_new: Any, new: Float64Array | None) -> float:
         """Return by how much coverage may be off; NaN where nothing is promised."""
         one = self.recalibration_
-        if isinstance(one, GroupedRecalibration) and new is not None:
-            with speaking_of(groups="X_new"):
-                return float(one.bound(read_groups(X_new, self.by), new).mean())
-        if isinstance(one, WeightedConformal) and new is not None:
-            return float(one.bound(new).mean())
-        if new is not None:
+        if new is None:
+            parts = getattr(one, "recalibrations_", {"all": one}).values()
+            return float(max(part.choices().get("bound", np.nan) for part in parts))
+        if isinstance(one, Recalibration):
             return np.nan
-        parts: dict[Any, Any] = getattr(one, "recalibrations_", {"all": one})
-        each = [part.choices().get("bound", np.nan) for part in parts.values()]
-        return float(max(each))
+        with speaking_of(groups="X_new"):
+            asked = [] if self.by is None else [read_groups(X_new, self.by)]
+            return float(one.bound(*asked, new).mean())
 
 
 def recalibrate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from calibration import CalibrationWarning
 from calibration.typing import Float64Array
 from localexpert._validation import (
     check_row_weights,
@@ -27,7 +29,7 @@ from localexpert.data.directions import (
 from localexpert.data.folds import Rows, check_groups, judged_rows, make_folds
 from localexpert.data.honest_rows import describe_leak, find_copies
 from localexpert.data.sample import Sample
-from localexpert.data.table import Table, TableReader, take_rows
+from localexpert.data.table import Table, take_rows
 from localexpert.data.table_summary import TableSummary
 from localexpert.data.target_values import warn_of_outliers
 from localexpert.data.training_rows import TrainingSketch
@@ -44,7 +46,7 @@ from localexpert.progress import current_progress, show_progress
 from localexpert.recalibration.base import Recalibration
 from localexpert.recalibration.conformal import make_recalibration, set_aside
 from localexpert.regressor.base import DistributionRegressor, all_or_nothing
-from localexpert.regressor.constant import ConstantLaws, fit_constant
+from localexpert.regressor.constant import ConstantLaws
 from localexpert.regressor.fit_check import FitCheck, describe_below_zero
 from localexpert.stacking.meta_features import MetaFeatures, MetaFeatureTransformer
 from localexpert.stacking.stacker import Stacker, make_stacker
@@ -177,19 +179,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     True
     """
 
-    thresholds_: Float64Array
-    oof_probabilities_: Float64Array
-    expert_report_: ExpertReport
     report_: FitReport
-    bounds_: tuple[float, float]
-    table_summary_: TableSummary | None
-    training_sketch_: TrainingSketch | None
-    reader_: TableReader
     forecaster_: Learner | ConstantLaws
     stacker_: Stacker | None
-    recalibration_: Recalibration | None
-    fitted_rows_: Rows
-    untested_rows_: Rows
 
     def __init__(
         self,
@@ -277,12 +269,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
             self.bounds_ = settings.limits.bounds
             rows, aside = np.arange(n), np.arange(0)
             with told_of_light(), show_progress(self.verbose, type(self).__name__):
-                if np.ptp(target[weight > 0.0]) == 0.0:
-                    folds = make_folds(n, self.cv, target, groups, settings.seed)
-                    self._note_rows(rows, judged_rows(folds))
-                    fit_constant(self, whole, target, weight)
-                    return self
-                if recalibration is not None and recalibration.holds_out:
+                constant = np.ptp(target[weight > 0.0]) == 0.0
+                holds_out = recalibration is not None and recalibration.holds_out
+                if holds_out and not constant:
                     rows, aside = set_aside(weight, self.cv, groups, settings.seed)
                 # Rows set aside have no say in how tables are read.
                 table = whole if len(rows) == n else Table.of(take_rows(given, rows))
@@ -290,6 +279,9 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
                 read_directions(settings.monotone, table.reader)
                 apart = self.reader_.read(take_rows(given, aside))
                 self._remember([(table, rows), (apart, aside)], answers, weight)
+                if constant:
+                    self._fit_constant(target, weight, groups, settings.seed)
+                    return self
                 own = Sample(table, target[rows], weight[rows], [])
                 dealt = None if groups is None else groups[rows]
                 sample = own.deal(self.cv, dealt, settings.seed)
@@ -308,6 +300,19 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         # Where warnings are errors the fit stands all the same.
         self.check_.warn()
         return self
+
+    def _fit_constant(
+        self, y: Float64Array, weight: Float64Array, groups: Any, seed: int
+    ) -> None:
+        """Forecast the one value there is; nothing can be learned."""
+        rows = judged_rows(make_folds(len(y), self.cv, y, groups, seed))
+        value = float(y[weight > 0.0][0])
+        msg = f"`y` is {value:g} in every row; every forecast is that value."
+        warnings.warn(msg, CalibrationWarning, stacklevel=3)
+        self._note_rows(np.arange(len(y)), rows)
+        self.forecaster_ = ConstantLaws(value, len(rows))
+        self.meta_features_ = MetaFeatures(np.array([value]))
+        self.oof_targets_, self.oof_weights_ = np.full(len(rows), value), weight[rows]
 
     def _remember(
         self, parts: list[tuple[Table, Rows]], y: Float64Array, weight: Float64Array
@@ -389,8 +394,8 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         self, stacker: Stacker, settings: Settings, sample: Sample
     ) -> None:
         """Fit the stacker, whose forecasts take the place of the road's."""
-        law = self.forecaster_.oof_law_
-        features = self.meta_features_.of(PredictiveDistribution(law))
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
         with current_progress().stage("stacker"):
             stacker.fit(
                 features,
@@ -411,41 +416,34 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     @cached_property
     def oof_distribution_(self) -> PredictiveDistribution:
         """What is said of each training row by models that have not seen it."""
-        law = self._oof_law()
-        if self.recalibration_ is not None:
-            law = self.recalibration_.apply_oof(law)
-        return PredictiveDistribution(law)
+        return self._correct(self._oof_law(), oof=True)
 
     @cached_property
     def oof_prediction_(self) -> Float64Array:
         """What `predict` says of each training row, by what has not seen it."""
-        if self.stacker_ is None or self.stacker_.keeps_mean:
+        if self._mover is None:
             return self.oof_distribution_.mean()
-        return np.clip(self.stacker_.oof_, *self.forecaster_.oof_law_.support)
+        return np.clip(self._mover.oof_, *self.forecaster_.oof_law_.support)
 
     def _oof_dist(self, places: Rows) -> PredictiveDistribution:
         """Return the distributions of some of these rows."""
-        asks_all = self.recalibration_ is not None or self._is_recentred
-        if asks_all or isinstance(self.forecaster_, ConstantLaws):
-            return self.oof_distribution_[places]
         forecaster = self.forecaster_
+        corrected = self.recalibration_ is not None or self._mover is not None
+        if corrected or isinstance(forecaster, ConstantLaws):
+            return self.oof_distribution_[places]
         law = forecaster.law_of(forecaster.oof_answers(places))
         return PredictiveDistribution(law)
 
     @property
-    def _is_recentred(self) -> bool:
-        """Whether a stacker moves the distributions."""
-        return self.stacker_ is not None and not self.stacker_.keeps_mean
+    def _mover(self) -> Stacker | None:
+        """The stacker, if it moves the distributions."""
+        stacker = self.stacker_
+        return None if stacker is None or stacker.keeps_mean else stacker
 
     def _oof_law(self) -> Law:
         """Return the laws of the training rows as a recalibration sees them."""
         law = self.forecaster_.oof_law_
-        if not self._is_recentred:
-            return law
-        return recentre(law, self.oof_prediction_)
-
-    def _unstacked_oof(self) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.oof_law_)
+        return law if self._mover is None else recentre(law, self.oof_prediction_)
 
     def predict_dist(self, X: Any, *, recentre: bool = True) -> PredictiveDistribution:
         """Return the predictive distribution of every row.
@@ -462,10 +460,7 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         PredictiveDistribution
         """
         check_is_fitted(self)
-        law = self._law(self._read(X), recentred=recentre)
-        if self.recalibration_ is not None:
-            law = self.recalibration_.apply(law)
-        return PredictiveDistribution(law)
+        return self._correct(self._law(self._read(X), recentred=recentre))
 
     def predict(self, X: Any) -> Float64Array:
         """Return the stacker's forecast of every row, or the distribution's mean.
@@ -479,10 +474,10 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        if self.stacker_ is None or self.stacker_.keeps_mean:
+        if self._mover is None:
             return self.predict_dist(X).mean()
         table = self._read(X)
-        return self._stacked(table, self.forecaster_.law(table), self.stacker_)
+        return self._stacked(self._mover, table, self.forecaster_.law(table))
 
     def expert_points(self, X: Any) -> tuple[Float64Array, Float64Array]:
         """Return what the experts say of every row, for pictures and for curiosity.
@@ -504,17 +499,13 @@ class LocalExpertRegressor(MetaFeatureTransformer, DistributionRegressor):
     def _read(self, X: Any) -> Table:
         return self.reader_.read(self._check_table(X), tells=True)
 
-    def _unstacked(self, X: Any) -> PredictiveDistribution:
-        return PredictiveDistribution(self.forecaster_.law(self._read(X)))
-
     def _law(self, table: Table, *, recentred: bool = True) -> Law:
         """Return the laws of new rows as a recalibration sees them."""
         law = self.forecaster_.law(table)
-        stacker = self.stacker_
-        if stacker is None or stacker.keeps_mean or not recentred:
+        if self._mover is None or not recentred:
             return law
-        return recentre(law, self._stacked(table, law, stacker))
+        return recentre(law, self._stacked(self._mover, table, law))
 
-    def _stacked(self, table: Table, law: Law, stacker: Stacker) -> Float64Array:
+    def _stacked(self, stacker: Stacker, table: Table, law: Law) -> Float64Array:
         features = self.meta_features_.of(PredictiveDistribution(law))
         return np.clip(stacker.predict(features, table), *law.support)

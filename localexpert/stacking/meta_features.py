@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from calibration.typing import Float64Array
+from localexpert.data.table import Table
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.experts.thresholds import (
     cuts_between,
@@ -101,8 +102,10 @@ class MetaFeatureTransformer(TransformerMixin):
     """
 
     meta_features_: MetaFeatures
+    forecaster_: Any
     fitted_rows_: Any
     untested_rows_: Any
+    _read: Callable[[Any], Table]
 
     def oof_features(self) -> pd.DataFrame:
         """Return the meta-features of the training rows, out of fold.
@@ -117,7 +120,9 @@ class MetaFeatureTransformer(TransformerMixin):
             Of the rows `fitted_rows_`, which are its index.
         """
         check_is_fitted(self)
-        return self._frame(self._unstacked_oof(), self.fitted_rows_)
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
+        return self._named(features, self.fitted_rows_)
 
     def transform(self, X: Any) -> pd.DataFrame:
         """Return the meta-features of new rows.
@@ -132,7 +137,7 @@ class MetaFeatureTransformer(TransformerMixin):
             With the index of `X`, if it has one.
         """
         check_is_fitted(self)
-        return self._frame(self._unstacked(X), getattr(X, "index", None))
+        return self._named(self._describe(X), getattr(X, "index", None))
 
     def fit_transform(self, X: Any, y: Any, **fit_parameters: Any) -> pd.DataFrame:
         """Fit, and return the out-of-fold meta-features of these rows.
@@ -161,9 +166,10 @@ class MetaFeatureTransformer(TransformerMixin):
             )
             raise ValueError(msg)
         index = getattr(X, "index", None)
-        features = self.meta_features_.of(self._unstacked_oof())
+        dist = PredictiveDistribution(self.forecaster_.oof_law_)
+        features = self.meta_features_.of(dist)
         if len(features) < len(X):
-            every = self.meta_features_.of(self._unstacked(X))
+            every = self._describe(X)
             every[self.fitted_rows_] = features
             features = every
         return self._named(features, index)
@@ -189,16 +195,10 @@ class MetaFeatureTransformer(TransformerMixin):
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         return tags
 
-    @abstractmethod
-    def _unstacked(self, X: Any) -> PredictiveDistribution:
-        """Return the distributions of new rows, as a stacker sees them."""
-
-    @abstractmethod
-    def _unstacked_oof(self) -> PredictiveDistribution:
-        """Return the same of the training rows, out of fold."""
-
-    def _frame(self, dist: PredictiveDistribution, index: Any) -> pd.DataFrame:
-        return self._named(self.meta_features_.of(dist), index)
+    def _describe(self, X: Any) -> Float64Array:
+        """Return the meta-features of new rows, as a stacker sees them."""
+        law = self.forecaster_.law(self._read(X))
+        return self.meta_features_.of(PredictiveDistribution(law))
 
     def _named(self, features: Float64Array, index: Any) -> pd.DataFrame:
         try:

@@ -68,13 +68,6 @@ class TestFitted:
         assert losses[model.pool_] == min(losses["linear"], losses["probit"])
         assert losses[model.pool_] < 1.005 * min(losses[name] for name in names)
 
-    def test_out_of_fold_scores_like_new_rows(self, fitted):
-        model, X, y = fitted
-        oof = model.oof_distribution_.crps(y[:300])
-        new = model.predict_dist(X[300:]).crps(y[300:])
-        noise = np.sqrt(oof.var() / 300 + new.var() / 150)
-        assert abs(oof.mean() - new.mean()) < 3.0 * noise
-
     def test_a_linear_pool_is_the_mixture(self, fitted):
         model, X, y = fitted
         own = DistributionEnsemble.of_fitted(

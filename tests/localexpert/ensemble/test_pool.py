@@ -59,6 +59,16 @@ def test_weights_are_those_of_least_crps(dists, kind, rng):
     assert_allclose(some, held, atol=0.1)
 
 
+@pytest.mark.parametrize("kind", ["linear", "probit"])
+def test_some_of_many_rows_say_as_much(kind, rng):
+    y = rng.normal(size=6000)
+    pair = [from_scipy(stats.norm(0.0, s), 6000) for s in (0.4, 2.0)]
+    groups = np.arange(6000) // 3
+    found = pool_weights(pair, y, kind=kind, groups=groups)
+    few = pool_weights([d[:2000] for d in pair], y[:2000], kind=kind)
+    assert_allclose(found, few, atol=0.1)
+
+
 def test_what_is_refused(dists):
     (a, b), _ = dists
     zero = of_values([0.0, 1.0], np.tile([0.7, 0.3], (300, 1)))

@@ -106,13 +106,6 @@ def test_targets_are_kept_for_reports(fitted):
     np.testing.assert_array_equal(model.oof_weights_, np.ones(len(model.fitted_rows_)))
 
 
-def test_roads_that_ask_experts_are_found(fitted):
-    model, y = fitted
-    for road, own, rows in model.forecaster_.leaves(y):
-        assert len(own) == len(rows) <= N
-        assert road.experts.tasks_.calibrated.shape[1] == len(road.thresholds_)
-
-
 @pytest.mark.parametrize("name", ["smooth", "atoms", "values and cells"])
 def test_rows_that_no_fold_tests_only_train(name):
     model = fit(name, cv=TimeSeriesSplit(4))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
 from localexpert import FrameRoad, LocalExpertRegressor
@@ -110,6 +110,11 @@ def test_what_is_named_wins():
     model = make("quick", roads=road, center=LinearRegression()).fit(X, Y)
     assert len(model.thresholds_) == 4
     assert set(model.report_.summary()["frame"]["weights"]) == {"LinearRegression_0"}
+    # Also an expert, of whom it is asked which atom a row takes.
+    zeros = np.where(X[:, 1] < 0.3, 0.0, np.abs(Y))
+    model = make("quick", expert=LogisticRegression(), n_thresholds=4).fit(X, zeros)
+    assert model.report_.target == "mixed"
+    assert np.isfinite(model.predict_dist(X).log_score(zeros)).all()
 
 
 def test_time_that_is_over_leaves_out_the_rest_and_says_so(monkeypatch):

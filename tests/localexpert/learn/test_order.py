@@ -216,12 +216,3 @@ class TestRefusals:
         for roads in (own, Transformed(own), CellRoad(own)):
             with pytest.raises(ValueError, match=r"`roads` must be .*`keeps_order`"):
                 fit(roads=roads)
-
-    @pytest.mark.parametrize("column", [3, -1, 1.0, True, "area"])
-    def test_no_column_of_an_array(self, column):
-        X, y = draw()
-        model = LocalExpertRegressor(monotone={column: 1})
-        with pytest.raises(
-            ValueError, match=r"`monotone` must name .*positions, 0 to 2"
-        ):
-            model.fit(X[["area", "age", "noise"]].to_numpy(), y)

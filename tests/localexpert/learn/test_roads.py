@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 from localexpert import (
     CellRoad,
@@ -166,16 +166,3 @@ def test_steps_that_do_not_fit_the_laws_they_read():
                 around(wrong)
     with pytest.raises(ValueError, match=r"`frame` must be .* got 'sideways'"):
         FrameRoad("sideways")
-
-
-@pytest.mark.parametrize("named", ["frame", "n_thresholds", "strategy", "expert"])
-def test_roads_beside_the_parts_of_one(named, rng):
-    X, mean = draw(rng)
-    parts = {
-        "frame": None,
-        "n_thresholds": 9,
-        "strategy": "joint",
-        "expert": LogisticRegression(),
-    }
-    with pytest.raises(ValueError, match='`roads` must be "auto" where'):
-        make([FrameRoad()], **{named: parts[named]}).fit(X, mean)

@@ -8,6 +8,7 @@ from calibration import HistogramCalibrator
 from localexpert import (
     ConformalRecalibration,
     DistributionEnsemble,
+    FrameRoad,
     LocalExpertRegressor,
     PitRecalibration,
     Stacker,
@@ -33,6 +34,27 @@ WRONG = {
     "random_state": [1.5, True, 2**32],
     "expert": [LogisticRegression, LinearRegression()],
 }
+# What is wrong beside another parameter.
+TOGETHER = [
+    ({"thresholds": [1.0], "frame": "center"}, "`frame` must be None where"),
+    (
+        {"recalibrate": "conformal", "cv": [(np.arange(60), np.arange(60, 120))]},
+        "`cv` must be .* where `recalibrate` sets rows aside",
+    ),
+    (
+        {"expert": LogisticRegression(), "strategy": "joint"},
+        '`strategy` must be "independent" or "auto" with an `expert`',
+    ),
+    *(
+        ({"roads": [FrameRoad()], **part}, '`roads` must be "auto" where')
+        for part in (
+            {"frame": None},
+            {"n_thresholds": 9},
+            {"strategy": "joint"},
+            {"expert": LogisticRegression()},
+        )
+    ),
+]
 # What refuses its own parameters is asked to do so before anything else is fitted.
 INSIDE = [
     ("strategy", JointForest(0), "`n_estimators`"),
@@ -68,6 +90,15 @@ def test_wrong_parameters_are_refused_by_name(data, name):
     for value in WRONG[name]:
         with pytest.raises((TypeError, ValueError), match=f"^`{name}` must "):
             LocalExpertRegressor(**{name: value}).fit(*data)
+
+
+def test_parameters_that_do_not_go_together_are_refused(data):
+    X, y = data
+    for parameters, message in TOGETHER:
+        if "cv" in parameters and np.ptp(y) == 0.0:
+            continue  # no row of a constant target is set aside
+        with pytest.raises(ValueError, match=message):
+            LocalExpertRegressor(**parameters).fit(X, y)
 
 
 @pytest.mark.parametrize(("name", "value", "inner"), INSIDE)

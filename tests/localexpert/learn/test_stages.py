@@ -42,8 +42,10 @@ def test_a_function_of_the_target_has_the_function_of_its_centre(rng, count):
     model.fit(X, y)
     # And an additive one, of the logarithm.
     assert count == [120, 120]
-    frames = [leaf.frame for leaf, _, _ in model.forecaster_.leaves(y) if leaf.steps]
-    for frame in frames:
+    for road in model.forecaster_.fitted_.values():
+        frame = road.frame
+        if not road.steps:
+            continue
         known = np.clip(frame.centre_.known.oof_, y.min(), y.max())
         own, share = frame.centre_.own_, frame.centre_.share_
         told = 0.0 if own is None else own.oof_

@@ -51,8 +51,8 @@ def pooled():
     return DistributionEnsemble(members, random_state=0)
 
 
-def draw(names=("a", "b"), n=150):
-    rng = np.random.default_rng(3)
+def draw(names=("a", "b"), n=150, seed=3):
+    rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(n, 2)), columns=names)
     return X, X.to_numpy()[:, 0] + rng.normal(size=n)
 
@@ -110,6 +110,17 @@ def test_methods_agree_with_the_distribution(fitted):
     np.testing.assert_allclose(model.predict(X), dist.mean(), atol=1e-2)
     np.testing.assert_array_equal(model.predict_interval(X, 0.5), dist.interval(0.5))
     assert model.score(X, y) > 0.2
+
+
+def test_out_of_fold_scores_like_new_rows(fitted):
+    model, _, y = fitted
+    if not hasattr(model, "oof_distribution_"):
+        return  # it is corrected by other rows than the model was fitted to
+    X_new, y_new = draw(n=300, seed=4)
+    oof = model.oof_distribution_.crps(y)
+    new = model.predict_dist(X_new).crps(y_new)
+    noise = np.sqrt(oof.var() / 150 + new.var() / 300)
+    assert abs(oof.mean() - new.mean()) < 3.0 * noise
 
 
 class LateError(RuntimeError):

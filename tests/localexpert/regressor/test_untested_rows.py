@@ -89,15 +89,6 @@ class TestWhoLearnsFromWhom:
         assert sorted({last for last, _ in experts}) == [59, 89, 119, 149]
         assert min(t.min() for _, t in experts) == 30.0
 
-    def test_without_a_frame(self, series):
-        X, y = series
-        model = LocalExpertRegressor(SpyExpert(), frame=None, cv=SPLITTER, **QUICK)
-        model.fit(X, y)
-        check_oof(model, np.arange(30, N))
-        lasts = sorted({last for _, last, _ in SEEN})
-        assert lasts == [29, 59, 89, 119, 149]
-        assert min(t.min() for _, _, t in SEEN) == 0.0
-
     def test_no_forecast_out_of_fold_knows_of_later_drift(self, series):
         X, y = series
         model = LocalExpertRegressor(
@@ -132,21 +123,6 @@ class TestWhoLearnsFromWhom:
 
 
 class TestRoads:
-    @pytest.mark.parametrize("frame", [None, "center"])
-    def test_a_target_with_an_atom(self, frame, series):
-        X, y = series
-        y = np.where(np.arange(N) % 3 == 0, 0.0, np.exp(0.2 * y))
-        center = LinearRegression()
-        model = LocalExpertRegressor(
-            frame=frame, center=center, strategy="joint", cv=SPLITTER, **QUICK
-        ).fit(X, y)
-        check_oof(model, np.arange(30 if frame is None else 60, N))
-        np.testing.assert_allclose(
-            recall_training(model).y, y[model.fitted_rows_], atol=1e-9
-        )
-        assert model.report_.target == "mixed"
-        assert model.oof_distribution_.pmf(0.0).min() > 0.0
-
     def test_one_part_held_out(self, series):
         X, y = series
         cv = PredefinedSplit(np.where(np.arange(N) < 120, -1, 0))
