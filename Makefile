@@ -136,7 +136,7 @@ CALLERS := $(addprefix tests/calibration/,_kernels/test_jit.py classifier/test_c
     $(addprefix large/test_,fit_large.py predict_table.py) \
     $(addprefix regressor/test_,adapter.py inputs.py regressor.py))
 MORE_CALLERS := calibration localexpert tests/test_minimal.py tests/test_sklearn_api.py \
-    $(addprefix tests/localexpert/,cli/test_commands.py cli/test_packed.py \
+    $(addprefix tests/localexpert/,cli/test_fit.py cli/test_predict.py reading \
     $(addprefix data/test_,columns.py table.py) explain/test_tables.py \
     $(addprefix storage/test_,coverage.py regressors.py))
 

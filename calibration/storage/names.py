@@ -54,6 +54,10 @@ def name_of(thing: Any) -> str:
     for module in (*_UFUNCS, *_MEASURES):
         if not inspect.isclass(thing) and find_loaded(f"{module}.{own}") is thing:
             return f"{module}.{own}"
+    # Compiled losses of some versions do not know which package they are in.
+    for module in _LOSSES.split():
+        if inspect.isclass(thing) and find_loaded(f"{module}.{own}") is thing:
+            return f"{module}.{own}"
     return f"{getattr(thing, '__module__', None)}.{own}"
 
 
