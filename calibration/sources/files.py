@@ -100,9 +100,10 @@ def _read_csv(
     how: dict[str, Any] = {
         "chunksize": most,
         "low_memory": False,
-        # A row's hash must not tell of the kind of its file.
-        "float_precision": "round_trip",
     }
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        # A row's hash must not tell of the kind of its file; later ones always do so.
+        how["float_precision"] = "round_trip"
     if columns is not None:
         wanted = frozenset(columns)
         how["usecols"] = lambda name: name in wanted

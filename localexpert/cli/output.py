@@ -23,6 +23,7 @@ import numpy as np
 
 from calibration.storage import replacing_file, writable_file
 from localexpert.cli.console import note
+from localexpert.reading import formats
 from localexpert.reading.messages import count, load_module, refuse, refusing
 
 _TEXT = ("", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -303,7 +304,7 @@ class _ParquetWriter:
 
 def _typed(column: Any, arrow: Any) -> Any:
     """Return a column for Parquet: texts as what all of them are, gaps as null."""
-    if column.dtype != object:
+    if not formats.holds_texts(column.dtype):
         return arrow.array(column, from_pandas=True)
     texts = column.astype(str)
     filled = texts[texts != ""]

@@ -175,6 +175,11 @@ class Learner(ABC):
     def tasks_(self) -> TaskRecord:
         """What the experts of the heaviest road said out of fold."""
 
+    @property
+    def heaviest(self) -> Learner:
+        """What has the experts that `tasks_` and `points` speak of."""
+        return self
+
     @abstractmethod
     def answers(self, table: Table) -> Any:
         """Return what the stages say of new rows."""

@@ -256,6 +256,11 @@ class Pool(Learner):
         """What the experts of the heaviest road said out of fold."""
         return self.fitted_[self.heaviest_].tasks_
 
+    @property
+    def heaviest(self) -> Learner:
+        """That of the heaviest road."""
+        return self.fitted_[self.heaviest_].heaviest
+
     def _choices(self) -> dict[str, Any]:
         """Return the roads' weights and losses, and what the heaviest one chose."""
         roads = {

@@ -197,7 +197,7 @@ class ColumnRule:
         if self.kind == "date":
             days = self._read_dates(words, counts)
             odd = cells.spread(np.isnat(days), False)
-            return cells.spread(days, np.datetime64("NaT")), odd
+            return cells.spread(days, np.datetime64("NaT", "us")), odd
         if self.kind == "boolean":
             values = read_yes_no(words)
         else:

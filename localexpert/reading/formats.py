@@ -229,15 +229,16 @@ def read_dates(words: Sequence[str], name: str) -> NDArray[np.datetime64]:
         if not moments.isna().any():
             return np.asarray(moments.to_numpy(), dtype="datetime64[us]")
     texts = pandas.Series(words, dtype=object)
-    parts = texts.str.extract(f"^(?:{_DATES[name]}{_TIME})$")
+    # Objects all along: pandas 3 adds no texts of one type to gaps of another.
+    parts = texts.str.extract(f"^(?:{_DATES[name]}{_TIME})$").astype(object)
     month = parts["m"]
     if "name" in name:
-        month = month.str[:3].str.lower().map(_MONTH_OF)
+        month = month.str[:3].str.lower().map(_MONTH_OF).astype(object)
     iso = parts["y"] + "-" + month + "-" + parts["d"].replace("", "01")
-    clock = parts["t"].str.replace(",", ".")
+    clock = parts["t"].str.replace(",", ".").astype(object)
     for row in parts.index[parts["half"].notna()]:
         clock[row] = _of_24_hours(clock[row], parts["half"][row])
-    zone = parts["zone"].fillna("Z").replace("UTC", "Z")
+    zone = parts["zone"].fillna("Z").replace("UTC", "Z").astype(object)
     iso = iso.where(parts["t"].isna(), iso + "T" + clock + zone)
     moments = pandas.to_datetime(iso, format="ISO8601", utc=True, errors="coerce")
     return np.asarray(moments.dt.tz_localize(None).to_numpy(), dtype="datetime64[us]")
@@ -261,6 +262,11 @@ def are_short_dates(words: Iterable[str]) -> bool:
     return all(_SHORT.fullmatch(word) for word in words)
 
 
+def holds_texts(dtype: Any) -> bool:
+    """Return whether a column of a data frame may hold texts, in any pandas."""
+    return str(dtype) in ("object", "str", "string")
+
+
 def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
     """Return the decimal mark that columns of texts show, None if they do not.
 
@@ -269,7 +275,7 @@ def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
     """
     votes: set[str] = set()
     for column in columns:
-        if column.dtype != object:
+        if not holds_texts(column.dtype):
             continue
         texts = column.iloc[:most].drop_duplicates()
         words = [t.strip() for t in texts if isinstance(t, str)]

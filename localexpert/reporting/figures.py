@@ -378,8 +378,6 @@ def report_figures(
     levels = check_levels(var_levels, "var_levels") if np.size(var_levels) else ()
     seed = check_integer(random_state, "random_state", 0)
     most_rows = check_integer(importance_rows, "importance_rows", 0)
-    verbose = check_verbose(verbose)
-    _check_odd_cells(odd_cells)
     seen, new = seen_rows(model, table, outcomes), np.arange(len(outcomes))
     if seen.learned is not None and not seen.learned.all():
         new = np.flatnonzero(~seen.learned)
@@ -401,9 +399,9 @@ def report_figures(
         seen=seen,
         var_levels=[float(level) for level in levels],
         given_groups=parts and [(name, column.take(new)) for name, column in parts],
-        odd_cells=odd_cells,
+        odd_cells=_check_odd_cells(odd_cells),
         most_rows=most_rows,
-        verbose=verbose,
+        verbose=check_verbose(verbose),
     )
     made.check_forecasts()
     return made
@@ -426,8 +424,8 @@ def _check_words(texts: Mapping[str, object], date: object) -> None:
         raise TypeError(msg)
 
 
-def _check_odd_cells(odd_cells: Any) -> None:
-    """Refuse what is not a sequence of odd cells."""
+def _check_odd_cells(odd_cells: Any) -> Sequence[Any]:
+    """Return a sequence of odd cells; refuse what is none."""
     parts = ("column", "text", "count", "where", "why")
     known = isinstance(odd_cells, Sequence) and all(
         all(hasattr(odd, part) for part in parts) for odd in odd_cells
@@ -438,3 +436,4 @@ def _check_odd_cells(odd_cells: Any) -> None:
             f"got {odd_cells!r:.80}."
         )
         raise TypeError(msg)
+    return odd_cells  # type: ignore[no-any-return]
