@@ -279,7 +279,7 @@ class _ParquetWriter:
         self.writer: Any = None
 
     def write(self, frame: Any) -> None:
-        if self.kept or "object" in map(str, frame.dtypes):
+        if self.kept or any(map(formats.holds_texts, frame.dtypes)):
             self.kept.append(frame)
             return
         arrow = load_module("pyarrow", "")
