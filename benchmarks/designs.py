@@ -60,6 +60,11 @@ def draw(name: str, n: int, rng: np.random.Generator) -> tuple[Any, Any, Truth |
     return X, mean + side * half + sd * rng.normal(size=n), (mean, sd, half)
 
 
+def densities(dist: PredictiveDistribution, at: np.ndarray) -> np.ndarray:
+    """Return each row's density at values of its own, shape (n, k)."""
+    return np.column_stack([dist.pdf(values) for values in at.T])
+
+
 def judge_densities(dist: PredictiveDistribution, truth: Truth) -> dict[str, float]:
     """Return the L1 distance to the true densities, and the number of modes."""
     mean, sd, half = (x[:300, None] for x in truth)
@@ -67,12 +72,12 @@ def judge_densities(dist: PredictiveDistribution, truth: Truth) -> dict[str, flo
     low, high = mean - half - 4.0 * sd, mean + half + 4.0 * sd
     at = low + (high - low) * steps
     true = 0.4 * norm.pdf(at, mean - half, sd) + 0.6 * norm.pdf(at, mean + half, sd)
-    missed = np.trapezoid(np.abs(dist.pdf(at) - true), at, axis=1)
+    missed = np.trapezoid(np.abs(densities(dist, at) - true), at, axis=1)
     ends = np.asarray(dist.quantiles([0.001, 0.999]))
     own = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * steps
     modes = [
         len(find_peaks(np.pad(p, 1), prominence=0.01 * p.max())[0])
-        for p in dist.pdf(own)
+        for p in densities(dist, own)
     ]
     return {"L1": float(missed.mean()), "modes": float(np.mean(modes))}
 
