@@ -71,8 +71,10 @@ def seen(monkeypatch):
     finish = pool.Pool._finish
 
     def note(self, sample):
+        roads = [*self.roads.values()]
         finish(self, sample)
-        folds.extend(road.tasks_.folds for road in self.fitted_.values())
+        # Those without weight as well.
+        folds.extend(road.tasks_.folds for road in roads if hasattr(road, "judged_"))
 
     monkeypatch.setattr(pool.Pool, "_finish", note)
     return folds
