@@ -179,7 +179,12 @@ class ExpertCalibration(BaseEstimator):
         return out
 
     def choices(self) -> dict[str, Any]:
-        """Return the choice and the mean losses, ready for JSON."""
+        """Return the choice and the mean losses, ready for JSON.
+
+        Returns
+        -------
+        dict of str to object
+        """
         means = {name: float(loss.mean()) for name, loss in self.losses_.items()}
         return {"chosen": self.chosen_, "losses": means}
 
