@@ -258,22 +258,6 @@ class Frame:
         center = (center - self.origin_) / self.unit_
         return table.with_columns(**{"center(x)": center, "log scale(x)": log_scale})
 
-    def more_features(self, center: Float64Array, scale: Float64Array) -> Float64Array:
-        """Return what `add_features` adds to new rows, shape (n, 2); (n, 0) if nothing.
-
-        Parameters
-        ----------
-        center, scale : ndarrays of shape (n,)
-
-        Returns
-        -------
-        ndarray of shape (n, 2) or (n, 0)
-        """
-        if self.kind_ is None:
-            return np.empty((len(center), 0))
-        place = (center - self.origin_) / self.unit_
-        return np.column_stack([place, np.log(scale / self.shrinkage_)])
-
     def choices(self) -> dict[str, Any]:
         """Return what was chosen, ready for JSON."""
         if not hasattr(self, "centre_"):

@@ -312,14 +312,8 @@ class PitRecalibration(Recalibration):
     def _learn(
         self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
     ) -> None:
-        n = len(y)
-        if folds is None:
-            folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
-        number = number_folds(folds, n)
-        ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
-        furthest = furthest_score(float(weight.sum()))
-        cells = PitCells.of(ends, furthest, weight, number, len(folds))
-        maps = self._choose(cells, known_folds(folds, n))
+        cells, number, known = gather_scores(law, y, weight, folds, self.random_state)
+        maps = self._choose(cells, known)
         self.oof_map_ = LevelMap.by_row(maps, number)
 
     def fit_cells(self, cells: PitCells) -> Self:
@@ -376,6 +370,43 @@ class PitRecalibration(Recalibration):
         """
         losses = {str(s): loss for s, loss in self.losses_.items()}
         return {"kind": "pit", "strength": str(self.strength_), "losses": losses}
+
+
+def gather_scores(
+    law: Law,
+    y: Float64Array,
+    weight: Float64Array,
+    folds: list[Fold] | None,
+    random_state: int | None,
+) -> tuple[PitCells, NDArray[np.int64], list[list[int]]]:
+    """Return the scores of y in cells, apart for each fold.
+
+    Parameters
+    ----------
+    law : Law
+        Of n rows.
+    y, weight : ndarrays of shape (n,)
+    folds : list of Fold or None
+        None: rows are dealt to five.
+    random_state : int or None
+        Deals them.
+
+    Returns
+    -------
+    cells : PitCells
+    number : ndarray of int, shape (n,)
+        Each row's fold.
+    known : list of list of int
+        For each fold those of which its forecasts know, see `known_folds`.
+    """
+    n = len(y)
+    if folds is None:
+        folds = make_folds(n, random_state=random_state, sample_weight=weight)
+    number = number_folds(folds, n)
+    ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
+    furthest = furthest_score(float(weight.sum()))
+    cells = PitCells.of(ends, furthest, weight, number, len(folds))
+    return cells, number, known_folds(folds, n)
 
 
 def furthest_score(weight: float) -> float:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from calibration.typing import Float64Array
-from localexpert.data.folds import Fold, known_folds, make_folds, number_folds
+from localexpert.data.folds import Fold
 from localexpert.law.law import Law
 from localexpert.law.level_map import LevelMap
 from localexpert.recalibration.base import Recalibration
-from localexpert.recalibration.pit import PitCells, furthest_score
+from localexpert.recalibration.pit import PitCells, gather_scores
 
 # Rows with scores of mean 0 and deviation 1 that count beside those of a fit.
 _PULL = 4.0
@@ -69,16 +69,10 @@ class ShiftRecalibration(Recalibration):
     def _learn(
         self, law: Law, y: Float64Array, weight: Float64Array, folds: list[Fold] | None
     ) -> None:
-        n = len(y)
-        if folds is None:
-            folds = make_folds(n, random_state=self.random_state, sample_weight=weight)
-        number = number_folds(folds, n)
-        ends = law.scores(y[:, None], np.array([[0.0, 1.0]]))
-        furthest = furthest_score(float(weight.sum()))
-        cells = PitCells.of(ends, furthest, weight, number, len(folds))
-        maps = [self._fit(cells.take(known)) for known in known_folds(folds, n)]
-        self.oof_map_ = LevelMap.by_row([_line(*one) for one in maps], number)
-        self.offset_, self.width_ = self._fit(cells.take(range(len(folds))))
+        cells, number, known = gather_scores(law, y, weight, folds, self.random_state)
+        maps = [_line(*self._fit(cells.take(others))) for others in known]
+        self.oof_map_ = LevelMap.by_row(maps, number)
+        self.offset_, self.width_ = self._fit(cells.take(range(len(known))))
         self.map_ = _line(self.offset_, self.width_)
 
     def _fit(self, cells: PitCells) -> tuple[float, float]:
