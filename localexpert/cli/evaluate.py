@@ -1,9 +1,9 @@
 """Score the forecasts of a model on tables with known targets.
 
 Prints scores on rows that the model has not seen, beside those of climatology: the
-training target's own distribution as the forecast of every row. Smaller is better
-for all but coverage, the share of targets in the central 50 and 90 % intervals (of
-a value with probability of its own, the share of it that the interval takes).
+training target's own distribution as the forecast of every row. Smaller is better,
+except for coverage. Coverage is the share of targets in the central 50 and 90 %
+intervals. Where a value has probability of its own, a part of it may lie inside.
 CRPS is the error of a whole forecast in the units of the target, and the absolute
 error if forecasts are single numbers. RMSE is that of the mean, MAE of the median.
 Below stand the CRPS and MAE that the forecasts expected of themselves, without the

@@ -79,7 +79,7 @@ class ReportFigures(Evidence):
     y_train : ndarray of shape (m,) or None
     seed : int
     title, target, unit, source : str
-        What the report is about; all but the title may be empty.
+        Texts of the page. The title is never empty; the others may be.
     date : datetime.date
     seen : SeenRows
         Which of all rows that were given the model has learned from.
