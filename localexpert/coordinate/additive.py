@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from calibration.typing import Float64Array
+from localexpert.coordinate.ramps import Ramps
 
-_N_KNOTS = 10
+_N_RAMPS = 10
 _PENALTIES = np.logspace(-6.0, 3.0, 28)
 # No more parameters than this share of the rows are spent.
 _MOST_FREEDOM = 0.5
@@ -20,8 +21,8 @@ _MOST_ROWS = 50_000
 class AdditiveRidge(RegressorMixin, BaseEstimator):
     """Ridge regression on broken lines, its penalty by generalised cross-validation.
 
-    A feature x enters as x and max(0, x - k), k its ten inner quantiles. With the
-    columns standardised and G = B'WB / sum w = V D V', the penalty l minimises
+    A feature enters by its `Ramps`. With the columns standardised and
+    G = B'WB / sum w = V D V', the penalty l minimises
 
         GCV(l) = RSS(l) / (1 - df(l) / n)^2,   df(l) = 1 + sum d / (d + l).
 
@@ -42,15 +43,11 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         rows = slice(None, None, -(-len(y) // _MOST_ROWS))
         X, y, w = X[rows], y[rows], w[rows]
-        self.knots_ = [_place_knots(column) for column in X.T]
+        self.ramps_ = Ramps.learn(X, _N_RAMPS)
         total = w.sum()
         mean_y = float(w @ y / total)
         root = np.sqrt(w / total)
-        bends = [
-            np.maximum(x[:, None] - k, 0.0)
-            for x, k in zip(X.T, self.knots_, strict=True)
-        ]
-        columns = np.hstack([X, *bends])
+        columns = self.ramps_.spread(X)
         mean = w @ columns / total
         columns = root[:, None] * (columns - mean)
         unit = _units(np.sqrt((columns**2).sum(axis=0)), mean)
@@ -71,12 +68,8 @@ class AdditiveRidge(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the sums of the curves, shape (n,)."""
-        ends = np.cumsum([X.shape[1], *map(len, self.knots_)])
-        slopes, *bends = np.split(self.coefficients_, ends[:-1])
-        total: Float64Array = self.intercept_ + X @ slopes
-        for column, knots, bend in zip(X.T, self.knots_, bends, strict=True):
-            total += np.maximum(column[:, None] - knots, 0.0) @ bend
-        return total
+        curves: Float64Array = self.ramps_.spread(X) @ self.coefficients_
+        return self.intercept_ + curves
 
 
 def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
@@ -84,15 +77,6 @@ def _units(spread: Float64Array, mean: Float64Array) -> Float64Array:
     # What varies by rounding alone is constant.
     used = spread > 1e-9 * (np.abs(mean) + spread.max(initial=0.0))
     return np.where(used, 1.0 / np.where(used, spread, 1.0), 0.0)
-
-
-def _place_knots(column: Float64Array) -> Float64Array:
-    """Return distinct inner quantiles of a column."""
-    levels = np.arange(1, _N_KNOTS + 1) / (_N_KNOTS + 1)
-    knots = np.unique(np.quantile(column, levels))
-    inner: Float64Array = knots[(knots > column.min()) & (knots < column.max())]
-    # An indicator is a line already.
-    return inner if len(np.unique(column)) > 2 else inner[:0]
 
 
 def _choose_penalty(

@@ -58,7 +58,11 @@ _SUMS: dict[str, Any] = {
     "linear": Ridge(10.0, solver="cholesky"),
     "additive": AdditiveRidge(),
 }
-_DECAYS = {"net": 0.03, "net, strong decay": 0.5}
+_NETS: dict[str, dict[str, Any]] = {
+    "net": {},
+    "net, strong decay": {"decay": 0.5},
+}
+_NETS_OF_RAMPS: dict[str, dict[str, Any]] = {"net of ramps": {"n_ramps": 10}}
 
 Result = TypeVar("Result")
 
@@ -72,8 +76,9 @@ class CentreStack:
     regressors : "stack", "boosting", "linear", regressor or list of regressors
         "stack": boosted trees (of a skewed positive target also of its logarithm, of
         categories also on the target's mean in each, `TargetCodes`), a forest, small
-        networks, and ridge regression on columns or on curves of each. Of two kinds of
-        a family the better on one fold is taken, and the fold screens the families.
+        networks of the columns and of their `Ramps`, and ridge regression on columns or
+        on curves of each. Of two kinds of a family the better on one fold is taken, and
+        the fold screens the families.
     out_of_bag : bool
         Whether the forest predicts rows out of bag; if not, out of fold.
     n_jobs, random_state : int
@@ -217,13 +222,17 @@ class CentreStack:
         n_values = {j: len(c) for j, c in known.items() if len(c) >= _FEWEST_VALUES}
         forests = {n: Forest(kind, **options) for n, kind in _FORESTS.items()}
         plain = {name: forest.make(len(table)) for name, forest in forests.items()}
-        nets = {n: SmallNets(decay, random_state=seed) for n, decay in _DECAYS.items()}
+        nets, bent = (
+            {n: SmallNets(random_state=seed, **own) for n, own in kinds.items()}
+            for kinds in (_NETS, _NETS_OF_RAMPS)
+        )
         log = {"boosting of the logarithm": trees(logarithm=True)}
         groups: list[dict[str, Family]] = [
             {"boosting": trees()},
             {**log} if is_skewed(y) else {},
             {**forests} if self.out_of_bag else each(plain, Forest.view),
             each(nets, "dense"),
+            each(bent, "dense"),
             each(_SUMS, "dense"),
             {"boosting of means": trees(n_values=n_values)} if n_values else {},
         ]

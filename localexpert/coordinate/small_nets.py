@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from calibration.typing import Float64Array, Int64Array
 from localexpert._kernels.adam import step_by_adam
 from localexpert._kernels.small_net import run_rows
+from localexpert.coordinate.ramps import Ramps
 
 # Rectifiers of a layer. With half of them small tables were told as well out of fold,
 # but new ones, by the mean of all folds' nets, 2 % worse.
@@ -28,6 +29,8 @@ _MANY_INPUTS = 300
 _LEAST_BATCH, _MOST_BATCH = 32, 256
 _RATE = 0.025
 _WARM_UP = 0.2
+# Nets of ramps bend where it pays from the start, and need this share of the passes.
+_PASSES_OF_RAMPS = 0.6
 
 
 class SmallNets(RegressorMixin, BaseEstimator):
@@ -47,6 +50,8 @@ class SmallNets(RegressorMixin, BaseEstimator):
         Over the rows; by default as many as suit their number.
     rate : float
         Greatest step length.
+    n_ramps : int
+        In how many parts each column enters besides, see `Ramps`.
 
     References
     ----------
@@ -57,16 +62,18 @@ class SmallNets(RegressorMixin, BaseEstimator):
     def __init__(
         self,
         decay: float = 0.03,
-        n_nets: int = 3,
+        n_nets: int = 2,
         random_state: int = 0,
         n_passes: int | None = None,
         rate: float = _RATE,
+        n_ramps: int = 0,
     ):
         self.decay = decay
         self.n_nets = n_nets
         self.random_state = random_state
         self.n_passes = n_passes
         self.rate = rate
+        self.n_ramps = n_ramps
 
     def fit(
         self,
@@ -84,7 +91,11 @@ class SmallNets(RegressorMixin, BaseEstimator):
         self.mean_ = float(w @ y / w.sum())
         self.spread_ = float(np.sqrt(w @ (y - self.mean_) ** 2 / w.sum())) or 1.0
         target = (y - self.mean_) / self.spread_
-        batch, n_passes = plan_training(*X.shape)
+        self.ramps_ = Ramps.learn(X, self.n_ramps)
+        inputs = self._read(X)
+        batch, n_passes = plan_training(*inputs.shape)
+        if self.n_ramps:
+            n_passes = round(_PASSES_OF_RAMPS * n_passes)
         if self.n_passes is not None:
             n_passes = self.n_passes
         rates = step_lengths(n_passes * max(1, len(y) // batch), self.rate)
@@ -93,24 +104,32 @@ class SmallNets(RegressorMixin, BaseEstimator):
             np.random.default_rng([self.random_state, j]) for j in range(self.n_nets)
         ]
         # Single precision: twice as fast, and far finer than the noise of training.
-        theta = np.array([draw_start(X.shape[1], rng) for rng in streams])
+        theta = np.array([draw_start(inputs.shape[1], rng) for rng in streams])
         orders = (
             np.array([rng.permutation(len(y)) for rng in streams])
             for _ in range(n_passes)
         )
-        train_networks(theta, X, target, w, orders, rates, _HIDDEN, batch, self.decay)
+        train_networks(
+            theta, inputs, target, w, orders, rates, _HIDDEN, batch, self.decay
+        )
         self.nets_ = list(theta)
         return self
 
     def predict(self, X: Float64Array) -> Float64Array:
         """Return the mean of the nets, shape (n,)."""
-        inputs = np.ascontiguousarray(X, dtype=np.float32)
+        inputs = self._read(X)
         total = np.zeros(len(inputs))
         for theta in self.nets_:
             layers = view_layers(theta[None, :], inputs.shape[1], _HIDDEN)
             first, second, last = (np.ascontiguousarray(layer[0]) for layer in layers)
             total += run_rows(first, second, last[:, 0].copy(), inputs)
         return self.mean_ + self.spread_ * total / len(self.nets_)
+
+    def _read(self, X: Float64Array) -> NDArray[np.float32]:
+        """Return the inputs: ramps lie around 0, as the columns do."""
+        inputs = self.ramps_.spread(X)
+        inputs[:, X.shape[1] :] -= 0.5
+        return np.ascontiguousarray(inputs, dtype=np.float32)
 
 
 def plan_training(n: int, n_inputs: int) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """The families of the centre: each alone, and what all of them keep to."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from localexpert.coordinate import CentreStack, Frame
 from localexpert.coordinate.additive import AdditiveRidge
 from localexpert.coordinate.boosting import FoldBooster
 from localexpert.coordinate.families import BoostedTrees, Fitted, Forest, is_skewed
+from localexpert.coordinate.ramps import Ramps
 from localexpert.coordinate.small_nets import SmallNets
 from localexpert.data.dense_inputs import DenseInputs
 from localexpert.data.folds import make_folds
@@ -96,6 +99,7 @@ class TestStack:
             "forest",
             "net",
             "net, strong decay",
+            "net of ramps",
             "additive",
             "linear",
         }
@@ -192,6 +196,41 @@ class TestSmallNets:
         error = net.predict(X[1000:]) - y[1000:]
         assert np.sqrt(np.mean(error**2)) < 0.05 * y.std()
 
+    def test_ramps_show_bends_that_columns_hide(self, rng):
+        X = rng.uniform(-1.0, 1.0, size=(1500, 3))
+        y = np.sin(25.0 * X[:, 0]) + X[:, 1]
+        plain, bent = (
+            SmallNets(n_ramps=n).fit(X[:1000], y[:1000]).predict(X[1000:]) - y[1000:]
+            for n in (0, 10)
+        )
+        assert np.mean(bent**2) < 0.7 * np.mean(plain**2)
+
+
+class TestRamps:
+    def test_equal_shares_passed_of_each_interval(self, rng):
+        x = rng.normal(size=200)
+        knots = np.quantile(x, [0.0, 0.25, 0.5, 0.75, 1.0])
+        new = rng.normal(scale=2.0, size=50)
+        ramps = Ramps.learn(x[:, None], 4).spread(new[:, None])
+        for row, value in zip(ramps, new, strict=True):
+            shares = [
+                0.0 if value <= a else 1.0 if value >= b else (value - a) / (b - a)
+                for a, b in pairwise(knots)
+            ]
+            np.testing.assert_allclose(row, [value, *shares], rtol=1e-12)
+
+    def test_a_column_of_two_values_is_a_line_already(self):
+        X = np.array([[0.0, 5.0], [1.0, 5.0], [0.0, 5.0]])
+        np.testing.assert_array_equal(Ramps.learn(X, 10).spread(X), X)
+
+    def test_ties_make_fewer_ramps(self):
+        x = np.repeat([0.0, 1.0, 7.0], [50, 1, 50])[:, None]
+        assert Ramps.learn(x, 10).spread(x).shape == (101, 3)
+
+    def test_many_columns_have_few_ramps_each(self, rng):
+        X = rng.normal(size=(30, 400))
+        assert Ramps.learn(X, 10).spread(X).shape[1] <= 1000
+
 
 class TestDenseInputs:
     def test_numbers_are_centred_scaled_and_bent(self):
@@ -227,11 +266,7 @@ class TestAdditiveRidge:
         y += np.abs(X[:, 0])
         w = rng.uniform(0.5, 2.0, 90)
         model = AdditiveRidge().fit(X, y, w)
-        bends = [
-            np.maximum(x[:, None] - k, 0)
-            for x, k in zip(X.T, model.knots_, strict=True)
-        ]
-        B = np.hstack([X, *bends])
+        B = Ramps.learn(X, 10).spread(X)
         np.testing.assert_allclose(
             model.predict(X), model.intercept_ + B @ model.coefficients_
         )

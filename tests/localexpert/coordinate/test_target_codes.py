@@ -66,7 +66,7 @@ def test_the_centre_takes_them_where_they_help(towns):
     assert (
         stack.report_["boosting of means"]["rmse"] < stack.report_["boosting"]["rmse"]
     )
-    assert stack.weights_["boosting of means"] > 0.2
+    assert stack.weights_["boosting of means"] > 0.1
     plain = Sample(Table.of(frame[["x"]]), y, np.ones(240), folds)
     assert (
         "boosting of means"
