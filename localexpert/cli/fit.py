@@ -12,7 +12,7 @@ had not seen them. The same command makes the same model again.
 
 Where rows to come are later than those of training, --time names the column of their
 time: each row is then judged by models of earlier rows alone, so that scores are not
-too good. Lists have commas or blanks; a name with a comma stands in quotes of its own.
+too good. Lists have commas; a name with a comma stands in quotes of its own.
 
 Several files, and the Parquet files of folders, are one table, and must hold the same
 columns. With more than --max-train-rows rows it is read part by part and need not fit
@@ -42,7 +42,7 @@ from calibration.typing import Float64Array
 from localexpert.cli import args
 from localexpert.cli.console import note, show_table, warn
 from localexpert.cli.output import check_file
-from localexpert.cli.scores import lay_out_scores
+from localexpert.cli.scores import lay_out
 from localexpert.cli.table_model import Origin, TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.fit_large import fit_large
@@ -172,9 +172,9 @@ def run(options: Any) -> None:
         )
     save_object(saved, options.out, "--out")
     note(f"saved {options.out}")
-    show_table(saved.reader.lay_out(saved.model))
+    show_table(saved.reader.lay_out())
     assert saved.origin is not None
-    show_table(lay_out_scores(saved.origin.scores, "out of fold"))
+    show_table(f"out of fold\n{lay_out(saved.origin.scores)}")
 
 
 def _order_bounds(options: Any) -> None:

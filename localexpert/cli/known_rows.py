@@ -60,7 +60,7 @@ def read_known(
     target = model.target if options.target is None else options.target
     if target is None:
         refuse(f"--target must name a column: {options.model} was fitted in Python")
-    n_rows, n_found, without = 0, 0, []
+    n_rows, n_found = 0, 0
     odd: list[Any] = []
     roles = {**dict.fromkeys(kept, "column"), target: "target"}
     for frame, features in read_features(options, model, paths, roles, odd):
@@ -70,13 +70,11 @@ def read_known(
         if known.any():
             yield frame[known], features[known], y[known]
         else:
-            without.append(frame.attrs["path"])
+            warn(f"{frame.attrs['path']} has no row with a target {target!r}")
     if not n_found:
         refuse(f"{join_few(list(paths))} has no row with a target {target!r}")
     if n_found < n_rows:
         warn(f"left out {count(n_rows - n_found, 'row')} without a target {target!r}")
-    if without:
-        warn(f"there is no target {target!r} in any row of {join_few(without)}")
 
 
 def join_known(parts: Iterable[Known]) -> Known:
@@ -84,35 +82,3 @@ def join_known(parts: Iterable[Known]) -> Known:
     frames, features, targets = zip(*parts, strict=True)
     join = load_pandas().concat
     return join(frames), join(features), np.concatenate(targets)
-
-
-def draw_known(parts: Iterable[Known], most: int) -> tuple[Known, int]:
-    """Return at most so many rows in their order, and how many there are.
-
-    Those of the least random numbers are drawn, which come row by row: of the same rows
-    the same, whatever the parts are. At no time are more than twice as many held, and a
-    part.
-    """
-    rng = np.random.default_rng(0)
-    held: list[Known] = []
-    numbers, n = np.empty(0), 0
-    for part in parts:
-        held.append(part)
-        n += len(part[2])
-        numbers = np.append(numbers, rng.random(len(part[2])))
-        if len(numbers) > 2 * most:
-            held, numbers = _least(held, numbers, most)
-    ((rows,), _) = _least(held, numbers, most)
-    return rows, n
-
-
-def _least(
-    held: Sequence[Known], numbers: Float64Array, most: int
-) -> tuple[list[Known], Float64Array]:
-    """Return the rows of the least numbers, in their order."""
-    frame, features, y = join_known(held)
-    if len(y) > most:
-        rows = np.sort(np.argpartition(numbers, most - 1)[:most])
-        frame, features, y = frame.iloc[rows], features.iloc[rows], y[rows]
-        numbers = numbers[rows]
-    return [(frame, features, y)], numbers

@@ -24,20 +24,13 @@ import numpy as np
 from calibration.storage import replacing_file, writable_file
 from localexpert.cli.console import note
 from localexpert.reading import formats
+from localexpert.reading.columns import as_texts
 from localexpert.reading.messages import count, load_module, refuse, refusing
 
 _TEXT = ("", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NEEDS = {".parquet": ("pyarrow.parquet", "io"), ".xlsx": ("openpyxl", "excel")}
 # Rows of a sheet, its header among them; digits that its numbers have.
 _MOST_ROWS, _MOST_EXACT = 2**20, 10**15
-# What texts of a CSV are in Parquet, if all cells of a column are.
-_KINDS = {
-    "int64": r"0|-?[1-9]\d{0,18}",
-    "double": r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?",
-    "bool": r"(?i:true|false)",
-    "date32": r"\d{4}-\d\d-\d\d",
-    "timestamp[us]": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?",
-}
 # The name of standard output.
 STDOUT = "-"
 _NAMES_OF_STDOUT = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -272,50 +265,28 @@ class _TextWriter:
 
 
 class _ParquetWriter:
-    """Row groups; with texts, whose kind all rows say, the whole table at the end."""
+    """Row groups; columns of texts stay texts, with gaps as null."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.kept = path, list[Any]()
+        self.path, self.arrow = path, load_module("pyarrow", "")
         self.writer: Any = None
 
     def write(self, frame: Any) -> None:
-        if self.kept or any(map(formats.holds_texts, frame.dtypes)):
-            self.kept.append(frame)
-            return
-        arrow = load_module("pyarrow", "")
-        self._add(arrow.Table.from_pandas(frame, preserve_index=False))
-
-    def close(self) -> None:
-        if self.kept:
-            frame, arrow = (
-                load_module("pandas", "").concat(self.kept),
-                load_module("pyarrow", ""),
-            )
-            self._add(arrow.table({name: _typed(frame[name], arrow) for name in frame}))
-        if self.writer is not None:
-            self.writer.close()
-
-    def _add(self, table: Any) -> None:
-        parquet = load_module("pyarrow.parquet", "")
+        table = self.arrow.table({name: self._column(frame[name]) for name in frame})
         if self.writer is None:
+            parquet = load_module("pyarrow.parquet", "")
             self.writer = parquet.ParquetWriter(self.path, table.schema)
         self.writer.write_table(table)
 
+    def _column(self, column: Any) -> Any:
+        if not formats.holds_texts(column.dtype):
+            return self.arrow.array(column, from_pandas=True)
+        texts = [text or None for text in as_texts(column)]
+        return self.arrow.array(texts, "string")
 
-def _typed(column: Any, arrow: Any) -> Any:
-    """Return a column for Parquet: texts as what all of them are, gaps as null."""
-    if not formats.holds_texts(column.dtype):
-        return arrow.array(column, from_pandas=True)
-    texts = column.astype(str)
-    filled = texts[texts != ""]
-    array = arrow.array(texts.where(texts != "", None), arrow.string())
-    for kind, pattern in _KINDS.items():
-        if len(filled) and filled.str.fullmatch(pattern).all():
-            try:
-                return array.cast(arrow.type_for_alias(kind))
-            except arrow.ArrowInvalid:  # no day of the calendar
-                break
-    return array
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
 
 
 class _ExcelWriter:

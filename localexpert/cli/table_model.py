@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from dataclasses import dataclass
 from typing import Any, Self
 
 from calibration import __version__
 from calibration.storage import StorageError
-from localexpert.cli.scores import ScoreTable, score_both
-from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
+from localexpert.cli.scores import ScoreTable, name_means, sum_losses
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
 from localexpert.reading.files import STDIN, read_bytes
 from localexpert.reading.messages import refuse, refusing
@@ -31,13 +30,11 @@ class Origin:
     rows : int
         Training rows that have a target.
     fitted : str
-        Day (UTC) as YYYY-MM-DD; the variable SOURCE_DATE_EPOCH overrides the clock.
+        Day (UTC) as YYYY-MM-DD.
     version : str
         Of the package.
     scores : ScoreTable
         Out of fold, beside climatology.
-    below_zero : float or None
-        Mean probability of values below zero out of fold, if no target is there.
     corrected : str
         By what `localexpert recalibrate` has corrected the model since.
     """
@@ -47,7 +44,6 @@ class Origin:
     fitted: str
     version: str
     scores: ScoreTable
-    below_zero: float | None
     corrected: str = ""
 
     @classmethod
@@ -58,9 +54,8 @@ class Origin:
         known = recall_training(model)
         assert known is not None
         assert known.oof is not None
-        scores = score_both(known.y, known.oof, climatology, known.weight)
-        below = mass_below_zero(known.oof, known.y, known.weight)
-        return cls(table, n_rows, today(), __version__, scores, below)
+        sums = sum_losses(known.y, known.oof, climatology, known.weight)
+        return cls(table, n_rows, today(), __version__, name_means(sums))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +155,5 @@ def as_table_model(thing: Any, path: str) -> TableModel:
 
 
 def today() -> str:
-    """Return the day; the time would make two files of one model differ."""
-    told = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = dt.datetime.now(dt.UTC)
-    if told.isdecimal():
-        now = dt.datetime.fromtimestamp(int(told), dt.UTC)
-    return now.date().isoformat()
+    """Return the day (UTC); the time would make two files of one model differ."""
+    return dt.datetime.now(dt.UTC).date().isoformat()

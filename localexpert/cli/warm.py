@@ -51,8 +51,7 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def add_options(parser: args.Parser) -> None:
-    """Add the options that all commands have, which have no effect here."""
-    args.add_table_options(parser)
+    """Add no arguments: the command has none."""
 
 
 def run(options: Any) -> None:
