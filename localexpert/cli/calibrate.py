@@ -39,8 +39,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import calibration
 from calibration.typing import Float64Array
 from localexpert.cli import args, calibrated
-from localexpert.cli.console import note
-from localexpert.cli.output import check_file, check_table
+from localexpert.cli.output import check_file, check_table, note
 from localexpert.cli.table_model import save_object
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
 from localexpert.reading.labels import match_columns, read_words
@@ -95,7 +94,7 @@ def run(options: Any) -> None:
     scores = calibrated.scores_of(options, frame, options.scale, hint)
     classes = _find_classes(options, frame) if several else []
     y = calibrated.labels_of(options, frame, classes)
-    known = _as_fitted(classes)[y] if several else y
+    known = np.array(classes)[y] if several else y
     out = frame
     if options.new is not None:
         out = read_table(options.new, args.format_of(options))
@@ -159,21 +158,13 @@ def _find_classes(options: Any, frame: Frame) -> list[str]:
     return list(found.values())
 
 
-def _as_fitted(classes: list[str]) -> NDArray[Any]:
-    """Return the labels of columns as a calibrator knows them: numbers in order."""
-    same = classes == [str(number) for number in range(len(classes))]
-    return np.arange(len(classes)) if same else np.array(classes)
-
-
 def _make_calibrator(options: Any, classes: list[str]) -> Any:
-    seed = options.random_state
-    if not classes:
-        made = calibration.make_calibrator(options.method, random_state=seed)
-        return made.set_params(scale=options.scale)
-    known = _as_fitted(classes)
-    named = None if known.dtype.kind == "i" else known.tolist()
-    many = calibration.make_multiclass_calibrator(options.method, random_state=seed)
-    return many.set_params(scale=options.scale, classes=named)
+    make, settings = calibration.make_calibrator, {"scale": options.scale}
+    if classes:
+        make = calibration.make_multiclass_calibrator
+        settings["classes"] = classes
+    made: Any = make(options.method, random_state=options.random_state)
+    return made.set_params(**settings)
 
 
 def _out_of_fold(

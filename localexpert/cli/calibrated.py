@@ -11,8 +11,7 @@ from scipy.special import expit, softmax
 
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
-from localexpert.cli.console import note
-from localexpert.cli.output import Conventions, OutTable
+from localexpert.cli.output import Conventions, OutTable, note
 from localexpert.cli.table_model import TableModel, as_table_model, load_object
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import (

@@ -28,10 +28,8 @@ from typing import Any
 import numpy as np
 
 from localexpert.cli import args, scores
-from localexpert.cli.console import warn
-from localexpert.cli.known_rows import read_known
-from localexpert.cli.output import write_out
-from localexpert.cli.table_model import load_table_model
+from localexpert.cli.output import warn, write_out
+from localexpert.cli.table_model import load_table_model, read_known
 from localexpert.data.training_rows import SeenRows
 from localexpert.reading import files
 from localexpert.reading.messages import count

@@ -12,8 +12,7 @@ from typing import Any
 from calibration import __version__
 from calibration._kernels._jit import telling
 from localexpert.cli.args import Parser, add_options
-from localexpert.cli.console import complain, note, warn
-from localexpert.cli.output import write_out
+from localexpert.cli.output import complain, note, warn, write_out
 from localexpert.reading import TableError
 
 _NAMES = ("fit", "inspect", "predict", "evaluate", "report", "monitor", "recalibrate")

@@ -35,9 +35,7 @@ import numpy as np
 
 from calibration import CalibrationMonitor, ScoreCalibrator, plot_monitor
 from localexpert.cli import args, calibrated, table_model
-from localexpert.cli.console import note, warn
-from localexpert.cli.known_rows import join_known, read_known
-from localexpert.cli.output import check_file, write_out
+from localexpert.cli.output import check_file, note, warn, write_out
 from localexpert.cli.scores import without_infinities
 from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading.files import name_input, read_table
@@ -156,7 +154,7 @@ class MonitorState:
 
     def add_rows(self, model: table_model.TableModel, options: Any) -> None:
         """Add rows of a table, of which some may be training rows."""
-        _, features, y = join_known(read_known(options, model, [options.table]))
+        _, features, y = table_model.read_whole(options, model, [options.table])
         seen = seen_rows(model.model, features, y)
         self._add(options, model.model.predict_dist(features), y, seen=seen)
 

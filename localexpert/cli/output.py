@@ -1,4 +1,4 @@
-"""Files that are written: writable before the work, and whole or not at all.
+"""What is written: lines on stderr, and files, whole or not at all.
 
 Tables are text, Parquet or Excel, which the name of their file says.
 """
@@ -22,7 +22,6 @@ from typing import IO, Any, Self
 import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.cli.console import note
 from localexpert.reading import formats
 from localexpert.reading.columns import as_texts
 from localexpert.reading.messages import count, load_module, refuse, refusing
@@ -34,6 +33,47 @@ _MOST_ROWS, _MOST_EXACT = 2**20, 10**15
 # The name of standard output.
 STDOUT = "-"
 _NAMES_OF_STDOUT = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+# What is said beside the results, a line each on stderr
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    note(f"warning: {message}")
+
+
+def note(message: str) -> None:
+    """Print what was done without being asked for."""
+    # Names out of a file may hold line breaks.
+    _print_line(f"localexpert: {' '.join(message.split())}")
+
+
+def complain(message: str) -> None:
+    """Print the error that ends a command."""
+    note(f"error: {message}")
+
+
+def show_table(text: str) -> None:
+    """Print lines that are laid out, after an empty one."""
+    for line in ["", *text.splitlines()]:
+        _print_line(line)
+
+
+def _print_line(line: str) -> None:
+    if sys.stderr is None:
+        return
+    # They may hold what no terminal can show, too.
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    line = line.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        # The results are worth more than what is said beside them.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+# Files
 
 
 def read_out(text: str) -> str:

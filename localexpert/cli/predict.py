@@ -32,9 +32,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from localexpert.cli import args
-from localexpert.cli.known_rows import read_features
 from localexpert.cli.output import Conventions, OutTable, check_table
-from localexpert.cli.table_model import load_table_model
+from localexpert.cli.table_model import load_table_model, read_features
 from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.reading.files import Frame, find_tables

@@ -352,16 +352,13 @@ class _File:
         if not held or not file.metadata.num_rows:
             refuse(f"{self.name} has no rows")
         names, chosen = self._name_columns(held)
-        parts, start = self._read_batches(file, [held[j] for j in chosen]), 1
-        while True:
-            with refusing(damaged, Exception):
-                frame = next(parts, None)
-            if frame is None:
-                return
-            if len(frame):
+        start = 1
+        with refusing(damaged, Exception):
+            for frame in self._read_batches(file, [held[j] for j in chosen]):
                 places = np.arange(start, start + len(frame))
                 start += len(frame)
-                yield self._finish(frame, names, places)
+                if len(frame):
+                    yield self._finish(frame, names, places)
 
     def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
         """Yield rows as they come, or all of them."""

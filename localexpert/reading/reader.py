@@ -189,9 +189,10 @@ class ColumnReader(BaseEstimator):
                 f"was trained on: {list_names(lacking)}"
             )
         dialect = self._dialect(frame)
-        found: list[OddCell] = []
+        found = [] if odd is None else odd
         features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
-        _pass_on(found, odd)
+        if odd is None:
+            tell_odd_cells(found)
         return load_pandas().DataFrame(features, index=frame.index)
 
     def read_target(
@@ -211,10 +212,11 @@ class ColumnReader(BaseEstimator):
         name = self.target if name is None else name
         check_column(frame, name, "target")
         rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
-        found: list[OddCell] = []
+        found = [] if odd is None else odd
         rule = replace(rule, name=str(name))
         y = self._read(rule, frame, self._dialect(frame), found, "target")
-        _pass_on(found, odd)
+        if odd is None:
+            tell_odd_cells(found)
         return np.asarray(y, dtype=np.float64)
 
     @property
@@ -364,14 +366,6 @@ def _check_targets(frame: Any, name: str, n_known: int) -> None:
 
 def _path(frame: Any) -> str:
     return str(frame.attrs.get("path", "the table"))
-
-
-def _pass_on(found: list[OddCell], odd: list[OddCell] | None) -> None:
-    """Add odd cells to those of the caller, or tell them."""
-    if odd is None:
-        tell_odd_cells(found)
-    else:
-        odd += found
 
 
 def _as_pandas(frame: Any) -> Any:

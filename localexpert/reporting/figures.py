@@ -135,7 +135,9 @@ class ReportFigures(Evidence):
     @cached_property
     def gain_p(self) -> float | None:
         """p-value of no gain of CRPS over climatology."""
-        return gain_p_value(self)
+        climate = self.climatology
+        losses = None if climate is None else climate.crps(self.y)
+        return gain_p_value(losses, self.crps)
 
     @cached_property
     def calibration(self) -> Calibration:

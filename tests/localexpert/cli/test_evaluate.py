@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from localexpert import load
-from localexpert.cli import known_rows
+from localexpert.cli import table_model
 from localexpert.cli.scores import sum_losses
 from localexpert.metrics import crps_score, log_score
 from tests.localexpert.cli.conftest import QUICK, write_parts
@@ -87,7 +87,7 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
     one = told(whole)
     assert one["rows"] == 236
     # In parts that do not end where files do.
-    monkeypatch.setattr(known_rows, "BATCH", 37)
+    monkeypatch.setattr(table_model, "BATCH", 37)
     monkeypatch.setattr("localexpert.cli.scores._CHUNK", 16)
     for tables in ([tmp_path / "parquet"], csv, parquet[::-1]):
         assert_alike(told(*tables), one)

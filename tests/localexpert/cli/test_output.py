@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from localexpert.cli import output
-from localexpert.cli.console import note
+from localexpert.cli.output import note
 from localexpert.reading import TableError
 
 BIG = 1234567890123456789

@@ -48,7 +48,7 @@ fit good.csv --time x --group kind | --group deals folds by groups and --time by
 fit good.csv --time y | target 'y' cannot be the time as well
 fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
 fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
-fit good.csv --bounds 5 2 | --bounds must be LOW HIGH with LOW < HIGH, got 5 2
+fit good.csv --bounds 5 2 | `bounds` must
 fit good.csv --out no/m.zip | cannot write --out 'no/m.zip': No such file or directory
 fit good.csv --out . | is a directory
 fit good.csv --out good.csv | is the same file as 'good.csv'
