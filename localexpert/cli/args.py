@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import csv
 import math
 import re
@@ -49,7 +48,7 @@ def make_reader(
     """Return a reader of values that fit; the message has {} for a text that fails."""
 
     def read_option(text: str) -> Any:
-        with suppress(ValueError, KeyError):
+        with suppress(ValueError, LookupError):
             value = read(text)
             if fits(value):
                 return value
@@ -75,17 +74,11 @@ def list_of(metavar: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
     return {"action": "extend", "type": read_list, "metavar": metavar, "default": []}
 
 
-def whole_number(least: int, **more: Any) -> dict[str, Any]:
+def whole_number(least: int) -> dict[str, Any]:
     """Return what argparse is to know of an option with a number from `least` on."""
     message = f"must be a whole number from {least} on, got {{}}"
     read = make_reader(int, lambda number: number >= least, message)
-    return {"type": read, "metavar": "N", **more}
-
-
-def _is_encoding(name: str) -> bool:
-    with suppress(LookupError):
-        return bool(codecs.lookup(name)._is_text_encoding)
-    return False
+    return {"type": read, "metavar": "N"}
 
 
 read_finite = make_reader(float, math.isfinite, "must be a number, got {}")
@@ -107,7 +100,9 @@ _read_thousands = make_reader(
     f"must be one of {', '.join(_THOUSANDS)} or such a mark, got {{}}",
 )
 _read_encoding = make_reader(
-    str, _is_encoding, "must be the name of an encoding such as cp1252, got {}"
+    str,
+    lambda name: isinstance("".encode(name), bytes),
+    "must be the name of an encoding such as cp1252, got {}",
 )
 _read_gib = make_reader(
     lambda text: 2.0**30 * float(text),

@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
-from localexpert.cli.output import Conventions, OutTable, note
+from localexpert.cli.output import Conventions, note, write_table
 from localexpert.cli.table_model import TableModel, as_table_model, load_object
 from localexpert.reading.files import Frame
 from localexpert.reading.labels import (
@@ -100,9 +100,8 @@ def write_beside(
 ) -> None:
     """Write the table with more columns (n,) as the options say."""
     more = load_pandas().DataFrame(answers, index=frame.index)
-    with OutTable(options.out, "row") as out:
-        whole = load_pandas().concat([frame, more], axis=1)
-        out.write(whole, Conventions.of(options, frame))
+    whole = load_pandas().concat([frame, more], axis=1)
+    write_table(options.out, "row", [(whole, Conventions.of(options, frame))])
 
 
 def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:

@@ -13,11 +13,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 
@@ -119,8 +119,8 @@ def _is_stream(path: str) -> bool:
     return False
 
 
-class OutTable:
-    """A table that is written part by part, and is there whole or not at all.
+def write_table(path: str, noun: str, parts: Iterable[tuple[Any, Conventions]]) -> None:
+    """Write a table part by part; it is there whole or not at all.
 
     Parameters
     ----------
@@ -128,60 +128,32 @@ class OutTable:
         Of a file, whose name says how it is written, a device, or standard output.
     noun : str
         What a row is.
+    parts : iterable of (pandas.DataFrame, Conventions)
+        Rows with the same columns every time; conventions are those of the first.
     """
-
-    def __init__(self, path: str, noun: str) -> None:
-        self.path, self.noun, self.n_rows = path, noun, 0
-        self._stack = ExitStack()
-        self._is_copied = path == STDOUT or _is_stream(path)
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        with self._refusing(), ExitStack() as stack:
-            if self._is_copied:
-                # Nothing that was sent to a stream can be taken back.
-                folder = stack.enter_context(tempfile.TemporaryDirectory())
-                self._whole = Path(folder) / "table"
-            else:
-                self._whole = stack.enter_context(replacing_file(Path(self.path)))
-            self._stack = stack.pop_all()
-        return self
-
-    def write(self, frame: Any, how: Conventions) -> None:
-        """Write some rows: the same columns every time, as the first call says."""
-        with self._refusing():
-            if self._writer is None:
-                self._writer = make_writer(self.path, self._whole, how)
-            self._writer.write(frame)
-        self.n_rows += len(frame)
-
-    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
-        with self._refusing():
-            if kind is not None:
-                with suppress(Exception):
-                    self._writer.close()
-                self._stack.__exit__(kind, *error)
-                return
-            with self._stack:
-                self._writer.close()
-                if self._is_copied:
-                    self._copy()
-        if self.path != STDOUT:
-            note(f"wrote {count(self.n_rows, self.noun)} to {self.path}")
-
-    def _copy(self) -> None:
-        """Send what has been written to where it belongs."""
-        with self._whole.open("rb") as file:
-            if self.path == STDOUT:
-                _send(file)
-                return
-            with open(self.path, "wb") as out:
-                shutil.copyfileobj(file, out)
-
-    def _refusing(self) -> AbstractContextManager[None]:
-        if self.path == STDOUT:
-            return refusing("cannot write to standard output", OSError)
-        return refusing(f"cannot write --out {self.path!r}", OSError)
+    where = "standard output" if path == STDOUT else f"--out {path!r}"
+    is_copied, n_rows, writer = path == STDOUT or _is_stream(path), 0, None
+    with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
+        if is_copied:
+            # Nothing that was sent to a stream can be taken back.
+            whole = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "table"
+        else:
+            whole = stack.enter_context(replacing_file(Path(path)))
+        try:
+            for frame, how in parts:
+                writer = writer or make_writer(path, whole, how)
+                writer.write(frame)
+                n_rows += len(frame)
+        except BaseException:
+            with suppress(Exception):
+                writer.close()
+            raise
+        writer.close()
+        if is_copied:
+            with whole.open("rb") as file:
+                _send(file, path)
+    if path != STDOUT:
+        note(f"wrote {count(n_rows, noun)} to {path}")
 
 
 def write_out(text: str) -> None:
@@ -189,8 +161,12 @@ def write_out(text: str) -> None:
     _send(io.BytesIO(text.encode("utf-8", "backslashreplace")))
 
 
-def _send(file: IO[bytes]) -> None:
-    """Write a file to standard output."""
+def _send(file: IO[bytes], path: str = STDOUT) -> None:
+    """Write a file to standard output, or to a device or pipe."""
+    if path != STDOUT:
+        with open(path, "wb") as out:
+            shutil.copyfileobj(file, out)
+        return
     if sys.stdout is None:
         refuse("cannot write to standard output: it is closed")
     with refusing("cannot write to standard output", OSError):

@@ -38,9 +38,9 @@ def frame():
 
 
 def write(path, frame, how=None, *, parts=1):
-    with output.OutTable(str(path), "row") as out:
-        for rows in np.array_split(np.arange(len(frame)), parts):
-            out.write(frame.iloc[rows], how or output.Conventions())
+    rows = np.array_split(np.arange(len(frame)), parts)
+    how = how or output.Conventions()
+    output.write_table(str(path), "row", ((frame.iloc[part], how) for part in rows))
 
 
 @pytest.mark.parametrize("parts", [1, 3])
