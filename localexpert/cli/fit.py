@@ -208,7 +208,7 @@ def _fit_in_memory(options: Any, paths: list[str], name: str) -> TableModel:
         check_column(whole, options.time, "time")
     # Odd cells of training are told by `fit`.
     rows, features, roles = _make_part(options, reader.fit(whole), whole, [])
-    y, weight, groups = (roles.get(role) for role in ("target", "weight", "group"))
+    y, weight, groups = roles["target"], roles.get("weight"), roles.get("group")
     if weight is not None and not weight.sum() > 0.0:
         refuse(f"weight {options.weight!r} must not be 0 in every row")
     if groups is not None:
@@ -218,7 +218,7 @@ def _fit_in_memory(options: Any, paths: list[str], name: str) -> TableModel:
     note(f"fitting {count(len(rows), 'row')}, {count(features.shape[1], 'feature')}")
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, y, sample_weight=weight, groups=groups)
-    climatology = Climatology.of(model, roles["target"], weight)
+    climatology = Climatology.of(model, y, weight)
     return TableModel.of(reader, model, name, len(rows), climatology)
 
 
@@ -284,7 +284,8 @@ def _make_part(
     """Return the rows that have a target, their features, and what roles hold."""
     y = reader.read_target(frame, odd=odd)
     known = np.isfinite(y)
-    roles, rows = {"target": y[known]}, frame[known]
+    rows = frame[known]
+    roles: dict[str, Any] = {"target": y[known]}
     if options.weight is not None:
         roles["weight"] = _read_weight(options, reader, rows)
     if options.group is not None:

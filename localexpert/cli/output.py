@@ -132,7 +132,8 @@ def write_table(path: str, noun: str, parts: Iterable[tuple[Any, Conventions]]) 
         Rows with the same columns every time; conventions are those of the first.
     """
     where = "standard output" if path == STDOUT else f"--out {path!r}"
-    is_copied, n_rows, writer = path == STDOUT or _is_stream(path), 0, None
+    is_copied, n_rows = path == STDOUT or _is_stream(path), 0
+    writer: Any = None
     with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
         if is_copied:
             # Nothing that was sent to a stream can be taken back.

@@ -2,7 +2,6 @@
 
 import inspect as signatures
 import io
-import json
 import os
 import re
 
@@ -107,17 +106,6 @@ def test_equal_times_stay_together():
     for train, test in folds:
         assert times[train].max() < times[test].min()
     assert set(times[tested]) == {2.0, 3.0, 5.0}
-
-
-def test_a_target_that_never_changes(run, write, tmp_path):
-    path = write([["x", "y"], *([str(i), "4"] for i in range(20))])
-    out = tmp_path / "m.zip"
-    code, _, lines = run("fit", path, "--target", "y", *QUICK, "--out", out)
-    assert code == 0
-    assert any("`y` is 4 in every row" in line for line in lines)
-    text = run("evaluate", out, path, "--json")[1]
-    assert json.loads(text)["model"]["crps"] == 0.0
-    assert json.loads(text)["climatology"]["crps"] == 0.0
 
 
 def test_a_sketch_of_training_rows_may_be_left_out(run, houses, tmp_path):

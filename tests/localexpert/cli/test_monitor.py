@@ -67,19 +67,6 @@ def test_a_batch_counts_once_in_any_order(watch, run, houses, write, tmp_path):
     assert (tmp_path / "state.zip").read_bytes() == kept
 
 
-def test_equal_batches_that_may_be_chance_count(run, tmp_path, write):
-    path, state = tmp_path / "c.zip", tmp_path / "state.zip"
-    PlattCalibrator().fit([0.2, 0.8] * 400, [0, 1, 1, 1, 0, 0, 0, 1] * 100).save(path)
-    batch = write([["s", "y"], *([str(k % 2), str(k % 2)] for k in range(24))])
-    words = ["monitor", path, batch, "--score", "s", "--label", "y", "--state", state]
-    words += ["--tolerance", 0.1]
-    run(*words)
-    code, out, lines = run(*words)
-    assert code in (0, 3)
-    assert out.startswith("48 rows in 2 batches")
-    assert any("may be equal by chance" in line for line in lines)
-
-
 def test_training_rows_are_told(run, houses, tmp_path):
     words = ["monitor", houses / "model.zip", houses / "train.csv"]
     lines = run(*words, "--state", tmp_path / "state.zip")[2]

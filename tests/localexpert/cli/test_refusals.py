@@ -117,7 +117,7 @@ apply platt.zip scores.csv --interval | tells one, such as venn_abers, isotonic 
 apply platt.zip scores.csv --positive 1 | --positive says which --label is meant
 apply platt.zip scores.csv --score id | must lie in [0, 1] as those that the calibrator
 apply platt.zip scores.csv --score s_0,s_1 | --score must name one column for a calibrat
-apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c', whos
+apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c',
 apply three.zip scores.csv --score s_0,s_1,s | must name a column for each of 'a', 'b'
 apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
 recalibrate model.zip train.csv | the model has learned from all of these rows: give
