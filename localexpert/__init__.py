@@ -3,10 +3,6 @@
 May import the public names of `calibration` (and its kernels), never the reverse.
 """
 
-# First, for the rest takes seconds, in which the command may be interrupted.
-from localexpert.cli import interrupt as _interrupt  # noqa: F401
-
-# isort: split
 from calibration import __version__ as __version__
 from localexpert import risk
 from localexpert.curves.spline import ProbitSpline, RawSpline

@@ -1,8 +1,8 @@
 r"""Calibrate scores by a calibrator that was saved.
 
 The output is the table with one column more, 'calibrated'; of a calibrator of several
-classes with one for each, 'calibrated_a' and so on. Columns of scores are matched to
-its classes by what differs in their names, p_a to a, in any order, or by --classes.
+classes with one for each, 'calibrated_a' and so on. A column of scores is of the class
+that its name ends with, as p_a, in any order, or that --classes says.
 With --interval come 'calibrated_low' and 'calibrated_high': of Venn-Abers its two
 probabilities, one of which is calibrated whatever the scores are; of binning and
 isotonic calibrators 90 % intervals for the share that comes true. Where the label is
@@ -28,7 +28,7 @@ from localexpert.cli import args, calibrated
 from localexpert.cli.output import check_table
 from localexpert.cli.table_model import load_object
 from localexpert.reading.files import read_table
-from localexpert.reading.labels import Labels
+from localexpert.reading.labels import match_columns
 from localexpert.reading.messages import list_names, refuse, refusing
 
 _ENDS = f"{calibrated.CALIBRATED}_low", f"{calibrated.CALIBRATED}_high"
@@ -40,8 +40,7 @@ table  rows with a score
 --score
 --positive
 --label COLUMN  two different values or more, where they are known
---classes A,B,C  labels that several score columns stand for, in their order (default: \
-what differs in the columns' names)
+--classes
 --interval  lower and upper ends too
 """
 
@@ -85,7 +84,7 @@ def run(options: Any) -> None:
     calibrated.write_beside(options, frame, answers)
 
 
-def _match_classes(calibrator: Any, options: Any) -> Labels | None:
+def _match_classes(calibrator: Any, options: Any) -> list[str]:
     """Order the columns of scores as the classes of a calibrator of several.
 
     The order in which they are given says nothing.
@@ -97,22 +96,8 @@ def _match_classes(calibrator: Any, options: Any) -> Labels | None:
                 "--score must name one column for a calibrator of two classes, "
                 f"got {list_names(options.score)}"
             )
-        return None
+        return []
     names = [str(one) for one in calibrator.classes_.tolist()]
-    if len(options.score) != len(names):
-        refuse(
-            f"--score must name a column for each of {list_names(names)}, got "
-            f"{list_names(options.score)}"
-        )
-    found = Labels.of_many(names, options.score, options.classes, "the calibrator")
-    column_of = dict(zip(found.names, options.score, strict=True))
-    if options.classes is not None:
-        if set(column_of) != set(names):
-            refuse(f"--classes must name each of {list_names(names)} once")
-    elif not all(str(name) in column for name, column in column_of.items()):
-        refuse(
-            f"the names of {list_names(options.score)} do not tell which class each is "
-            f"of: name their classes by --classes, from {list_names(names)}"
-        )
-    options.score = [column_of[name] for name in names]
-    return Labels(tuple(names))
+    found = match_columns(options.score, names, options.classes)
+    options.score = sorted(found, key=lambda column: names.index(found[column]))
+    return names

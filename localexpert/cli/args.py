@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import csv
 import math
 import re
-import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +16,6 @@ from localexpert.reading.files import MOST_BYTES, FileFormat
 from localexpert.reading.messages import refuse
 
 _THOUSANDS = {"comma": ",", "point": ".", "blank": " ", "apostrophe": "'"}
-_DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
-# How argparse begins to say that words are lacking.
-_REQUIRED = "the following arguments are required"
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,32 +36,10 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=layout, **how)
         # By itself argparse takes -inf and, before Python 3.14, -1e5 for options.
         self._negative_number_matcher = re.compile(r"-(\.?\d|inf$)")
-        # What the last list of several words has taken, and perhaps should not have.
-        self.took = ""
 
     def error(self, message: str) -> NoReturn:
         """Raise what ends the command with one line."""
-        option = self.took.partition(" ")[0]
-        if option and message.startswith((_REQUIRED, f"argument {option}:")):
-            message += f"; {self.took}: write lists with commas, or -- after"
         refuse(f"{message} (see {self.prog} --help)")
-
-
-class _ListAction(argparse.Action):
-    """Stores all values of a list, from all places where its option is given."""
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
-    ) -> None:
-        """Add the values of one place to those of the places before."""
-        if len(values) > 1:
-            words = shlex.join(text for _, text in values)
-            parser.took = f"{option_string} took {words}"
-        held = [
-            *getattr(namespace, self.dest),
-            *(one for some, _ in values for one in some),
-        ]
-        setattr(namespace, self.dest, held)
 
 
 def make_reader(
@@ -75,7 +48,7 @@ def make_reader(
     """Return a reader of values that fit; the message has {} for a text that fails."""
 
     def read_option(text: str) -> Any:
-        with suppress(ValueError, KeyError):
+        with suppress(ValueError, LookupError):
             value = read(text)
             if fits(value):
                 return value
@@ -84,37 +57,28 @@ def make_reader(
     return read_option
 
 
-def split_names(word: str) -> list[str]:
-    """Return the texts between commas, as CSV has them, without empty ones."""
-    try:
-        fields = next(csv.reader([word], skipinitialspace=True, strict=True), [])
-    except csv.Error as error:
-        message = f"must be a list such as A,B or '\"A, B\"',C, got {word!r}"
-        raise argparse.ArgumentTypeError(message) from error
-    return [field.strip() for field in fields if field.strip()]
-
-
 def list_of(metavar: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
-    """Return what argparse is to know of a list with commas, blanks, or both."""
+    """Return what argparse is to know of a list, whose option may be repeated.
 
-    def read_word(word: str) -> tuple[list[Any], str]:
-        return [read(text) for text in split_names(word)], word
+    Its values stand between commas, as CSV has them.
+    """
 
-    how = {"type": read_word, "metavar": metavar, "default": ()}
-    return {"action": _ListAction, "nargs": "+", **how}
+    def read_list(word: str) -> list[Any]:
+        try:
+            fields = next(csv.reader([word], skipinitialspace=True, strict=True), [])
+        except csv.Error as error:
+            message = f"must be a list such as A,B or '\"A, B\"',C, got {word!r}"
+            raise argparse.ArgumentTypeError(message) from error
+        return [read(field.strip()) for field in fields if field.strip()]
+
+    return {"action": "extend", "type": read_list, "metavar": metavar, "default": []}
 
 
-def whole_number(least: int, **more: Any) -> dict[str, Any]:
+def whole_number(least: int) -> dict[str, Any]:
     """Return what argparse is to know of an option with a number from `least` on."""
     message = f"must be a whole number from {least} on, got {{}}"
     read = make_reader(int, lambda number: number >= least, message)
-    return {"type": read, "metavar": "N", **more}
-
-
-def _is_encoding(name: str) -> bool:
-    with suppress(LookupError):
-        return bool(codecs.lookup(name)._is_text_encoding)
-    return False
+    return {"type": read, "metavar": "N"}
 
 
 read_finite = make_reader(float, math.isfinite, "must be a number, got {}")
@@ -126,7 +90,7 @@ read_share = make_reader(
 )
 read_jobs = make_reader(int, bool, "must be a whole number other than 0, got {}")
 _read_delimiter = make_reader(
-    lambda text: _DELIMITERS.get(text, text),
+    lambda text: "\t" if text == "tab" else text,
     lambda mark: len(mark) == 1 and mark not in '"\r\n\0',
     "must be one character or tab, got {}",
 )
@@ -136,7 +100,9 @@ _read_thousands = make_reader(
     f"must be one of {', '.join(_THOUSANDS)} or such a mark, got {{}}",
 )
 _read_encoding = make_reader(
-    str, _is_encoding, "must be the name of an encoding such as cp1252, got {}"
+    str,
+    lambda name: isinstance("".encode(name), bytes),
+    "must be the name of an encoding such as cp1252, got {}",
 )
 _read_gib = make_reader(
     lambda text: 2.0**30 * float(text),
@@ -146,23 +112,16 @@ _read_gib = make_reader(
 
 SEED = {"dest": "random_state", "default": 0}
 # What options hold, by the word that help shows for it; other words are texts.
-_KINDS: dict[str, dict[str, Any]] = {
-    "A,B": list_of("A,B"),
-    "V,V": list_of("V,V", read_finite),
-    "P,P": list_of("P,P", read_share),
-    "P": {"type": read_share, "metavar": "P"},
-    "SIZE": {"type": read_size, "metavar": "SIZE"},
-    "COLUMN,COLUMN": {"type": split_names, "metavar": "COLUMN[,COLUMN]"},
-    "A,B,C": {"type": split_names, "metavar": "A,B,C"},
-}
+_KINDS = {"P": read_share, "V": read_finite, "SIZE": read_size}
 # Options that several commands have, which name them alone.
 _SHARED = """\
 model  a file that `localexpert fit` saved
 --target COLUMN  its name here, if not as in training
 --json  one JSON object; null is not finite
---score COLUMN,COLUMN  greater means likelier; of several classes a column for each, \
-with commas
+--score A,B  column of scores, greater means likelier; of several classes one for each
 --positive LABEL  the class whose probability is meant (default: the greater of the two)
+--classes A,B  labels that several score columns stand for, in their order (default: \
+those that the names of the columns end with)
 """
 _READING = f"""\
 --delimiter MARK  what parts fields: one character, or tab (default: found out)
@@ -177,22 +136,24 @@ _READING = f"""\
 def add_options(parser: Any, table: str, **more: dict[str, Any]) -> None:
     """Add the options of a table, whose lines are `--name KIND  help`.
 
-    A kind is a word of `_KINDS`, or values parted by |, or the least whole number, as
-    2..; without one an option is a flag. A line without help is that of `_SHARED`.
-    `more` is what else argparse is to know of an option. Names without dashes are
-    arguments, and with a plus they may be repeated.
+    A kind is a word of `_KINDS`, several with commas, values parted by |, or the least
+    whole number, as 2..; without one an option is a flag. A line without help is that
+    of `_SHARED`. `more` is what else argparse is to know of an option. Names without
+    dashes are arguments, and with a plus they may be repeated.
     """
     shared = {line.split()[0]: line for line in _SHARED.splitlines()}
     for line in table.splitlines():
         words, _, text = shared.get(line, line).partition("  ")
         name, _, kind = words.partition(" ")
-        how = dict(_KINDS.get(kind, {"metavar": kind}))
+        how: dict[str, Any] = {"metavar": kind, "type": _KINDS.get(kind, str)}
         if not name.startswith("-"):
             name, how = name.rstrip("+"), {"nargs": "+"} if name[-1] == "+" else {}
         elif not kind:
             how = {"action": "store_true"}
         elif "|" in kind:
             how = {"choices": kind.split("|")}
+        elif "," in kind:
+            how = list_of(kind, _KINDS.get(kind[0], str))
         elif kind.endswith(".."):
             how = whole_number(int(kind[:-2]))
         how |= more.get(name.strip("-").replace("-", "_"), {})

@@ -5,9 +5,9 @@ scores of other rows are calibrated; without it those of the same rows, each by 
 calibrator fitted on other rows (out of fold), so that they may be judged fairly.
 The output is the table with one column more, 'calibrated', written as the input is.
 
-Scores of several classes stand in a column for each: --score p_a,p_b,p_c. Rows add up
-to 1, unless they are logits, and the output has a column for each class,
-'calibrated_a' and so on.
+Scores of several classes stand in a column for each: --score p_a,p_b,p_c. A column is
+of the label that its name ends with, or that --classes says. Rows add up to 1, unless
+they are logits, and the output has a column for each class, 'calibrated_a' and so on.
 
 methods of two classes: auto, abb, bagged_isotonic, bbq, beta, centered_isotonic, elite,
   enir, histogram, isotonic, logistic, nadaraya_watson, piecewise, platt, quadratic,
@@ -29,20 +29,20 @@ from __future__ import annotations
 
 import os
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import calibration
 from calibration.typing import Float64Array
 from localexpert.cli import args, calibrated
-from localexpert.cli.console import note
-from localexpert.cli.output import check_file, check_table
+from localexpert.cli.output import check_file, check_table, note
 from localexpert.cli.table_model import save_object
 from localexpert.reading.files import STDIN, Frame, name_input, read_table
-from localexpert.reading.labels import Labels, read_words
+from localexpert.reading.labels import match_columns, read_words
 from localexpert.reading.messages import count, join_few, refuse, refusing
 from localexpert.reporting.page import report_calibration
 
@@ -54,8 +54,7 @@ table  rows with a score and a label
 --score
 --positive
 --label COLUMN  two different values, or more
---classes A,B,C  labels that several score columns stand for, in their order (default: \
-the columns' names, or what differs in them, or 0,1,2)
+--classes
 --new TABLE  rows to calibrate instead
 --method METHOD  see below (default: auto, which tries several and may do nothing)
 --scale probability|logit|real  what a score is (default: probability)
@@ -93,9 +92,9 @@ def run(options: Any) -> None:
     hint = f"unless --scale says logit{'' if several else ' or real'}"
     frame = read_table(options.table, args.format_of(options))
     scores = calibrated.scores_of(options, frame, options.scale, hint)
-    classes = _find_classes(options, frame) if several else None
+    classes = _find_classes(options, frame) if several else []
     y = calibrated.labels_of(options, frame, classes)
-    known = y if classes is None else _as_fitted(classes)[y]
+    known = np.array(classes)[y] if several else y
     out = frame
     if options.new is not None:
         out = read_table(options.new, args.format_of(options))
@@ -149,34 +148,23 @@ def _check_task(options: Any) -> bool:
     return several
 
 
-def _find_classes(options: Any, frame: Frame) -> Labels:
+def _find_classes(options: Any, frame: Frame) -> list[str]:
     """Return the classes of the columns, which are told unless they are named."""
-    what = f"label {options.label!r} of {frame.attrs['path']}"
-    held = read_words(frame, options.label, "label")
-    classes = Labels.of_many(held, options.score, options.classes, what)
-    if options.classes is None:
-        pairs = zip(options.score, classes.names, strict=True)
-        told = join_few([f"{column!r}: {name!r}" for column, name in pairs])
+    held = options.classes or read_words(frame, options.label, "label")
+    found = match_columns(options.score, sorted(set(held)), options.classes)
+    if not options.classes:
+        told = join_few([f"{column!r}: {name!r}" for column, name in found.items()])
         note(f"columns and their classes: {told}")
-    return classes
+    return list(found.values())
 
 
-def _as_fitted(classes: Labels) -> NDArray[Any]:
-    """Return the labels of columns as a calibrator knows them: numbers in order."""
-    numbers = tuple(str(number) for number in range(len(classes.names)))
-    same = classes.names == numbers
-    return np.arange(len(numbers)) if same else np.array(classes.names)
-
-
-def _make_calibrator(options: Any, classes: Labels | None) -> Any:
-    seed = options.random_state
-    if classes is None:
-        made = calibration.make_calibrator(options.method, random_state=seed)
-        return made.set_params(scale=options.scale)
-    known = _as_fitted(classes)
-    named = None if known.dtype.kind == "i" else known.tolist()
-    many = calibration.make_multiclass_calibrator(options.method, random_state=seed)
-    return many.set_params(scale=options.scale, classes=named)
+def _make_calibrator(options: Any, classes: list[str]) -> Any:
+    make, settings = calibration.make_calibrator, {"scale": options.scale}
+    if classes:
+        make = calibration.make_multiclass_calibrator
+        settings["classes"] = classes
+    made: Any = make(options.method, random_state=options.random_state)
+    return made.set_params(**settings)
 
 
 def _out_of_fold(
@@ -187,8 +175,15 @@ def _out_of_fold(
     What calibration changes is said on stderr, where scores can be scored.
     """
     path = name_input(options.table)
-    folds, n_folds = _deal_folds(y, scores.ndim > 1, path, options)
-    with refusing(f"cannot calibrate by {path}", *_ERRORS):
+    # Two classes are left when any fold is held out.
+    second = int(np.sort(np.bincount(y, minlength=2))[-2])
+    if second < 2:
+        refuse(f"{path} must hold two labels twice each to be calibrated out of fold")
+    n_folds = min(options.folds, second)
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=options.random_state)
+    with catch_warnings(), refusing(f"cannot calibrate by {path}", *_ERRORS):
+        # Of several classes some may have fewer rows than there are folds.
+        filterwarnings("ignore", message="The least populated class")
         answers: Float64Array = cross_val_predict(calibrator, scores, known, cv=folds)
     what = repr(calibrated.CALIBRATED) if options.new is None else options.report
     note(
@@ -197,28 +192,6 @@ def _out_of_fold(
     )
     calibrated.tell_losses(y, scores, options.scale, answers)
     return answers
-
-
-def _deal_folds(
-    y: NDArray[np.intp], several: bool, path: str, options: Any
-) -> tuple[Any, int]:
-    """Return what deals rows to folds that hold every class evenly, and their number.
-
-    Of several classes some may have fewer rows than there are folds.
-    """
-    # Two classes are left when any fold is held out.
-    second = int(np.sort(np.bincount(y, minlength=2))[-2])
-    if second < 2:
-        which = "two labels" if several else "each label"
-        refuse(f"{path} must hold {which} at least twice to be calibrated out of fold")
-    n_folds, seed = min(options.folds, second), options.random_state
-    if not several:
-        return StratifiedKFold(n_folds, shuffle=True, random_state=seed), n_folds
-    order = np.random.default_rng(seed).permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    fold_of = np.empty(len(y), dtype=np.intp)
-    fold_of[order] = np.arange(len(y)) % n_folds
-    return PredefinedSplit(fold_of), n_folds
 
 
 def _write_report(

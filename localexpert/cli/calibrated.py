@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,15 @@ from scipy.special import expit, softmax
 
 from calibration import ScoreCalibrator
 from calibration.typing import Float64Array
-from localexpert.cli.console import note
-from localexpert.cli.output import Conventions, OutTable
+from localexpert.cli.output import Conventions, note, write_table
 from localexpert.cli.table_model import TableModel, as_table_model, load_object
 from localexpert.reading.files import Frame
-from localexpert.reading.labels import Labels, read_scores, read_words, refuse_if
+from localexpert.reading.labels import (
+    find_two_labels,
+    read_scores,
+    read_words,
+    refuse_if,
+)
 from localexpert.reading.messages import list_names, load_pandas, refuse
 from localexpert.reporting.page import PROBABILITY_LOSSES
 
@@ -30,7 +34,7 @@ def load_model(options: Any) -> TableModel | ScoreCalibrator:
     if not isinstance(thing, ScoreCalibrator):
         return as_table_model(thing, options.model)
     for name in ("score", "label"):
-        if getattr(options, name) is None:
+        if not getattr(options, name):
             refuse(f"--{name} must name a column: {options.model} is a calibrator")
     return thing
 
@@ -44,46 +48,45 @@ def scores_of(
 
 
 def labels_of(
-    options: Any, frame: Frame, classes: Labels | None = None
+    options: Any, frame: Frame, classes: Sequence[str] = ()
 ) -> NDArray[np.intp]:
-    """Return the place of each row's class among the classes (n,); None are found."""
+    """Return the place of each row's label among the classes (n,); of two by default.
+
+    Two classes are found in the labels, of which both must be there.
+    """
     texts = read_words(frame, options.label, "label")
     what = f"label {options.label!r} of {frame.attrs['path']}"
-    if classes is None:
-        classes = Labels.of_two(texts, options.positive, what)
-        if len(held := sorted(set(texts))) != 2:
-            refuse(f"{what} must hold two different values, got {list_names(held)}")
-    rule = f"label {options.label!r} must be one of {list_names(classes.names)}"
-    codes = classes.code(texts)
+    if not classes:
+        negative, positive = find_two_labels(texts, options.positive, what=what)
+        if negative is None or positive not in texts:
+            held = list_names(sorted(set(texts)))
+            refuse(f"{what} must hold two different values, got {held}")
+        classes = negative, positive
+    places = {name: place for place, name in enumerate(classes)}
+    codes = np.array([places.get(text, -1) for text in texts], dtype=np.intp)
+    rule = f"label {options.label!r} must be one of {list_names(classes)}"
     refuse_if(codes < 0, frame, options.label, rule)
     return codes
 
 
 def check_several(options: Any) -> bool:
     """Return whether there are several columns of scores; refuse what is none."""
-    columns = options.score
-    if not columns:
-        refuse("--score must name a column, or one for each class")
-    if len(set(columns)) < len(columns):
-        refuse(f"--score must name each column once, got {list_names(columns)}")
-    if len(columns) > 1 and options.positive is not None:
+    columns, several = options.score, len(options.score) > 1
+    if not columns or len(set(columns)) < len(columns):
         refuse(
-            "--positive says which of two labels one score is of; of several columns "
-            "--classes names the labels"
+            "--score must name a column, or one for each class, and each once, got "
+            f"{list_names(columns) or 'none'}"
         )
-    if len(columns) == 1 and options.classes is not None:
-        refuse(
-            "--classes names the labels of several score columns, and --score names "
-            f"{columns[0]!r} alone: see --positive"
-        )
-    return len(columns) > 1
+    wrong, right = ("positive", "classes") if several else ("classes", "positive")
+    if getattr(options, wrong):
+        number = "several columns" if several else "one column"
+        refuse(f"--{wrong} says nothing of {number} of --score: see --{right}")
+    return several
 
 
-def name_answers(classes: Labels | None) -> list[str]:
-    """Return the names of the columns of probabilities."""
-    if classes is None:
-        return [CALIBRATED]
-    return [f"{CALIBRATED}_{name}" for name in classes.names]
+def name_answers(classes: Sequence[str]) -> list[str]:
+    """Return the names of the columns of probabilities; of two classes there is one."""
+    return [f"{CALIBRATED}_{name}" for name in classes] or [CALIBRATED]
 
 
 def refuse_clash(frame: Frame, names: Iterable[str]) -> None:
@@ -97,9 +100,8 @@ def write_beside(
 ) -> None:
     """Write the table with more columns (n,) as the options say."""
     more = load_pandas().DataFrame(answers, index=frame.index)
-    with OutTable(options.out, "row") as out:
-        whole = load_pandas().concat([frame, more], axis=1)
-        out.write(whole, Conventions.of(options, frame))
+    whole = load_pandas().concat([frame, more], axis=1)
+    write_table(options.out, "row", [(whole, Conventions.of(options, frame))])
 
 
 def as_probabilities(scores: Float64Array, scale: str) -> Float64Array | None:

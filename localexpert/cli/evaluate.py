@@ -28,10 +28,8 @@ from typing import Any
 import numpy as np
 
 from localexpert.cli import args, scores
-from localexpert.cli.console import warn
-from localexpert.cli.known_rows import read_known
-from localexpert.cli.output import write_out
-from localexpert.cli.table_model import load_table_model
+from localexpert.cli.output import warn, write_out
+from localexpert.cli.table_model import load_table_model, read_known
 from localexpert.data.training_rows import SeenRows
 from localexpert.reading import files
 from localexpert.reading.messages import count
@@ -51,9 +49,10 @@ def run(options: Any) -> None:
     """Load the model, read the tables part by part, print the scores of both."""
     paths = files.find_tables(options.table)
     model = load_table_model(options.model)
-    # Of new rows, and of those that were learned from.
-    sums = [scores.ScoreSums(model.climatology) for _ in range(2)]
-    expected, answers = [scores.ExpectedSums(), scores.ExpectedSums()], []
+    # Of new rows, and of those that were learned from: losses, and what was expected.
+    sums: list[Any] = [0.0, 0.0]
+    expected: list[Any] = [0.0, 0.0]
+    answers = []
     for _, features, y in read_known(options, model, paths):
         answers.append(seen_rows(model.model, features, y))
         learned = answers[-1].learned
@@ -62,12 +61,13 @@ def run(options: Any) -> None:
             learned = np.zeros(len(y), dtype=bool)
         for k in (0, 1):
             rows = np.flatnonzero(learned == k)
-            sums[k].add(y[rows], dist[rows])
-            expected[k].add(dist[rows])
-    seen, k = SeenRows.join(answers), int(sums[0].n_rows == 0)
-    if k or (seen.found and sums[0].n_rows == seen.n):
+            sums[k] += scores.sum_losses(y[rows], dist[rows], model.climatology)
+            expected[k] += scores.sum_expected(dist[rows])
+    seen, n_new = SeenRows.join(answers), int(sums[0][0, 0])
+    k, n_rows = (0, n_new) if n_new else (1, seen.n)
+    if k or (seen.found and n_new == seen.n):
         warn(f"{seen} Scores are too good: new rows tell the truth")
-    told, own, n_rows = sums[k].means(), expected[k].means(), sums[k].n_rows
+    told, own = scores.name_means(sums[k]), scores.name_expected(expected[k])
     if options.json:
         facts = {"rows": n_rows, "training_rows": str(seen), **told, "expected": own}
         write_out(f"{json.dumps(scores.without_infinities(facts))}\n")
@@ -75,5 +75,9 @@ def run(options: Any) -> None:
     named = options.table
     name = files.name_tables(named) if named[1:] else files.name_input(named[0])
     new = count(n_rows, "new row" if n_rows < seen.n else "row")
-    tables = f"{scores.lay_out_scores(told)}\n\n{scores.lay_out_expected(own)}"
+    promised = {
+        kind: {f"expected {name}": table[kind] for name, table in own.items()}
+        for kind in ("mean", "low", "high")
+    }
+    tables = f"{scores.lay_out(told)}\n\n{scores.lay_out(promised)}"
     write_out(f"{new} of {name}\n{seen}\n\n{tables}\n")

@@ -12,7 +12,7 @@ had not seen them. The same command makes the same model again.
 
 Where rows to come are later than those of training, --time names the column of their
 time: each row is then judged by models of earlier rows alone, so that scores are not
-too good. Lists have commas or blanks; a name with a comma stands in quotes of its own.
+too good. Lists have commas; a name with a comma stands in quotes of its own.
 
 Several files, and the Parquet files of folders, are one table, and must hold the same
 columns. With more than --max-train-rows rows it is read part by part and need not fit
@@ -40,10 +40,9 @@ from numpy.typing import NDArray
 
 from calibration.typing import Float64Array
 from localexpert.cli import args
-from localexpert.cli.console import note, show_table, warn
-from localexpert.cli.output import check_file
-from localexpert.cli.scores import lay_out_scores
-from localexpert.cli.table_model import Origin, TableModel, save_object
+from localexpert.cli.output import check_file, note, show_table, warn
+from localexpert.cli.scores import lay_out
+from localexpert.cli.table_model import TableModel, save_object
 from localexpert.data.folds import Fold
 from localexpert.large.fit_large import fit_large
 from localexpert.reading import ColumnReader, files
@@ -52,7 +51,6 @@ from localexpert.reading.messages import count, refuse, refusing
 from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
-from localexpert.reporting.evidence import recall_training
 
 # A forest on the target itself: seconds instead of minutes.
 _FAST = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
@@ -157,7 +155,6 @@ def add_options(parser: args.Parser) -> None:
 
 def run(options: Any) -> None:
     """Read the tables, learn their columns, fit, and save."""
-    _order_bounds(options)
     check_file(options.out, "--out", options.table)
     paths = files.find_tables(options.table)
     check_file(options.out, "--out", paths)
@@ -172,18 +169,9 @@ def run(options: Any) -> None:
         )
     save_object(saved, options.out, "--out")
     note(f"saved {options.out}")
-    show_table(saved.reader.lay_out(saved.model))
+    show_table(saved.reader.lay_out())
     assert saved.origin is not None
-    show_table(lay_out_scores(saved.origin.scores, "out of fold"))
-
-
-def _order_bounds(options: Any) -> None:
-    """Make --bounds two numbers, the lesser first."""
-    if options.bounds is not None:
-        ends = zip(options.bounds, (-np.inf, np.inf), strict=True)
-        low, high = options.bounds = tuple(none if x is None else x for x, none in ends)
-        if not low < high:
-            refuse(f"--bounds must be LOW HIGH with LOW < HIGH, got {low:g} {high:g}")
+    show_table(f"out of fold\n{lay_out(saved.origin.scores)}")
 
 
 def _fit(options: Any, paths: list[str]) -> TableModel:
@@ -219,26 +207,19 @@ def _fit_in_memory(options: Any, paths: list[str], name: str) -> TableModel:
     if options.time is not None:
         check_column(whole, options.time, "time")
     # Odd cells of training are told by `fit`.
-    y = reader.fit(whole).read_target(whole, odd=[])
-    known = ~np.isnan(y)
-    whole, y = whole[known], y[known]
-    weight, groups = None, None
-    if options.weight is not None:
-        weight = _read_weight(options, reader, whole)
-        if not weight.sum() > 0.0:
-            refuse(f"weight {options.weight!r} must not be 0 in every row")
-    if options.group is not None:
+    rows, features, roles = _make_part(options, reader.fit(whole), whole, [])
+    y, weight, groups = roles["target"], roles.get("weight"), roles.get("group")
+    if weight is not None and not weight.sum() > 0.0:
+        refuse(f"weight {options.weight!r} must not be 0 in every row")
+    if groups is not None:
         # Numbered, for an array of texts is as wide as the longest of them.
-        texts = read_words(whole, options.group, "group").astype(str)
-        groups = np.unique(texts, return_inverse=True)[1]
-    features = reader.transform(whole, odd=[])
-    _order_in_time(model, options, whole, reader)
-    note(f"fitting {count(len(y), 'row')}, {count(features.shape[1], 'feature')}")
+        groups = np.unique(groups.astype(str), return_inverse=True)[1]
+    _order_in_time(model, options, rows, reader)
+    note(f"fitting {count(len(rows), 'row')}, {count(features.shape[1], 'feature')}")
     with refusing(f"cannot learn from {name}", TypeError, ValueError):
         model.fit(features, y, sample_weight=weight, groups=groups)
     climatology = Climatology.of(model, y, weight)
-    origin = Origin.of(name, len(y), model, climatology)
-    return TableModel(reader, model, climatology, origin)
+    return TableModel.of(reader, model, name, len(rows), climatology)
 
 
 def _fit_large(
@@ -258,8 +239,11 @@ def _fit_large(
         n_known, odd = 0, list[Any]()
         wanted = {*reader.feature_names_, *filter(None, roles.values())}
         for frame in files.read_tables(paths, args.format_of(options), wanted, _PART):
-            part = _make_part(options, reader, frame, names, odd)
-            n_known += len(part)
+            rows, part, held = _make_part(options, reader, frame, odd)
+            n_known += len(rows)
+            part = part.assign(**{names[role]: held[role] for role in held})
+            place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
+            part.attrs["name"] = f"{frame.attrs['path']}, {place}"
             yield part
         if not told:
             told.append(n_known)
@@ -281,42 +265,32 @@ def _fit_large(
         if of in choices:
             note(f"{of}: {choices[of]['chosen']}")
     note("scores out of fold are of the sample")
-    known = recall_training(fitted)
-    assert known is not None
-    climatology = Climatology.of(fitted, known.y, known.weight)
-    origin = Origin.of(name, told[0], fitted, climatology)
-    return TableModel(reader, fitted, climatology, origin)
+    return TableModel.of(reader, fitted, name, told[0])
 
 
 def _look_at(options: Any, paths: list[str], n_rows: int) -> files.Frame:
-    """Return rows from all over files; the first of each part is among them."""
-    rng = np.random.default_rng(0)
+    """Return rows from all over files."""
     share = min(_PART / n_rows, 1.0)
-    found = []
-    for frame in files.read_tables(paths, args.format_of(options), n_rows=_PART):
-        drawn = rng.random(len(frame)) < share
-        drawn[0] = True
-        part = frame[drawn]
-        part.attrs = frame.attrs
-        found.append(part)
+    found = [
+        frame.sample(frac=share, random_state=0).sort_index()
+        for frame in files.read_tables(paths, args.format_of(options), n_rows=_PART)
+    ]
     return files.join_tables(found, options.drop)
 
 
 def _make_part(
-    options: Any, reader: ColumnReader, frame: files.Frame, names: Any, odd: list[Any]
-) -> files.Frame:
-    """Return the features of rows that have a target, which stands beside them."""
+    options: Any, reader: ColumnReader, frame: files.Frame, odd: list[Any]
+) -> tuple[files.Frame, Any, dict[str, Any]]:
+    """Return the rows that have a target, their features, and what roles hold."""
     y = reader.read_target(frame, odd=odd)
-    part = reader.transform(frame, odd=odd)
-    if "weight" in names:
-        part[names["weight"]] = _read_weight(options, reader, frame)
-    if "group" in names:
-        part[names["group"]] = read_words(frame, options.group, "group")
-    part[names["target"]] = y
-    part = part[np.isfinite(y)]
-    place = f"{frame.index.names[-1]}s from {frame.index[0]} on"
-    part.attrs["name"] = f"{frame.attrs['path']}, {place}"
-    return part
+    known = np.isfinite(y)
+    rows = frame[known]
+    roles: dict[str, Any] = {"target": y[known]}
+    if options.weight is not None:
+        roles["weight"] = _read_weight(options, reader, rows)
+    if options.group is not None:
+        roles["group"] = read_words(rows, options.group, "group")
+    return rows, reader.transform(rows, odd=odd), roles
 
 
 def _read_weight(
@@ -405,6 +379,7 @@ def _make_regressor(options: Any) -> LocalExpertRegressor:
     chosen: dict[str, Any] = dict(_FAST) if options.fast else {}
     for name in _PARAMETERS:
         if (value := getattr(options, name)) is not None:
+            value = tuple(value) if name == "bounds" else value
             chosen[name] = None if value == "none" else value
     if options.monotone:
         chosen["monotone"] = dict(options.monotone)

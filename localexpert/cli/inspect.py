@@ -23,7 +23,6 @@ from calibration import ScoreCalibrator
 from localexpert.cli import args, scores
 from localexpert.cli.output import write_out
 from localexpert.cli.table_model import Origin, TableModel, load_object
-from localexpert.reading.messages import count
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.evidence import recall_training
 
@@ -42,82 +41,60 @@ def add_options(parser: args.Parser) -> None:
 def run(options: Any) -> None:
     """Load the model and print what is known of it."""
     thing = load_object(options.model)
-    tell: Any = _tell_object
-    if isinstance(thing, TableModel) and thing.origin is not None:
-        tell = _tell_table_model
-    told, parts = tell(thing, options.model)
-    model = getattr(thing, "model", thing)
-    report = getattr(model, "report_", None)
-    if told["out_of_fold"] is not None:
-        parts.append(scores.lay_out_scores(told["out_of_fold"], "out of fold"))
-    if report is not None:
-        if hasattr(report, "summary"):
-            told["chosen"] = report.summary()
-        parts.append(f"chosen on the way\n{report}")
-    text = "\n\n".join(parts)
-    if options.json:
-        text = json.dumps(scores.without_infinities(told), default=str)
-    write_out(f"{text}\n")
-
-
-def _tell_table_model(model: TableModel, path: str) -> tuple[dict[str, Any], list[str]]:
-    reader, origin = model.reader, model.origin
-    assert isinstance(origin, Origin)
-    told: dict[str, Any] = {
-        **asdict(origin),
-        "type": "TableModel",
-        "target": model.target,
-        "corrected": origin.corrected or None,
-        "columns": reader.describe(model.model),
-        "others": list(reader.others),
-        "parameters": _parameters(model.model),
-    }
-    told["out_of_fold"] = told.pop("scores")
-    lines = [
-        f"{path}: a model of `localexpert fit` that forecasts {model.target!r}",
-        f"fitted on {origin.fitted} by version {origin.version} to "
-        f"{count(origin.rows, 'row')} of {origin.table}",
-        *([origin.corrected] if origin.corrected else []),
-        f"parameters: {_show(told['parameters']) or 'all by default'}",
-    ]
-    return told, ["\n".join(lines), reader.lay_out(model.model)]
-
-
-def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
-    # A regressor of Python that was corrected is one without an origin.
-    if isinstance(thing, TableModel):
+    origin = getattr(thing, "origin", None)
+    if isinstance(thing, TableModel) and origin is None:
+        # A regressor of Python that was corrected.
         thing = thing.model
+    model = getattr(thing, "model", thing)
+    report: Any = getattr(model, "report_", None)
+    told: dict[str, Any] = {"type": type(thing).__name__}
+    told |= _tell_object(thing) if origin is None else _tell_table_model(thing)
+    if hasattr(report, "summary"):
+        told["chosen"] = report.summary()
+    if options.json:
+        write_out(f"{json.dumps(scores.without_infinities(told), default=str)}\n")
+        return
+    tables = {name: told.pop(name, None) for name in ("columns", "out_of_fold")}
+    told.pop("chosen", None)
+    parts = [
+        f"{options.model}: a saved {told.pop('type')}",
+        *(f"{name}: {_show(value)}" for name, value in told.items() if value),
+    ]
+    if tables["columns"] is not None:
+        parts.append(f"\n{thing.reader.lay_out()}")
+    if tables["out_of_fold"] is not None:
+        parts.append(f"\nout of fold\n{scores.lay_out(tables['out_of_fold'])}")
+    if report is not None:
+        parts.append(f"\nchosen on the way\n{report}")
+    write_out("\n".join([*parts, ""]))
+
+
+def _tell_table_model(model: TableModel) -> dict[str, Any]:
+    assert isinstance(model.origin, Origin)
+    told = {"target": model.target, **asdict(model.origin)}
+    told["out_of_fold"] = told.pop("scores")
+    told["parameters"] = _parameters(model.model)
+    rules = [asdict(rule) for rule in model.reader.rules_]
+    return {**told, "columns": rules, "others": list(model.reader.others)}
+
+
+def _tell_object(thing: Any) -> dict[str, Any]:
     names = getattr(thing, "feature_names_in_", None)
-    n_features = getattr(thing, "n_features_in_", None)
-    told: dict[str, Any] = {
-        "type": type(thing).__name__,
-        "parameters": _parameters(thing),
-        "features": n_features if names is None else [str(name) for name in names],
-        "out_of_fold": _recall_scores(thing),
-    }
-    lines = [f"{path}: a saved {type(thing).__name__}"]
-    lines.append(f"parameters: {_show(told['parameters']) or 'all by default'}")
+    told: dict[str, Any] = {"parameters": _parameters(thing)}
+    told["features"] = getattr(thing, "n_features_in_", None)
     if names is not None:
-        lines.append(f"{count(len(names), 'feature')}: {', '.join(told['features'])}")
-    elif n_features is not None:
-        lines.append(f"{count(int(n_features), 'feature')} without names")
+        told["features"] = [str(name) for name in names]
     if isinstance(thing, ScoreCalibrator):
         asked = np.array(_SCORES.get(thing.scale, ()))
         answers = thing.predict(asked) if len(asked) else asked
-        told["scale"] = thing.scale
-        told["calibrated"] = list(zip(asked.tolist(), answers.tolist(), strict=True))
-        lines.append(f"scores: {thing.scale}")
-        lines += [f"{score:8g}  {p:.4f}" for score, p in told["calibrated"]]
-    return told, ["\n".join(lines)]
-
-
-def _recall_scores(model: Any) -> scores.ScoreTable | None:
-    """Return the scores out of fold that a regressor still knows of itself."""
-    known = recall_training(model)
-    if known is None or known.oof is None:
-        return None
-    climatology = Climatology.of(model, known.y, known.weight)
-    return scores.score_both(known.y, known.oof, climatology, known.weight)
+        calibrated = dict(zip(asked.tolist(), answers.tolist(), strict=True))
+        told |= {"scale": thing.scale, "calibrated": calibrated}
+    known = recall_training(thing)
+    if known is not None and known.oof is not None:
+        climatology = Climatology.of(thing, known.y, known.weight)
+        sums = scores.sum_losses(known.y, known.oof, climatology, known.weight)
+        told["out_of_fold"] = scores.name_means(sums)
+    return told
 
 
 def _parameters(thing: Any) -> dict[str, Any]:
@@ -136,5 +113,8 @@ def _parameters(thing: Any) -> dict[str, Any]:
     }
 
 
-def _show(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r:.60}" for name, value in parameters.items())
+def _show(value: Any) -> str:
+    """Return a value as text, of several a list."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one!r:.60}" for name, one in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -12,9 +12,7 @@ from typing import Any
 from calibration import __version__
 from calibration._kernels._jit import telling
 from localexpert.cli.args import Parser, add_options
-from localexpert.cli.console import complain, note, warn
-from localexpert.cli.interrupt import INTERRUPTED, clean_up_first, leave_at_once
-from localexpert.cli.output import write_out
+from localexpert.cli.output import complain, note, warn, write_out
 from localexpert.reading import TableError
 
 _NAMES = ("fit", "inspect", "predict", "evaluate", "report", "monitor", "recalibrate")
@@ -23,7 +21,7 @@ _COMMANDS = {
     name: import_module(f"localexpert.cli.{name}")
     for name in (*_NAMES, "calibrate", "apply", "warm")
 }
-_MISTAKE, _BROKEN_PIPE = 2, 141
+_MISTAKE, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
 _PAGE = """Forecast whole distributions of a column of a table.
 
@@ -60,7 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["predict", "--no-such-option"])
     2
     """
-    clean_up_first()
     try:
         return _run(argv)
     except TableError as error:
@@ -68,11 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         complain("not enough memory for this table; use fewer rows or columns")
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _INTERRUPTED
     except BrokenPipeError:  # whoever read the output has gone
         return _BROKEN_PIPE
-    finally:
-        leave_at_once()
     return _MISTAKE
 
 

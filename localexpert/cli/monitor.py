@@ -35,13 +35,11 @@ import numpy as np
 
 from calibration import CalibrationMonitor, ScoreCalibrator, plot_monitor
 from localexpert.cli import args, calibrated, table_model
-from localexpert.cli.console import note, warn
-from localexpert.cli.known_rows import join_known, read_known
-from localexpert.cli.output import check_file, write_out
+from localexpert.cli.output import check_file, note, warn, write_out
 from localexpert.cli.scores import without_infinities
 from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.reading.files import name_input, read_table
-from localexpert.reading.labels import Labels, find_gaps, read_words
+from localexpert.reading.labels import find_gaps, find_two_labels, read_words
 from localexpert.reading.messages import count, list_names, refuse, refusing
 from localexpert.regressor.seen_rows import seen_rows
 
@@ -87,20 +85,22 @@ def run(options: Any) -> int:
     watched = calibrated.load_model(options)
     _check_options(watched, options)
     state = MonitorState.open(watched, options)
+    n_before = getattr(state.monitor, "n_batches_", 0)
     if isinstance(watched, table_model.TableModel):
-        new = state.add_rows(watched, options)
+        state.add_rows(watched, options)
     else:
-        new = state.add_scores(watched, options)
-    if new is not state:
-        table_model.save_object(new, options.state, "--state")
+        state = state.add_scores(watched, options)
+    # The state stays as it is where it has the batch already.
+    if state.monitor.n_batches_ > n_before:
+        table_model.save_object(state, options.state, "--state")
     if options.picture is not None:
-        figure = plot_monitor(new.monitor)[0].figure
+        figure = plot_monitor(state.monitor)[0].figure
         with refusing(f"cannot write --picture {options.picture!r}", OSError):
             figure.savefig(options.picture, dpi=120)
         note(f"wrote {options.picture}")
     tell = _tell_json if options.json else _tell
-    write_out(f"{tell(new.monitor)}\n")
-    return ALARM if new.monitor.alarm_ else 0
+    write_out(f"{tell(state.monitor)}\n")
+    return ALARM if state.monitor.alarm_ else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +112,13 @@ class MonitorState:
     model : str
         Hash of the file of the model that is watched.
     monitor : ForecastMonitor or CalibrationMonitor
-    labels : Labels or None
-        Of a calibrator's outcomes.
+    labels : (str or None, str) or None
+        Of a calibrator's outcomes, the positive one last; None is not met yet.
     """
 
     model: str
     monitor: Monitor
-    labels: Labels | None = None
+    labels: tuple[str | None, str] | None = None
 
     @classmethod
     def open(cls, watched: Any, options: Any) -> MonitorState:
@@ -152,14 +152,14 @@ class MonitorState:
             )
         return state
 
-    def add_rows(self, model: table_model.TableModel, options: Any) -> MonitorState:
-        """Return the state with rows of a table, of which some may be training rows."""
-        _, features, y = join_known(read_known(options, model, [options.table]))
+    def add_rows(self, model: table_model.TableModel, options: Any) -> None:
+        """Add rows of a table, of which some may be training rows."""
+        _, features, y = table_model.read_whole(options, model, [options.table])
         seen = seen_rows(model.model, features, y)
-        return self._add(options, model.model.predict_dist(features), y, seen=seen)
+        self._add(options, model.model.predict_dist(features), y, seen=seen)
 
     def add_scores(self, calibrator: ScoreCalibrator, options: Any) -> MonitorState:
-        """Return the state with scores and labels of the rows that have one."""
+        """Add scores and labels of rows that have one; what labels are is kept."""
         frame = read_table(options.table, args.format_of(options))
         known = ~find_gaps(frame, options.label, "label")
         path, n_left = frame.attrs["path"], int((~known).sum())
@@ -170,27 +170,21 @@ class MonitorState:
         frame = frame[known]
         scores = calibrated.scores_of(options, frame, calibrator.scale)
         texts = read_words(frame, options.label, "label")
+        met = [name for name in self.labels or () if name is not None]
+        positive = self.labels[1] if self.labels else options.positive
+        if options.positive not in (None, positive):
+            refuse(
+                f"--positive differs from that of --state, {positive!r}: another one "
+                "needs a new state"
+            )
         what = f"label {options.label!r} of {path}"
-        if self.labels is None:
-            labels = Labels.of_two(texts, options.positive, what)
-        else:
-            positive = self.labels.names[1]
-            if options.positive not in (None, positive):
-                refuse(
-                    f"--positive differs from that of --state, {positive!r}: another "
-                    "one needs a new state"
-                )
-            labels = self.labels.meet(texts, what)
-        state = replace(self, labels=labels)
-        new = state._add(options, calibrator.predict(scores), labels.code(texts))
-        return self if new is state else new
+        labels = find_two_labels(texts, positive, met, what)
+        self._add(options, calibrator.predict(scores), (texts == labels[1]).astype(int))
+        return replace(self, labels=labels)
 
-    def _add(self, options: Any, *batch: Any, **more: Any) -> MonitorState:
-        """Return the state with a batch; itself if the monitor has it already."""
-        n_before = getattr(self.monitor, "n_batches_", 0)
+    def _add(self, options: Any, *batch: Any, **more: Any) -> None:
         with refusing(f"cannot monitor by {name_input(options.table)}", ValueError):
             self.monitor.partial_fit(*batch, **more)
-        return self if self.monitor.n_batches_ == n_before else replace(self)
 
 
 def _option(name: str) -> str:
@@ -219,9 +213,9 @@ def _check_options(watched: Any, options: Any) -> None:
     if isinstance(watched, ScoreCalibrator):
         others, whose = _OF_MODELS, "of a model, not of a calibrator"
     for name in others:
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, []):
             refuse(f"{_option(name)} is {whose}, got {options.model}")
-    if options.score is not None and len(options.score) != 1:
+    if len(options.score) > 1:
         refuse(
             "--score must name one column for a calibrator of two classes, got "
             f"{list_names(options.score)}"

@@ -1,4 +1,4 @@
-"""Files that are written: writable before the work, and whole or not at all.
+"""What is written: lines on stderr, and files, whole or not at all.
 
 Tables are text, Parquet or Excel, which the name of their file says.
 """
@@ -13,34 +13,67 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 
 from calibration.storage import replacing_file, writable_file
-from localexpert.cli.console import note
 from localexpert.reading import formats
+from localexpert.reading.columns import as_texts
 from localexpert.reading.messages import count, load_module, refuse, refusing
 
 _TEXT = ("", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NEEDS = {".parquet": ("pyarrow.parquet", "io"), ".xlsx": ("openpyxl", "excel")}
 # Rows of a sheet, its header among them; digits that its numbers have.
 _MOST_ROWS, _MOST_EXACT = 2**20, 10**15
-# What texts of a CSV are in Parquet, if all cells of a column are.
-_KINDS = {
-    "int64": r"0|-?[1-9]\d{0,18}",
-    "double": r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?",
-    "bool": r"(?i:true|false)",
-    "date32": r"\d{4}-\d\d-\d\d",
-    "timestamp[us]": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?",
-}
 # The name of standard output.
 STDOUT = "-"
 _NAMES_OF_STDOUT = (STDOUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+# What is said beside the results, a line each on stderr
+
+
+def warn(message: str) -> None:
+    """Print a warning."""
+    note(f"warning: {message}")
+
+
+def note(message: str) -> None:
+    """Print what was done without being asked for."""
+    # Names out of a file may hold line breaks.
+    _print_line(f"localexpert: {' '.join(message.split())}")
+
+
+def complain(message: str) -> None:
+    """Print the error that ends a command."""
+    note(f"error: {message}")
+
+
+def show_table(text: str) -> None:
+    """Print lines that are laid out, after an empty one."""
+    for line in ["", *text.splitlines()]:
+        _print_line(line)
+
+
+def _print_line(line: str) -> None:
+    if sys.stderr is None:
+        return
+    # They may hold what no terminal can show, too.
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    line = line.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        # The results are worth more than what is said beside them.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+# Files
 
 
 def read_out(text: str) -> str:
@@ -86,8 +119,8 @@ def _is_stream(path: str) -> bool:
     return False
 
 
-class OutTable:
-    """A table that is written part by part, and is there whole or not at all.
+def write_table(path: str, noun: str, parts: Iterable[tuple[Any, Conventions]]) -> None:
+    """Write a table part by part; it is there whole or not at all.
 
     Parameters
     ----------
@@ -95,60 +128,33 @@ class OutTable:
         Of a file, whose name says how it is written, a device, or standard output.
     noun : str
         What a row is.
+    parts : iterable of (pandas.DataFrame, Conventions)
+        Rows with the same columns every time; conventions are those of the first.
     """
-
-    def __init__(self, path: str, noun: str) -> None:
-        self.path, self.noun, self.n_rows = path, noun, 0
-        self._stack = ExitStack()
-        self._is_copied = path == STDOUT or _is_stream(path)
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        with self._refusing(), ExitStack() as stack:
-            if self._is_copied:
-                # Nothing that was sent to a stream can be taken back.
-                folder = stack.enter_context(tempfile.TemporaryDirectory())
-                self._whole = Path(folder) / "table"
-            else:
-                self._whole = stack.enter_context(replacing_file(Path(self.path)))
-            self._stack = stack.pop_all()
-        return self
-
-    def write(self, frame: Any, how: Conventions) -> None:
-        """Write some rows: the same columns every time, as the first call says."""
-        with self._refusing():
-            if self._writer is None:
-                self._writer = make_writer(self.path, self._whole, how)
-            self._writer.write(frame)
-        self.n_rows += len(frame)
-
-    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
-        with self._refusing():
-            if kind is not None:
-                with suppress(Exception):
-                    self._writer.close()
-                self._stack.__exit__(kind, *error)
-                return
-            with self._stack:
-                self._writer.close()
-                if self._is_copied:
-                    self._copy()
-        if self.path != STDOUT:
-            note(f"wrote {count(self.n_rows, self.noun)} to {self.path}")
-
-    def _copy(self) -> None:
-        """Send what has been written to where it belongs."""
-        with self._whole.open("rb") as file:
-            if self.path == STDOUT:
-                _send(file)
-                return
-            with open(self.path, "wb") as out:
-                shutil.copyfileobj(file, out)
-
-    def _refusing(self) -> AbstractContextManager[None]:
-        if self.path == STDOUT:
-            return refusing("cannot write to standard output", OSError)
-        return refusing(f"cannot write --out {self.path!r}", OSError)
+    where = "standard output" if path == STDOUT else f"--out {path!r}"
+    is_copied, n_rows = path == STDOUT or _is_stream(path), 0
+    writer: Any = None
+    with refusing(f"cannot write {where}", OSError), ExitStack() as stack:
+        if is_copied:
+            # Nothing that was sent to a stream can be taken back.
+            whole = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "table"
+        else:
+            whole = stack.enter_context(replacing_file(Path(path)))
+        try:
+            for frame, how in parts:
+                writer = writer or make_writer(path, whole, how)
+                writer.write(frame)
+                n_rows += len(frame)
+        except BaseException:
+            with suppress(Exception):
+                writer.close()
+            raise
+        writer.close()
+        if is_copied:
+            with whole.open("rb") as file:
+                _send(file, path)
+    if path != STDOUT:
+        note(f"wrote {count(n_rows, noun)} to {path}")
 
 
 def write_out(text: str) -> None:
@@ -156,8 +162,12 @@ def write_out(text: str) -> None:
     _send(io.BytesIO(text.encode("utf-8", "backslashreplace")))
 
 
-def _send(file: IO[bytes]) -> None:
-    """Write a file to standard output."""
+def _send(file: IO[bytes], path: str = STDOUT) -> None:
+    """Write a file to standard output, or to a device or pipe."""
+    if path != STDOUT:
+        with open(path, "wb") as out:
+            shutil.copyfileobj(file, out)
+        return
     if sys.stdout is None:
         refuse("cannot write to standard output: it is closed")
     with refusing("cannot write to standard output", OSError):
@@ -272,50 +282,28 @@ class _TextWriter:
 
 
 class _ParquetWriter:
-    """Row groups; with texts, whose kind all rows say, the whole table at the end."""
+    """Row groups; columns of texts stay texts, with gaps as null."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.kept = path, list[Any]()
+        self.path, self.arrow = path, load_module("pyarrow", "")
         self.writer: Any = None
 
     def write(self, frame: Any) -> None:
-        if self.kept or any(map(formats.holds_texts, frame.dtypes)):
-            self.kept.append(frame)
-            return
-        arrow = load_module("pyarrow", "")
-        self._add(arrow.Table.from_pandas(frame, preserve_index=False))
-
-    def close(self) -> None:
-        if self.kept:
-            frame, arrow = (
-                load_module("pandas", "").concat(self.kept),
-                load_module("pyarrow", ""),
-            )
-            self._add(arrow.table({name: _typed(frame[name], arrow) for name in frame}))
-        if self.writer is not None:
-            self.writer.close()
-
-    def _add(self, table: Any) -> None:
-        parquet = load_module("pyarrow.parquet", "")
+        table = self.arrow.table({name: self._column(frame[name]) for name in frame})
         if self.writer is None:
+            parquet = load_module("pyarrow.parquet", "")
             self.writer = parquet.ParquetWriter(self.path, table.schema)
         self.writer.write_table(table)
 
+    def _column(self, column: Any) -> Any:
+        if not formats.holds_texts(column.dtype):
+            return self.arrow.array(column, from_pandas=True)
+        texts = [text or None for text in as_texts(column)]
+        return self.arrow.array(texts, "string")
 
-def _typed(column: Any, arrow: Any) -> Any:
-    """Return a column for Parquet: texts as what all of them are, gaps as null."""
-    if not formats.holds_texts(column.dtype):
-        return arrow.array(column, from_pandas=True)
-    texts = column.astype(str)
-    filled = texts[texts != ""]
-    array = arrow.array(texts.where(texts != "", None), arrow.string())
-    for kind, pattern in _KINDS.items():
-        if len(filled) and filled.str.fullmatch(pattern).all():
-            try:
-                return array.cast(arrow.type_for_alias(kind))
-            except arrow.ArrowInvalid:  # no day of the calendar
-                break
-    return array
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
 
 
 class _ExcelWriter:

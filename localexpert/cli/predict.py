@@ -32,9 +32,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from localexpert.cli import args
-from localexpert.cli.known_rows import read_features
-from localexpert.cli.output import Conventions, OutTable, check_table
-from localexpert.cli.table_model import load_table_model
+from localexpert.cli.output import Conventions, check_table, write_table
+from localexpert.cli.table_model import load_table_model, read_features
 from localexpert.distribution.frame import DEFAULT_LEVELS, Questions
 from localexpert.distribution.predictive import PredictiveDistribution, concatenate
 from localexpert.reading.files import Frame, find_tables
@@ -87,9 +86,11 @@ def run(options: Any) -> None:
         for frame, features in read_features(options, model, paths, named)
     )
     lay_out = _tell_rows if options.total is None else _tell_totals
-    with OutTable(options.out, "forecast") as out:
-        for told, frame in lay_out(options, parts):
-            out.write(told, Conventions.of(options, frame, options.digits))
+    told = (
+        (told, Conventions.of(options, frame, options.digits))
+        for told, frame in lay_out(options, parts)
+    )
+    write_table(options.out, "forecast", told)
 
 
 def _tell_rows(options: Any, parts: Iterator[Part]) -> Iterator[tuple[Frame, Frame]]:

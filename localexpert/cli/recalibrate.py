@@ -28,10 +28,8 @@ from sklearn.base import clone
 
 from calibration import ScoreCalibrator
 from localexpert.cli import args, calibrated, table_model
-from localexpert.cli.console import note, warn
-from localexpert.cli.known_rows import join_known, read_known
 from localexpert.cli.monitor import MonitorState
-from localexpert.cli.output import check_file
+from localexpert.cli.output import check_file, note, warn
 from localexpert.reading import files
 from localexpert.reading.messages import count, refuse, refusing
 from localexpert.recalibration.shift import ShiftRecalibration
@@ -107,7 +105,7 @@ def _correct(
     model: table_model.TableModel, options: Any, paths: list[str], action: str
 ) -> tuple[table_model.TableModel, int]:
     """Return a model that is corrected by the new ones of the rows."""
-    _, features, y = join_known(read_known(options, model, paths, options.by))
+    _, features, y = table_model.read_whole(options, model, paths, options.by)
     seen = seen_rows(model.model, features, y)
     if seen.found:
         warn(str(seen))

@@ -25,10 +25,13 @@ from typing import Any
 import numpy as np
 
 from localexpert.cli import args
-from localexpert.cli.console import note
-from localexpert.cli.known_rows import Known, draw_known, read_known
-from localexpert.cli.output import check_file
-from localexpert.cli.table_model import TableModel, load_table_model
+from localexpert.cli.output import check_file, note
+from localexpert.cli.table_model import (
+    Known,
+    TableModel,
+    load_table_model,
+    read_whole,
+)
 from localexpert.reading.files import STDIN, find_tables, name_tables
 from localexpert.reading.labels import find_gaps
 from localexpert.reading.messages import refuse, refusing
@@ -114,10 +117,13 @@ def _draw(
     options: Any, model: TableModel, paths: list[str], kept: Collection[str] = ()
 ) -> tuple[Known, int]:
     """Return rows of files, some of them if there are more than a page takes."""
-    rows, n = draw_known(read_known(options, model, paths, kept), options.max_rows)
-    if (drawn := len(rows[2])) < n:
-        note(f"drew {drawn} (--max-rows) of {n} rows of {name_tables(paths)}")
-    return rows, n
+    frame, features, y = read_whole(options, model, paths, kept)
+    n, most = len(y), options.max_rows
+    if n > most:
+        note(f"drew {most} (--max-rows) of {n} rows of {name_tables(paths)}")
+        rows = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+        frame, features, y = frame.iloc[rows], features.iloc[rows], y[rows]
+    return (frame, features, y), n
 
 
 def _group(model: TableModel, frame: Any, features: Any, name: str) -> Any:

@@ -15,6 +15,7 @@ from localexpert.distribution.answers import (
     mean_of_sums,
 )
 from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.reading.messages import load_pandas
 from localexpert.reporting.climatology import Climatology
 
 # By who made the forecasts, and by the names of scores.
@@ -36,102 +37,63 @@ _COVERAGE = 0.95
 _CHUNK = 5_000
 
 
-class ScoreSums:
-    """Losses of forecasts and of climatology, summed over rows as they come.
-
-    Parameters
-    ----------
-    climatology : Climatology
-    """
-
-    def __init__(self, climatology: Climatology) -> None:
-        self.climatology = climatology
-        self.n_rows, self._weight = 0, 0.0
-        self._sums = {who: np.zeros(len(_LABELS)) for who in ("model", "climatology")}
-
-    def add(
-        self,
-        y: Float64Array,
-        dist: PredictiveDistribution,
-        weight: Float64Array | None = None,
-    ) -> None:
-        """Add targets (n,) and forecasts of them, with weights (n,)."""
-        rows = np.ones(len(y)) if weight is None else weight
-        self.n_rows += len(y)
-        self._weight += float(rows.sum())
-        for start in range(0, len(y), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            climate = self.climatology.dist(len(y[part]))
-            for who, forecasts in (("model", dist[part]), ("climatology", climate)):
-                # Without rows that do not count, of which infinite losses would.
-                counts = rows[part] > 0.0
-                losses = _losses(y[part], forecasts)[:, counts]
-                self._sums[who] += losses @ rows[part][counts]
-
-    def means(self) -> ScoreTable:
-        """Return the scores of all rows so far."""
-        found: ScoreTable = {}
-        for who, sums in self._sums.items():
-            means = dict(zip(_LABELS, (sums / self._weight).tolist(), strict=True))
-            found[who] = {**means, "rmse": math.sqrt(means["rmse"])}
-        return found
-
-
-class ExpectedSums:
-    """Losses that forecasts expect of themselves, summed over rows as they come."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        # Of each loss those of means and of variances.
-        self._sums = {name: np.zeros(2) for name in _EXPECTED}
-
-    def add(self, dist: PredictiveDistribution) -> None:
-        """Add forecasts."""
-        self.n_rows += len(dist)
-        for start in range(0, len(dist), _CHUNK):
-            law = dist[start : start + _CHUNK].law
-            expected = expected_by_loss(law)
-            for name, loss in _EXPECTED.items():
-                variances = loss_variances(law, loss, expected[loss])
-                self._sums[name] += expected[loss].sum(), variances.sum()
-
-    def means(self) -> ScoreTable:
-        """Return the expected scores of all rows so far, with 95 % intervals."""
-        expected = {}
-        for name, (total, variance) in self._sums.items():
-            told = mean_of_sums(total, variance, self.n_rows, _COVERAGE)
-            expected[name] = {"mean": told.mean, "low": told.low, "high": told.high}
-        return expected
-
-
-def score_both(
+def sum_losses(
     y: Float64Array,
     dist: PredictiveDistribution,
     climatology: Climatology,
     weight: Float64Array | None = None,
-) -> ScoreTable:
-    """Score forecasts of targets (n,) and climatology, means with weights (n,)."""
-    sums = ScoreSums(climatology)
-    sums.add(y, dist, weight)
-    return sums.means()
+) -> Float64Array:
+    """Return weights and losses of forecasts and of climatology, summed over rows.
+
+    Shape (2, 1 + s) for targets and weights (n,); tables are sums of their parts.
+    """
+    rows = np.ones(len(y)) if weight is None else weight
+    sums = np.zeros((2, 1 + len(_LABELS)))
+    for start in range(0, len(y), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        # Without rows that do not count, of which infinite losses would.
+        counts = rows[part] > 0.0
+        climate = climatology.dist(len(y[part]))
+        for k, forecasts in enumerate((dist[part], climate)):
+            losses = _losses(y[part], forecasts)[:, counts]
+            sums[k] += losses @ rows[part][counts]
+    return sums
 
 
-def lay_out_scores(scores: ScoreTable, title: str = "") -> str:
-    """Return a table for people."""
-    lines = [f"{title:18}{'model':>12}{'climatology':>14}"]
-    for name, label in _LABELS.items():
-        ours, theirs = scores["model"][name], scores["climatology"][name]
-        lines.append(f"{label:18}{ours:>12.5g}{theirs:>14.5g}")
-    return "\n".join(lines)
+def name_means(sums: Float64Array) -> ScoreTable:
+    """Return the scores of all rows that were summed."""
+    found: ScoreTable = {}
+    for who, (weight, *losses) in zip(("model", "climatology"), sums, strict=True):
+        means = dict(zip(_LABELS, (np.array(losses) / weight).tolist(), strict=True))
+        found[who] = {**means, "rmse": math.sqrt(means["rmse"])}
+    return found
 
 
-def lay_out_expected(expected: ScoreTable) -> str:
-    """Return a table for people."""
-    lines = [f"{'expected':18}{'mean':>12}{'95 % interval':>26}"]
-    for name, told in expected.items():
-        interval = f"{told['low']:.5g} to {told['high']:.5g}"
-        lines.append(f"{_LABELS[name]:18}{told['mean']:>12.5g}{interval:>26}")
-    return "\n".join(lines)
+def sum_expected(dist: PredictiveDistribution) -> Float64Array:
+    """Return rows, means and variances of losses that forecasts expect, (2, 3)."""
+    sums = np.zeros((len(_EXPECTED), 3))
+    for start in range(0, len(dist), _CHUNK):
+        law = dist[start : start + _CHUNK].law
+        expected = expected_by_loss(law)
+        for k, loss in enumerate(_EXPECTED.values()):
+            variances = loss_variances(law, loss, expected[loss])
+            sums[k] += len(law), expected[loss].sum(), variances.sum()
+    return sums
+
+
+def name_expected(sums: Float64Array) -> ScoreTable:
+    """Return the expected scores of all rows that were summed, and 95 % intervals."""
+    told = [mean_of_sums(mean, var, round(n), _COVERAGE) for n, mean, var in sums]
+    return {
+        name: {"mean": one.mean, "low": one.low, "high": one.high}
+        for name, one in zip(_EXPECTED, told, strict=True)
+    }
+
+
+def lay_out(table: Any) -> str:
+    """Return scores as a table for people, a line for each."""
+    frame = load_pandas().DataFrame(table).rename(index=_LABELS)
+    return str(frame.to_string(float_format="{:.5g}".format))
 
 
 def without_infinities(tree: Any) -> Any:
@@ -144,13 +106,15 @@ def without_infinities(tree: Any) -> Any:
 
 
 def _losses(y: Float64Array, dist: PredictiveDistribution) -> Float64Array:
-    """Return what is averaged for each score, shape (s, n)."""
-    losses = {
-        "crps": dist.crps(y),
-        "log_score": -dist.logpdf(y),
-        "coverage_50": dist.covered(y, 0.5),
-        "coverage_90": dist.covered(y, 0.9),
-        "rmse": (y - dist.mean()) ** 2,
-        "mae": np.abs(y - dist.median()),
-    }
-    return np.stack([losses[name] for name in _LABELS])
+    """Return 1 for each row, and what is averaged for each score, (1 + s, n)."""
+    return np.stack(
+        [
+            np.ones(len(y)),
+            dist.crps(y),
+            -dist.logpdf(y),
+            dist.covered(y, 0.5),
+            dist.covered(y, 0.9),
+            (y - dist.mean()) ** 2,
+            np.abs(y - dist.median()),
+        ]
+    )

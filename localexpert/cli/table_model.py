@@ -1,23 +1,42 @@
-"""`TableModel`: a model with what it takes to use it on tables, and its origin."""
+"""`TableModel`: a model with what it takes to use it on tables, and rows for it."""
 
 from __future__ import annotations
 
 import datetime as dt
-import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
+
+import numpy as np
 
 from calibration import __version__
 from calibration.storage import StorageError
-from localexpert.cli.scores import ScoreTable, score_both
-from localexpert.distribution.predictive import PredictiveDistribution, mass_below_zero
+from calibration.typing import Float64Array
+from localexpert.cli.args import format_of
+from localexpert.cli.output import note, warn
+from localexpert.cli.scores import ScoreTable, name_means, sum_losses
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.reading import ColumnReader
-from localexpert.reading.files import STDIN, read_bytes
-from localexpert.reading.messages import refuse, refusing
+from localexpert.reading.files import STDIN, Frame, read_bytes, read_tables
+from localexpert.reading.messages import (
+    count,
+    join_few,
+    list_names,
+    load_pandas,
+    refuse,
+    refusing,
+)
+from localexpert.reading.reader import check_column, tell_odd_cells
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.evidence import recall_training
 from localexpert.storage.load import load, save
+
+#: A table as it is read, its features, and its targets (n,).
+Known: TypeAlias = tuple[Frame, Any, Float64Array]
+
+# Rows that are read and forecast at once.
+BATCH = 20_000
 
 
 @dataclass(frozen=True)
@@ -31,13 +50,11 @@ class Origin:
     rows : int
         Training rows that have a target.
     fitted : str
-        Day (UTC) as YYYY-MM-DD; the variable SOURCE_DATE_EPOCH overrides the clock.
+        Day (UTC) as YYYY-MM-DD.
     version : str
         Of the package.
     scores : ScoreTable
         Out of fold, beside climatology.
-    below_zero : float or None
-        Mean probability of values below zero out of fold, if no target is there.
     corrected : str
         By what `localexpert recalibrate` has corrected the model since.
     """
@@ -47,20 +64,7 @@ class Origin:
     fitted: str
     version: str
     scores: ScoreTable
-    below_zero: float | None
     corrected: str = ""
-
-    @classmethod
-    def of(
-        cls, table: str, n_rows: int, model: Any, climatology: Climatology
-    ) -> Origin:
-        """Note a fit to so many rows of a table."""
-        known = recall_training(model)
-        assert known is not None
-        assert known.oof is not None
-        scores = score_both(known.y, known.oof, climatology, known.weight)
-        below = mass_below_zero(known.oof, known.y, known.weight)
-        return cls(table, n_rows, today(), __version__, scores, below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +91,25 @@ class TableModel:
     origin: Origin | None = None
 
     @classmethod
-    def of_python(cls, model: LocalExpertRegressor) -> Self:
-        """Return a regressor that was fitted in Python to a data frame."""
+    def of(
+        cls,
+        reader: ColumnReader,
+        model: Any,
+        table: str = "",
+        n_rows: int = 0,
+        climatology: Climatology | None = None,
+    ) -> Self:
+        """Return a model of so many rows of a table, or one that Python has fitted."""
         known = recall_training(model)
         assert known is not None
-        climatology = Climatology.of(model, known.y, known.weight)
-        return cls(ColumnReader.of_model(model), model, climatology)
+        assert known.oof is not None
+        if climatology is None:
+            climatology = Climatology.of(model, known.y, known.weight)
+        if not table:
+            return cls(reader, model, climatology)
+        sums = sum_losses(known.y, known.oof, climatology, known.weight)
+        origin = Origin(table, n_rows, today(), __version__, name_means(sums))
+        return cls(reader, model, climatology, origin)
 
     @property
     def target(self) -> str | None:
@@ -151,7 +168,7 @@ def load_table_model(path: str) -> TableModel:
 def as_table_model(thing: Any, path: str) -> TableModel:
     """Return what was loaded from a file, if it is a model of tables."""
     if isinstance(thing, LocalExpertRegressor):
-        return TableModel.of_python(thing)
+        return TableModel.of(ColumnReader.of_model(thing), thing)
     if not isinstance(thing, TableModel):
         refuse(
             f"{path} holds a {type(thing).__name__}, not a model of `localexpert fit`"
@@ -159,10 +176,64 @@ def as_table_model(thing: Any, path: str) -> TableModel:
     return thing
 
 
+def read_features(
+    options: Any,
+    model: TableModel,
+    paths: Sequence[str],
+    roles: Mapping[str, str],
+    odd: list[Any] | None = None,
+) -> Iterator[tuple[Frame, Any]]:
+    """Yield parts of files, and their features; what is odd is said after the last.
+
+    Further columns are wanted for the roles that they have.
+    """
+    reader, found = model.reader, [] if odd is None else odd
+    columns, is_first = {*reader.feature_names_, *roles}, True
+    for frame in read_tables(paths, format_of(options), columns, BATCH):
+        for name, role in roles.items():
+            check_column(frame, name, role)
+        if is_first and (unknown := reader.find_unknown(frame, roles)):
+            note(
+                f"columns that training did not have are ignored: {list_names(unknown)}"
+            )
+        is_first = False
+        yield frame, reader.transform(frame, odd=found)
+    tell_odd_cells(found)
+
+
+def read_known(
+    options: Any, model: TableModel, paths: Sequence[str], kept: Collection[str] = ()
+) -> Iterator[Known]:
+    """Yield the rows of files that have a target; what was left out is said at last."""
+    target = model.target if options.target is None else options.target
+    if target is None:
+        refuse(f"--target must name a column: {options.model} was fitted in Python")
+    n_rows, n_found = 0, 0
+    odd: list[Any] = []
+    roles = {**dict.fromkeys(kept, "column"), target: "target"}
+    for frame, features in read_features(options, model, paths, roles, odd):
+        y = model.reader.read_target(frame, target, odd)
+        known = ~np.isnan(y)
+        n_rows, n_found = n_rows + len(y), n_found + int(known.sum())
+        if known.any():
+            yield frame[known], features[known], y[known]
+        else:
+            warn(f"{frame.attrs['path']} has no row with a target {target!r}")
+    if not n_found:
+        refuse(f"{join_few(list(paths))} has no row with a target {target!r}")
+    if n_found < n_rows:
+        warn(f"left out {count(n_rows - n_found, 'row')} without a target {target!r}")
+
+
+def read_whole(
+    options: Any, model: TableModel, paths: Sequence[str], kept: Collection[str] = ()
+) -> Known:
+    """Return the rows of files that have a target."""
+    parts = zip(*read_known(options, model, paths, kept), strict=True)
+    (frames, features, targets), join = parts, load_pandas().concat
+    return join(frames), join(features), np.concatenate(targets)
+
+
 def today() -> str:
-    """Return the day; the time would make two files of one model differ."""
-    told = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = dt.datetime.now(dt.UTC)
-    if told.isdecimal():
-        now = dt.datetime.fromtimestamp(int(told), dt.UTC)
-    return now.date().isoformat()
+    """Return the day (UTC); the time would make two files of one model differ."""
+    return dt.datetime.now(dt.UTC).date().isoformat()

@@ -14,23 +14,18 @@ for example, in a Dockerfile:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 import calibration
-import calibration._kernels
-import localexpert._kernels
 from calibration._kernels._jit import can_be_kept
 from calibration.typing import Float64Array
 from localexpert.cli import args
-from localexpert.cli.console import note
+from localexpert.cli.output import note
 from localexpert.ensemble import DistributionEnsemble
-from localexpert.reading.messages import count, refuse
+from localexpert.reading.messages import refuse
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting import report
 
@@ -51,8 +46,7 @@ _MODELS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def add_options(parser: args.Parser) -> None:
-    """Add the options that all commands have, which have no effect here."""
-    args.add_table_options(parser)
+    """Add no arguments: the command has none."""
 
 
 def run(options: Any) -> None:
@@ -67,28 +61,7 @@ def run(options: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _warm_up()
-    kernels = list(_kernels())
-    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
-    kept = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
-    folders = sorted({kernel.stats.cache_path for kernel in kernels})
-    note(
-        f"compiled {count(compiled, 'loop')} and found {kept} compiled already, "
-        f"in {' and '.join(folders)}"
-    )
-
-
-def _kernels() -> Iterator[Any]:
-    """Yield the kernels of both packages, where they are compiled at all."""
-    for package in (calibration._kernels, localexpert._kernels):
-        for found in iter_modules(package.__path__):
-            module = import_module(f"{package.__name__}.{found.name}")
-            # Kernels of other files are imported by name.
-            own = [k for k in vars(module).values() if _is_of(k, module.__name__)]
-            yield from own
-
-
-def _is_of(thing: Any, module: str) -> bool:
-    return hasattr(thing, "stats") and thing.__module__ == module
+    note("all loops are compiled, and kept")
 
 
 def _warm_up() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,18 @@ from localexpert.reading.formats import (
     are_short_dates,
     find_date_formats,
     find_number_format,
+    holds_texts,
     read_dates,
     read_yes_no,
 )
-from localexpert.reading.messages import cut, load_pandas, refuse
+from localexpert.reading.messages import count, cut, join_few, load_pandas, refuse
 
-Kind: TypeAlias = Literal["number", "boolean", "date", "category", "dropped"]
 Column: TypeAlias = Any  # a Series of pandas
 
 # From so many texts on, of which nine in ten differ, a column names its rows.
 _LEAST_NAMES, _SHARE_OF_NAMES = 20, 0.9
-# Fewer numbers in a row than this may follow each other by chance.
-_LEAST_IN_ORDER = 5
+# Fewer numbers in a row may follow each other by chance.
+_LEAST_STEPS = 4
 # float64 holds all whole numbers up to here, and not all beyond.
 _LAST_WHOLE = 2**53
 # Nines that stand for nothing are so many times as far out as all other numbers.
@@ -42,6 +42,8 @@ _NINES = np.array([sign * (10.0**k - 1.0) for k in range(3, 16) for sign in (-1,
 _ZEROS = re.compile(r"\0\s*(0\d+)\s*\0")
 # Different odd cells of a column that are kept, and letters of each.
 _MOST_ODD, _MOST_LETTERS = 1000, 80
+# Words of a column that are named.
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class ColumnRule:
     """
 
     name: str
-    kind: Kind
+    kind: str
     categories: tuple[Any, ...] = ()
     date_format: str = ""
     written: NumberFormat | None = PLAIN
@@ -149,12 +151,15 @@ class ColumnRule:
 
     @property
     def text(self) -> str:
-        """What the column must hold, in words."""
+        """What the column holds, in words."""
         if self.kind == "number":
             return f"numbers {self.written.text if self.written else ''}".strip()
-        if self.kind == "boolean":
-            return "yes or no"
-        return f"dates ({self.date_format})" if self.date_format else "dates"
+        if self.kind == "category":
+            held = [cut(str(value)) for value in self.categories]
+            return f"{count(len(held), 'word')}: {join_few(held, _MOST_NAMED)}"
+        said = {"boolean": "yes or no", "date": "dates", "dropped": "dropped"}
+        more = self.reason or self.date_format
+        return said[self.kind] + (f" ({more})" if more else "")
 
     def read(self, column: Column, dialect: Dialect) -> tuple[Any, NDArray[np.bool_]]:
         """Return the values of a column (n,), and which cells it should not hold.
@@ -250,28 +255,23 @@ def read_typed(column: Column) -> tuple[str, Any] | None:
 
     Their kind is "number", "boolean" or "date".
     """
-    kind = getattr(column.dtype, "kind", "O")
-    name = str(column.dtype).lower()
-    if kind == "O" and name == "object":
+    if holds_texts(column.dtype):
         if len(column) and isinstance(column.iloc[0], str):
             return None  # at once: texts, perhaps with others among them
-        held = load_pandas().api.types.infer_dtype(column, skipna=True)
-        if held in ("integer", "floating", "decimal", "mixed-integer-float", "boolean"):
-            kind = "b" if held == "boolean" else "f"
-            column = column.where(column.notna(), np.nan)
-        elif not held.startswith("date"):
-            return None
-    if kind in "biuf" or name.startswith(("decimal", "bool")):
-        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        return ("boolean" if kind == "b" else "number"), values
-    if kind == "m":
+        column = column.convert_dtypes()
+    pandas = load_pandas()
+    if holds_dates(column):
+        if column.dtype.kind != "M":  # types of Arrow, and objects
+            column = column.astype(object)
+        moments = pandas.to_datetime(column, utc=True, errors="coerce")
+        return "date", moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+    if column.dtype.kind == "m":
         return "number", np.asarray(column.dt.total_seconds(), dtype=np.float64)
-    if not holds_dates(column):
+    if not pandas.api.types.is_numeric_dtype(column.dtype):
         return None
-    if kind != "M":  # types of Arrow, and objects
-        column = column.astype(object)
-    moments = load_pandas().to_datetime(column, utc=True, errors="coerce")
-    return "date", moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+    values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    is_boolean = pandas.api.types.is_bool_dtype(column.dtype)
+    return ("boolean" if is_boolean else "number"), values
 
 
 def as_texts(column: Column, decimal: str = ".") -> NDArray[np.object_]:
@@ -390,8 +390,18 @@ class Learner:
             reason = "without a name, numbers the rows"
         if reason:
             return ColumnRule(name, "dropped", reason=reason)
-        if whole:
-            self._tell_of_names(name, held.to_numpy())
+        steps = np.diff(held) if whole else np.empty(0)
+        if len(steps) >= _LEAST_STEPS and (steps == 1.0).all():
+            self.said.append(
+                f"column {name!r} numbers the rows; it is learned from all the same "
+                "(--drop leaves it out)"
+            )
+        texts = "\0".join(as_texts(self.frame[name])) if whole else ""
+        if zeros := _ZEROS.search(f"\0{texts}\0"):
+            self.said.append(
+                f"column {name!r} holds digits that begin with zeros, first "
+                f"{zeros[1]!r}; it is read as numbers (--categories keeps the digits)"
+            )
         return rule
 
     def find(
@@ -402,11 +412,10 @@ class Learner:
         With a role, such as that of a target, it must hold numbers.
         """
         column, dialect, before = self.frame[name], self.dialect, len(self.said)
-        rule = ColumnRule(name, "category" if as_category else "number", written=PLAIN)
+        rule = ColumnRule(name, "category" if as_category else "number")
         typed = None if as_category else read_typed(column)
         if typed is not None:
-            kinds: dict[str, Kind] = {"date": "date", "boolean": "boolean"}
-            rule = replace(rule, kind=kinds.get(typed[0], "number"))
+            rule = replace(rule, kind=typed[0])
             values, odd = rule.read(column, dialect)
         else:
             texts = as_texts(column, dialect.decimal)
@@ -416,7 +425,9 @@ class Learner:
                 cells = Cells.of(column, dialect)
                 rule = self._find_rule(rule, cells)
                 values, odd = rule.read_cells(cells, dialect)
-                self._list_gaps(name, cells)
+                spelled = cells.is_gap & (np.array(cells.texts, object) != "")
+                spelled = spelled[cells.codes]
+                self.odd += list_odd(self.frame, name, spelled, "read as a gap")
             else:
                 values, odd = plain, np.isinf(plain)
         if role and rule.kind not in ("number", "boolean"):
@@ -469,29 +480,6 @@ class Learner:
         if said:
             self.said.append(f"column {name!r} holds {said}; it is taken as words")
         return category
-
-    def _list_gaps(self, name: str, cells: Cells) -> None:
-        """List the words that are taken for nothing."""
-        spelled = cells.is_gap & np.array([text != "" for text in cells.texts], bool)
-        self.odd += list_odd(self.frame, name, spelled[cells.codes], "read as a gap")
-
-    def _tell_of_names(self, name: str, values: Float64Array) -> None:
-        """Say where whole numbers may be names of rows or of things, and no amounts."""
-        steps, places = np.diff(values), self.frame.index.get_level_values(-1)
-        in_order = (steps == 1.0).all()
-        if places.dtype.kind == "i":
-            in_order |= (steps == np.diff(places)).all()
-        if in_order and len(values) >= _LEAST_IN_ORDER:
-            self.said.append(
-                f"column {name!r} numbers the rows; it is learned from all the same "
-                "(--drop leaves it out)"
-            )
-        texts = "\0".join(as_texts(self.frame[name]))
-        if zeros := _ZEROS.search(f"\0{texts}\0"):
-            self.said.append(
-                f"column {name!r} holds digits that begin with zeros, first "
-                f"{zeros[1]!r}; it is read as numbers (--categories keeps the digits)"
-            )
 
 
 def _find_sentinels(values: Float64Array) -> tuple[float, ...]:

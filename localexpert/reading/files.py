@@ -47,8 +47,8 @@ STDIN = "-"
 MOST_BYTES = 4 * 2**30
 
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
-# Bytes that are unpacked at once, and letters of one field: longer ones are damage.
-_PART, _MOST_LETTERS = 2**20, 131_072
+# Bytes that are unpacked at once.
+_PART = 2**20
 # Each library says of damage in its own way; zip files ask for passwords and methods of
 # packing by a RuntimeError.
 _DAMAGE: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, RuntimeError)
@@ -60,12 +60,6 @@ _PACKED: dict[bytes, tuple[str, Any]] = {
     b"\xfd7zXZ\0": ("xz", lzma.open),
     _ZIP: ("zip", zipfile.ZipFile),
 }
-# Texts that are no tables, by how they begin; a header may begin with a brace, too.
-_FOREIGN: dict[bytes, str] = {
-    rb'\s*(\[\s*[\[{]|\{\s*"[^"]*"\s*:)': "a JSON file",
-    rb"(?i)\s*(<!doctype\s+html|<html[\s>]|<\?xml\s)": "an HTML or XML page",
-}
-_SAVE = "save the table as CSV or Parquet"
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED_ROWS = 20
 
@@ -358,16 +352,13 @@ class _File:
         if not held or not file.metadata.num_rows:
             refuse(f"{self.name} has no rows")
         names, chosen = self._name_columns(held)
-        parts, start = self._read_batches(file, [held[j] for j in chosen]), 1
-        while True:
-            with refusing(damaged, Exception):
-                frame = next(parts, None)
-            if frame is None:
-                return
-            if len(frame):
+        start = 1
+        with refusing(damaged, Exception):
+            for frame in self._read_batches(file, [held[j] for j in chosen]):
                 places = np.arange(start, start + len(frame))
                 start += len(frame)
-                yield self._finish(frame, names, places)
+                if len(frame):
+                    yield self._finish(frame, names, places)
 
     def _read_batches(self, file: Any, columns: list[str]) -> Iterator[Frame]:
         """Yield rows as they come, or all of them."""
@@ -414,8 +405,6 @@ def _unpack(path: str, data: bytes, most: float) -> bytes:
         unpacked = b"".join(islice(parts, int(min(most, 2**50) // _PART) + 1))
         if len(unpacked) > most:
             _refuse_size(path, most)
-    if any(map(unpacked.startswith, _PACKED)):
-        refuse(f"{path} is packed twice; unpack it first")
     return unpacked
 
 
@@ -446,9 +435,6 @@ def _refuse_size(path: str, most: float) -> NoReturn:
 
 def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
     """Return a text as UTF-8; refuse what is no text, or is empty."""
-    for begin, kind in _FOREIGN.items():
-        if re.match(begin, data):
-            refuse(f"{path} is {kind}; {_SAVE}")
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     chosen = encoding or ("utf-16" if marked else "utf-8")
     try:
@@ -467,7 +453,7 @@ def _decode(path: str, data: bytes, encoding: str | None) -> bytes:
     text = text.lstrip("\ufeff")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        refuse(f"{path} is not a text file: a zero byte in line {line}; {_SAVE}")
+        refuse(f"{path} is not a text file: a zero byte in line {line}")
     if not text.strip():
         refuse(f"{path} is empty")
     return text.encode("utf-8", "replace")
@@ -502,33 +488,19 @@ def _find_rows(
     pandas tells no lines, and fills short rows. The header and blank lines below it
     count as rows of line 0.
     """
-    mark = delimiter.encode()
+    header, lines, line = list[str](), list[int](), 1
     rows = _read_rows(text, delimiter)
-    widths, lines = [], [1]
     with refusing(f"{path} is no proper table", csv.Error):
-        if b'"' in text or len(mark) > 1:
-            for row in rows:
-                widths.append(len(row))
-                lines.append(rows.line_num + 1)
-        else:
-            held = text.splitlines()
-            long = [line for line in held if len(line) > _MOST_LETTERS]
-            if any(len(f) > _MOST_LETTERS for line in long for f in line.split(mark)):
-                refuse(f"{path} has a cell of more than {_MOST_LETTERS} letters")
-            widths = [line.count(mark) + 1 if line else 0 for line in held]
-            lines = list(range(1, len(held) + 2))
-        header = next(row for row in _read_rows(text, delimiter) if row)
-    first = next(j for j, width in enumerate(widths) if width)
-    found, begun = np.array(widths[first:]), np.array(lines[first:-1])
-    begun[0] = 0
-    begun[found == 0] = 0
-    wrong = (found != len(header)) & (begun > 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        fields = count(int(found[row]), "field")
-        refuse(
-            f"line {begun[row]} of {path} has {fields}, its header has {len(header)}"
-        )
-    if not begun.any():
+        for row in rows:
+            header = header or row
+            if row and len(row) != len(header):
+                fields = count(len(row), "field")
+                refuse(
+                    f"line {line} of {path} has {fields}, its header has {len(header)}"
+                )
+            if header:
+                lines.append(line if row and lines else 0)
+            line = rows.line_num + 1
+    if not any(lines):
         refuse(f"{path} has a header but no rows")
-    return header, begun
+    return header, np.array(lines)

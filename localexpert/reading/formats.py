@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,13 @@ GAPS = frozenset(_MARKS.split("|"))
 SHARE = 0.95
 
 # Marks between groups of three digits, and what is taken for each of them.
-MARKS = {",": ",", ".": r"\.", " ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
+_GROUPED = {",": ",", ".": r"\.", " ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
 OTHER = {".": ",", ",": "."}
+# A number with its unit before or behind it; the sign may stand before the unit.
 _NUMBER = re.compile(
     r"(?P<sign>[+-]?)\s?(?P<before>[$€£¥]|EUR|USD|GBP|CHF|JPY)?\s?(?P<inner>[+-]?)"
-    "(?P<rest>[.,]?\\d(?:[\\d.,'\u2019 \u00a0\u2009\u202f]*\\d)?[.,]?"
-    r"(?:[eE][+-]?\d+)?)"
+    "(?P<rest>[.,]?[0-9](?:[0-9.,'\u2019 \u00a0\u2009\u202f]*[0-9])?[.,]?"
+    r"(?:[eE][+-]?[0-9]+)?)"
     r"\s?(?P<after>[^\d\s.,'+\-][^\d]{0,11}[23]?)?"
 )
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")
@@ -64,31 +65,22 @@ class NumberFormat:
 
         If it is strict, points and commas must part thousands wherever they could.
         """
-        plain = np.array(words, dtype=object)
-        if self.unit or self.thousands or self.decimal == ",":
-            plain[:] = [self._simplify(word, strict) for word in words]
-        rough = np.asarray(load_pandas().to_numeric(plain, errors="coerce"), np.float64)
-        # To the last bit, and without what only Python reads as numbers.
-        values = np.full(len(plain), np.nan)
-        finite = np.isfinite(rough)
-        values[finite] = plain[finite].astype(np.float64)
-        return np.where(np.isfinite(values), values, np.nan)
-
-    def _simplify(self, word: str, strict: bool) -> str:
-        """Return a number as Python writes it, "" of another text."""
-        if self.unit:
-            unit, word = split_unit(word)
-            if unit != self.unit and (unit or self.unit == "%"):
-                return ""
         # Whoever writes decimal commas may write points between thousands.
         mark = self.thousands or ("." if self.decimal == "," else "")
-        if mark and _grouped(mark, self.decimal).fullmatch(word):
-            word = re.sub(MARKS[mark], "", word)
-        elif strict and self.thousands in OTHER and re.match(r"[+-]?\d{4}", word):
-            return ""
-        if self.decimal == ",":
-            return "" if "." in word else word.replace(",", ".")
-        return word
+        whole = "[0-9]{1,3}" if strict and mark in OTHER else "[0-9]+"
+        if mark:
+            whole += f"|[1-9][0-9]{{0,2}}(?:{_GROUPED[mark]}[0-9]{{3}})+"
+        number = re.compile(
+            rf"[+-]?(?:{whole})?(?:{re.escape(self.decimal)}\d*)?(?:e.*)?"
+        )
+        values = np.full(len(words), np.nan)
+        for place, word in enumerate(words):
+            unit, digits = _split_unit(word)
+            own = unit == self.unit or not (unit or self.unit == "%")
+            if digits and own and number.fullmatch(digits):
+                digits = re.sub(_GROUPED[mark], "", digits) if mark else digits
+                values[place] = float(digits.replace(self.decimal, "."))
+        return np.where(np.isinf(values), np.nan, values)
 
     @property
     def text(self) -> str:
@@ -98,13 +90,11 @@ class NumberFormat:
             said.append("in percent" if self.unit == "%" else f"in {self.unit}")
         if self.thousands:
             said.append("with thousands marks")
-        if not said:
-            return ""
         number = f"1{self.thousands}234" if self.thousands else "50"
         before = self.unit in ("$", "€", "£", "¥")
         shown = f"{self.unit}{number}" if before else f"{number} {self.unit}".strip()
         plain = number.replace(self.thousands, "") if self.thousands else number
-        return f"{' '.join(said)} ({shown!r} is {plain})"
+        return f"{' '.join(said)} ({shown!r} is {plain})" if said else ""
 
 
 #: Digits with a decimal point.
@@ -127,53 +117,40 @@ def find_number_format(
     if share < SHARE:
         other = _try_marks(words, counts, OTHER[decimal], thousands)
         form, share = max((form, share), other, key=lambda one: one[1])
-    grouped = _grouped(form.thousands, form.decimal) if form.thousands else None
-    shown = grouped and any(grouped.fullmatch(split_unit(word)[1]) for word in words)
-    return (form if shown else replace(form, thousands="")), share
+    return form, share
 
 
 def _try_marks(
     words: Sequence[str], counts: NDArray[np.intp], decimal: str, thousands: str | None
 ) -> tuple[NumberFormat, float]:
     """Return the format with a decimal mark that reads most cells, and their share."""
-    unit, total = _find_unit(words, counts), max(float(counts.sum()), 1.0)
+    total = max(float(counts.sum()), 1.0)
+    held = [j for j, word in enumerate(words) if _NUMBER.fullmatch(word)]
+    words, counts = [words[j] for j in held], counts[held]
+    units = Counter[str]()
+    for word, n in zip(words, counts.tolist(), strict=True):
+        units[_split_unit(word)[0]] += n
+    unit, n_usual = units.most_common(1)[0] if units else ("", 0)
+    # Half of the cells say what the unit is, nearly all of them a percent sign.
+    unit = unit if n_usual >= (SHARE if unit == "%" else 0.5) * total else ""
     best, most = NumberFormat(decimal, "", unit), 0.0
-    for mark in (thousands,) if thousands else ("", *MARKS):
+    for mark in ("", thousands) if thousands else ("", OTHER[decimal], " ", "'"):
         form = NumberFormat(decimal, mark, unit)
-        if mark != decimal:
-            found = ~np.isnan(form.read(words, strict=not thousands))
-            share = float(counts[found].sum()) / total
-            best, most = (form, share) if share > most else (best, most)
+        values = form.read(words, strict=not thousands)
+        share = float(counts[~np.isnan(values)].sum()) / total
+        best, most = (form, share) if share > most else (best, most)
     return best, most
 
 
-def split_unit(text: str) -> tuple[str, str]:
-    """Return the unit of a number, "" if it has none, and its text without it."""
+def _split_unit(text: str) -> tuple[str, str]:
+    """Return the unit of a number and its text without it, small; "" are lacking."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return "", text
+        return "", ""
     sign, before, inner, rest, after = match.groups()
     if (sign and inner) or (before and after):
-        return "", text
-    return before or (after or "").strip(), sign + inner + rest
-
-
-def _find_unit(words: Sequence[str], counts: NDArray[np.intp]) -> str:
-    """Return the unit of half of the cells, or "%" of nearly all."""
-    tally: dict[str, int] = {}
-    for word, n in zip(words, counts.tolist(), strict=True):
-        unit = split_unit(word)[0]
-        tally[unit] = tally.get(unit, 0) + n
-    unit = max(tally, key=tally.__getitem__, default="")
-    least = SHARE if unit == "%" else 0.5
-    return unit if tally.get(unit, 0) >= least * counts.sum() else ""
-
-
-@cache
-def _grouped(mark: str, decimal: str) -> re.Pattern[str]:
-    """Return the pattern of numbers with marks; none begins with a zero."""
-    many = rf"[1-9]\d{{0,2}}(?:{MARKS[mark]}\d{{3}})+"
-    return re.compile(rf"[+-]?(?:{many})(?:{re.escape(decimal)}\d*)?")
+        return "", ""
+    return before or (after or "").strip(), (sign + inner + rest).lower()
 
 
 def read_yes_no(words: Sequence[str]) -> Float64Array:
@@ -188,17 +165,12 @@ _DAY, _MONTH, _YEAR = r"(?P<d>\d{1,2})", r"(?P<m>\d{1,2})", r"(?P<y>\d{4})"
 _NAME = r"(?P<m>[^\W\d]{3,9})\.?"
 _DATES = {
     "year-month-day": rf"{_YEAR}(?P<mark>[-/.]){_MONTH}(?P=mark){_DAY}",
-    "year-month": rf"{_YEAR}-(?P<m>\d\d)(?P<d>)",
     "day.month.year": rf"{_DAY}\.\s?{_MONTH}\.\s?{_YEAR}",
     "day/month/year": rf"{_DAY}(?P<mark>[-/]){_MONTH}(?P=mark){_YEAR}",
     "month/day/year": rf"{_MONTH}(?P<mark>[-/]){_DAY}(?P=mark){_YEAR}",
     "day name year": rf"{_DAY}\.?[ -]{_NAME},?[ -]{_YEAR}",
     "name day year": rf"{_NAME} {_DAY},? {_YEAR}",
 }
-_TIME = (
-    r"(?:[T ]\s?(?P<t>\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)"
-    r"(?: ?(?P<half>[AaPp][Mm]))?(?: ?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2}))?)?"
-)
 _SHORT = re.compile(r"\d{1,2}(?P<mark>[./-])\d{1,2}(?P=mark)\d{2}(?:[T ].*)?")
 #: What users call the orders that one text may fit alike.
 ORDERS = {"dmy": "day/", "mdy": "month/"}
@@ -209,52 +181,33 @@ _MONTH_OF |= {"mär": "3", "mai": "5", "okt": "10", "dez": "12"}
 
 def find_date_formats(words: Sequence[str], counts: NDArray[np.intp]) -> list[str]:
     """Return the formats in which nearly all cells are dates, those of most first."""
-    least, shares = SHARE * counts.sum(), {}
-    # A column of words is told by its first ones.
-    if any(is_date(word) for word in words[:20]):
-        for name in _DATES:
-            found = ~np.isnat(read_dates(words, name))
-            if found.any() and counts[found].sum() >= least:
-                shares[name] = counts[found].sum()
-    return [name for name, share in shares.items() if share == max(shares.values())]
+    shares = {}
+    for name in _DATES:
+        # A column of words is told by its first ones.
+        if not np.isnat(read_dates(words[:20], name)).all():
+            shares[name] = counts[~np.isnat(read_dates(words, name))].sum()
+    most = max(shares.values(), default=0)
+    enough = most > 0 and most >= SHARE * counts.sum()
+    return [name for name, share in shares.items() if enough and share == most]
 
 
 def read_dates(words: Sequence[str], name: str) -> NDArray[np.datetime64]:
     """Return moments in UTC of dates in a format, NaT of other texts, shape (n,)."""
-    pandas = load_pandas()
-    widths = set(map(len, words))
-    if name == "year-month-day" and widths in ({10}, {19}):
-        form = f"%Y-%m-%d{words[0][10:11]}%H:%M:%S" if widths == {19} else "%Y-%m-%d"
-        moments = pandas.to_datetime(words, format=form, errors="coerce")
-        if not moments.isna().any():
-            return np.asarray(moments.to_numpy(), dtype="datetime64[us]")
-    texts = pandas.Series(words, dtype=object)
     # Objects all along: pandas 3 adds no texts of one type to gaps of another.
-    parts = texts.str.extract(f"^(?:{_DATES[name]}{_TIME})$").astype(object)
-    month = parts["m"]
-    if "name" in name:
-        month = month.str[:3].str.lower().map(_MONTH_OF).astype(object)
-    iso = parts["y"] + "-" + month + "-" + parts["d"].replace("", "01")
-    clock = parts["t"].str.replace(",", ".").astype(object)
-    for row in parts.index[parts["half"].notna()]:
-        clock[row] = _of_24_hours(clock[row], parts["half"][row])
-    zone = parts["zone"].fillna("Z").replace("UTC", "Z").astype(object)
-    iso = iso.where(parts["t"].isna(), iso + "T" + clock + zone)
-    moments = pandas.to_datetime(iso, format="ISO8601", utc=True, errors="coerce")
+    texts = load_pandas().Series(words, dtype=object)
+    iso = texts.where(texts.str.match(r"\d{4}-\d") & (name == "year-month-day"))
+    if iso.isna().any():
+        clock = r"(?:[T ]\s?(?P<t>\d{1,2}:.*))?"
+        parts = texts.str.extract(f"^(?:{_DATES[name]}{clock})$").astype(object)
+        month = parts["m"]
+        if "name" in name:
+            month = month.str[:3].str.lower().map(_MONTH_OF).astype(object)
+        days = parts["y"] + "-" + month + "-" + parts["d"]
+        days = days.where(parts["t"].isna(), days + "T" + parts["t"])
+        iso = iso.where(iso.notna(), days)
+    kind: Any = {"format": "ISO8601", "utc": True, "errors": "coerce"}
+    moments = load_pandas().to_datetime(iso, **kind)
     return np.asarray(moments.dt.tz_localize(None).to_numpy(), dtype="datetime64[us]")
-
-
-def _of_24_hours(clock: str, half: str) -> str:
-    """Return a time of a clock with twelve hours by 24; "x" if it has no such."""
-    hour, _, rest = clock.partition(":")
-    if not 1 <= int(hour) <= 12:
-        return "x"
-    return f"{int(hour) % 12 + 12 * (half.lower() == 'pm'):02d}:{rest}"
-
-
-def is_date(text: str) -> bool:
-    """Return whether a text looks like a date in any format."""
-    return any(re.fullmatch(date + _TIME, text) for date in _DATES.values())
 
 
 def are_short_dates(words: Iterable[str]) -> bool:
@@ -280,9 +233,8 @@ def find_decimal(columns: Iterable[Any], most: int = 500) -> str | None:
         texts = column.iloc[:most].drop_duplicates()
         words = [t.strip() for t in texts if isinstance(t, str)]
         words = [w for w in words if w.casefold() not in GAPS]
-        if not any("," in w or "." in w for w in words):
-            continue
-        counts = np.ones(len(words), dtype=np.intp)
-        shares = {mark: _try_marks(words, counts, mark, None)[1] for mark in OTHER}
-        votes |= {m for m, o in OTHER.items() if shares[m] >= SHARE > shares[o]}
+        if any("," in w or "." in w for w in words):
+            counts = np.ones(len(words), dtype=np.intp)
+            shares = {mark: _try_marks(words, counts, mark, None)[1] for mark in OTHER}
+            votes |= {m for m, o in OTHER.items() if shares[m] >= SHARE > shares[o]}
     return votes.pop() if len(votes) == 1 else None

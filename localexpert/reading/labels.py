@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,6 @@ from localexpert.reading.reader import check_column
 
 # Of the sum of a row's probabilities: as far as four digits in a file are off.
 _ROUNDING = 1e-3
-# Pairs of which one label tells the other.
-_PAIRS = (("0", "1"), ("false", "true"), ("False", "True"))
 
 
 def read_numbers(
@@ -110,114 +106,61 @@ def read_scores(
     return scores
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Classes as files write them.
+def find_two_labels(
+    held: Collection[str],
+    positive: str | None = None,
+    known: Collection[str] = (),
+    what: str = "label",
+) -> tuple[str | None, str]:
+    """Return the negative one of two labels, None until it is met, and the positive.
 
-    Parameters
-    ----------
-    names : tuple of str or None
-        Of two classes the negative one, None while it has not been met, and the
-        positive one; of k columns of scores their classes.
+    The positive one is the greater number or the later word, unless it is named; known
+    are labels that were met before.
     """
-
-    names: tuple[str | None, ...]
-
-    @classmethod
-    def of_two(
-        cls, held: Collection[str], positive: str | None = None, what: str = "label"
-    ) -> Labels:
-        """Find two classes among labels, of which perhaps one has been met.
-
-        The positive one is the greater number or the later word, unless it is named.
-        """
-        classes = sorted(set(held))
-        if len(classes) > 2:
-            refuse(
-                f"{what} must hold two different values, got {len(classes)}: "
-                f"{list_names(classes)}"
-            )
-        if positive is None and len(classes) == 1:
-            pair = next((pair for pair in _PAIRS if classes[0] in pair), None)
-            if pair is None:
-                refuse(
-                    f"{what} holds {classes[0]!r} alone: say by --positive which class "
-                    "is meant"
-                )
-            return cls(pair)
-        if positive is None:
-            positive = _greater(classes)
-        others = [label for label in classes if label != positive]
-        if len(others) > 1:
-            refuse(f"--positive must be one of {list_names(classes)}, got {positive!r}")
-        return cls((others[0] if others else None, positive))
-
-    @classmethod
-    def of_many(
-        cls,
-        held: Collection[str],
-        columns: Sequence[str],
-        classes: Sequence[str] | None = None,
-        what: str = "label",
-    ) -> Labels:
-        """Return the classes of k columns of scores: those named, or found by name."""
-        if classes is not None:
-            if len(classes) != len(columns) or len(set(classes)) != len(columns):
-                refuse(
-                    f"--classes must name each of the {len(columns)} columns of "
-                    f"--score once, got {list_names(classes)}"
-                )
-            return cls(tuple(classes))
-        for names in _possible_names(columns):
-            if set(held) <= set(names):
-                return cls(tuple(names))
-        return refuse(
-            f"{what} holds {list_names(sorted(set(held)))}, which do not tell the "
-            f"columns {list_names(columns)} apart: name their classes by --classes, in "
-            "their order"
+    met = sorted({*held, *known})
+    if len(met) > 2:
+        refuse(
+            f"{what} must hold two different values, got {len(met)}: {list_names(met)}"
         )
-
-    def meet(self, held: Collection[str], what: str = "label") -> Labels:
-        """Return two classes with what a further batch tells; others are refused."""
-        negative, positive = self.names
-        others = sorted({*held, negative} - {positive, None}, key=str)
-        if len(others) > 1:
-            known = [name for name in self.names if name is not None]
+    if positive is None:
+        if len(met) == 1:
             refuse(
-                f"{what} must hold {list_names(known)} as before, got "
-                f"{list_names(sorted(set(held)))}"
+                f"{what} holds {met[0]!r} alone: say by --positive which class is meant"
             )
-        return Labels((others[0] if others else None, positive))
-
-    def code(self, texts: NDArray[np.object_]) -> NDArray[np.intp]:
-        """Return the place of each label among the classes, -1 of others, (n,)."""
-        places = {name: place for place, name in enumerate(self.names)}
-        return np.array([places.get(text, -1) for text in texts], dtype=np.intp)
-
-
-def _possible_names(columns: Sequence[str]) -> Iterator[list[str]]:
-    """Yield what columns may be called: as they are, by what differs, by number."""
-    yield list(columns)
-    head = _count_common(columns)
-    rests = [name[head:] for name in columns]
-    yield rests
-    tail = _count_common([rest[::-1] for rest in rests])
-    yield [rest[: len(rest) - tail] for rest in rests]
-    yield [str(number) for number in range(len(columns))]
+        positive = _greater(met)
+    others = [label for label in met if label != positive]
+    if len(others) > 1:
+        refuse(f"--positive must be one of {list_names(met)}, got {positive!r}")
+    return (others[0] if others else None), positive
 
 
-def _count_common(names: Sequence[str]) -> int:
-    """Return how many letters all names begin with."""
-    same = (len(set(letters)) == 1 for letters in zip(*names, strict=False))
-    return sum(1 for _ in takewhile(bool, same))
+def match_columns(
+    columns: Sequence[str], labels: Collection[str], classes: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the label that each column of scores is of.
+
+    It is the one that the column's name ends with, or that `classes` has in its place.
+    """
+    if not classes:
+        ends = {c: [label for label in labels if c.endswith(label)] for c in columns}
+        found = {c: max(of, key=len, default="") for c, of in ends.items()}
+    else:
+        found = dict(zip(columns, classes, strict=False))
+    if sorted(classes or found.values()) != sorted(labels) or len(found) != len(labels):
+        refuse(
+            f"--score must name a column for each of {list_names(labels)}, whose name "
+            "ends with it, or --classes name the label of each column, in their order, "
+            f"got {list_names(classes or columns)}"
+        )
+    return found
 
 
-def _greater(classes: Sequence[str]) -> str:
+def _greater(labels: Sequence[str]) -> str:
     """Return the greater number, or the later word."""
     try:
-        return max(classes, key=Decimal)
+        return max(labels, key=Decimal)
     except InvalidOperation:
-        return classes[-1]
+        return labels[-1]
 
 
 def _all_gaps(missing: Collection[str]) -> frozenset[str]:

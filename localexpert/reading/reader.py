@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -27,7 +26,6 @@ from localexpert.reading.formats import GAPS, find_decimal
 from localexpert.reading.messages import (
     count,
     cut,
-    join_few,
     list_names,
     load_pandas,
     refuse,
@@ -35,8 +33,8 @@ from localexpert.reading.messages import (
 
 # Different odd cells that one message lists.
 _MOST_TOLD = 40
-# Lines of columns, and values of one of them, that a table shows.
-_MOST_LINES, _MOST_NAMED = 20, 4
+# Lines of columns that a table shows.
+_MOST_LINES = 40
 _LEAST_ROWS = 2
 
 
@@ -191,9 +189,10 @@ class ColumnReader(BaseEstimator):
                 f"was trained on: {list_names(lacking)}"
             )
         dialect = self._dialect(frame)
-        found: list[OddCell] = []
+        found = [] if odd is None else odd
         features = {r.name: self._read(r, frame, dialect, found) for r in self.used_}
-        _pass_on(found, odd)
+        if odd is None:
+            tell_odd_cells(found)
         return load_pandas().DataFrame(features, index=frame.index)
 
     def read_target(
@@ -213,10 +212,11 @@ class ColumnReader(BaseEstimator):
         name = self.target if name is None else name
         check_column(frame, name, "target")
         rule = self.target_rule_ or ColumnRule(str(name), "number", written=None)
-        found: list[OddCell] = []
+        found = [] if odd is None else odd
         rule = replace(rule, name=str(name))
         y = self._read(rule, frame, self._dialect(frame), found, "target")
-        _pass_on(found, odd)
+        if odd is None:
+            tell_odd_cells(found)
         return np.asarray(y, dtype=np.float64)
 
     @property
@@ -234,38 +234,17 @@ class ColumnReader(BaseEstimator):
         met = {self.target, *self.others, *known, *(rule.name for rule in self.rules_)}
         return [n for n in frame.attrs.get("names", frame.columns) if n not in met]
 
-    def describe(self, model: Any = None) -> list[dict[str, Any]]:
-        """Return name, kind and values of each column of the training table, for JSON.
-
-        Parameters
-        ----------
-        model : LocalExpertRegressor, optional
-            Fitted to what `transform` returned: it knows gaps, counts and ends.
-        """
-        summary = getattr(model, "table_summary_", None)
-        found: dict[int, Any] = {}
-        if summary is not None:
-            places = model.reader_.column_of
-            found = {p: summary.columns[j] for j, p in reversed([*enumerate(places)])}
-        order = {rule.name: place for place, rule in enumerate(self.used_)}
-        return [_describe(r, found.get(order.get(r.name, -1))) for r in self.rules_]
-
-    def lay_out(self, model: Any = None) -> str:
-        """Return a table of what columns were read as, and counts of those left out."""
-        told = self.describe(model)
-        target = f"target, {self.target_rule_.text}" if self.target_rule_ else "target"
-        rows = [("column", "read as")]
-        rows += [(self.target, target)] if self.target is not None else []
-        rows += [(column["name"], _say(column)) for column in told[:_MOST_LINES]]
-        names = [cut(" ".join(str(name).split())) for name, _ in rows]
+    def lay_out(self) -> str:
+        """Return a table of what the columns of the training table were read as."""
+        told: dict[Any, str] = {rule.name: rule.text for rule in self.rules_}
+        if self.target_rule_ is not None:
+            told = {self.target: f"target, {self.target_rule_.text}"} | told
+        names = [cut(" ".join(str(name).split())) for name in told]
         width = max(map(len, names))
-        lines = [
-            f"{n:{width}}  {text}" for n, (_, text) in zip(names, rows, strict=True)
-        ]
-        if len(told) > _MOST_LINES:
-            kinds = Counter(column["kind"] for column in told[_MOST_LINES:])
-            parts = ", ".join(f"{kind} {number}" for kind, number in kinds.items())
-            lines.append(f"and {count(kinds.total(), 'column')} more: {parts}")
+        lines = [f"{n:{width}}  {t}" for n, t in zip(names, told.values(), strict=True)]
+        if len(lines) > _MOST_LINES:
+            more = count(len(lines) - _MOST_LINES, "column")
+            lines[_MOST_LINES:] = [f"and {more} more"]
         if self.others:
             lines.append(f"no features: {list_names(self.others)}")
         return "\n".join(lines)
@@ -372,46 +351,6 @@ def tell_odd_cells(odd: Iterable[OddCell]) -> None:
     warn(f"odd cells in {'; '.join(listed)}", CalibrationWarning, stacklevel=3)
 
 
-def _describe(rule: ColumnRule, found: Any) -> dict[str, Any]:
-    """Return what is known of a column, with the summary of its first feature."""
-    told: dict[str, Any] = {"name": rule.name, "kind": rule.kind}
-    told |= {"reason": rule.reason} if rule.reason else {}
-    told |= {"format": rule.date_format} if rule.date_format else {}
-    if rule.kind == "category":
-        told["categories"] = list(rule.categories)
-    if rule.kind == "number" and rule.written and rule.written.text:
-        told["written"] = rule.written.text
-    if found is not None:
-        told["missing"] = found.n_missing / (int(found.counts.sum()) + found.n_missing)
-        if found.edges is None:
-            told["rows"] = found.counts.tolist()
-        elif rule.kind != "boolean" and len(found.edges):
-            ends = found.edges[[0, -1]]
-            if rule.kind == "date":
-                ends = np.floor(ends).astype("datetime64[D]").astype(str)
-            told["least"], told["greatest"] = ends.tolist()
-    return told
-
-
-def _say(column: dict[str, Any]) -> str:
-    """Return what is known of a column in words."""
-    said = f"{column['kind']} {column.get('written', '')}".strip()
-    if "reason" in column:
-        said += f": {column['reason']}"
-    if "categories" in column:
-        held = [cut(str(value)) for value in column["categories"]]
-        said += f", {count(len(held), 'value')}: {join_few(held, _MOST_NAMED)}"
-    if "least" in column:
-        ends = (column["least"], column["greatest"])
-        low, high = (e if isinstance(e, str) else f"{e:.6g}" for e in ends)
-        said += f", {low} to {high}"
-    if share := 100.0 * column.get("missing", 0.0):
-        said += (
-            f"; {share:.2g} % missing" if share < 99.5 else f"; {share:.0f} % missing"
-        )
-    return said
-
-
 def _check_targets(frame: Any, name: str, n_known: int) -> None:
     """Refuse a table with too few targets, and say how many rows have none."""
     if n_known < _LEAST_ROWS:
@@ -427,14 +366,6 @@ def _check_targets(frame: Any, name: str, n_known: int) -> None:
 
 def _path(frame: Any) -> str:
     return str(frame.attrs.get("path", "the table"))
-
-
-def _pass_on(found: list[OddCell], odd: list[OddCell] | None) -> None:
-    """Add odd cells to those of the caller, or tell them."""
-    if odd is None:
-        tell_odd_cells(found)
-    else:
-        odd += found
 
 
 def _as_pandas(frame: Any) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from calibration import (
     __version__,
@@ -36,6 +35,7 @@ from localexpert.reporting.numbers import (
     show_percent,
 )
 from localexpert.reporting.pictures import picture
+from localexpert.reporting.scores import gain_p_value
 from localexpert.reporting.verdicts import SIGNIFICANT, VERY_FEW
 
 #: Measures of probabilities (n,) of labels (n,) by their names; less is better.
@@ -166,11 +166,6 @@ def report_calibration(
         grid = np.linspace(scores.min(), scores.max(), _GRID_SIZE)
     curves = {name: reliability_curve(y, p) for name, p in answers.items()}
     before, after = ((y - list(answers.values())[k]) ** 2 for k in (0, -1))
-    gain = before - after
-    p_value = None
-    if len(y) > 1 and gain.std() > 0.0:
-        z = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(y))))
-        p_value = float(2.0 * norm.sf(abs(z)))
     return _write(
         target,
         "probabilities.html",
@@ -181,7 +176,7 @@ def report_calibration(
         losses=PROBABILITY_LOSSES,
         before=float(before.mean()),
         after=float(after.mean()),
-        p_value=p_value,
+        p_value=gain_p_value(before, after),
         significant=SIGNIFICANT,
         calibrator=type(calibrator).__name__,
         reliability=picture(lambda ax: plot_reliability(curves, ax=ax), (5.0, 5.2)),
@@ -197,17 +192,14 @@ def _write(target: Path, template: str, **values: Any) -> Path:
         undefined=StrictUndefined,
         finalize=_clean,
     )
-    pages.filters |= {
-        "show": show,
-        "number": _number,
-        "percent": show_percent,
-        "share": _share,
-        "chance": _chance,
-        "level": show_level,
-        "p": show_p,
-        "count": count,
-        "text": _text,
+    shown: dict[str, Callable[..., str]] = {
+        "number": show,
+        "share": show_percent,
+        "chance": lambda p: show_p(p).removeprefix("p ").removeprefix("= "),
     }
+    pages.filters |= {name: _beside_digits(write) for name, write in shown.items()}
+    pages.filters |= {"show": show, "percent": show_percent, "level": show_level}
+    pages.filters |= {"p": show_p, "count": count, "text": _text}
     shared = {"version": __version__, "infinity": math.inf}
     text = pages.get_template(template).render(shared | values)
     with replacing_file(target) as temporary:
@@ -222,27 +214,16 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def _number(value: float | None, digits: int = 4) -> Markup:
-    """Return a number as text beside all its digits for machines; None is a dash."""
-    if value is None or math.isnan(value):
-        return Markup("&ndash;")
-    return Markup('<data value="{}">{}</data>').format(
-        repr(float(value)), show(value, digits)
-    )
+def _beside_digits(write: Callable[..., str]) -> Callable[..., Markup]:
+    """Return what writes a number, beside it all its digits; None is a dash."""
 
+    def fill(value: float | None, *digits: int) -> Markup:
+        if value is None or math.isnan(value):
+            return Markup("&ndash;")
+        shown = write(value, *digits)
+        return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
 
-def _share(value: float | None, digits: int = 1) -> Markup:
-    """Return a share as a percentage beside all its digits; None is a dash."""
-    if value is None:
-        return _number(None)
-    shown = show_percent(value, digits)
-    return Markup('<data value="{}">{}</data>').format(repr(float(value)), shown)
-
-
-def _chance(p_value: float) -> Markup:
-    """Return a p-value as a cell of a table has it."""
-    shown = show_p(p_value).removeprefix("p ").removeprefix("= ")
-    return Markup('<data value="{}">{}</data>').format(repr(p_value), shown)
+    return fill
 
 
 def _text(value: object) -> str:

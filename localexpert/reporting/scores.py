@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 
 from calibration.typing import Float64Array
 from localexpert.data.table import Table
@@ -101,19 +101,15 @@ def levels_for(coverage: float) -> list[float]:
     return sorted({tail, *inner, 0.5, 1.0 - tail})
 
 
-def gain_p_value(evidence: Evidence) -> float | None:
-    """Return the p-value of no gain of CRPS over climatology; None if there is none.
+def gain_p_value(before: Float64Array | None, after: Float64Array) -> float | None:
+    """Return the p-value of no gain of one loss over another (n,).
 
     Diebold & Mariano (1995) for independent rows, with Student's law as in Harvey,
-    Leybourne & Newbold (1997), for rows may be few.
+    Leybourne & Newbold (1997), for rows may be few. None where there is no test.
     """
-    if evidence.climatology is None or len(evidence) < 2:
+    if before is None or len(after) < 2 or np.std(before - after) == 0.0:
         return None
-    gain = evidence.climatology.crps(evidence.y) - evidence.crps
-    if gain.std() == 0.0:
-        return None
-    ratio = float(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
-    return float(2.0 * student.sf(abs(ratio), len(gain) - 1))
+    return float(ttest_1samp(before - after, 0.0).pvalue)
 
 
 def score_boosting(evidence: Evidence) -> Scores | None:

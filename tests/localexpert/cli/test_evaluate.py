@@ -1,20 +1,19 @@
-"""evaluate and report: scores of new rows, of one table in one file or many."""
+"""evaluate, report, inspect: scores of new rows, and what is known of a model."""
 
 import json
-import os
-import re
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import load
-from localexpert.cli import known_rows
-from localexpert.cli.known_rows import draw_known
-from localexpert.cli.scores import ScoreSums
+from calibration import AutoCalibrator, PlattCalibrator, __version__
+from localexpert import LocalExpertRegressor
+from localexpert.cli import table_model
+from localexpert.cli.scores import sum_losses
 from localexpert.metrics import crps_score, log_score
+from localexpert.storage import load, save
 from tests.localexpert.cli.conftest import QUICK, write_parts
 
 
@@ -78,11 +77,9 @@ def test_json_is_the_scores(run, houses):
         want = dist.expected_mean(loss)
         held = [scores["expected"][name][key] for key in ("mean", "low", "high")]
         assert held == pytest.approx([want.mean, want.low, want.high])
-    names = [line[:18].strip() for line in run(*words)[1].splitlines()[4:]]
-    assert names == [
-        *("CRPS", "log score", "coverage of 50 %", "coverage of 90 %"),
-        *("RMSE", "MAE", "", "expected", "CRPS", "MAE"),
-    ]
+    text = run(*words)[1]
+    for name in ("CRPS", "log score", "coverage of 50 %", "RMSE", "expected mae"):
+        assert f"\n{name} " in text
 
 
 def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
@@ -93,7 +90,7 @@ def test_parts_score_as_one_table(told, new_rows, tmp_path, monkeypatch):
     one = told(whole)
     assert one["rows"] == 236
     # In parts that do not end where files do.
-    monkeypatch.setattr(known_rows, "BATCH", 37)
+    monkeypatch.setattr(table_model, "BATCH", 37)
     monkeypatch.setattr("localexpert.cli.scores._CHUNK", 16)
     for tables in ([tmp_path / "parquet"], csv, parquet[::-1]):
         assert_alike(told(*tables), one)
@@ -142,67 +139,11 @@ def test_scores_that_are_infinite_are_null(run, write, tmp_path):
     assert json.loads(out)["climatology"]["log_score"] is None
 
 
-def test_weights_of_zero_do_not_count_in_sums(sold, sold_model):
-    saved = load(sold_model)
-    dist, y = saved.model.oof_distribution_[:3], sold["y"].to_numpy()[:3]
-    sums, alone = ScoreSums(saved.climatology), ScoreSums(saved.climatology)
-    sums.add(np.append(y[:2], 1e3), dist, np.array([1.0, 2.0, 0.0]))
-    alone.add(np.append(y[:2], y[1]), dist[[0, 1, 1]])
-    assert sums.means()["model"] == pytest.approx(alone.means()["model"])
-
-
-@pytest.mark.parametrize(
-    ("name", "cell", "message"),
-    [
-        ("x", None, r"part1.csv lacks 1 column .* trained on: 'x'"),
-        ("y", None, r"part1.csv has no target 'y'; its columns are"),
-        ("x", "much", r"column 'x' must hold numbers as in training, got 'mu"),
-        ("y", "much", r"target 'y' must hold numbers"),
-    ],
-)
-def test_a_bad_file_is_named(refused, sold_model, sales, tmp_path, name, cell, message):
-    def spoil(part, number):
-        spoilt = part.assign(**{name: cell}) if cell else part.drop(columns=name)
-        return spoilt if number == 1 else part
-
-    paths, _ = sales(3, change=spoil)
-    said = refused("evaluate", sold_model, *paths)
-    assert re.search(message, said), said
-    page = tmp_path / "page.html"
-    page.write_text("before", encoding="utf-8")
-    assert refused("report", sold_model, *paths, "--out", page) == said
-    assert page.read_text(encoding="utf-8") == "before"
-
-
-def test_files_without_targets_or_rows_are_named(refused, run, sold_model, sales):
+def test_files_without_targets_are_named(run, sold_model, sales):
     paths, _ = sales(3, change=lambda p, k: p.assign(y="") if k == 1 else p)
     lines = run("evaluate", sold_model, *paths)[2]
-    said = f"warning: there is no target 'y' in any row of {paths[1]}"
+    said = f"warning: {paths[1]} has no row with a target 'y'"
     assert f"localexpert: {said}" in lines
-    message = refused("evaluate", sold_model, paths[1])
-    assert message == f"{paths[1]} has no row with a target 'y'"
-
-
-def known(frame):
-    return frame, frame[["x"]], frame["y"].to_numpy()
-
-
-@pytest.mark.parametrize("sizes", [[1000], [1, 999], [300, 400, 300], [10] * 100])
-def test_the_same_rows_are_drawn_of_any_parts(sizes):
-    frame = pd.DataFrame({"x": np.arange(1000.0), "y": -np.arange(1000.0)})
-    ends = np.cumsum([0, *sizes])
-    parts = [known(frame.iloc[a:b]) for a, b in pairwise(ends)]
-    (raw, features, y), n = draw_known(iter(parts), 80)
-    assert (len(y), n) == (80, 1000)
-    rows = raw.index.to_numpy()
-    assert (np.diff(rows) > 0).all()
-    np.testing.assert_array_equal(features["x"], rows)
-    np.testing.assert_array_equal(y, -rows)
-    (whole, _, _), _ = draw_known([known(frame)], 80)
-    np.testing.assert_array_equal(whole.index, rows)
-    counts = np.bincount(rows // 200, minlength=5)
-    assert counts.min() > 4
-    assert len(draw_known(parts, 1000)[0][2]) == 1000
 
 
 @pytest.fixture
@@ -263,26 +204,79 @@ def test_a_page_of_parts_is_that_of_one_table(run, sold_model, new_rows, tmp_pat
     assert pages[0].replace("part0.csv", "parts") == pages[1]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--id", "key"], "has no column 'key'; its columns are"),
-        (["--groups", "kind,towns"], "has no column 'towns'"),
-        (["--train", "none.csv"], "cannot read 'none.csv'"),
-        (["--coverage", "90"], "must lie between 0 and 1, got '90'"),
-    ],
-)
-def test_mistakes_of_a_page(refused, houses, tmp_path, options, message):
-    words = [houses / "model.zip", houses / "test.csv", *options]
-    assert message in refused("report", *words, "--out", tmp_path / "r.html")
-    assert os.listdir(tmp_path) == []
+def test_weights_of_zero_do_not_count_in_sums(sold, sold_model):
+    saved = load(sold_model)
+    dist, y = saved.model.oof_distribution_[:3], sold["y"].to_numpy()[:3]
+    weights = np.array([1.0, 2.0, 0.0])
+    got = sum_losses(np.append(y[:2], 1e3), dist, saved.climatology, weights)
+    want = sum_losses(np.append(y[:2], y[1]), dist[[0, 1, 1]], saved.climatology)
+    np.testing.assert_allclose(got, want)
 
 
-def test_a_page_is_no_file_of_the_tables(refused, sold_model, sales, tmp_path):
-    paths, _ = sales(2, "parquet")
-    words = ["report", sold_model]
-    for tables in ([tmp_path / "parquet2"], [paths[1], "--train", tmp_path]):
-        assert "is the same file as" in refused(*words, *tables, "--out", paths[0])
-    said = refused(*words, "-", "--train", "-", "--out", tmp_path / "p")
-    assert said == "standard input can be one table only: give a file after --train"
-    assert refused(*words, paths[0], "--out", "-") == "--out must be a file"
+# inspect
+
+
+def test_a_model_of_fit(run, houses):
+    code, text, lines = run("inspect", houses / "model.zip")
+    assert (code, lines) == (0, [])
+    saved = load(houses / "model.zip")
+    origin = saved.origin
+    for line in ("table: train.csv", "rows: 200", f"fitted: {origin.fitted}"):
+        assert line in text.splitlines()
+    assert f"version: {__version__}" in text
+    assert "kind    3 words: flat, house, hut" in text
+    assert "cv=2, frame=None, n_thresholds=3, random_state=0, strategy='shared'" in text
+    assert "chosen on the way\ntarget       continuous" in text
+
+
+def test_as_json(run, houses):
+    told = json.loads(run("inspect", houses / "model.zip", "--json")[1])
+    saved = load(houses / "model.zip")
+    assert (told["target"], told["rows"], told["table"]) == ("price", 200, "train.csv")
+    kinds = {column["name"]: column["kind"] for column in told["columns"]}
+    assert kinds["area"] == "number"
+    assert kinds["const"] == "dropped"
+    assert told["out_of_fold"] == saved.origin.scores
+    assert told["chosen"] == saved.model.report_.summary()
+
+
+def test_a_regressor_of_python(run, tmp_path, rng):
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120)
+    quick = {"strategy": "joint", "frame": None, "n_thresholds": 9, "cv": 3}
+    model = LocalExpertRegressor(**quick, random_state=4).fit(X, y)
+    model.save(tmp_path / "m.zip")
+    text = run("inspect", tmp_path / "m.zip")[1]
+    assert "a saved LocalExpertRegressor" in text
+    assert "random_state=4" in text
+    assert "features: 2" in text
+    told = json.loads(run("inspect", tmp_path / "m.zip", "--json")[1])
+    want = crps_score(y, model.oof_distribution_)
+    assert told["out_of_fold"]["model"]["crps"] == pytest.approx(want)
+
+
+@pytest.mark.parametrize("kind", [PlattCalibrator, AutoCalibrator])
+def test_calibrators(kind, run, tmp_path, rng):
+    scores = rng.uniform(size=200)
+    fitted = kind().fit(scores, rng.uniform(size=200) < scores**2)
+    save(fitted, tmp_path / "c.zip")
+    told = json.loads(run("inspect", tmp_path / "c.zip", "--json")[1])
+    assert told["scale"] == "probability"
+    want = fitted.predict([0.05, 0.25, 0.5, 0.75, 0.95])
+    np.testing.assert_allclose(list(told["calibrated"].values()), want)
+    assert f"a saved {kind.__name__}" in run("inspect", tmp_path / "c.zip")[1]
+
+
+def test_scales_without_meaning_are_not_asked(run, tmp_path):
+    fitted = PlattCalibrator(scale="real").fit([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1])
+    save(fitted, tmp_path / "c.zip")
+    told = json.loads(run("inspect", tmp_path / "c.zip", "--json")[1])
+    assert told["calibrated"] == {}
+    assert told["parameters"] == {"scale": "real"}
+
+
+def test_a_model_of_python_that_was_corrected(run, houses, tmp_path):
+    save(replace(load(houses / "model.zip"), origin=None), tmp_path / "m.zip")
+    code, text, _ = run("inspect", tmp_path / "m.zip")
+    assert code == 0
+    assert "a saved LocalExpertRegressor" in text

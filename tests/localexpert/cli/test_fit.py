@@ -2,13 +2,11 @@
 
 import inspect as signatures
 import io
-import json
 import os
 import re
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from localexpert import fit_large, load
 from localexpert.cli.fit import _MOST_ROWS, folds_in_time
@@ -27,8 +25,8 @@ def test_says_what_it_did_with_columns(run, houses, tmp_path):
     assert "say --time sold" in told
     assert "localexpert: fitting 200 rows, 4 features" in lines
     assert f"localexpert: saved {tmp_path / 'm.zip'}" in lines
-    assert lines[lines.index("") + 1].split() == ["column", "read", "as"]
-    assert lines[-7].split() == ["out", "of", "fold", "model", "climatology"]
+    assert lines[lines.index("") + 1].split() == ["price", "target,", "numbers"]
+    assert lines[-8] == "out of fold"
     oof = load(tmp_path / "m.zip").model.oof_distribution_
     y = pd.read_csv(houses / "train.csv")["price"].to_numpy()
     assert lines[-6].split()[:2] == ["CRPS", f"{crps_score(y, oof):.5g}"]
@@ -36,48 +34,30 @@ def test_says_what_it_did_with_columns(run, houses, tmp_path):
 
 
 def test_quiet_says_nothing_and_the_same_command_makes_the_same_file(
-    run, houses, tmp_path, monkeypatch
+    run, houses, tmp_path
 ):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     words = [houses / "train.csv", "--target", "price", "--fast", "--quiet"]
     paths = [tmp_path / f"{name}.zip" for name in "abc"]
     for path, more in zip(paths, ([], [], ["--seed", "1"]), strict=True):
         assert run("fit", *words, *more, "--out", path) == (0, "", [])
     a, b, c = (path.read_bytes() for path in paths)
     assert a == b != c
-    assert load(paths[0]).origin.fitted == "1970-01-02"
 
 
 def test_parameters_reach_the_regressor(run, houses, tmp_path):
     words = """--target price --thresholds-count 5 --thresholds uniform --folds 2
-        --frame none --strategy joint --calibrator none --smoothing 1.5 --seed 3
-        --recalibrate pit --bounds 0 inf --jobs 1 --quiet"""
+        --frame none --strategy shared --calibrator none --smoothing 1.5 --seed 3
+        --recalibrate pit --bounds 0 inf --jobs 1 --monotone area:+1,sold.days:-1
+        --monotone garden:1 --effort default --quiet"""
     path = tmp_path / "m.zip"
     got = run("fit", houses / "train.csv", *words.split(), "--out", path)
     assert got == (0, "", [])
     want = {"n_thresholds": 5, "thresholds": "uniform", "frame": None, "cv": 2}
-    want |= {"strategy": "joint", "calibrator": None, "smoothing": 1.5, "n_jobs": 1}
+    want |= {"strategy": "shared", "calibrator": None, "smoothing": 1.5, "n_jobs": 1}
     want |= {"recalibrate": "pit", "bounds": (0.0, np.inf), "random_state": 3}
+    want |= {"monotone": {"area": 1, "sold.days": -1, "garden": 1}}
     got = load(path).model.get_params(deep=False)
     assert {name: got[name] for name in want} == want
-
-
-@pytest.mark.parametrize(("told", "effort"), [("quick", "quick"), ("0.5", 0.5)])
-def test_effort_and_directions_reach_the_regressor(
-    monkeypatch, run, houses, told, effort
-):
-    found = {}
-
-    def note_only(self, *_, **__):
-        found.update(self.get_params(deep=False))
-        raise ValueError
-
-    monkeypatch.setattr("localexpert.cli.fit.LocalExpertRegressor.fit", note_only)
-    signs = ["--monotone", "area:+1,garden:-1", "--monotone", "sold.days:1"]
-    words = ["--target", "price", "--effort", told, *signs, "--out", houses / "no.zip"]
-    assert run("fit", houses / "train.csv", *words)[0] == 2
-    assert found["effort"] == effort
-    assert found["monotone"] == {"area": 1, "garden": -1, "sold.days": 1}
 
 
 def test_rows_without_target_weights_groups_and_drops(run, write, tmp_path):
@@ -128,48 +108,6 @@ def test_equal_times_stay_together():
     assert set(times[tested]) == {2.0, 3.0, 5.0}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--time", "when"], "has no time 'when'; its columns are"),
-        (["--time", "kind"], "--time must name dates or numbers"),
-        (["--time", "const"], "--time must have two different times"),
-        (["--time", "area"], "--time must not have gaps, got 'NA' in line"),
-        (["--time", "sold", "--group", "kind"], "--group deals folds by groups"),
-        (["--time", "price"], "cannot be the time as well"),
-    ],
-)
-def test_times_that_cannot_be(refused, houses, tmp_path, words, message):
-    out = ["--target", "price", "--out", tmp_path / "m.zip"]
-    assert message in refused("fit", houses / "train.csv", *words, *out)
-
-
-def test_a_target_that_never_changes(run, write, tmp_path):
-    path = write([["x", "y"], *([str(i), "4"] for i in range(20))])
-    out = tmp_path / "m.zip"
-    code, _, lines = run("fit", path, "--target", "y", *QUICK, "--out", out)
-    assert code == 0
-    assert any("`y` is 4 in every row" in line for line in lines)
-    text = run("evaluate", out, path, "--json")[1]
-    assert json.loads(text)["model"]["crps"] == 0.0
-    assert json.loads(text)["climatology"]["crps"] == 0.0
-
-
-def test_a_target_below_zero_by_no_means(run, houses, tmp_path):
-    words = [houses / "train.csv", "--target", "price", *QUICK, "--out"]
-    usual = run("fit", *words, tmp_path / "m.zip")[2]
-    told = [line for line in usual if "is never below 0" in line]
-    # That no price was is no proof that none can be.
-    bounded = load(tmp_path / "m.zip").model.bounds_[0] == 0.0
-    assert bool(told) == bounded
-    free = run("fit", *words, tmp_path / "free.zip", "--bounds", "none", "none")[2]
-    assert not any("is never below 0" in line for line in free)
-    mass = load(tmp_path / "free.zip").origin.below_zero
-    dist = load(tmp_path / "free.zip").model.oof_distribution_
-    assert mass == pytest.approx(dist.cdf(0.0).mean())
-    assert mass > 0.0
-
-
 def test_a_sketch_of_training_rows_may_be_left_out(run, houses, tmp_path):
     out = tmp_path / "m.zip"
     words = ["--target", "price", *QUICK, "--no-sketch", "--out", out]
@@ -215,44 +153,6 @@ def test_more_rows_are_read_part_by_part_with_one_answer(fitted, sales, run, tmp
     assert one == other
     median = pd.read_csv(io.StringIO(one))["q0.5"]
     assert np.corrcoef(median, frame["y"])[0, 1] > 0.7
-
-
-@pytest.mark.parametrize("road", [[], ["--max-train-rows", 100]])
-@pytest.mark.parametrize(
-    ("change", "suffix", "message"),
-    [
-        ({"z": 1}, "parquet", r"part0.parquet has no column 'z', which .*part1.parq"),
-        ({"z": 1}, "csv", r"part0.csv has no column 'z', which .*part1.csv has"),
-        ({"y": None}, "csv", r"must have at least 2 rows with a target 'y', got 0"),
-    ],
-)
-def test_a_bad_file_is_named(refused, sales, tmp_path, change, suffix, message, road):
-    paths, _ = sales(
-        3, suffix, lambda p, k: p.assign(**change) if k == 1 or "y" in change else p
-    )
-    out = tmp_path / "m.zip"
-    said = refused("fit", *paths, "--target", "y", *QUICK, *road, "--out", out)
-    assert re.search(message, said), said
-    assert not out.exists()
-
-
-def test_what_only_memory_can_do_is_refused(refused, sales, tmp_path):
-    paths, _ = sales(2)
-    words = ["--target", "y", "--out", tmp_path / "m.zip", "--max-train-rows", 100]
-    for more in (["--recalibrate", "conformal"], ["--time", "day"]):
-        said = refused("fit", *paths, *words, *more)
-        assert said == (
-            f"{more[0]}{' conformal' * (more[1] != 'day')} needs a fit in memory, "
-            "got 2 files, about 240 rows, more than --max-train-rows 100"
-        )
-    said = refused("fit", *paths, "-", *words)
-    assert "standard input needs a fit in memory, got 3 files" in said
-    said = refused("fit", "-", *words)
-    assert said == (
-        "--max-train-rows needs files, whose rows are counted first, got standard input"
-    )
-    said = refused("fit", *paths, *words, "--weight", "x")
-    assert "weight 'x' must hold numbers from 0 on, got '' in line" in said
 
 
 def test_the_limit_is_that_of_fit_large():

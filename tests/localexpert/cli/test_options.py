@@ -42,7 +42,7 @@ def commands():
 def test_every_option_is_there(commands, name):
     actions = commands[name]._actions
     found = {text for one in actions for text in one.option_strings or [one.dest]}
-    reading = "" if name == "inspect" else READING
+    reading = "" if name in ("inspect", "warm") else READING
     words = f"-h --help --quiet {OPTIONS[name]} {reading}"
     assert found >= set(words.split())
     assert all(one.help for one in actions)
@@ -79,7 +79,6 @@ def test_help_of_all_and_version_end_well(capsys):
         ([], "the following arguments are required: COMMAND"),
         (["fi"], "invalid choice: 'fi'"),
         (["fit", "t.csv"], "required: --target, --out (see localexpert fit --help)"),
-        (["fit", "--drop", "a", "t.csv"], "--drop took a t.csv: write lists with"),
         (["fit", "t", "--drop", '"a'], "--drop: must be a list such as A,B"),
         (["fit", "t", "--folds", "1"], "--folds: must be a whole number from 2 on"),
         (["fit", "t", "--seed", "x"], "--seed: must be a whole number from 0 on"),
@@ -95,13 +94,8 @@ def test_help_of_all_and_version_end_well(capsys):
         (["predict", "m", "t", "--quantiles", ".5,2"], "must lie between 0 and 1"),
         (["predict", "m", "t", "--interval", "90"], "must lie between 0 and 1"),
         (["predict", "m", "t", "--exceed", "inf"], "must be a number, got 'inf'"),
-        (["predict", "m", "t", "--exceed", "-1e5", "-.5"], "cannot read 'm'"),
+        (["predict", "m", "t", "--exceed", "-1e5,-.5"], "cannot read 'm'"),
         (["monitor", "m", "t", "--tolerance", "-1"], "must be a number from 0 on"),
-        (["fit", "t", "--target", "y", "--out", "-"], "--out must be a file"),
-        (
-            ["fit", "t", "--target", "y", "--out", "m", "--bounds", "5", "2"],
-            "--bounds must be LOW HIGH with LOW < HIGH, got 5 2",
-        ),
         (
             ["fit", "none", "--target", "y", "--out", "m", "--bounds", "-inf", "-1e3"],
             "cannot read 'none': No such file",
@@ -112,8 +106,8 @@ def test_mistakes_in_words_are_named(refused, words, message):
     assert message in refused(*words)
 
 
-def test_lists_have_commas_blanks_and_quotes(commands):
-    words = ["m", "t", "--keep", 'a, "b, c"', "d", "--keep", "e", "--exceed", "-1,2"]
+def test_lists_have_commas_and_quotes(commands):
+    words = ["m", "t", "--keep", 'a, "b, c",d', "--keep", "e", "--exceed", "-1,2"]
     options = commands["predict"].parse_args(words)
     assert options.keep == ["a", "b, c", "d", "e"]
     assert options.exceed == [-1.0, 2.0]

@@ -75,64 +75,47 @@ class TestScores:
             labels.read_scores(frame, ["a", "b"], probability=True, hint="or logits")
 
 
-class TestLabels:
-    @pytest.mark.parametrize(
-        ("held", "positive", "names"),
-        [
-            (["0", "1"], None, ("0", "1")),
-            (["10", "9"], None, ("9", "10")),
-            (["no", "yes"], None, ("no", "yes")),
-            (["no", "yes"], "no", ("yes", "no")),
-            (["1"], None, ("0", "1")),
-            (["false"], None, ("false", "true")),
-            (["x"], "x", (None, "x")),
-            (["x"], "y", ("x", "y")),
-        ],
-    )
-    def test_of_two_classes(self, held, positive, names):
-        assert labels.Labels.of_two(held, positive).names == names
+@pytest.mark.parametrize(
+    ("held", "positive", "known", "want"),
+    [
+        (["0", "1"], None, [], ("0", "1")),
+        (["10", "9"], None, [], ("9", "10")),
+        (["no", "yes"], None, [], ("no", "yes")),
+        (["no", "yes"], "no", [], ("yes", "no")),
+        (["x"], "x", [], (None, "x")),
+        (["x"], "y", [], ("x", "y")),
+        (["x"], "x", ["y"], ("y", "x")),
+        ("abc", None, [], "must hold two different values, got 3: 'a', 'b', 'c'"),
+        ("b", "a", ["a", "c"], "must hold two different values, got 3: 'a', 'b', 'c'"),
+        ("a", None, [], "holds 'a' alone: say by --positive which class is meant"),
+        ("ab", "c", [], "--positive must be one of 'a', 'b', got 'c'"),
+    ],
+)
+def test_two_labels(held, positive, known, want):
+    if isinstance(want, tuple):
+        assert labels.find_two_labels(held, positive, known) == want
+    else:
+        with pytest.raises(TableError, match=want):
+            labels.find_two_labels(held, positive, known)
 
-    @pytest.mark.parametrize(
-        ("held", "positive", "message"),
-        [
-            ("abc", None, "must hold two different values, got 3: 'a', 'b', 'c'"),
-            ("a", None, "holds 'a' alone: say by --positive which class is meant"),
-            ("ab", "c", "--positive must be one of 'a', 'b', got 'c'"),
-        ],
-    )
-    def test_that_are_not_two(self, held, positive, message):
-        with pytest.raises(TableError, match=message):
-            labels.Labels.of_two(held, positive)
 
-    def test_that_come_batch_by_batch(self):
-        known = labels.Labels.of_two(["x"], "x").meet(["x", "y"])
-        assert known.names == ("y", "x")
-        texts = np.array(["x", "y", "z"], dtype=object)
-        assert known.code(texts).tolist() == [1, 0, -1]
-        with pytest.raises(TableError, match="must hold 'y', 'x' as before, got 'z'"):
-            known.meet(["z"])
-
-    @pytest.mark.parametrize(
-        ("columns", "held", "classes", "names"),
-        [
-            (["a", "b", "c"], "ab", None, ("a", "b", "c")),
-            (["p_a", "p_b", "p_c"], "abc", None, ("a", "b", "c")),
-            (["p_a_x", "p_b_x"], "ab", None, ("a", "b")),
-            (["first", "second"], "01", None, ("0", "1")),
-            (["first", "second"], "ab", ["b", "a"], ("b", "a")),
-        ],
-    )
-    def test_of_several_columns(self, columns, held, classes, names):
-        assert labels.Labels.of_many(held, columns, classes).names == names
-
-    @pytest.mark.parametrize(
-        ("classes", "message"),
-        [
-            (None, "holds 'x', 'y', which do not tell the columns 'p', 'q' apart"),
-            (["x"], "must name each of the 2 columns of --score once, got 'x'"),
-            (["x", "x"], "--classes must name each of the 2 columns"),
-        ],
-    )
-    def test_that_columns_do_not_tell(self, classes, message):
-        with pytest.raises(TableError, match=message):
-            labels.Labels.of_many("xy", ["p", "q"], classes)
+@pytest.mark.parametrize(
+    ("columns", "held", "classes", "found"),
+    [
+        (["b", "a"], "ab", [], "ba"),
+        (["p_ab", "p_b"], ["b", "ab"], [], ["ab", "b"]),
+        (["p", "q"], "ab", ["b", "a"], "ba"),
+        (["p", "q"], "ab", [], None),
+        (["p_a", "q_a"], "ab", [], None),
+        (["p", "q"], "ab", ["a"], None),
+        (["p", "q"], "ab", ["a", "c"], None),
+        (["a"], "ab", [], None),
+    ],
+)
+def test_columns_of_labels(columns, held, classes, found):
+    if found is not None:
+        got = labels.match_columns(columns, held, classes)
+        assert got == dict(zip(columns, found, strict=True))
+        return
+    with pytest.raises(TableError, match="must name a column for each of 'a', 'b', wh"):
+        labels.match_columns(columns, held, classes)

@@ -237,20 +237,6 @@ class TestGroupings:
 
 
 class TestTraining:
-    @pytest.mark.parametrize("kind", ["smooth", "mixed", "discrete"])
-    def test_targets_are_recalled(self, kind, fast, rng):
-        X = rng.normal(size=(160, 2))
-        y = np.exp(X[:, 0] + 0.3 * rng.normal(size=160))
-        if kind == "mixed":
-            y = np.select([X[:, 1] > 0.8, X[:, 1] < -1.0], [0.0, 5.0], y)
-        if kind == "discrete":
-            y = np.floor(np.minimum(2.0 * y, 5.0))
-        weight = np.where(np.arange(160) % 3, 1.0, 2.0)
-        training = recall_training(fast().fit(X, y, weight))
-        np.testing.assert_allclose(training.y, y, rtol=1e-12)
-        np.testing.assert_array_equal(training.weight, weight)
-        assert len(training.oof) == 160
-
     def test_the_range_leaves_room_for_rounding_and_no_more(self):
         y = np.array([-1e6, 3.0, 1e6])
         low, high = Training(y, np.ones(3), None).range

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert import crps_score, log_score, pinball_loss, report_figures
+from localexpert import (
+    LocalExpertRegressor,
+    crps_score,
+    log_score,
+    pinball_loss,
+    report_figures,
+)
 from localexpert.reporting import pictures, report
 from localexpert.risk import value_at_risk
 from tests.forecasts import normal, of_values
@@ -311,22 +317,15 @@ def test_many_features_are_measured_on_fewer_rows(rng, write):
     assert all(told[name] == 0.0 for name in list(told)[1:])
 
 
-@pytest.mark.parametrize("container", ["polars", "pandas with repeated labels"])
-def test_tables_of_other_kinds(container, houses, write):
+def test_tables_of_other_kinds(houses, write):
+    polars = pytest.importorskip("polars", reason="a data frame of polars")
     rows, y = houses.X[:60], houses.y[:60]
-    if container == "polars":
-        polars = pytest.importorskip("polars", reason="a data frame of polars")
-        rows = polars.from_dict({name: rows[name].to_list() for name in rows.columns})
-    else:
-        rows = rows.set_axis([f"<i>{k % 7}</i>" for k in range(60)], axis=0)
-    page = write(houses.model, rows, y, importance_rows=20, groups=["<b>town</b>"])
-    dist = houses.model.predict_dist(houses.X[:60])
+    other = polars.from_dict({name: rows[name].to_list() for name in rows.columns})
+    page = write(houses.model, other, y, groups=["<b>town</b>"])
+    dist = houses.model.predict_dist(rows)
     assert page.column(SCORES, "Model")["CRPS"] == pytest.approx(crps_score(y, dist))
-    assert sorted(page.column("Coverage by group", "Rows")) == [
-        "<script>alert(1)</script>",
-        "Aa & Bb",
-        "Cc",
-    ]
+    towns = ["<script>alert(1)</script>", "Aa & Bb", "Cc"]
+    assert sorted(page.column("Coverage by group", "Rows")) == towns
 
 
 def test_numbers_of_pictures_do_not_run_into_each_other(monkeypatch):
@@ -346,3 +345,71 @@ def test_numbers_of_pictures_do_not_run_into_each_other(monkeypatch):
     assert all(len(text) < 6 for text in long + short)
     assert pictures.label("a$b$") == r"a\$b\$"
     assert pictures.label("x" * 50) == "x" * 29 + "\u2026"
+
+
+# What is wrong by itself is swept with all public functions.
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y[:5]}, "`y` must be as long as X, got 5 and 20"),
+        ({"X": X[:0], "y": []}, r"`X` must be .* not empty, got shape \(0, 1\)"),
+        ({"X_train": X}, "`y_train` must be given with `X_train`, got None"),
+        ({"X_train": X, "y_train": Y[:3]}, "`y_train` must be as long as X_train"),
+        (
+            {"X_train": np.ones((20, 2)), "y_train": Y},
+            "`X_train` must have the columns of `X`, 1, got 2",
+        ),
+        ({"groups": ["x7"]}, r"`groups` must name columns of `X`, \['x0'\], got 'x7'"),
+        ({"groups": {"a": Y[:3]}}, "`groups` must be as long as X"),
+        ({"groups": {"a": X}}, r"`groups` must hold arrays of shape \(n,\)"),
+        ({"row_names": ["a"]}, "`row_names` must be as long as X, got 1 and 20"),
+        ({"pdf_friendly": 1}, "`pdf_friendly` must be True or False, got 1"),
+        ({"date": "today"}, "`date` must be a datetime.date, got 'today'"),
+        ({"model": object()}, "`model` must have a method predict_dist, got object"),
+        ({"model": LocalExpertRegressor()}, "not fitted"),
+    ],
+)
+def test_arguments(arguments, message, tmp_path):
+    given = {"model": Coin(), "X": X, "y": Y, **arguments}
+    with pytest.raises((ValueError, TypeError), match=message):
+        report(path=tmp_path / "r.html", **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_forecasts_too_few_rows(tmp_path):
+    class Short:
+        def predict_dist(self, X):
+            return Coin().predict_dist(X[:3])
+
+    with pytest.raises(TypeError, match=r"as many rows as `X`, 20, got .*n=3"):
+        report(Short(), X, Y, tmp_path / "r.html")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "it is a directory"),
+        ("none/r.html", "there is no directory"),
+        ("x" * 300, "File name too long"),
+        ("file/r.html", "there is no directory"),
+    ],
+)
+def test_a_path_is_checked_before_the_work(name, reason, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=f"`path` must name a file .*{reason}"):
+        report(None, X, Y, tmp_path / name)
+
+
+@pytest.mark.parametrize("place", ["report_figures", "Path.replace"])
+def test_an_error_leaves_what_was_there(tmp_path, monkeypatch, place):
+    path = tmp_path / "r.html"
+    path.write_text("old", encoding="utf-8")
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"localexpert.reporting.page.{place}", fail)
+    with pytest.raises(OSError, match="No space left"):
+        report(Coin(), X, Y, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+    assert path.read_text(encoding="utf-8") == "old"

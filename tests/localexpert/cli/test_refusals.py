@@ -1,0 +1,245 @@
+"""The user's mistakes: one line that names the thing, code 2, nothing half-written."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration import PlattCalibrator, SoftmaxCalibrator
+from localexpert.cli.main import main
+from localexpert.regressor.regressor import LocalExpertRegressor
+from tests.localexpert.cli.conftest import QUICK
+
+# What is said unless a case says it itself.
+USUAL = {
+    "fit": "--target y --out m.zip",
+    "report": "--out r.html",
+    "recalibrate": "--out r.zip",
+    "calibrate": "--score s --label y",
+    "apply": "--score s",
+    "monitor": "--state s.zip",
+}
+CASES = """
+fit empty.csv | empty.csv is empty
+fit gaps.csv --target w | gaps.csv must have at least 2 rows with a target 'w', got 0
+fit good.csv --target Y | good.csv has no target 'Y'; its columns are 'x', 'y'
+fit words.csv | must hold finite numbers, got 'a' in line 3 of words.csv
+fit twice.csv | twice.csv has several columns of one name: 'y'
+fit none.csv | cannot read 'none.csv': No such file
+fit good.csv --weight v | good.csv has no weight 'v'
+fit good.csv --group v | good.csv has no group 'v'
+fit good.csv --drop x,v | good.csv has no column to drop 'v'
+fit good.csv --drop y | target 'y' cannot be weight, group or dropped as well
+fit good.csv --weight neg | weight 'neg' must hold numbers from 0 on, got '-1' in line 2
+fit good.csv --weight zero | weight 'zero' must not be 0 in every row
+fit good.csv --weight gap | must hold numbers from 0 on, got '' in line 2 of good.csv
+fit good.csv --group gap | group 'gap' has a gap in line 2 of good.csv
+fit good.csv --time v | good.csv has no time 'v'; its columns are
+fit good.csv --time kind | --time must name dates or numbers, got words in 'kind'
+fit good.csv --time zero | --time must have two different times at least
+fit good.csv --time some | --time must not have gaps, got '' in line 3
+fit good.csv --time x --group kind | --group deals folds by groups and --time by order
+fit good.csv --time y | target 'y' cannot be the time as well
+fit good.csv --folds 31 --fast | `cv` must not be greater than the number of rows
+fit good.csv --monotone rooms:+1 | `monotone` must name columns of `X`
+fit good.csv --bounds 5 2 | `bounds` must
+fit good.csv --out no/m.zip | cannot write --out 'no/m.zip': No such file or directory
+fit good.csv --out . | is a directory
+fit good.csv --out good.csv | is the same file as 'good.csv'
+fit good.csv --out good.csv/m.zip | Not a directory
+fit good.csv --out pipe | is no ordinary file
+fit good.csv --out - | --out must be a file
+fit good.csv wide.csv | good.csv has no column 'v', which wide.csv has
+fit good.csv wide.csv --max-train-rows 20 | good.csv has no column 'v', which wide.csv
+fit good.csv --max-train-rows 20 --time x | --time needs a fit in memory, got 1 file,
+fit good.csv --max-train-rows 20 --recalibrate conformal | conformal needs a fit in memo
+fit good.csv - --max-train-rows 20 | standard input needs a fit in memory, got 2 files
+fit - --max-train-rows 20 | --max-train-rows needs files, whose rows are counted first
+predict m.zip good.csv | m.zip': No such file or directory
+predict - good.csv | a model must be a file: only tables are read from standard input
+predict half.zip new.csv | half.zip is no sound model of `localexpert fit`
+predict broken.zip new.csv | broken.zip is no sound model
+predict good.csv new.csv | good.csv is no sound model
+predict platt.zip new.csv | holds a PlattCalibrator, not a model of `localexpert fit`
+predict model.zip good.csv | lacks 3 columns that the model was trained on: 'area',
+predict model.zip new.csv --keep name | new.csv has no column to keep 'name'
+predict model.zip new.csv --keep mean | --keep 'mean' has the name of a column of foreca
+predict model.zip new.csv --total shop | has no column to sum by 'shop'
+predict model.zip new.csv --total garden | column to sum by 'garden' has a gap in line
+predict model.zip new.csv --total kind --keep id | --keep copies columns of rows
+predict model.zip new.csv --out t.xls | --out must end in .csv, .tsv, .csv.gz, .tsv.gz,
+predict model.zip new.csv --out new.csv | is the same file as 'new.csv'
+evaluate model.zip new.csv --target '' | has no target ''
+evaluate model.zip unsold.csv | unsold.csv has no row with a target 'price'
+evaluate model.zip new.csv much.csv | column 'area' must hold numbers as in training
+report model.zip new.csv --id key | has no column 'key'; its columns are
+report model.zip new.csv --groups kind,towns | has no column 'towns'
+report model.zip new.csv --train none.csv | cannot read 'none.csv'
+report model.zip new.csv --out new.csv | is the same file as
+report model.zip - --train - | standard input can be one table only: give a file after
+report model.zip new.csv --out - | --out must be a file
+inspect good.csv | good.csv is no sound model
+calibrate good.csv --score p | has no score 'p'
+calibrate scores.csv --label z | has no label 'z'
+calibrate scores.csv --label id | must hold two different values, got 40: '0', '1', '10'
+calibrate scores.csv --label one | holds 'a' alone: say by --positive which class
+calibrate scores.csv --positive 2 | --positive must be one of '0', '1', got '2'
+calibrate scores.csv --method best | invalid choice
+calibrate scores.csv --method matrix | --method matrix is of several classes: --score
+calibrate scores.csv --classes 0,1 | --classes says nothing of one column of --score
+calibrate scores.csv --new none.csv | cannot read 'none.csv'
+calibrate scores.csv --save no/c.zip | cannot write --save
+calibrate scores.csv --out c.csv --report c.csv | 'c.csv' is the same file as
+calibrate - --new - | standard input can be one table only: the other must be a file
+calibrate few.csv | few.csv must hold two labels twice each to be calibrated out of fold
+calibrate done.csv | has a column 'calibrated' already; rename it
+calibrate scores.csv --score id | score 'id' must lie in [0, 1] unless --scale says logi
+calibrate scores.csv --score s,t | scores 's', 't' must add up to 1 unless --scale
+calibrate scores.csv --score word | score 'word' must hold finite numbers, got 'w0'
+calibrate scores.csv --score s_0,s_2 | must name a column for each of '0', '1', whose na
+calibrate scores.csv --score s_0,s_1 --classes 0,0 | --classes name the label of each
+calibrate scores.csv --score s_0,s_1 --classes 0,2 | must be one of '0', '2', got '1'
+calibrate scores.csv --score s_0,s_0 | --score must name a column, or one for each class
+calibrate scores.csv --score , | and each once, got none
+calibrate scores.csv --score s_0,s_1 --positive 1 | --positive says nothing of several
+calibrate scores.csv --score s_0,s_1 --scale real | --scale real is an order of two clas
+calibrate scores.csv --score s_0,s_1 --report r.html | --report is a page on two classes
+apply model.zip scores.csv | holds a TableModel, not a calibrator of scores
+apply scores.csv scores.csv | is no sound calibrator
+apply platt.zip scores.csv --label z | has no label 'z'
+apply platt.zip scores.csv --interval | tells one, such as venn_abers, isotonic or
+apply platt.zip scores.csv --positive 1 | --positive says which --label is meant
+apply platt.zip scores.csv --score id | must lie in [0, 1] as those that the calibrator
+apply platt.zip scores.csv --score s_0,s_1 | --score must name one column for a calibrat
+apply three.zip scores.csv | --score must name a column for each of 'a', 'b', 'c',
+apply three.zip scores.csv --score s_0,s_1,s | must name a column for each of 'a', 'b'
+apply three.zip scores.csv --score s_0,s_1,s --classes a,b,d | or --classes name the lab
+recalibrate model.zip train.csv | the model has learned from all of these rows: give
+recalibrate model.zip new.csv --state model.zip | holds a TableModel, not a state of
+recalibrate model.zip new.csv --out new.csv | is the same file as
+monitor model.zip new.csv --state - | --state must be a file
+monitor model.zip new.csv --state model.zip | is the same file as
+monitor model.zip new.csv --picture p.x | --picture must end in .png, .pdf, .svg, got
+monitor model.zip new.csv --score s | --score is of a calibrator, not of a model, got
+monitor model.zip new.csv --fitted-rows 5 | --fitted-rows is of a calibrator, not of a
+monitor platt.zip scores.csv | --score must name a column: platt.zip is a calibrator
+monitor platt.zip scores.csv --score s | --label must name a column: platt.zip is a
+monitor platt.zip scores.csv --score s,t --label y | --score must name one column for
+monitor platt.zip scores.csv --score s --label y --target y | --target is of a model, no
+monitor platt.zip scores.csv --score gap --label y | score 'gap' must not have gaps, got
+monitor platt.zip scores.csv --score s --label gap | scores.csv has no row with a label
+monitor platt.zip scores.csv --score s --label one | holds 'a' alone: say by --positive
+monitor platt.zip scores.csv --score s --label three | two different values, got 3
+monitor three.zip scores.csv --score s --label y | holds a SoftmaxCalibrator, not a mod
+"""
+
+
+@pytest.fixture(scope="module")
+def place(houses, tmp_path_factory):
+    """Return a folder with sound and unsound files of all kinds."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    n = np.arange(30)
+    good = pd.DataFrame({"x": n, "y": n * n % 17, "kind": np.where(n % 2, "a", "b")})
+    good = good.assign(neg=-1, zero=0, gap="", some=np.where(n == 1, "", n % 7))
+    n = np.arange(40)
+    scores = pd.DataFrame({"id": n, "s": n / 40, "y": n * 3 % 7 % 2, "one": "a"})
+    scores = scores.assign(
+        s_1=scores["s"], s_0=1 - scores["s"], s_2=scores["s"], gap=""
+    )
+    scores = scores.assign(t=0.5, word=[f"w{i}" for i in n], three=n % 3)
+    new = pd.read_csv(houses / "test.csv", dtype=str, keep_default_na=False)
+    tables = {
+        "good": good,
+        "wide": good.assign(v=1),
+        "gaps": good.assign(w=""),
+        "scores": scores,
+        "few": scores[:2].assign(y=[0, 1]),
+        "done": scores.assign(calibrated=1),
+        "new": new,
+        "train": pd.read_csv(houses / "train.csv", dtype=str, keep_default_na=False),
+        "unsold": new.assign(price=""),
+        "much": new.assign(area="much"),
+    }
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    texts = {"empty": "", "words": "x,y\n1,2\n3,a\n", "twice": "x,y,y\n1,2,3\n1,2,3\n"}
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_text(text)
+    shutil.copy(houses / "model.zip", folder)
+    data = (folder / "model.zip").read_bytes()
+    (folder / "half.zip").write_bytes(data[: len(data) // 2])
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        part = max(archive.infolist(), key=lambda info: info.compress_size)
+    # Inside the part, for not every byte between parts means something.
+    middle = part.header_offset + 100 + part.compress_size // 2
+    damaged = data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
+    (folder / "broken.zip").write_bytes(damaged)
+    PlattCalibrator().fit(scores["s"], scores["y"]).save(folder / "platt.zip")
+    p = np.eye(3)[n % 3] * 0.4 + 0.2
+    labels = np.array(["a", "b", "c"])[n * 2 % 3]
+    SoftmaxCalibrator(classes=["a", "b", "c"]).fit(p, labels).save(folder / "three.zip")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES.strip().splitlines())
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    place, refused, monkeypatch, case
+):
+    monkeypatch.chdir(place)
+    line, message = case.split(" | ")
+    words = shlex.split(line)
+    usual = shlex.split(USUAL.get(words[0], ""))
+    for option, value in zip(usual[::2], usual[1::2], strict=True):
+        words += [] if option in words else [option, value]
+    before = sorted(os.listdir())
+    said = refused(*words)
+    assert message in said
+    assert sorted(os.listdir()) == before
+
+
+def fail_with(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def test_what_the_system_does_is_one_line(place, refused, monkeypatch, tmp_path):
+    monkeypatch.chdir(place)
+    words = ["fit", "good.csv", "--target", "y", *QUICK, "--out", tmp_path / "m.zip"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail_with(OSError(28, "No space left on device")))
+        assert "No space left on device" in refused(*words)
+    with monkeypatch.context() as patch:
+        patch.setattr("localexpert.reading.files.join_tables", fail_with(MemoryError()))
+        assert "not enough memory for this table" in refused(*words)
+    assert os.listdir(tmp_path) == []
+
+
+def test_interruption_is_quiet(place, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(LocalExpertRegressor, "fit", fail_with(KeyboardInterrupt()))
+    words = ["fit", "good.csv", "--target", "y", "--quiet"]
+    assert main([*words, "--out", str(tmp_path / "m.zip")]) == 130
+    assert capsys.readouterr() == ("", "")
+    assert os.listdir(tmp_path) == []
+
+
+def test_as_a_process(tmp_path):
+    """No traceback, the code, and one line; also for a name that is no UTF-8."""
+    done = subprocess.run(
+        [sys.executable, "-m", "localexpert", "fit", b"no\xff.csv"]
+        + ["--target", "y", "--out", str(tmp_path / "m.zip")],
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"localexpert: error: cannot read ")
+    assert done.stderr.count(b"\n") == 1
