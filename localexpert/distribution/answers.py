@@ -253,7 +253,7 @@ class Answers:
         below, above : ndarrays of the broadcast shape
         """
         values = check_targets(y, "y", len(self.law))
-        below, above = self.law.partial_means(_columns(values))
+        below, above = self.law.partial_means(self._columns(values))
         return _like(values, below), _like(values, above)
 
     def prob_between(self, a: ArrayLike, b: ArrayLike) -> Float64Array:
@@ -273,8 +273,8 @@ class Answers:
             check_targets(a, "a", n, finite=False),
             check_targets(b, "b", n, finite=False),
         )
-        below, beyond = self.law.levels(_columns(low), left=True)
-        upto, above = self.law.levels(_columns(high))
+        below, beyond = self.law.levels(self._columns(low), left=True)
+        upto, above = self.law.levels(self._columns(high))
         # In the upper half from above, where a difference of values near 1 cancels.
         share = np.where(below < 0.5, upto - below, beyond - above)
         return np.where(high < low, 0.0, np.maximum(_like(low, share), 0.0))
@@ -417,18 +417,20 @@ class Answers:
         """Return values (..., n) that may be infinite."""
         return check_targets(y, "y", len(self.law), finite=False)
 
-    @staticmethod
     def _at(
-        method: Callable[[Float64Array], Float64Array], values: Float64Array
+        self, method: Callable[[Float64Array], Float64Array], values: Float64Array
     ) -> Float64Array:
         """Return a law's method at values (..., n), in their shape."""
-        return _like(values, method(_columns(values)))
+        return _like(values, method(self._columns(values)))
 
+    def _columns(self, values: Float64Array) -> Float64Array:
+        """Return values (..., n), whose rows come last, as a contiguous (n, k).
 
-def _columns(values: Float64Array) -> Float64Array:
-    """Return values (..., n), whose rows come last, as a contiguous (n, k)."""
-    *leading, n = values.shape
-    return np.ascontiguousarray(values.reshape(math.prod(leading), n).T)
+        All values are those of a single row, whatever their shape.
+        """
+        n = len(self.law)
+        k = values.size if n == 1 else math.prod(values.shape[:-1])
+        return np.ascontiguousarray(values.reshape(k, n).T)
 
 
 def _like(values: Float64Array, answers: Float64Array) -> Float64Array:

@@ -50,6 +50,17 @@ def test_every_shape_is_answered_entry_by_entry(discrete, method, shape, rng):
 
 
 @every
+@pytest.mark.parametrize("shape", [(1,), (4,), (3, 1), (2, 4)])
+@pytest.mark.parametrize("method", [*OF_VALUES, "ppf"])
+def test_one_row_is_asked_for_many_values(name, method, shape, rng):
+    row, values = forecast_of(name)[:1], rng.uniform(0.1, 0.9, size=shape)
+    want = [getattr(row, method)(value).item() for value in values.ravel()]
+    got = getattr(row, method)(values)
+    assert got.shape == shape
+    assert_allclose(got.ravel(), want, rtol=1e-12)
+
+
+@every
 def test_no_rows_give_empty_answers(name):
     none = forecast_of(name)[:0]
     for method in (*OF_VALUES, "ppf"):
