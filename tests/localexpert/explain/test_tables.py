@@ -154,14 +154,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "error", "message"),
         [
-            ({"of": "mode"}, ValueError, "`of` must be one of 'mean', 'median', 'std'"),
             ({"of": "median", "at": 0.5}, ValueError, "`at` must be None unless `of`"),
             ({"of": "quantile"}, ValueError, "`at` must be the level, in .0, 1., wh"),
             ({"of": "exceedance"}, ValueError, "`at` must be the value, where `of`"),
-            ({"of": "quantile", "at": "x"}, TypeError, "`at` must be a real number"),
             ({"of": "quantile", "at": 1.0}, ValueError, r"`at` must lie in \(0, 1\)"),
-            ({"of": "exceedance", "at": np.inf}, ValueError, "`at` must lie in"),
-            ({"at": 0.5}, ValueError, "`at` must be None unless `of` is"),
             (
                 {"of": lambda d: d.mean()[:, None]},
                 ValueError,
@@ -174,22 +170,10 @@ class TestRefusals:
             ),
             ({"groups": {"g": ["x3"]}}, ValueError, "`groups` must hold features of"),
             ({"groups": {"g": [0], "h": ["x0"]}}, ValueError, "hold a feature once"),
-            (
-                {"groups": {"g": []}},
-                ValueError,
-                r"`groups\[.*\]` must hold at least one feature, got none",
-            ),
-            (
-                {"groups": {"g": "x1"}},
-                TypeError,
-                r"`groups\[.*\]` must be a list of features",
-            ),
+            ({"groups": {"g": []}}, ValueError, "at least one feature, got none"),
+            ({"groups": {"g": "x1"}}, TypeError, "must be a list of features"),
             ({"groups": {"x2": [0]}}, ValueError, "named as a feature is, got 'x2'"),
-            ({"method": "guess"}, ValueError, "`method` must be one of"),
-            ({"n_permutations": 2}, ValueError, "`n_permutations` must be at least 4"),
             ({"n_permutations": 5}, ValueError, "`n_permutations` must be even, got 5"),
-            ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1"),
-            ({"n_background": 0}, ValueError, "`n_background` must be at least 1"),
         ],
     )
     def test_bad_arguments(self, arguments, error, message):

@@ -2,7 +2,6 @@
 
 from math import comb
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -32,12 +31,9 @@ class TestPit:
         np.testing.assert_allclose(heights, counts * 5 / 60)
         assert sum(heights) / 5 == pytest.approx(1.0)
 
-    @pytest.mark.parametrize(
-        ("kind", "tail"), [("pointwise", 0.05), ("simultaneous", 0.05 / 8)]
-    )
-    def test_the_band_is_binomial(self, smooth, y, labelled, kind, tail):
-        ax = plot_pit(y, smooth, bins=8, coverage=0.9, band=kind)
-        band = labelled(ax, f"90% {kind} band")
+    def test_the_band_is_binomial(self, smooth, y, labelled):
+        ax = plot_pit(y, smooth, bins=8, coverage=0.9)
+        band, tail = labelled(ax, "90% simultaneous band"), 0.05 / 8
         drawn = band.get_y(), band.get_y() + band.get_height()
         counts = [least_count(60, 1 / 8, level) for level in (tail, 1.0 - tail)]
         np.testing.assert_allclose(drawn, np.array(counts) * 8 / 60)
@@ -111,34 +107,3 @@ class TestQuantiles:
         gaps = labelled(ax, "forecast").get_ydata()
         # Five deviations of the share at the middle level.
         assert np.abs(gaps).max() < 5.0 * 0.5 / np.sqrt(12_000)
-
-
-@pytest.mark.parametrize("plot", [plot_pit, plot_quantile_reliability])
-def test_axes_given(smooth, y, ax, plot):
-    assert plot(y, smooth, ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
-
-
-def test_bad_input_is_named(smooth, y):
-    for plot in (plot_pit, plot_quantile_reliability):
-        with pytest.raises(
-            ValueError, match="`y` must be as long as dist, got 2 and 60"
-        ):
-            plot([0.0, 1.0], smooth)
-        with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
-            plot(y, y)
-        with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 0"):
-            plot(y, smooth, coverage=0)
-    with pytest.raises(ValueError, match="`random_state` must be at least 0, got -1"):
-        plot_pit(y, smooth, random_state=-1)
-    with pytest.raises(ValueError, match="`bins` must be at least 2, got 1"):
-        plot_pit(y, smooth, bins=1)
-    with pytest.raises(ValueError, match="`band` must be one of 'simultaneous', 'poi"):
-        plot_pit(y, smooth, band="both")
-    with pytest.raises(
-        ValueError, match=r"`levels` must increase strictly, got 0\.5 bef"
-    ):
-        plot_quantile_reliability(y, smooth, levels=[0.5, 0.2])
-    with pytest.raises(ValueError, match=r"`levels` must lie in \(0, 1\), got 1.0"):
-        plot_quantile_reliability(y, smooth, levels=[0.5, 1.0])
-    assert not plt.get_fignums()

@@ -1,6 +1,5 @@
 """What is drawn of coverage by group, read back from the artists."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,34 +98,6 @@ def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
     drawn = labelled(ax, "covered").get_xdata()
     np.testing.assert_allclose(drawn, shares, atol=1e-3)
     assert (drawn < 0.9).all()  # closed intervals would hold more
-
-
-def test_axes_given(smooth, y, ax):
-    assert plot_coverage(y, smooth, np.arange(60) % 2, ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
-
-
-def test_bad_input_is_named(smooth, y):
-    groups = np.arange(60) % 2
-    with pytest.raises(ValueError, match="`groups` must be as long as dist, got 2 and"):
-        plot_coverage(y, smooth, ["a", "b"])
-    with pytest.raises(ValueError, match=r"`groups` must have shape \(n,\), got shape"):
-        plot_coverage(y, smooth, groups[:, None])
-    with pytest.raises(ValueError, match="`y` must be as long as dist, got 1 and 60"):
-        plot_coverage([0.0], smooth, groups)
-    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
-        plot_coverage(y, smooth, groups, n_bins=0)
-    with pytest.raises(ValueError, match=r"`level` must lie in \(0, 1\), got 1.5"):
-        plot_coverage(y, smooth, groups, level=1.5)
-    assert not plt.get_fignums()
-
-
-def test_too_many_groups_are_refused(many):
-    names = [f"customer {i}" for i in range(61)]
-    with pytest.raises(
-        ValueError, match="`groups` must hold at most 60 groups, got 61"
-    ):
-        plot_coverage(np.zeros(61), many(61), names)
 
 
 def test_groups_of_near_numbers_have_different_names(smooth, y):

@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,31 +175,3 @@ def test_times_are_joined_at_their_mean(smooth, labelled):
     drawn = labelled(plot_fan(smooth, DAYS, n_groups=30), "median").get_xydata()
     middles = date2num(DAYS).reshape(30, 2).mean(axis=1)
     np.testing.assert_allclose(drawn[1:-1, 0], middles)
-
-
-def test_axes_given(smooth, ax):
-    assert plot_fan(smooth, np.arange(60), ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
-
-
-def test_bad_input_is_named(smooth):
-    x = np.arange(60.0)
-    with pytest.raises(ValueError, match="`x` must be as long as dist, got 3 and 60"):
-        plot_fan(smooth, [1.0, 2.0, 3.0])
-    with pytest.raises(TypeError, match="`x` must be numeric, got '"):
-        plot_fan(smooth, ["a"] * 60)
-    with pytest.raises(
-        ValueError, match=r"`x` must not be missing, got NaT at posi.* 1"
-    ):
-        plot_fan(smooth, np.where(x == 1.0, np.datetime64("NaT", "D"), DAYS))
-    with pytest.raises(ValueError, match="`x` must hold at least two different values"):
-        plot_fan(smooth, np.ones(60))
-    with pytest.raises(ValueError, match="`y` must be as long as dist, got 59 and 60"):
-        plot_fan(smooth, x, y=x[1:])
-    with pytest.raises(ValueError, match=r"`coverages` must lie in \(0, 1\), got 95"):
-        plot_fan(smooth, x, coverages=[0.5, 95])
-    with pytest.raises(ValueError, match="`coverages` must hold at least one value"):
-        plot_fan(smooth, x, coverages=[])
-    with pytest.raises(ValueError, match="`n_groups` must be at least 2, got 1"):
-        plot_fan(smooth, x, n_groups=1)
-    assert not plt.get_fignums()

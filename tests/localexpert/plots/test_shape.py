@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from localexpert import PredictiveDistribution
-from localexpert.plots.shape import ForecastShape
+from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
 
 

@@ -1,6 +1,5 @@
 """What is drawn of spreads and errors, read back from the artists."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -41,14 +40,6 @@ def test_what_forecasts_expect_is_their_mean_error(kind, request, labelled):
     levels = (np.arange(4000) + 0.5) / 4000
     own = np.abs(dist.quantiles(levels) - median[:, None]).mean()
     np.testing.assert_allclose(drawn, [own], rtol=2e-3)
-
-
-def test_width_of_an_interval(smooth, y):
-    ax = plot_sharpness(y, smooth, spread="interval", coverage=0.5, n_bins=2)
-    low, high = smooth.interval(0.5).T
-    means, _ = bars(ax)
-    np.testing.assert_allclose(means[:, 0], (high - low).reshape(2, 30).mean(axis=1))
-    assert ax.get_xlabel() == "Width of the 50% interval"
 
 
 def test_bins_have_ten_rows_at_least(smooth, y):
@@ -110,22 +101,3 @@ def test_nothing_is_counted_where_nothing_is_cut_off(discrete, legend):
         "expected by the forecasts",
         "mean, 95% confidence",
     ]
-
-
-def test_axes_given(smooth, y, ax):
-    assert plot_sharpness(y, smooth, ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
-
-
-def test_bad_input_is_named(smooth, y):
-    with pytest.raises(ValueError, match="`y` must be as long as dist, got 59 and 60"):
-        plot_sharpness(y[1:], smooth)
-    with pytest.raises(ValueError, match="`spread` must be one of 'std', 'interval'"):
-        plot_sharpness(y, smooth, spread="iqr")
-    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 2"):
-        plot_sharpness(y, smooth, coverage=2)
-    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
-        plot_sharpness(y, smooth, n_bins=0)
-    with pytest.raises(ValueError, match=r"`level` must lie in \(0, 1\), got 0"):
-        plot_sharpness(y, smooth, level=0)
-    assert not plt.get_fignums()

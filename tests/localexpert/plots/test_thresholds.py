@@ -10,7 +10,6 @@ import pytest
 from calibration import reliability_curve
 from localexpert.experts.task_record import TaskRecord
 from localexpert.plots import plot_threshold_reliability
-from localexpert.regressor.constant import ConstantLaws
 
 CUTS = np.linspace(-1.5, 1.5, 9)
 
@@ -90,35 +89,8 @@ def test_panels_hold_their_curves(tasks):
             assert ax.get_xlim() == ax.get_ylim()
 
 
-def test_axes_given(tasks):
-    given = plt.subplots(1, 2)[1]
-    panels = plot_threshold_reliability(tasks, numbers=[0, 8], axes=given)
-    assert panels.tolist() == given.tolist()
-    assert not given[0].figure.legends
-    assert given[0].get_legend() is not None
-    assert len(plt.get_fignums()) == 1
-
-
 def test_axes_that_are_a_figure_get_the_legend_below(tasks):
     given = plt.subplots(1, 2, layout="constrained")[1]
     plot_threshold_reliability(tasks, numbers=[0, 8], axes=given)
     assert len(given[0].figure.legends) == 1
     assert given[0].get_legend() is None
-
-
-def test_bad_input_is_named(tasks):
-    constant = SimpleNamespace(forecaster_=ConstantLaws(1.0, 5))
-    with pytest.raises(TypeError, match="`model` must be a TaskRecord or a fitted"):
-        plot_threshold_reliability(constant)
-    with pytest.raises(
-        ValueError, match=r"`numbers` must hold .* number below 9, got 9"
-    ):
-        plot_threshold_reliability(tasks, numbers=[0, 9])
-    with pytest.raises(
-        ValueError, match=r"`numbers` must hold at least one .* got none"
-    ):
-        plot_threshold_reliability(tasks, numbers=[])
-    with pytest.raises(ValueError, match="`n_bins` must be at least 1, got 0"):
-        plot_threshold_reliability(tasks, n_bins=0)
-    with pytest.raises(ValueError, match="`axes` must hold 2 Axes, got 1"):
-        plot_threshold_reliability(tasks, numbers=[0, 1], axes=plt.subplots()[1])
