@@ -81,10 +81,6 @@ class Explanation:
         return len(self.total)
 
     def __repr__(self) -> str:
-        n, p = self.values.shape
-        return f"Explanation(of={self.of!r}, n={n}, n_features={p})"
-
-    def __str__(self) -> str:
         shown = [self.describe(row) for row in range(min(len(self), _ROWS_SHOWN))]
         if len(self) > _ROWS_SHOWN:
             shown.append(f"and {len(self) - _ROWS_SHOWN} more rows")
@@ -283,9 +279,9 @@ def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
     """Return the name of what is explained, and how it is read off distributions."""
     if not callable(of):
         check_choice(of, "of", _NAMES)
-    if of in ("quantile", "exceedance") and at is None:
-        what = "the level, in (0, 1)" if of == "quantile" else "the value"
-        msg = f'`at` must be {what}, where `of` is "{of}", got None.'
+    if (of in ("quantile", "exceedance")) == (at is None):
+        rule = 'a level or a value where `of` is "quantile" or "exceedance", else None'
+        msg = f"`at` must be {rule}, got {at!r}."
         raise ValueError(msg)
     if of == "quantile":
         level = check_level(at, "at")
@@ -294,11 +290,6 @@ def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
         most = np.finfo(float).max
         value = check_number(at, "at", -most, most)
         return f"P(y > {value:g})", methodcaller("sf", value)
-    if at is not None:
-        msg = (
-            f'`at` must be None unless `of` is "quantile" or "exceedance", got {at!r}.'
-        )
-        raise ValueError(msg)
     if callable(of):
         return getattr(of, "__name__", type(of).__name__), of
     return of, methodcaller(of)

@@ -22,7 +22,7 @@ from localexpert._validation import (
     format_number,
     plain_label,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def plot_pit(
     >>> ax.get_xlabel()
     'PIT value'
     """
-    outcomes = inputs.check_outcomes(y, dist)
+    outcomes = check_outcomes(y, dist)
     bins = check_integer(bins, "bins", 2)
     coverage = check_level(coverage, "coverage")
     n = len(outcomes)
@@ -182,7 +182,7 @@ def plot_quantile_reliability(
     'Level of the quantile'
     """
     check_flag(difference, "difference")
-    outcomes = inputs.check_outcomes(y, dist)
+    outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
     nominal = _LEVELS
     if levels is not None:
@@ -286,7 +286,7 @@ def plot_coverage(
     >>> sorted(label.get_text() for label in ax.get_yticklabels())
     ['a (3)', 'b (1)']
     """
-    outcomes = inputs.check_outcomes(y, dist)
+    outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
     bins = check_integer(n_bins, "n_bins", 1)
@@ -412,7 +412,7 @@ def plot_sharpness(
     >>> plot_sharpness(y, dist).get_ylabel()
     'Absolute error of the median'
     """
-    outcomes = inputs.check_outcomes(y, dist)
+    outcomes = check_outcomes(y, dist)
     n_bins = check_integer(n_bins, "n_bins", 1)
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
     rows = canvas.sample_rows(len(outcomes), _MOST_ROWS)

@@ -18,7 +18,7 @@ from localexpert._validation import (
     check_same_length,
     check_vector,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def plot_fan(
         msg = "`coverages` must hold at least one value, got none."
         raise ValueError(msg)
     values, dated = _read_positions(x, len(dist))
-    outcomes = None if y is None else inputs.check_outcomes(y, dist)
+    outcomes = None if y is None else check_outcomes(y, dist)
     if n_groups is not None:
         n_groups = check_integer(n_groups, "n_groups", 2)
     tails = 0.5 * (1.0 - np.array(shares))

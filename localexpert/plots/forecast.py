@@ -16,10 +16,11 @@ from localexpert._validation import (
     check_choice,
     check_in_unit,
     check_level,
+    check_list,
     check_number,
     format_number,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
 from localexpert.plots import inputs
 
 if TYPE_CHECKING:
@@ -218,12 +219,16 @@ def plot_forecasts(
     inputs.check_dist(dist)
     if rows is None:
         rows = np.arange(min(len(dist), _MOST_UNASKED))
-    picked = _read_rows(rows, len(dist))
+    listed = check_list(rows, "rows", "numbers of rows")
+    if not listed:
+        msg = "`rows` must hold at least one number, got none."
+        raise ValueError(msg)
+    picked = [inputs.check_row(row, "rows", len(dist)) for row in listed]
     given = [f"row {row}" for row in picked] if labels is None else labels
     names = inputs.check_labels(given, len(picked), "labels", "rows")
     marks = np.empty((len(picked), 0))
     if y is not None:
-        marks = inputs.check_outcomes(y, dist)[picked, None]
+        marks = check_outcomes(y, dist)[picked, None]
     called = inputs.name_target(target_name, y)
     shapes = [ForecastShape.of(dist, row) for row in picked]
     ends = np.array([one.window(m) for one, m in zip(shapes, marks, strict=True)])
@@ -397,18 +402,6 @@ def _draw_marks(ax: Axes, marks: dict[str, float | None]) -> None:
         if value is not None and np.isfinite(value):
             tone, label = color or canvas.ink_of(ax), f"{name} {format_number(value)}"
             ax.axvline(value, color=tone, ls=style, lw=1.3, label=label, zorder=1.8)
-
-
-def _read_rows(rows: ArrayLike, n: int) -> list[int]:
-    """Return the numbers of the rows, counted from the start."""
-    numbers = np.asarray(rows)
-    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu":
-        msg = (
-            "`rows` must be a vector of at least one integer, "
-            f"got {numbers.dtype} of shape {numbers.shape}."
-        )
-        raise ValueError(msg)
-    return [inputs.check_row(row, "rows", n) for row in numbers]
 
 
 def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) -> str:

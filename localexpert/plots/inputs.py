@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from calibration.typing import Float64Array
 from localexpert._validation import (
     check_integer,
     check_list,
@@ -15,7 +12,7 @@ from localexpert._validation import (
     format_number,
     plain_label,
 )
-from localexpert.distribution import predictive
+from localexpert.distribution.predictive import check_distribution
 
 # Letters of a label beside an axis, and of the name of one.
 LONGEST_TICK, _LONGEST_NAME = 28, 48
@@ -23,15 +20,9 @@ LONGEST_TICK, _LONGEST_NAME = 28, 48
 
 def check_dist(dist: Any) -> None:
     """Refuse what is no forecast, or one of no rows."""
-    if len(predictive.check_distribution(dist)) == 0:
+    if len(check_distribution(dist)) == 0:
         msg = "`dist` must have at least one row, got none."
         raise ValueError(msg)
-
-
-def check_outcomes(y: ArrayLike, dist: Any) -> Float64Array:
-    """Return outcomes, one for each row of a forecast that has some."""
-    check_dist(dist)
-    return predictive.check_outcomes(y, dist)
 
 
 def check_row(row: Any, name: str, n: int) -> int:

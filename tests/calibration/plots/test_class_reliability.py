@@ -84,28 +84,6 @@ def test_names_of_axes_stand_at_the_edge(rng):
     assert below == [False, False, True, True, True]
 
 
-def test_given_axes(forecasts):
-    figure, axes = plt.subplots(2, 2)
-    with pytest.raises(ValueError, match="`axes` must hold 3 Axes, got 4"):
-        plot_class_reliability(*forecasts, axes=axes)
-    panels = plot_class_reliability(*forecasts, axes=axes.ravel()[:3])
-    assert list(panels) == list(axes.ravel()[:3])
-    assert not figure.legends
-    assert axes[0, 0].get_legend() is not None
-    with pytest.raises(TypeError, match="`axes` must be one of matplotlib's Axes, got"):
-        plot_class_reliability(*forecasts, axes=[None] * 3)
-
-
-def test_a_part_of_a_figure(forecasts):
-    figure = plt.figure(layout="constrained", figsize=(8, 8))
-    part = figure.subfigures(2, 1)[1]
-    plot_class_reliability(*forecasts, axes=part.subplots(1, 3))
-    figure.canvas.draw()
-    (legend,) = part.legends
-    assert figure.bbox.x0 <= legend.get_window_extent().x0
-    assert legend.get_window_extent().x1 <= figure.bbox.x1
-
-
 def test_what_cannot_be_drawn_is_named(forecasts, rng):
     y, y_prob = forecasts
     pair = {"a": y_prob, "b": y_prob[:5]}

@@ -110,11 +110,6 @@ class TestArrows:
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
         assert legend == [f"outcome {name}" for name in NAMES]
 
-    def test_a_class_without_rows_has_no_arrows(self, ax, scores):
-        plot_simplex(Sharpened(), scores, np.zeros(40), ax=ax)
-        ax.figure.canvas.draw()
-        assert [len(start) for start, _ in arrows(ax)] == [40, 0, 0]
-
     def test_logits(self, ax, scores):
         logits = np.log(scores) + 7.0
         plot_simplex(Flat(), logits, ax=ax)

@@ -174,12 +174,6 @@ def test_pairs_of_orders_are_exact_where_two_features_act_together(rng):
 
 
 class TestBatches:
-    def test_few_calls_and_no_mixed_row_twice_over_the_ends(self, rng):
-        model, X = Crossed(), rng.normal(size=(6, 3))
-        background = rng.normal(size=(10, 3))
-        explain_forecast(model, X, background)
-        assert model.calls == [16, 6 * 10 * (2**3 - 2)]
-
     @pytest.mark.parametrize("method", ["enumerate", "sample"])
     def test_answers_do_not_depend_on_batches(self, rng, method, monkeypatch):
         X, background = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))

@@ -38,19 +38,6 @@ class TestPit:
         counts = [least_count(60, 1 / 8, level) for level in (tail, 1.0 - tail)]
         np.testing.assert_allclose(drawn, np.array(counts) * 8 / 60)
 
-    def test_bars_have_one_tone(self, smooth, y, labelled):
-        ax = plot_pit(y, smooth, bins=8)
-        band = labelled(ax, "95% simultaneous band")
-        (bars,) = ax.containers
-        assert {bar.get_facecolor()[3] for bar in bars} == {1.0}
-        assert len({bar.get_facecolor() for bar in bars}) == 1
-        assert band.get_zorder() < min(bar.get_zorder() for bar in bars)
-        (edges,) = ax.collections  # so that the band is seen over the bars too
-        drawn = sorted(segment[0, 1] for segment in edges.get_segments())
-        ends = band.get_y(), band.get_y() + band.get_height()
-        np.testing.assert_allclose(drawn, ends)
-        assert edges.get_zorder() > max(bar.get_zorder() for bar in bars)
-
     def test_draws_at_jumps_are_flat_and_repeat(self, discrete, rng):
         # `rng` is `default_rng(0)`: the draws must not be those of the outcomes.
         rows = np.repeat(np.arange(60), 100)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -89,33 +88,6 @@ def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
     for title, level in (("AUC", 0.5), ("Kappa", 0.0)):
         (flat,) = [ln for ln in panels[title].lines if ln.get_linestyle() == "--"]
         np.testing.assert_array_equal(flat.get_ydata(), level)
-
-
-LEGEND = {
-    "mean, sd over folds",
-    "base rate alone",
-    "before calibration",
-    "after calibration",
-}
-
-
-def test_one_legend_below_all_panels(report):
-    figure = plot_expert_report(report)[0, 0].figure
-    figure.canvas.draw()
-    (legend,) = figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == LEGEND
-    assert len(legend.get_texts()) == 4
-    box = legend.get_window_extent()
-    for ax in figure.axes:
-        assert ax.get_legend() is None
-        assert ax.get_tightbbox().y0 >= box.y1
-
-
-def test_panels_that_share_a_figure_keep_the_legend(report):
-    grid = plt.subplots(2, 4, layout="constrained")[1]
-    panels = plot_expert_report(report, axes=grid[:, :3]).ravel()
-    assert not panels[0].figure.legends
-    assert {text.get_text() for text in panels[0].get_legend().get_texts()} == LEGEND
 
 
 def test_long_thresholds_do_not_run_together(report):

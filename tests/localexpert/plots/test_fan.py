@@ -8,7 +8,6 @@ import pytest
 from matplotlib.dates import date2num
 
 from localexpert.plots import plot_fan
-from tests.forecasts import normal
 
 DAYS = np.datetime64("2024-01-01") + np.arange(60)
 
@@ -33,16 +32,6 @@ def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
         expected = smooth.interval(coverage)[order]
         np.testing.assert_allclose(np.column_stack([low, high]), expected)
     assert legend(ax) == ["median", "50%", "90%"]
-
-
-def test_narrow_bands_are_darker_and_on_top(smooth, labelled):
-    ax = plot_fan(smooth, np.arange(60))
-    bands = [labelled(ax, label) for label in ("50%", "80%", "95%")]
-    brightness = [band.get_facecolor()[0, :3].sum() for band in bands]
-    assert brightness == sorted(brightness)
-    layers = [band.get_zorder() for band in bands]
-    assert layers == sorted(layers, reverse=True)
-    assert len(set(layers)) == len(set(brightness)) == 3
 
 
 def test_ties_are_averaged(smooth, labelled, rng):
@@ -78,13 +67,6 @@ def test_groups_are_found_where_neighbours_differ(many, labelled, rng):
     assert len(labelled(plot_fan(dist, x, n_groups=400), "median").get_xdata()) == 400
 
 
-def test_many_ties_and_single_rows_between_them(many, labelled, rng):
-    age = np.rint(rng.gamma(4.0, 10.0, size=900))
-    ax = plot_fan(many(900)[rng.permutation(900)], age)
-    assert ax.get_xlabel() == "x (means of 30 groups)"
-    assert len(labelled(ax, "median").get_xdata()) <= 32
-
-
 def test_what_is_a_curve_is_not_joined(many, labelled, rng):
     dist = many(400)
     x = np.sort(rng.gamma(2.0, size=400))
@@ -99,12 +81,6 @@ def test_what_is_a_curve_is_not_joined(many, labelled, rng):
     ax = plot_fan(noise, few)
     assert ax.get_xlabel() == "x"
     assert len(labelled(ax, "median").get_xdata()) == 12
-
-
-def test_constant_forecasts_are_a_curve(labelled, rng):
-    dist = normal(np.zeros(50))
-    drawn = labelled(plot_fan(dist, rng.gamma(2.0, size=50)), "median").get_xdata()
-    assert len(drawn) == 50
 
 
 def test_groups_never_part_equal_values(smooth, labelled):
@@ -169,9 +145,3 @@ def test_zones_are_drawn_in_utc(smooth, labelled):
     x = [datetime(2024, 1, 1, 12, tzinfo=zone) + timedelta(days=i) for i in range(60)]
     drawn = labelled(plot_fan(smooth, x), "median").get_xydata()
     np.testing.assert_allclose(drawn[:, 0], date2num(DAYS))
-
-
-def test_times_are_joined_at_their_mean(smooth, labelled):
-    drawn = labelled(plot_fan(smooth, DAYS, n_groups=30), "median").get_xydata()
-    middles = date2num(DAYS).reshape(30, 2).mean(axis=1)
-    np.testing.assert_allclose(drawn[1:-1, 0], middles)

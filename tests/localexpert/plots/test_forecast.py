@@ -37,14 +37,6 @@ class TestSmooth:
         assert len(plt.get_fignums()) == 1
         assert density.get_xlim() == cdf.get_xlim()
 
-    def test_each_by_itself_on_axes_given(self, smooth, ax):
-        assert plot_forecast(smooth, what="cdf", ax=ax) is ax
-        assert ax.get_ylabel() == r"$P(Y \leq y)$"
-        other = plt.subplots()[1]
-        assert plot_forecast(smooth, what="density", ax=other) is other
-        assert other.get_ylabel() == "Density"
-        assert len(plt.get_fignums()) == 2
-
     def test_the_region_is_that_of_highest_density(self, smooth, labelled):
         ax = plot_forecast(smooth, 4, what="density", coverage=0.6)
         region = corners(labelled(ax, "60% highest density"))
@@ -54,11 +46,6 @@ class TestSmooth:
         axes = plot_forecast(smooth, 4, coverage=0.6, interval="central")
         region = corners(labelled(axes[0], "60% interval"))
         np.testing.assert_allclose(region, smooth.interval(0.6)[4])
-
-    def test_one_legend_names_both_panels(self, smooth, legend):
-        density, cdf = plot_forecast(smooth, 4, expert_points=([1.0], [0.5]))
-        assert legend(density)[-1] == "experts"
-        assert cdf.get_legend() is None
 
     def test_every_part_of_the_region_is_shaded(self):
         dist = pool([normal([0.0]), normal([8.0])])

@@ -9,23 +9,6 @@ from localexpert.plots.forecast import ForecastShape
 from tests.forecasts import beside, normal, of_values
 
 
-def test_spikes_are_the_jumps_of_the_law(smooth, discrete, mixed):
-    assert len(ForecastShape.of(smooth, 3).spikes) == 0
-    shape = ForecastShape.of(discrete, 59)
-    np.testing.assert_array_equal(shape.spikes, [0.0, 1.0, 3.0])
-    np.testing.assert_allclose(shape.masses, [0.6, 0.2, 0.2])
-    assert shape.is_discrete
-    shape = ForecastShape.of(mixed, 0)
-    np.testing.assert_array_equal(shape.spikes, [0.0])
-    np.testing.assert_allclose(shape.masses, [0.1])
-    assert not shape.is_discrete
-
-
-def test_a_value_without_probability_is_no_spike():
-    shape = ForecastShape.of(of_values([0.0, 1.0, 2.0], [[0.5, 0.0, 0.5]]), 0)
-    np.testing.assert_array_equal(shape.spikes, [0.0, 2.0])
-
-
 def test_the_density_leaves_out_the_spikes():
     smooth = normal([1.0], 0.7)
     shape = ForecastShape.of(beside(smooth, [0.0], [[0.3]], [0.01]), 0)
@@ -59,13 +42,6 @@ def test_long_tails_are_cut(rng):
     q = dist.quantiles([0.005, 0.1, 0.9, 0.995])[0]
     assert q[3] - q[0] > 7.0 * (q[2] - q[1])
     assert high - low == pytest.approx(1.1 * 7.0 * (q[2] - q[1]))
-
-
-def test_the_grid_stays_in_the_support(discrete):
-    x = ForecastShape.of(discrete, 0).grid(-1.0, 2.0)
-    assert x[0] == 0.0
-    assert x[-1] == 2.0
-    assert (np.diff(x) > 0.0).all()
 
 
 def test_steps_jump_where_the_cdf_does(smooth, mixed):

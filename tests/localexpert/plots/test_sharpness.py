@@ -54,13 +54,6 @@ def test_equal_spreads_are_one_bin(many):
     assert ax.get_xlim()[0] < at < ax.get_xlim()[1]
 
 
-def test_single_errors_are_dots(smooth, y, labelled):
-    ax = plot_sharpness(y, smooth)
-    dots = labelled(ax, "each row")
-    errors = np.abs(y - smooth.median())
-    np.testing.assert_allclose(dots.get_xydata(), np.c_[smooth.std(), errors])
-
-
 def test_a_sample_stands_for_very_many_rows(many, labelled):
     n = 20_500
     dist, y = many(n), np.linspace(0.0, 7.0, n)
@@ -92,12 +85,3 @@ def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(legend):
     ax = plot_sharpness(np.zeros(401), dist)
     assert bars(ax)[0][:, 0].max() <= ax.get_xlim()[1]
     assert any(text.startswith("1 of 401 outside") for text in legend(ax))
-
-
-def test_nothing_is_counted_where_nothing_is_cut_off(discrete, legend):
-    ax = plot_sharpness(np.zeros(60), discrete)
-    assert legend(ax) == [
-        "each row",
-        "expected by the forecasts",
-        "mean, 95% confidence",
-    ]

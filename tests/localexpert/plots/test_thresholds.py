@@ -65,20 +65,6 @@ class _Fitted:
         self.tasks_ = tasks
 
 
-@pytest.mark.parametrize("k", [1, 2, 4, 5, 6])
-def test_one_legend_and_no_spare_panels(tasks, k):
-    panels = plot_threshold_reliability(tasks, numbers=range(k))
-    figure = panels[0].figure
-    assert figure.axes == panels.tolist()
-    (legend,) = figure.legends
-    figure.canvas.draw()
-    box = legend.get_window_extent()
-    assert box.x0 >= 0.0
-    assert box.x1 <= figure.bbox.x1
-    assert max(ax.get_window_extent().y0 for ax in panels) > box.y1
-    assert all(ax.get_legend() is None for ax in panels)
-
-
 def test_panels_hold_their_curves(tasks):
     rare = replace(tasks, raw=0.02 * tasks.raw, calibrated=0.03 * tasks.calibrated)
     for record in (tasks, rare):
@@ -87,10 +73,3 @@ def test_panels_hold_their_curves(tasks):
             low, high = ax.get_xlim()
             assert low < drawn.min() < drawn.max() < high
             assert ax.get_xlim() == ax.get_ylim()
-
-
-def test_axes_that_are_a_figure_get_the_legend_below(tasks):
-    given = plt.subplots(1, 2, layout="constrained")[1]
-    plot_threshold_reliability(tasks, numbers=[0, 8], axes=given)
-    assert len(given[0].figure.legends) == 1
-    assert given[0].get_legend() is None
