@@ -126,7 +126,8 @@ def plot_forecast(
     points = np.empty((2, 0))
     if expert_points is not None:
         points = check_array(expert_points, "expert_points", (2, None))
-        check_in_unit(points[1].min(), points[1].max(), "expert_points[1]")
+        low, high = points[1].min(initial=0.0), points[1].max(initial=0.0)
+        check_in_unit(low, high, "expert_points[1]")
     for name, value in (("prediction", prediction), ("y", y)):
         if value is not None:
             check_number(value, name, -_LARGEST, _LARGEST)
