@@ -165,7 +165,7 @@ def test_everything_lies_in_the_figure_and_a_legend_over_nothing(name, kind):
     boxes = [ax.get_tightbbox() for ax in figure.axes]
     for box in boxes + [legend.get_window_extent() for legend in legends]:
         assert figure.bbox.x0 - 1.0 <= box.x0 <= box.x1 <= figure.bbox.x1 + 1.0
-        assert figure.bbox.y0 - 2.0 <= box.y0 <= box.y1 <= figure.bbox.y1 + 2.0
+        assert figure.bbox.y0 - 1.0 <= box.y0 <= box.y1 <= figure.bbox.y1 + 1.0
     for legend in legends:
         box = legend.get_window_extent()
         assert not any(box.overlaps(ax.bbox) for ax in figure.axes)

@@ -1,14 +1,14 @@
 """What all pictures share: axes and panels, legends, colours, names of classes.
 
 A picture is a function with the decorator `picture` or `panels`. It checks its input,
-opens axes, draws, gives labels to what a legend is to name, and returns the axes.
+then opens axes, draws, gives labels to what a legend is to name, and returns the axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,19 +47,11 @@ _LOOKS["columnspacing"] = _BETWEEN
 def _decorate(
     put_legend: Callable[[Panels], None], draw: Callable[P, Drawn]
 ) -> Callable[P, Drawn]:
-    """Add a legend to a picture, and leave no figure behind where one is refused."""
+    """Add a legend to what a picture draws."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Drawn:
-        import matplotlib.pyplot as plt
-
-        before = plt.get_fignums()
-        try:
-            result = draw(*args, **kwargs)
-        except BaseException:
-            for number in set(plt.get_fignums()).difference(before):
-                plt.close(number)
-            raise
+        result = draw(*args, **kwargs)
         axes = np.ravel(np.asarray(result, dtype=object))
         if any(ax.get_legend_handles_labels()[1] for ax in axes):
             put_legend(axes)
@@ -89,7 +81,8 @@ def _put_legend_below(axes: Panels) -> None:
     figure = axes[0].figure
     handles, labels = _named(axes)
     # Other layouts know nothing of a legend outside.
-    laid_out = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
+    engine = figure.get_layout_engine()
+    laid_out = isinstance(engine, ConstrainedLayoutEngine)
     if not (laid_out and set(figure.axes) == set(axes)):
         axes[0].legend(handles, labels, fontsize="small", framealpha=0.8)
         return
@@ -98,6 +91,8 @@ def _put_legend_below(axes: Panels) -> None:
     columns = _count_columns(labels, room)
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
     figure.legend(handles, labels, **place, **_LOOKS)
+    # Squares find their place in two rounds, of which drawing is the second.
+    engine.execute(figure.figure)
 
 
 def picture(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
@@ -143,19 +138,14 @@ def _count_columns(labels: list[str], room: float) -> int:
     return 1
 
 
-def open_axes(
-    ax: Axes | None,
-    size: tuple[float, float] = (6.5, 4.0),
-    layout: Literal["constrained", "compressed"] = "constrained",
-) -> Axes:
-    """Return the axes given, or those of a new figure of that size in inches.
-
-    A "compressed" layout is for axes of fixed shape that fill their figure.
-    """
-    import matplotlib.pyplot as plt
-
+def open_axes(ax: Axes | None, size: tuple[float, float] = (6.5, 4.0)) -> Axes:
+    """Return the axes given, or those of a new figure of that size in inches."""
     check_ax(ax)
-    return plt.subplots(figsize=size, layout=layout)[1] if ax is None else ax
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        return plt.subplots(figsize=size, layout="constrained")[1]
+    return ax
 
 
 def open_panels(

@@ -415,6 +415,7 @@ def plot_sharpness(
     outcomes = check_outcomes(y, dist)
     n_bins = check_integer(n_bins, "n_bins", 1)
     z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
+    called = inputs.name_target(target_name, y)
     rows = canvas.sample_rows(len(outcomes), _MOST_ROWS)
     outcomes, dist = outcomes[rows], dist[rows]
     width, median = dist.std(), dist.median()
@@ -431,7 +432,6 @@ def plot_sharpness(
     ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
     top = max(float(np.quantile(error, _SEEN_ERRORS)), (mean + half).max(), own.max())
     _hide_tails(ax, width, error, at.max(), top)
-    called = inputs.name_target(target_name, y)
     unit = "" if called == "y" else f"\n{called}"
     ax.set(xlabel=f"Standard deviation of the forecast{unit}")
     ax.set(ylabel=f"Absolute error of the median{unit}")

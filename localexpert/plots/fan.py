@@ -113,6 +113,7 @@ def plot_fan(
     if not shares:
         msg = "`coverages` must hold at least one value, got none."
         raise ValueError(msg)
+    called = inputs.name_target(target_name, y)
     values, dated = _read_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
     if n_groups is not None:
@@ -144,8 +145,7 @@ def plot_fan(
         short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_formatter(short)
     ax.margins(x=0.01)
-    ax.set_xlabel(f"{inputs.name_of(x, 'x')}{told}")
-    ax.set_ylabel(inputs.name_target(target_name, y))
+    ax.set(xlabel=f"{inputs.name_of(x, 'x')}{told}", ylabel=called)
     return ax
 
 

@@ -132,7 +132,7 @@ def plot_forecast(
         if value is not None:
             check_number(value, name, -_LARGEST, _LARGEST)
     shape = ForecastShape.of(dist, inputs.check_row(row, "row", len(dist)))
-    n = 2 if what == "both" else 1
+    called, n = inputs.name_target(target_name), 2 if what == "both" else 1
     panel = (5.8, 2.15) if n == 2 else (5.8, 3.1)
     panels = canvas.open_panels(ax, n, panel, columns=1, name="ax", sharex=True)
     marks = {"prediction": prediction, "outcome": y}
@@ -156,7 +156,7 @@ def plot_forecast(
     for panel in panels:
         _draw_marks(panel, {"mean": float(shape.dist.mean()[0]), **marks})
         panel.set_xlim(low, high)
-    panels[-1].set_xlabel(inputs.name_target(target_name))
+    panels[-1].set_xlabel(called)
     return panels if what == "both" else panels[0]
 
 
