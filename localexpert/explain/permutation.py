@@ -178,8 +178,8 @@ def permutation_importance(
     times (systematic sampling, shuffled).
 
     A feature whose part others can play seems unimportant; permute such features as a
-    group. For one score of single features `sklearn.inspection.permutation_importance`
-    does, with `crps_scorer`.
+    group. For one score of single features ``permutation_importance`` of
+    `sklearn.inspection` does, with `crps_scorer`.
 
     References
     ----------
