@@ -83,7 +83,6 @@ from calibration.neighbours.sba import SBACalibrator
 from calibration.plots import (
     plot_calibration_map,
     plot_class_reliability,
-    plot_forecast_matrix,
     plot_monitor,
     plot_ranks,
     plot_reliability,
@@ -187,7 +186,6 @@ __all__ = [
     "multiclass_calibrator_names",
     "plot_calibration_map",
     "plot_class_reliability",
-    "plot_forecast_matrix",
     "plot_monitor",
     "plot_ranks",
     "plot_reliability",

@@ -23,10 +23,8 @@ from localexpert.experts.thresholds import find_atoms, is_discrete, place_thresh
 from localexpert.explain import (
     Explanation,
     PermutationImportance,
-    explain_boosting,
     explain_forecast,
     permutation_importance,
-    plot_explanation,
 )
 from localexpert.large.fit_large import fit_large
 from localexpert.large.predict_table import predict_table
@@ -55,6 +53,7 @@ from localexpert.monitor.forecast import ForecastMonitor
 from localexpert.plots import (
     plot_coverage,
     plot_expert_report,
+    plot_explanation,
     plot_fan,
     plot_forecast,
     plot_forecasts,
@@ -124,7 +123,6 @@ __all__ = [
     "crps_score",
     "crps_scorer",
     "date_features",
-    "explain_boosting",
     "explain_forecast",
     "find_atoms",
     "fit_large",

@@ -148,7 +148,7 @@ def special(name):
         return {"y_true": t.ones, "recalibrator": IsotonicCalibrator()}
     if name == "logistic_intervals":
         return {"model": LogisticRegression().fit(t.X, t.ones)}
-    if name in ("plot_class_reliability", "plot_forecast_matrix"):
+    if name == "plot_class_reliability":
         return {"y_true": t.ones, "y_prob": np.c_[1.0 - t.scores, t.scores]}
     if name in ("plot_simplex", "plot_simplex_field"):
         table = np.c_[1.0 - t.scores, 0.3 * t.scores, 0.7 * t.scores]
@@ -226,12 +226,8 @@ def public_calls():
     for package in (calibration, localexpert, risk):
         for name in package.__all__:
             function = getattr(package, name)
-            # Files have tests of their own, and the last asks for a booster.
-            if inspect.isfunction(function) and name not in (
-                "load",
-                "report",
-                "explain_boosting",
-            ):
+            # Files have tests of their own.
+            if inspect.isfunction(function) and name not in ("load", "report"):
                 parameters = inspect.signature(function).parameters
                 found[name] = partial(call, name, function), list(parameters.values())
     for name, function in inspect.getmembers(PredictiveDistribution, callable):

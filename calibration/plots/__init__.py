@@ -1,17 +1,14 @@
 """Pictures of calibration; matplotlib is imported when used."""
 
 from calibration.plots.calibration_map import plot_calibration_map
-from calibration.plots.class_reliability import plot_class_reliability
-from calibration.plots.forecast_matrix import plot_forecast_matrix
 from calibration.plots.monitor import plot_monitor
 from calibration.plots.ranks import plot_ranks
-from calibration.plots.reliability import plot_reliability
+from calibration.plots.reliability import plot_class_reliability, plot_reliability
 from calibration.plots.simplex import plot_simplex, plot_simplex_field
 
 __all__ = [
     "plot_calibration_map",
     "plot_class_reliability",
-    "plot_forecast_matrix",
     "plot_monitor",
     "plot_ranks",
     "plot_reliability",

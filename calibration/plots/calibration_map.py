@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from calibration._validation import (
-    check_ax,
     check_choice,
     check_probabilities,
     check_vector,
@@ -18,13 +17,7 @@ from calibration._validation import (
 )
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.maps import CalibrationMap
-from calibration.plots.canvas import (
-    GREY,
-    LONGEST_NAME,
-    check_items,
-    new_axes,
-    put_legend_above,
-)
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -37,6 +30,7 @@ _GRID_SIZE = 1001
 _LOG_ODDS_REACH = 6.0
 
 
+@canvas.picture
 def plot_calibration_map(
     calibrators: Calibrator | Mapping[str, Calibrator],
     *,
@@ -69,34 +63,33 @@ def plot_calibration_map(
     Examples
     --------
     >>> from calibration.logistic.polynomial import PlattCalibrator
-    >>> from calibration.plots.calibration_map import plot_calibration_map
+    >>> from calibration.plots import plot_calibration_map
     >>> platt = PlattCalibrator().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     >>> plot_calibration_map({"Platt": platt}, axis="log-odds").get_ylabel()
     'Log-odds of calibrated probability'
     """
-    check_ax(ax)
     check_choice(axis, "axis", ("probability", "log-odds"))
-    some = dict(calibrators) if isinstance(calibrators, Mapping) else {"": calibrators}
-    check_items(some, "calibrators", (CalibrationMap, ScoreCalibrator))
+    some = canvas.read_items(
+        calibrators, "calibrators", (CalibrationMap, ScoreCalibrator)
+    )
     scales = {name: _scale_of(one) for name, one in some.items()}
     real = "real" in scales.values()
     if real and set(scales.values()) != {"real"}:
         msg = f"`calibrators` must not mix real scores with other scales, got {scales}."
         raise ValueError(msg)
-    ax = new_axes((5.5, 5.0)) if ax is None else ax
-    for name, one in some.items():
-        x, y = _map_points(one, scales[name], axis, grid)
-        label = plain_label(name, LONGEST_NAME) or type(one).__name__
+    points = [_map_points(one, scales[name], axis, grid) for name, one in some.items()]
+    ax = canvas.open_axes(ax, (5.5, 5.0))
+    for (x, y), (name, one) in zip(points, some.items(), strict=True):
+        label = plain_label(name, canvas.LONGEST_NAME) or type(one).__name__
         ax.plot(x, y, lw=1.8, label=label)
     odds = axis == "log-odds"
     if not real:
         ends = (-_LOG_ODDS_REACH, _LOG_ODDS_REACH) if odds else (0.0, 1.0)
-        ax.plot(ends, ends, "--", color=GREY, lw=1, label="unchanged", zorder=1)
+        ax.plot(ends, ends, "--", color=canvas.GREY, lw=1, label="unchanged", zorder=1)
     if not odds:
         ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel("Score" if real or not odds else "Log-odds of score")
     ax.set_ylabel(f"{'Log-odds of c' if odds else 'C'}alibrated probability")
-    put_legend_above(ax)
     return ax
 
 

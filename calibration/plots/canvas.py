@@ -1,93 +1,264 @@
-"""What the pictures share: new axes, checks of their arguments, legends."""
+"""What all pictures share: axes and panels, legends, colours, names of classes.
+
+A picture is a function with the decorator `picture` or `panels`. It checks its input,
+then opens axes, draws, gives labels to what a legend is to name, and returns the axes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._validation import (
+    check_ax,
+    check_class_names,
+    check_columns,
+    check_same_length,
+)
+from calibration.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
+Panels = NDArray[np.object_]
+
 # As far from black ground as from white.
 GREY = "0.5"
-# Letters of a label that has room beside another.
-_SHORT_LABEL = 30
-# And of a name that stands beside other words.
+# Letters of a name that stands beside other words.
 LONGEST_NAME = 24
-# Inches in a legend: a letter of mean width, and what stands before and between labels.
-_LETTER, _HANDLE = 0.075, 0.7
+# Single outcomes that a cloud shows; more of them are a blot, and slow.
+_MOST_DOTS, _FEW_DOTS = 3000, 200
+# In a legend, in heights of its letters: the room between columns, and all of a column
+# but its label.
+_BETWEEN = 1.4
+_HANDLE = 2.8 + _BETWEEN
+# Points beside all of them.
+_BORDERS = 15.0
+_LOOKS: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+_LOOKS["columnspacing"] = _BETWEEN
 
 
-def new_axes(
-    size: tuple[float, float],
-    layout: Literal["constrained", "compressed"] = "constrained",
-) -> Axes:
-    """Return the axes of a new figure of that size in inches.
+def _decorate(
+    put_legend: Callable[[Panels], None], draw: Callable[P, Drawn]
+) -> Callable[P, Drawn]:
+    """Add a legend to what a picture draws."""
 
-    A "compressed" layout is for axes of fixed shape that fill their figure.
-    """
-    import matplotlib.pyplot as plt
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Drawn:
+        result = draw(*args, **kwargs)
+        axes = np.ravel(np.asarray(result, dtype=object))
+        if any(ax.get_legend_handles_labels()[1] for ax in axes):
+            put_legend(axes)
+        return result
 
-    return plt.subplots(figsize=size, layout=layout)[1]
+    return drawn
 
 
-def put_legend_above(ax: Axes) -> None:
-    """Put the legend above the picture, where no curve is, in two columns at most."""
-    labels = ax.get_legend_handles_labels()[1]
-    short = max(map(len, labels)) <= _SHORT_LABEL
-    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+def _put_legend_above(axes: Panels) -> None:
+    """Put a legend above the first axes, where nothing is drawn, and no wider."""
+    ax = axes[0]
+    handles, labels = _named(axes)
+    to_points = 72.0 / ax.figure.dpi
+    room = to_points * ax.get_window_extent().width
+    # A layout takes the room of long labels beside the picture from the picture.
+    longest = max((_width(text.get_text()) for text in ax.get_yticklabels()), default=0)
+    room -= max(1.2 * longest - to_points * ax.get_window_extent().x0, 0.0)
     at: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-    ax.legend(ncols=2 if short else 1, **at, **looks)
+    at |= {"ncols": _count_columns(labels, room), "borderaxespad": 0.2}
+    ax.legend(handles, labels, **at, **_LOOKS)
 
 
-def check_items(
-    items: Mapping[str, object], name: str, kinds: tuple[type, ...]
-) -> None:
-    """Refuse an argument without items, or with an item of another type."""
-    if not items:
-        msg = f"`{name}` must hold at least one item, got an empty mapping."
-        raise ValueError(msg)
-    for item in items.values():
-        if not isinstance(item, kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            msg = f"`{name}` must be of type {wanted}, got {type(item).__name__}."
-            raise TypeError(msg)
-
-
-def new_grid(n: int, columns: int) -> NDArray[np.object_]:
-    """Return n square axes of a new figure in so many columns, shape (n,)."""
-    import matplotlib.pyplot as plt
-
-    rows = -(-n // columns)
-    size = (0.7 + 2.8 * columns, 0.9 + 2.9 * rows)
-    figure = plt.figure(figsize=size, layout="constrained")
-    grid = np.asarray(figure.subplots(rows, columns, squeeze=False)).ravel()
-    for spare in grid[n:]:
-        spare.remove()
-    return np.asarray(grid[:n])
-
-
-def put_legend_below(panels: NDArray[np.object_]) -> None:
-    """Put one legend below panels that are a whole figure, else in the first.
-
-    It names what the first panel shows; all must show the same.
-    """
+def _put_legend_below(axes: Panels) -> None:
+    """Put one legend below panels that are a whole figure, else into the first."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = panels[0].figure
-    looks: dict[str, Any] = {"frameon": False, "fontsize": "small"}
+    figure = axes[0].figure
+    handles, labels = _named(axes)
     # Other layouts know nothing of a legend outside.
-    laid_out = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
-    if not (laid_out and set(figure.axes) == set(panels)):
-        panels[0].legend(loc="upper left", **looks)
+    engine = figure.get_layout_engine()
+    laid_out = isinstance(engine, ConstrainedLayoutEngine)
+    if not (laid_out and set(figure.axes) == set(axes)):
+        axes[0].legend(handles, labels, fontsize="small", framealpha=0.8)
         return
-    handles, labels = panels[0].get_legend_handles_labels()
-    longest = _HANDLE + _LETTER * max(map(len, labels))
     # A part of a figure has a box, too, but no width in inches.
-    width = figure.bbox.width / figure.dpi
-    columns = max(1, min(len(labels), int(width / longest)))
+    room = 72.0 * figure.bbox.width / figure.dpi - _BORDERS
+    columns = _count_columns(labels, room)
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns}
-    figure.legend(handles, labels, **place, **looks)
+    figure.legend(handles, labels, **place, **_LOOKS)
+    # Squares find their place in two rounds, of which drawing is the second.
+    engine.execute(figure.figure)
+
+
+def picture(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """Make a picture of a function: one, or several below one legend."""
+    return _decorate(_put_legend_above, draw)
+
+
+def panels(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """Make a picture of a function: several panels above one legend."""
+    return _decorate(_put_legend_below, draw)
+
+
+def _named(axes: Panels) -> tuple[list[Any], list[str]]:
+    """Return what the axes have to say in a legend, that of all of them once."""
+    handles, labels = axes[0].get_legend_handles_labels()
+    for ax in axes[1:]:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            if label not in labels:
+                handles.append(handle)
+                labels.append(label)
+    return handles, labels
+
+
+def _width(text: str) -> float:
+    """Return the width of a small text in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size="small")
+    return float(text_to_path.get_text_width_height_descent(text, font, False)[0])
+
+
+def _count_columns(labels: list[str], room: float) -> int:
+    """Return how many columns a legend has so that it is no wider than its room."""
+    from matplotlib.font_manager import FontProperties
+
+    handle = _HANDLE * FontProperties(size="small").get_size_in_points()
+    widths = [_width(label) + handle for label in labels]
+    for columns in range(len(labels), 1, -1):
+        # As the legend will part them.
+        if sum(part.max() for part in np.array_split(widths, columns)) <= room:
+            return columns
+    return 1
+
+
+def open_axes(ax: Axes | None, size: tuple[float, float] = (6.5, 4.0)) -> Axes:
+    """Return the axes given, or those of a new figure of that size in inches."""
+    check_ax(ax)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        return plt.subplots(figsize=size, layout="constrained")[1]
+    return ax
+
+
+def open_panels(
+    given: Any,
+    n: int,
+    panel: tuple[float, float],
+    columns: int | None = None,
+    *,
+    name: str = "axes",
+    **shared: Any,
+) -> Panels:
+    """Return n axes: those given, or those of a new figure, each that large in inches.
+
+    By default 1, 2, 3, 2 by 2, 3 by 2, then 4 stand in a row.
+    """
+    if given is None:
+        import matplotlib.pyplot as plt
+
+        columns = columns or (2 if n == 4 else min(n, 3) if n <= 6 else 4)
+        rows = -(-n // columns)
+        size = (0.7 + panel[0] * columns, 0.9 + panel[1] * rows)
+        figure = plt.figure(figsize=size, layout="constrained")
+        grid = np.asarray(figure.subplots(rows, columns, squeeze=False, **shared))
+        for spare in grid.ravel()[n:]:
+            spare.remove()
+        return grid.ravel()[:n]
+    axes = np.asarray(given, dtype=object).ravel()
+    if axes.size != n:
+        msg = f"`{name}` must hold {n} Axes, got {axes.size}."
+        raise ValueError(msg)
+    for ax in axes:
+        check_ax("None" if ax is None else ax, name)
+    return axes
+
+
+def name_outer(axes: Panels, xlabel: str, ylabel: str) -> None:
+    """Name the axes of the panels that have none to their left, or none below."""
+    places = [ax.get_subplotspec() for ax in axes]
+    # Of each column the last one counts.
+    lowest = {p.colspan.start: ax for ax, p in zip(axes, places, strict=True) if p}
+    for ax, place in zip(axes, places, strict=True):
+        if place is None or place.is_first_col():
+            ax.set_ylabel(ylabel)
+        if place is None or lowest[place.colspan.start] is ax:
+            ax.set_xlabel(xlabel)
+
+
+def ink_of(ax: Axes) -> Any:
+    """Return the colour that axes are written in: black, or white on dark ones."""
+    return ax.xaxis.label.get_color()
+
+
+def sample_rows(n: int, most: int) -> NDArray[np.intp]:
+    """Return all of n rows in order, or of more than `most` always the same sample."""
+    if n <= most:
+        return np.arange(n)
+    # A stream that no data was drawn from.
+    chosen = np.random.default_rng([0, 54_881]).choice(n, most, replace=False)
+    return np.sort(chosen)
+
+
+def shades(ax: Axes, color: str, strengths: Iterable[float]) -> list[tuple[float, ...]]:
+    """Return mixtures of a colour with the ground of axes, from 0 (none of it) to 1.
+
+    Opaque: what shines through would have other colours on a grid or a band.
+    """
+    from matplotlib.colors import to_rgb, to_rgba
+
+    # Axes without a ground of their own lie on that of the figure.
+    grounds = map(to_rgba, (ax.get_facecolor(), ax.figure.get_facecolor(), "white"))
+    ground = next(np.array(rgba[:3]) for rgba in grounds if rgba[3] > 0.0)
+    full = np.array(to_rgb(color))
+    return [tuple((s * full + (1.0 - s) * ground).tolist()) for s in strengths]
+
+
+def draw_dots(ax: Axes, x: Any, y: Float64Array, color: Any, **looks: Any) -> None:
+    """Draw a dot for each row, or for a sample of very many; few are bold."""
+    shown = sample_rows(len(y), _MOST_DOTS)
+    size, alpha = (3.4, 0.8) if len(shown) <= _FEW_DOTS else (2.2, 0.4)
+    style: dict[str, Any] = {"ms": size, "mew": 0, "alpha": alpha, "color": color}
+    ax.plot(x[shown], y[shown], "o", **style, **looks)
+
+
+def read_items(items: Any, name: str, kinds: tuple[type, ...], more: str = "") -> Any:
+    """Return one thing or a mapping of names to several as a mapping, all of a type."""
+    named = dict(items) if isinstance(items, Mapping) else {"": items}
+    if not named:
+        msg = f"`{name}` must hold at least one item, got an empty mapping."
+        raise ValueError(msg)
+    for item in named.values():
+        if not isinstance(item, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            msg = f"`{name}` must be of type {wanted}{more}, got {type(item).__name__}."
+            raise TypeError(msg)
+    return named
+
+
+def read_names(classes: Sequence[Any] | None, k: int) -> list[Any]:
+    """Return the names of k columns: those given, or their numbers."""
+    return check_class_names(range(k) if classes is None else classes, k)
+
+
+def read_columns(
+    y: ArrayLike, names: Sequence[Any], n: int, name: str, table: str
+) -> Int64Array:
+    """Return the column of each of n labels, shape (n,).
+
+    Numbers are column numbers where all names are texts: who names the flowers in a
+    picture need not name them in the labels.
+    """
+    numbered = np.asarray(y).dtype.kind in "biuf"
+    worded = all(isinstance(one, str) for one in names)
+    by_number = (numbered and worded) or list(names) == list(range(len(names)))
+    columns = check_columns(y, len(names), None if by_number else names, name)
+    check_same_length(n, table, len(columns), name)
+    return columns

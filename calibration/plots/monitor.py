@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_ax
 from calibration.drift.base import DriftMonitor
-from calibration.plots.canvas import GREY, put_legend_above
+from calibration.plots import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +20,7 @@ _LEAST, _MOST = -2.0, 10.0
 _ALARM, _ONSET = "C3", "C1"
 
 
+@canvas.picture
 def plot_monitor(
     monitor: DriftMonitor, *, ax: Sequence[Axes] | None = None
 ) -> NDArray[np.object_]:
@@ -57,28 +57,10 @@ def plot_monitor(
         msg = f"`monitor` must be a monitor, got {type(monitor).__name__}."
         raise TypeError(msg)
     check_is_fitted(monitor)
-    axes = _two_axes(ax)
+    axes = canvas.open_panels(ax, 2, (5.8, 2.3), columns=1, name="ax", sharex=True)
     _draw_evidence(axes[0], monitor)
     _draw_offsets(axes[1], monitor)
     return axes
-
-
-def _two_axes(ax: Sequence[Axes] | None) -> NDArray[np.object_]:
-    """Return the axes given, or those of a new figure."""
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = (6.5, 5.5)
-        return np.asarray(
-            plt.subplots(2, 1, figsize=size, sharex=True, layout="constrained")[1]
-        )
-    pair: Any = list(ax) if isinstance(ax, Sequence | np.ndarray) else [ax]
-    for one in pair:
-        check_ax(one)
-    if len(pair) != 2 or None in pair:
-        msg = f"`ax` must be two of matplotlib's Axes, got {len(pair)}."
-        raise ValueError(msg)
-    return np.array(pair, dtype=object)
 
 
 def _draw_evidence(ax: Axes, monitor: DriftMonitor) -> None:
@@ -91,23 +73,17 @@ def _draw_evidence(ax: Axes, monitor: DriftMonitor) -> None:
     if monitor.alarm_row_ is not None:
         ax.plot(monitor.alarm_row_, line, "o", color=_ALARM, label="alarm")
     _draw_onset(ax, monitor)
-    ax.axhline(0.0, color=GREY, lw=0.8, zorder=0)
+    ax.axhline(0.0, color=canvas.GREY, lw=0.8, zorder=0)
     ax.set_ylabel("e-value, power of 10")
-    put_legend_above(ax)
 
 
 def _draw_offsets(ax: Axes, monitor: DriftMonitor) -> None:
     history = monitor.history_
     middle = history["row"] - 0.5 * history["n"]
-    bars: dict[str, Any] = {
-        "fmt": ".",
-        "color": "C0",
-        "ecolor": "C0",
-        "elinewidth": 0.8,
-    }
+    bars: dict[str, Any] = {"fmt": ".", "color": "C0", "elinewidth": 0.8}
     ax.errorbar(middle, history["offset"], 2.0 * history["error"], **bars)
     bound = monitor.tolerance_
-    ax.axhspan(-bound, bound, color=GREY, alpha=0.3, lw=0, label="tolerance")
+    ax.axhspan(-bound, bound, color=canvas.GREY, alpha=0.3, lw=0, label="tolerance")
     _draw_onset(ax, monitor)
     ax.set_xlabel("Rows")
     ax.set_ylabel("Offset of a batch")

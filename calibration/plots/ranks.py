@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration._validation import check_ax, plain_label
+from calibration._validation import plain_label
 from calibration.measures.comparison import MethodComparison
-from calibration.plots.canvas import LONGEST_NAME, check_items, new_axes
+from calibration.plots import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,17 +36,16 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from calibration.measures import compare_methods
-    >>> from calibration.plots.ranks import plot_ranks
+    >>> from calibration.plots import plot_ranks
     >>> losses = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.4, 0.2, 0.3]]
     >>> plot_ranks(compare_methods(losses)).get_xlabel()
     'Average rank (1 is best)'
     """
-    check_ax(ax)
-    check_items({"": comparison}, "comparison", (MethodComparison,))
+    canvas.read_items({"": comparison}, "comparison", (MethodComparison,))
     ranks = comparison.average_ranks
     k = len(ranks)
     rows = (k + 1) // 2
-    ax = new_axes((7.5, 1.7 + 0.32 * rows)) if ax is None else ax
+    ax = canvas.open_axes(ax, (7.5, 1.7 + 0.32 * rows))
     for place, i in enumerate(np.argsort(ranks, kind="stable")):
         on_left = place < rows
         height = -1.2 - (place if on_left else k - 1 - place)
@@ -54,7 +53,7 @@ def plot_ranks(comparison: MethodComparison, *, ax: Axes | None = None) -> Axes:
     # One line from the best to the worst of them (Demsar 2006, figure 1b).
     joined = ranks[~comparison.different]
     label = (
-        f"not different from {plain_label(comparison.control, LONGEST_NAME)} "
+        f"not different from {plain_label(comparison.control, canvas.LONGEST_NAME)} "
         f"(Holm, level {comparison.level:g}; all equal: p = {comparison.p_value:.2g})"
     )
     ends = [joined.min(), joined.max()]
@@ -69,12 +68,12 @@ def _draw_rank(
     """Draw the line from a method's rank to its name."""
     rank, name = (
         comparison.average_ranks[i],
-        plain_label(comparison.names[i], LONGEST_NAME),
+        plain_label(comparison.names[i], canvas.LONGEST_NAME),
     )
     k = len(comparison.names)
     side = 1.0 - 0.05 * (k - 1) if on_left else k + 0.05 * (k - 1)
     control = comparison.names[i] == comparison.control
-    color = "C0" if control else ax.xaxis.label.get_color()
+    color = "C0" if control else canvas.ink_of(ax)
     ax.plot([rank, rank, side], [0.0, height, height], color=color, lw=1.2)
     ax.text(
         side,

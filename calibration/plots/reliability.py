@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration._validation import check_ax, plain_label
+from calibration._validation import check_list, check_rows, plain_label
 from calibration.measures.reliability import ReliabilityCurve, reliability_curve
-from calibration.plots.canvas import (
-    GREY,
-    LONGEST_NAME,
-    check_items,
-    new_axes,
-    put_legend_above,
-)
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -27,8 +21,12 @@ _STRIP = 0.08
 _STRIP_BINS = 50
 # Points of a curve that a picture can tell apart.
 _MOST_POINTS = 2000
+# More diagrams than that are too many for one figure.
+_MOST_PANELS = 20
+_FORECAST, _OBSERVED = "Forecast probability", "Observed event rate"
 
 
+@canvas.picture
 def plot_reliability(
     curve: ReliabilityCurve | Mapping[str, ReliabilityCurve] | ArrayLike,
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -61,7 +59,7 @@ def plot_reliability(
     Examples
     --------
     >>> from calibration.measures import reliability_curve
-    >>> from calibration.plots.reliability import plot_reliability
+    >>> from calibration.plots import plot_reliability
     >>> y_true, y_prob = [0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9]
     >>> plot_reliability(y_true, y_prob, n_bins=2).get_xlabel()
     'Forecast probability'
@@ -69,13 +67,89 @@ def plot_reliability(
     >>> plot_reliability({"mine": curve}).get_ylabel()
     'Observed event rate'
     """
-    check_ax(ax)
     curves = _read_curves(curve, y_prob, options)
-    ax = new_axes((5.5, 5.8)) if ax is None else ax
-    draw_diagram(ax, curves)
-    ax.set(xlabel="Forecast probability", ylabel="Observed event rate")
-    put_legend_above(ax)
+    ax = canvas.open_axes(ax, (5.5, 5.8))
+    _draw_diagram(ax, curves)
+    ax.set(xlabel=_FORECAST, ylabel=_OBSERVED)
     return ax
+
+
+@canvas.panels
+def plot_class_reliability(
+    y_true: ArrayLike,
+    y_prob: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    classes: Sequence[Any] | None = None,
+    shown: Sequence[Any] | None = None,
+    axes: Any = None,
+    **options: Any,
+) -> NDArray[np.object_]:
+    """Draw a reliability diagram for each class against all others.
+
+    A panel is what `plot_reliability` draws of one class: bins, band and strip are the
+    same. The title says how many of the rows are of the class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Column numbers, or names among `classes`.
+    y_prob : array-like of shape (n, k), or mapping of names to such
+        Forecast probabilities, a column for each class. Several forecasts are told
+        apart by colour.
+    classes : sequence of k names, optional
+        Of the columns; default their numbers, 0 to k - 1.
+    shown : sequence, optional
+        The classes to draw, at most 20; default all.
+    axes : array-like of matplotlib Axes, optional
+        One for each class shown; default a new figure.
+    **options
+        Of `reliability_curve`, such as `n_bins`, `bands` and `sample_weight`.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes, one for each class shown
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> from calibration.plots import plot_class_reliability
+    >>> y_prob = [[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6], [0.5, 0.3, 0.2]]
+    >>> panels = plot_class_reliability([0, 1, 2, 1], y_prob, n_bins=2)
+    >>> [ax.get_title() for ax in panels]
+    ['0: 25% of rows', '1: 50% of rows', '2: 25% of rows']
+    """
+    given = canvas.read_items(y_prob, "y_prob", (object,))
+    tables = {name: check_rows(table, "y_prob") for name, table in given.items()}
+    shapes = {table.shape for table in tables.values()}
+    if len(shapes) > 1:
+        msg = f"`y_prob` must hold forecasts of one shape, got {sorted(shapes)}."
+        raise ValueError(msg)
+    ((n, k),) = shapes
+    names = canvas.read_names(classes, k)
+    labels = canvas.read_columns(y_true, names, n, "y_true", "y_prob")
+    picked = names if shown is None else check_list(shown, "shown", "classes")
+    if not 1 <= len(picked) <= _MOST_PANELS:
+        got = f"{len(picked)}{' by default' if shown is None else ''}"
+        msg = f"`shown` must name 1 to {_MOST_PANELS} classes, got {got}."
+        raise ValueError(msg)
+    columns = canvas.read_columns(picked, names, len(picked), "shown", "shown").tolist()
+    curves = [
+        {
+            name: reliability_curve(labels == column, table[:, column], **options)
+            for name, table in tables.items()
+        }
+        for column in columns
+    ]
+    drawn = canvas.open_panels(axes, len(columns), (2.8, 2.9))
+    for ax, column, some in zip(drawn, columns, curves, strict=True):
+        # Ties leave some classes fewer bins: their number is no name for all of them.
+        _draw_diagram(ax, some, unnamed="observed")
+        one = next(iter(some.values()))
+        share = (one.event_rate * one.weight).sum() / one.weight.sum()
+        name = plain_label(names[column], canvas.LONGEST_NAME)
+        ax.set_title(f"{name}: {100.0 * share:.2g}% of rows", fontsize="medium")
+    canvas.name_outer(drawn, _FORECAST, _OBSERVED)
+    return drawn
 
 
 def _read_curves(
@@ -83,40 +157,32 @@ def _read_curves(
 ) -> dict[str, ReliabilityCurve]:
     """Return curves by name, as given or of labels and probabilities."""
     if y_prob is not None and not isinstance(curve, ReliabilityCurve | Mapping):
-        named = dict(y_prob) if isinstance(y_prob, Mapping) else {"": y_prob}
+        named = canvas.read_items(y_prob, "y_prob", (object,))
         return {k: reliability_curve(curve, p, **options) for k, p in named.items()}
-    curves = dict(curve) if isinstance(curve, Mapping) else {"": curve}
-    if isinstance(curve, Sequence | np.ndarray) or hasattr(curve, "to_numpy"):
-        msg = (
-            "`curve` must be what reliability_curve returned, or labels beside "
-            f"`y_prob`, got {type(curve).__name__} and no `y_prob`: call "
-            "plot_reliability(y_true, y_prob)."
-        )
-        raise TypeError(msg)
-    check_items(curves, "curve", (ReliabilityCurve,))
-    unused = ["y_prob", *options] if y_prob is not None else [*options]
-    if unused:
-        msg = (
-            f"`{unused[0]}` must be given with labels only, "
-            f"got it with {type(curve).__name__}."
-        )
+    more = ", or labels beside `y_prob`"
+    curves: dict[str, ReliabilityCurve] = canvas.read_items(
+        curve, "curve", (ReliabilityCurve,), more
+    )
+    for unused in (["y_prob"] if y_prob is not None else []) + list(options):
+        got = type(curve).__name__
+        msg = f"`{unused}` must be given with labels only, got it with {got}."
         raise TypeError(msg)
     return curves
 
 
-def draw_diagram(
+def _draw_diagram(
     ax: Axes, curves: Mapping[str, ReliabilityCurve], unnamed: str | None = None
 ) -> None:
     """Draw curves around the diagonal, each with its band and its strip.
 
     A curve without a name is called `unnamed`, or else by its bins.
     """
-    ax.plot([0, 1], [0, 1], linestyle="--", color=GREY, lw=1, label="calibrated")
+    ax.plot([0, 1], [0, 1], linestyle="--", color=canvas.GREY, lw=1, label="calibrated")
     for place, (name, one) in enumerate(curves.items()):
         color = f"C{place % 10}"
-        _draw_curve(ax, one, plain_label(name, LONGEST_NAME), color, unnamed)
+        _draw_curve(ax, one, plain_label(name, canvas.LONGEST_NAME), color, unnamed)
         _draw_strip(ax, one, color, -_STRIP * (place + 1.25))
-    ax.axhline(-0.25 * _STRIP, color=GREY, lw=0.8, alpha=0.5)
+    ax.axhline(-0.25 * _STRIP, color=canvas.GREY, lw=0.8, alpha=0.5)
     ax.set(xlim=(-0.02, 1.02), ylim=(-_STRIP * (len(curves) + 0.5), 1.02))
     ticks = np.linspace(0.0, 1.0, 6)
     ax.set(xticks=ticks, yticks=ticks, aspect="equal")

@@ -1,4 +1,7 @@
-"""What a calibrator of three classes does, in the triangle of their probabilities."""
+"""What a calibrator of three classes does, in the triangle of their probabilities.
+
+The height of a point over a side is the probability of the class opposite.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 
 from calibration._validation import (
-    check_ax,
+    as_numbers,
     check_integer,
+    check_rows,
+    check_table,
+    plain_label,
 )
-from calibration.plots.canvas import GREY, new_axes, put_legend_above
-from calibration.plots.class_labels import read_columns
-from calibration.plots.three_classes import as_scores, predict_rows, read_scores
-from calibration.plots.triangle import (
-    CLASS_COLORS,
-    draw_triangle,
-    grid_probabilities,
-    name_corners,
-    to_plane,
-)
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Draws of the rows that are shown have a stream that no data was drawn from.
-_STREAM = 54_881
+_HEIGHT = 0.75**0.5
+# Where a class is certain: the first left, the second right, the third on top.
+_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, _HEIGHT]])
+# Where names stand: outside, and no wider than the triangle together.
+_NAME_PLACES = (
+    ((-0.03, -0.03), "left", "top"),
+    ((1.03, -0.03), "right", "top"),
+    ((0.5, _HEIGHT + 0.02), "center", "bottom"),
+)
+_COLORS = ("C0", "C1", "C2")
 # Shades that black arrows stand out from.
 _LIGHT = np.linspace(0.0, 0.55, 256)
 # Points on a side of the shaded ground, and how far inside the outer ones lie.
 _FINE, _INSET = 90, 0.006
 
 
+@canvas.picture
 def plot_simplex(
     calibrator: Any,
     scores: ArrayLike,
@@ -81,27 +88,26 @@ def plot_simplex(
     >>> [text.get_text() for text in ax.texts]
     ['a', 'b', 'c']
     """
-    check_ax(ax)
-    names = name_corners(calibrator, classes)
-    table, before = read_scores(calibrator, scores)
+    table, before = _read_scores(calibrator, scores)
+    names = _name_corners(calibrator, classes)
     columns = None
     if y is not None:
-        columns = read_columns(y, names, len(before), "y", "scores")
-    shown = _sample(len(before), check_integer(max_arrows, "max_arrows", 1))
-    after = predict_rows(calibrator, table[shown])
-    ax = new_axes((5.5, 5.2)) if ax is None else ax
-    draw_triangle(ax, names)
+        columns = canvas.read_columns(y, names, len(before), "y", "scores")
+    shown = canvas.sample_rows(len(before), check_integer(max_arrows, "max_arrows", 1))
+    after = _predict(calibrator, table[shown])
+    ax = canvas.open_axes(ax, (5.5, 5.2))
+    _draw_triangle(ax, names)
     if columns is None:
-        _draw_arrows(ax, before[shown], after, ax.xaxis.label.get_color())
+        _draw_arrows(ax, before[shown], after, canvas.ink_of(ax))
         return ax
-    for column, color in enumerate(CLASS_COLORS):
+    for column, color in enumerate(_COLORS):
         rows = columns[shown] == column
         label = f"outcome {ax.texts[column].get_text()}"
         _draw_arrows(ax, before[shown][rows], after[rows], color, label=label)
-    put_legend_above(ax)
     return ax
 
 
+@canvas.picture
 def plot_simplex_field(
     calibrator: Any,
     *,
@@ -147,38 +153,109 @@ def plot_simplex_field(
     >>> [text.get_text() for text in plot_simplex_field(softmax).texts]
     ['0', '1', '2']
     """
-    check_ax(ax)
-    names = name_corners(calibrator, classes)
+    names = _name_corners(calibrator, classes)
     steps = check_integer(n_steps, "n_steps", 1)
     # The points are the centres of the small triangles of a grid of one step more.
-    before = grid_probabilities(steps, 1.0 / (steps + 1))
-    after = predict_rows(calibrator, as_scores(calibrator, before))
-    fine = grid_probabilities(_FINE, _INSET)
-    smooth = predict_rows(calibrator, as_scores(calibrator, fine))
-    ax = new_axes((5.8, 5.2)) if ax is None else ax
-    draw_triangle(ax, names)
+    before, fine = _grid(steps, 1.0 / (steps + 1)), _grid(_FINE, _INSET)
+    after, smooth = (
+        _predict(calibrator, np.log(grid) if _takes_logits(calibrator) else grid)
+        for grid in (before, fine)
+    )
+    ax = canvas.open_axes(ax, (5.8, 5.2))
+    _draw_triangle(ax, names)
     _draw_ground(ax, fine, smooth)
     _draw_borders(ax, fine, smooth)
     # The ground is light whatever the style is.
-    ax.plot(*to_plane(before).T, "o", color="black", ms=2.0, mew=0.0, zorder=4)
+    ax.plot(*(before @ _CORNERS).T, "o", color="black", ms=2.0, mew=0.0, zorder=4)
     _draw_arrows(ax, before, after, "black")
-    put_legend_above(ax)
     return ax
 
 
-def _sample(n: int, most: int) -> Any:
-    """Return all of n rows in order, or of more than `most` always the same sample."""
-    if n <= most:
-        return np.arange(n)
-    chosen = np.random.default_rng([0, _STREAM]).choice(n, most, replace=False)
-    return np.sort(chosen)
+def _takes_logits(calibrator: Any) -> bool:
+    """Say whether scores are logits to a calibrator; others take probabilities."""
+    return bool(getattr(calibrator, "scale", "probability") == "logit")
+
+
+def _read_scores(
+    calibrator: Any, scores: ArrayLike
+) -> tuple[Float64Array, Float64Array]:
+    """Return scores as the calibrator takes them, and as probabilities."""
+    table = as_numbers(scores, "scores")
+    if table.ndim != 2 or table.shape[1] != 3:
+        msg = (
+            "`scores` must have shape (n, 3), a column for each corner of a triangle, "
+            f"got shape {table.shape}."
+        )
+        raise ValueError(msg)
+    if _takes_logits(calibrator):
+        return table, softmax(check_table(table, "scores"), axis=1)
+    return table, check_rows(table, "scores")
+
+
+def _name_corners(calibrator: Any, classes: Sequence[Any] | None) -> list[Any]:
+    """Return the names of three classes: those given, the calibrator's, or numbers."""
+    own = getattr(calibrator, "classes_", None)
+    if own is not None and len(own) != 3:
+        msg = f"`calibrator` must be one of three classes, got {len(own)} classes."
+        raise ValueError(msg)
+    return canvas.read_names(own if classes is None else classes, 3)
+
+
+def _predict(calibrator: Any, table: Float64Array) -> Float64Array:
+    """Return the calibrated probabilities, which must be rows for rows."""
+    if not callable(getattr(calibrator, "predict", None)):
+        got = type(calibrator).__name__
+        msg = f"`calibrator` must have a method predict(scores), got {got}."
+        raise TypeError(msg)
+    after = check_rows(calibrator.predict(table), "calibrator.predict(scores)")
+    if after.shape != table.shape:
+        msg = (
+            f"`calibrator.predict(scores)` must have the shape of its scores, "
+            f"{table.shape}, got shape {after.shape}."
+        )
+        raise ValueError(msg)
+    return after
+
+
+def _grid(n_steps: int, inset: float) -> Float64Array:
+    """Return a triangular grid of probabilities, shape ((m + 1) (m + 2) / 2, 3).
+
+    m is `n_steps`. The outer points lie inside by `inset` / 3, for a map may treat a
+    probability of 0 as a case of its own, and it has no logit.
+    """
+    left, right = np.indices((n_steps + 1, n_steps + 1)).reshape(2, -1)
+    steps = np.column_stack([left, right, n_steps - left - right])
+    steps = steps[steps[:, 2] >= 0]
+    return (1.0 - inset) * steps / n_steps + inset / 3.0
+
+
+def _draw_triangle(ax: Axes, names: Sequence[Any]) -> None:
+    """Draw the frame, faint lines of equal probability, and names at the corners."""
+    faint: dict[str, Any] = {
+        "color": canvas.GREY,
+        "lw": 0.6,
+        "alpha": 0.4,
+        "zorder": 0.5,
+    }
+    for corner in range(3):
+        before, after = (corner + 1) % 3, (corner + 2) % 3
+        for share in (0.25, 0.5, 0.75):
+            ends = share * _CORNERS[corner] + (1.0 - share) * _CORNERS[[before, after]]
+            ax.plot(*ends.T, **faint)
+    ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=canvas.ink_of(ax), lw=1.0, zorder=3)
+    looks = zip(names, _COLORS, _NAME_PLACES, strict=True)
+    for name, color, (place, ha, va) in looks:
+        text = plain_label(name, canvas.LONGEST_NAME)
+        ax.text(*place, text, ha=ha, va=va, color=color, fontweight="bold")
+    ax.set(xlim=(-0.04, 1.04), ylim=(-0.1, _HEIGHT + 0.08), aspect="equal")
+    ax.set_axis_off()
 
 
 def _draw_arrows(
     ax: Axes, before: Float64Array, after: Float64Array, color: Any, **looks: Any
 ) -> None:
     """Draw an arrow for each row, to scale: its head is where the row has come to."""
-    start, end = to_plane(before), to_plane(after)
+    start, end = before @ _CORNERS, after @ _CORNERS
     scale: dict[str, Any] = {"angles": "xy", "scale_units": "xy", "scale": 1.0}
     shape: dict[str, Any] = {"width": 0.0035, "headwidth": 4.2, "headlength": 5.0}
     shape |= {"headaxislength": 4.4, "minlength": 0.5, "zorder": 4, "alpha": 0.8}
@@ -193,7 +270,7 @@ def _draw_ground(ax: Axes, before: Float64Array, after: Float64Array) -> None:
     moved = 0.5 * np.abs(after - before).sum(axis=1)
     top = max(float(moved.max()), 1e-3)
     # Pixels in vector formats, too: thousands of triangles are slow to show.
-    x, y = to_plane(before).T
+    x, y = (before @ _CORNERS).T
     shade = ax.tripcolor(
         x,
         y,
@@ -214,10 +291,10 @@ def _draw_borders(ax: Axes, before: Float64Array, after: Float64Array) -> None:
     middle = np.full(3, 1.0 / 3.0)
     label = "equal chances before calibration"
     for half in halves:
-        ends = to_plane(np.array([middle, half]))
-        ax.plot(*ends.T, "--", color=GREY, lw=1.3, zorder=2, label=label)
+        ends = np.array([middle, half]) @ _CORNERS
+        ax.plot(*ends.T, "--", color=canvas.GREY, lw=1.3, zorder=2, label=label)
         label = ""  # one line in the legend stands for all three
-    x, y = to_plane(before).T
+    x, y = (before @ _CORNERS).T
     looks: dict[str, Any] = {"colors": "C3", "linewidths": 1.3, "zorder": 2}
     # A border of the third class is one of the first or the second.
     for column in (0, 1):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration import brier_score, log_loss
+from calibration import brier_score
 from calibration.typing import Float64Array, Int64Array
 from localexpert._validation import (
     check_choice,
@@ -21,19 +21,109 @@ from localexpert._validation import (
     check_weights,
     make_rng,
 )
-from localexpert.data.columns import Columns
 from localexpert.data.unseen import unseen_once
-from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.explain.loss_increases import PermutationImportance
-from localexpert.explain.mixing import RowMixer, read_table
-from localexpert.explain.players import Players
+from localexpert.explain.rows import MixedRows, read_table
 from localexpert.metrics import crps_score, pinball_loss
 from localexpert.progress import show_progress
 
-# A forecast of 0 or 1 that fails would make the log loss infinite, and differences
-# of such losses mean nothing.
-_CLIP = 1e-6
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationImportance:
+    """What forecasts lose when a feature is permuted: means over repeats, and errors.
+
+    Losses stand in one order: the CRPS, the pinball loss of every level, the Brier
+    score of the event "y is at most v" of every threshold.
+
+    Parameters
+    ----------
+    feature_names : tuple of str
+        P features, or groups of them.
+    levels : ndarray of shape (q,)
+    thresholds : ndarray of shape (k,)
+    baseline : ndarray of shape (1 + q + k,)
+        Losses with every feature in its place.
+    increases : ndarray of shape (P, 1 + q + k)
+        Mean increases of the losses.
+    standard_errors : ndarray of shape (P, 1 + q + k)
+        Of these means over the draws of permutations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.explain import PermutationImportance
+    >>> told = PermutationImportance(
+    ...     ("age", "dose"),
+    ...     levels=np.array([0.5]),
+    ...     thresholds=np.array([2.0]),
+    ...     baseline=np.array([1.0, 0.5, 0.25]),
+    ...     increases=np.array([[0.1, 0.0, 0.0], [0.5, 0.3, 0.1]]),
+    ...     standard_errors=np.full((2, 3), 0.02),
+    ... )
+    >>> print(told)
+    increase of the CRPS (1 with every feature in its place)
+      dose       +0.5   (se 0.02)
+      age        +0.1   (se 0.02)
+    >>> told.to_frame("pinball")
+    level of the quantile  0.5
+    age                    0.0
+    dose                   0.3
+    """
+
+    feature_names: tuple[str, ...]
+    levels: Float64Array
+    thresholds: Float64Array
+    baseline: Float64Array
+    increases: Float64Array
+    standard_errors: Float64Array
+
+    def __repr__(self) -> str:
+        crps = f"increase of the CRPS ({self.baseline[0]:.4g}"
+        lines = [f"{crps} with every feature in its place)"]
+        width = max(map(len, self.feature_names))
+        for j in np.argsort(-self.crps, kind="stable"):
+            name, error = self.feature_names[j], self.standard_errors[j, 0]
+            lines.append(f"  {name:<{width}} {self.crps[j]:>+10.4g}   (se {error:.1g})")
+        return "\n".join(lines)
+
+    @property
+    def crps(self) -> Float64Array:
+        """Increases of the CRPS, shape (P,)."""
+        return self.increases[:, 0]
+
+    @property
+    def pinball(self) -> Float64Array:
+        """Increases of the pinball loss per level, shape (P, q)."""
+        return self.increases[:, 1 : 1 + len(self.levels)]
+
+    @property
+    def events(self) -> Float64Array:
+        """Increases of the Brier score of events per threshold, shape (P, k)."""
+        return self.increases[:, 1 + len(self.levels) :]
+
+    def to_frame(self, loss: Literal["crps", "pinball", "events"] = "events") -> Any:
+        """Return a table with a line per feature, for a heat map; needs pandas.
+
+        Parameters
+        ----------
+        loss : {"crps", "pinball", "events"}
+            The columns: one, the levels, or the thresholds.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (P, 1), (P, q) or (P, k)
+            The index of the columns has a name, which a heat map writes below them.
+        """
+        import pandas as pd
+
+        check_choice(loss, "loss", ("crps", "pinball", "events"))
+        columns = {
+            "crps": pd.Index(["crps"], name="loss"),
+            "pinball": pd.Index(self.levels, name="level of the quantile"),
+            "events": pd.Index(self.thresholds, name="threshold"),
+        }[loss]
+        table = getattr(self, loss).reshape(-1, len(columns))
+        return pd.DataFrame(table, index=list(self.feature_names), columns=columns)
 
 
 @unseen_once()
@@ -44,7 +134,6 @@ def permutation_importance(
     *,
     levels: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95),
     thresholds: ArrayLike | None = None,
-    event_loss: Literal["brier", "log_loss"] = "brier",
     n_repeats: int = 5,
     groups: Mapping[str, Sequence[Any]] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -54,7 +143,8 @@ def permutation_importance(
     """Return how much worse forecasts get when a feature's values change rows.
 
     Measured for whole distributions (CRPS), for every quantile (pinball loss) and
-    for every event "y is at most v".
+    for every event "y is at most v" (Brier score), from one forecast of each
+    permutation.
 
     Parameters
     ----------
@@ -67,9 +157,6 @@ def permutation_importance(
         In (0, 1).
     thresholds : array-like of shape (k,), optional
         Values v of the events; default the quantiles of `y` at `levels`.
-    event_loss : {"brier", "log_loss"}
-        Loss of the events. In the log loss probabilities are held 1e-6 away from 0
-        and 1.
     n_repeats : int
         Permutations, at least 2; each is the same for all features.
     groups : dict of str to list, optional
@@ -91,7 +178,8 @@ def permutation_importance(
     times (systematic sampling, shuffled).
 
     A feature whose part others can play seems unimportant; permute such features as a
-    group.
+    group. For one score of single features ``permutation_importance`` of
+    `sklearn.inspection` does, with `crps_scorer`.
 
     References
     ----------
@@ -114,13 +202,11 @@ def permutation_importance(
     (True, 0.0)
     """
     check_predicts(model)
-    check_choice(event_loss, "event_loss", ("brier", "log_loss"))
     check_integer(n_repeats, "n_repeats", 2)
     verbose = check_verbose(verbose)
-    table = read_table(X, "X")
-    target = check_vector(y, "y")
-    check_same_length(len(table), "`X`", len(target), "y")
+    table, target = read_table(X, "X"), check_vector(y, "y")
     n = len(target)
+    check_same_length(len(table), "`X`", n, "y")
     weight = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
     asked = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
     for level in asked:
@@ -129,57 +215,29 @@ def permutation_importance(
         values = np.quantile(target, asked, weights=weight, method="inverted_cdf")
     else:
         values = check_vector(np.atleast_1d(np.asarray(thresholds)), "thresholds")
-    losses = _Losses(target, weight, asked, values, event_loss)
-    players = Players.of(Columns.of(table), groups)
-    rng = make_rng(random_state)
+    mixed = MixedRows.of(table, groups)
+    rng, size = make_rng(random_state), len(mixed.names)
     donors = [_draw_donors(weight, rng) for _ in range(n_repeats)]
-    mixer, own = RowMixer(table), np.arange(n)
-    baseline = losses.measure(predict_dist(model, table))
-    size = len(players)
+
+    def measure(forecast: Any) -> Float64Array:
+        told = {"sample_weight": weight}
+        pinball = [pinball_loss(target, forecast, level=q, **told) for q in asked]
+        below = zip(values, forecast.cdf_at(values).T, strict=True)
+        events = [brier_score(target <= v, p, **told) for v, p in below]
+        return np.array([crps_score(target, forecast, **told), *pinball, *events])
+
+    baseline = measure(predict_dist(model, table))
     increases = np.empty((size, n_repeats, len(baseline)))
     with show_progress(verbose, "permutation importance") as progress:
         for j in progress.track(range(size), size):
-            moved = players.of_column == j
             for repeat, rows in enumerate(donors):
-                places = np.where(moved, rows[:, None], own[:, None])
-                forecast = predict_dist(model, mixer.mix(places))
-                increases[j, repeat] = losses.measure(forecast) - baseline
+                places = np.repeat(np.arange(n)[:, None], size, axis=1)
+                places[:, j] = rows
+                forecast = predict_dist(model, mixed.mix(places))
+                increases[j, repeat] = measure(forecast) - baseline
     mean, spread = increases.mean(axis=1), increases.std(axis=1, ddof=1)
     errors = spread / np.sqrt(n_repeats)
-    return PermutationImportance(
-        players.names, asked, values, event_loss, baseline, mean, errors
-    )
-
-
-@dataclass(frozen=True)
-class _Losses:
-    """All the losses of one forecast: CRPS, pinball losses, losses of events."""
-
-    y: Float64Array
-    weight: Float64Array
-    levels: Float64Array
-    thresholds: Float64Array
-    event_loss: str
-
-    def measure(self, dist: PredictiveDistribution) -> Float64Array:
-        """Return the losses in a row, shape (1 + q + k,)."""
-        weight = self.weight
-        crps = crps_score(self.y, dist, sample_weight=weight)
-        pinball = [
-            pinball_loss(self.y, dist, level=float(level), sample_weight=weight)
-            for level in self.levels
-        ]
-        below = dist.cdf_at(self.thresholds)
-        events = [
-            self._score(self.y <= v, p)
-            for v, p in zip(self.thresholds, below.T, strict=True)
-        ]
-        return np.array([crps, *pinball, *events])
-
-    def _score(self, happened: Any, p: Float64Array) -> float:
-        if self.event_loss == "brier":
-            return brier_score(happened, p, sample_weight=self.weight)
-        return log_loss(happened, p, clip=_CLIP, sample_weight=self.weight)
+    return PermutationImportance(mixed.names, asked, values, baseline, mean, errors)
 
 
 def _draw_donors(weight: Float64Array, rng: np.random.Generator) -> Int64Array:

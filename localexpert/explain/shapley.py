@@ -2,24 +2,161 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from operator import methodcaller
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb
 
 from calibration.typing import Float64Array, Int64Array
-from localexpert._validation import check_choice, check_integer, make_rng
-from localexpert.data.columns import Columns
+from localexpert._validation import (
+    check_choice,
+    check_integer,
+    check_level,
+    check_number,
+    make_rng,
+)
 from localexpert.data.table import take_rows
 from localexpert.data.unseen import unseen_once
+from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import check_predicts, predict_dist
-from localexpert.explain.coalitions import Coalitions, plan_coalitions
-from localexpert.explain.explanation import Explanation
-from localexpert.explain.functional import Functional, Target
-from localexpert.explain.mixing import RowMixer, read_table
-from localexpert.explain.players import Players
+from localexpert.explain.rows import MixedRows, join_rows, read_table
+
+Evaluate: TypeAlias = Callable[[PredictiveDistribution], Float64Array]
+Name: TypeAlias = Literal["mean", "median", "std", "quantile", "exceedance"]
+_NAMES = ("mean", "median", "std", "quantile", "exceedance")
+# Most players whose coalitions are enumerated, whatever it costs.
+_MOST_ENUMERATED = 12
+# Most rows in a call of `predict_dist`.
+_BATCH = 20_000
+# Rows and features that `print` shows.
+_ROWS_SHOWN, _FEATURES_SHOWN = 3, 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Contributions that add up to the difference of a forecast from the base.
+
+    Parameters
+    ----------
+    of : str
+        What is explained: "mean", "quantile 0.9", "P(y > 3)", or a function's name.
+    feature_names : tuple of str
+        Features, or groups of them.
+    values : ndarray of shape (n, P)
+        Contributions, in units of what is explained.
+    standard_errors : ndarray of shape (n, P)
+        Of the sampling of orders; 0 where contributions are exact.
+    base : float
+        Mean of what is explained over the background rows.
+    total : ndarray of shape (n,)
+        What is explained, of every row: `base` and the row's contributions, summed.
+    inputs : ndarray of str, shape (n, P)
+        The rows' values of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.explain import Explanation
+    >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
+    >>> values, errors = np.array([[-1.0, 3.0]]), np.array([[0.1, 0.1]])
+    >>> print(Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs))
+    mean of row 0: 7 = 5 (base) + contributions
+      dose = 2.5    +3   (se 0.1)
+      age = 61      -1   (se 0.1)
+    """
+
+    of: str
+    feature_names: tuple[str, ...]
+    values: Float64Array
+    standard_errors: Float64Array
+    base: float
+    total: Float64Array
+    inputs: NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    def __repr__(self) -> str:
+        shown = [self.describe(row) for row in range(min(len(self), _ROWS_SHOWN))]
+        if len(self) > _ROWS_SHOWN:
+            shown.append(f"and {len(self) - _ROWS_SHOWN} more rows")
+        return "\n".join(shown)
+
+    def describe(self, row: int, max_features: int = _FEATURES_SHOWN) -> str:
+        """Return a table of one row, the largest contributions first.
+
+        Parameters
+        ----------
+        row : int
+        max_features : int
+            Features listed; the others are summed in one line.
+
+        Returns
+        -------
+        str
+        """
+        lines = [
+            f"{self.of} of row {row}: {self.total[row]:.4g} = "
+            f"{self.base:.4g} (base) + contributions"
+        ]
+        parts = self.largest(row, max_features)
+        width = max(len(label) for label, _, _ in parts)
+        for label, value, error in parts:
+            line = f"  {label:<{width}}  {value:>+10.4g}"
+            lines.append(line + (f"   (se {error:.1g})" if error > 0.0 else ""))
+        return "\n".join(lines)
+
+    def largest(
+        self, row: int, max_features: int = _FEATURES_SHOWN
+    ) -> list[tuple[str, float, float]]:
+        """Return the largest contributions of a row, and the sum of the others.
+
+        Parameters
+        ----------
+        row : int
+        max_features : int
+
+        Returns
+        -------
+        list of (label, contribution, standard error)
+            The standard error of the others' sum is an upper bound, the sum of theirs.
+        """
+        check_integer(max_features, "max_features", 1)
+        values, errors = self.values[row], self.standard_errors[row]
+        order = np.argsort(-np.abs(values), kind="stable")
+        kept, rest = order[:max_features], order[max_features:]
+        names = [f"{self.feature_names[j]} = {self.inputs[row, j]}" for j in kept]
+        parts = [*zip(names, values[kept].tolist(), errors[kept].tolist(), strict=True)]
+        if len(rest):
+            plural = "s" if len(rest) > 1 else ""
+            label = f"{len(rest)} other{plural}"
+            parts.append((label, float(values[rest].sum()), float(errors[rest].sum())))
+        return parts
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a line per row and feature; needs pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns row, feature, input, contribution and standard_error.
+        """
+        import pandas as pd
+
+        n, p = self.values.shape
+        return pd.DataFrame(
+            {
+                "row": np.repeat(np.arange(n), p),
+                "feature": list(self.feature_names) * n,
+                "input": self.inputs.ravel(),
+                "contribution": self.values.ravel(),
+                "standard_error": self.standard_errors.ravel(),
+            }
+        )
 
 
 @unseen_once()
@@ -28,13 +165,12 @@ def explain_forecast(
     X: Any,
     background: Any,
     *,
-    of: Target = "mean",
+    of: Name | Evaluate = "mean",
     at: float | None = None,
     groups: Mapping[str, Sequence[Any]] | None = None,
     method: Literal["auto", "enumerate", "sample"] = "auto",
     n_permutations: int = 8,
     n_background: int = 100,
-    batch_size: int = 20_000,
     random_state: int | None = None,
 ) -> Explanation:
     r"""Return what every feature contributes to a number of each forecast.
@@ -66,8 +202,6 @@ def explain_forecast(
     n_background : int
         Of a larger background so many rows are drawn without repetition and stand
         for it, in the base as well.
-    batch_size : int
-        Most rows in a call of `predict_dist`.
     random_state : int, optional
         Seed of the draws. The contributions of a row depend on no other row of `X`.
 
@@ -115,99 +249,149 @@ def explain_forecast(
     """
     check_predicts(model)
     check_choice(method, "method", ("auto", "enumerate", "sample"))
-    n_permutations = _check_permutations(n_permutations)
-    check_integer(batch_size, "batch_size", 1)
-    number = Functional.of(of, at)
-    rows = read_table(X, "X")
-    rng = make_rng(random_state)
-    against = draw_background(read_table(background, "background"), n_background, rng)
-    mixer = RowMixer.join(rows, against)
-    players = Players.of(Columns.of(rows), groups)
-    m = len(against)
-    plan = plan_coalitions(method, len(players), m, n_permutations, rng)
-    asked = _Questions(model, number, mixer, players, plan, batch_size)
-    total, base = np.split(asked.answer_own(len(rows) + m), [len(rows)])
-    values, errors = asked.explain(total, base)
-    start, inputs = float(base.mean()), players.describe(rows)
-    names = players.names
-    return Explanation(number.label, names, values, errors, start, total, inputs)
-
-
-def draw_background(
-    background: Any, n_background: int, rng: np.random.Generator
-) -> Any:
-    """Return at most `n_background` rows, in their order."""
-    most = check_integer(n_background, "n_background", 1)
-    m = len(background)
-    if m <= most:
-        return background
-    return take_rows(background, np.sort(rng.choice(m, most, replace=False)))
-
-
-def _check_permutations(n_permutations: int) -> int:
-    """Return an even number that makes at least two pairs."""
-    number = check_integer(n_permutations, "n_permutations", 4)
-    if number % 2:
-        msg = f"`n_permutations` must be even, got {number}."
+    if check_integer(n_permutations, "n_permutations", 4) % 2:
+        msg = f"`n_permutations` must be even, got {n_permutations}."
         raise ValueError(msg)
-    return number
+    label, evaluate = _read_number(of, at)
+    rows, rng = read_table(X, "X"), make_rng(random_state)
+    against = read_table(background, "background")
+    n, m = len(rows), check_integer(n_background, "n_background", 1)
+    if len(against) > m:
+        against = take_rows(against, np.sort(rng.choice(len(against), m, False)))
+    m = len(against)
+    mixed = MixedRows.of(join_rows(rows, against), groups)
+    game = _Game(model, label, evaluate, mixed)
+    p = len(mixed.names)
+    own = game.ask(n + m, lambda asked: np.repeat(asked[:, None], p, axis=1))
+    total, base = np.split(own, [n])
+    cost = n_permutations * (p - 1)
+    few = p <= _MOST_ENUMERATED and 2**p - 2 <= cost
+    if method == "enumerate" or (method == "auto" and few):
+        values = game.enumerate(total, base)
+        errors = np.zeros_like(values)
+    else:
+        values, errors = game.sample(total, base, n_permutations // 2, rng)
+    inputs, start = mixed.describe(n), float(base.mean())
+    return Explanation(label, mixed.names, values, errors, start, total, inputs)
+
+
+def _read_number(of: Any, at: Any) -> tuple[str, Evaluate]:
+    """Return the name of what is explained, and how it is read off distributions."""
+    if not callable(of):
+        check_choice(of, "of", _NAMES)
+    if (of in ("quantile", "exceedance")) == (at is None):
+        rule = 'a level or a value where `of` is "quantile" or "exceedance", else None'
+        msg = f"`at` must be {rule}, got {at!r}."
+        raise ValueError(msg)
+    if of == "quantile":
+        level = check_level(at, "at")
+        return f"quantile {level:g}", methodcaller("ppf", level)
+    if of == "exceedance":
+        most = np.finfo(float).max
+        value = check_number(at, "at", -most, most)
+        return f"P(y > {value:g})", methodcaller("sf", value)
+    if callable(of):
+        return getattr(of, "__name__", type(of).__name__), of
+    return of, methodcaller(of)
 
 
 @dataclass(frozen=True)
-class _Questions:
-    """The rows that a model is asked about, in batches.
+class _Game:
+    """What coalitions S of features are worth to a row x.
 
-    The mixer holds the explained rows, and after them the background.
+    v(S) is the mean over background rows b of f(x in the columns of S, b in the
+    others). The table holds the n explained rows, and after them the m of the
+    background. f of the empty and of the full coalition is asked for once.
     """
 
     model: Any
-    number: Functional
-    mixer: RowMixer
-    players: Players
-    plan: Coalitions
-    batch_size: int
+    label: str
+    evaluate: Evaluate
+    mixed: MixedRows
 
-    def answer_own(self, n: int) -> Float64Array:
-        """Return the numbers of the first n rows as they are."""
-        p = len(self.players.of_column)
+    def ask(self, n: int, mix: Callable[[Int64Array], Int64Array]) -> Float64Array:
+        """Return f of n mixed rows; `mix` says where their players come from."""
         answers = np.empty(n)
-        for rows in self._batches(n):
-            answers[rows] = self._ask(np.repeat(rows[:, None], p, axis=1))
+        for start in range(0, n, _BATCH):
+            asked = np.arange(start, min(start + _BATCH, n))
+            dist = predict_dist(self.model, self.mixed.mix(mix(asked)))
+            answers[asked] = self._read(dist, len(asked))
         return answers
 
-    def explain(
-        self, total: Float64Array, base: Float64Array
+    def enumerate(self, total: Float64Array, base: Float64Array) -> Float64Array:
+        """Return exact contributions, shape (n, P), from all coalitions."""
+        p, m = len(self.mixed.names), len(base)
+        if p > _MOST_ENUMERATED:
+            msg = (
+                f'`method` must not be "enumerate" for more than {_MOST_ENUMERATED} '
+                f"features or groups, got {p} of them."
+            )
+            raise ValueError(msg)
+        codes = np.arange(1, 2**p - 1)
+        members = (codes[:, None] >> np.arange(p)) & 1 > 0
+        inner = self._worth(
+            len(total), np.repeat(members, m, axis=0), np.tile(np.arange(m), len(codes))
+        )
+        worth = inner.reshape(len(total), len(codes), m).mean(axis=2)
+        # Shapley (1953): S comes just before j in the share 1 / (p C(p - 1, |S|)) of
+        # all orders, and S with j in it just after j entered.
+        before = members.sum(axis=1, keepdims=True) - members
+        share = np.where(members, 1.0, -1.0) / (p * comb(p - 1, before))
+        return np.asarray((total - base.mean())[:, None] / p + worth @ share)
+
+    def sample(
+        self,
+        total: Float64Array,
+        base: Float64Array,
+        n_pairs: int,
+        rng: np.random.Generator,
     ) -> tuple[Float64Array, Float64Array]:
-        """Return contributions and standard errors, block by block of rows."""
-        n = len(total)
-        from_row = self.plan.members[:, self.players.of_column]
-        other = n + self.plan.background
-        block = max(1, self.batch_size // max(1, len(other)))
-        parts = []
-        for start in range(0, n, block):
-            rows = np.arange(start, min(start + block, n))
-            inner = self._answer_mixed(rows, from_row, other)
-            parts.append(self.plan.estimate(total[rows], base, inner))
-        values, errors = zip(*parts, strict=True)
-        return np.concatenate(values), np.concatenate(errors)
+        """Return contributions and standard errors, shapes (n, P), from drawn orders.
 
-    def _answer_mixed(
-        self, rows: Int64Array, from_row: NDArray[np.bool_], other: Int64Array
+        From each background row the players' columns are taken from x one after the
+        other; a contribution is the mean change of f as the player enters. An order
+        and its reverse make an antithetic pair, which is one draw. Given the
+        background rows pairs are independent: the variance of the mean is
+        sum_b s_b^2 / (R m^2) with s_b^2 the variance of the R pairs of row b.
+        """
+        n, m, p = len(total), len(base), len(self.mixed.names)
+        forth = rng.random((m, n_pairs, p)).argsort(axis=-1)
+        ranks = np.stack([forth, p - 1 - forth], axis=2)
+        entered = ranks[..., None, :] < np.arange(1, p)[:, None]
+        each = np.repeat(np.arange(m), n_pairs * 2 * (p - 1))
+        road = np.empty((n, m, n_pairs, 2, p + 1))
+        road[..., 0] = base[:, None, None]
+        inner = self._worth(n, entered.reshape(-1, p), each)
+        road[..., 1:-1] = inner.reshape(n, m, n_pairs, 2, p - 1)
+        road[..., -1] = total[:, None, None, None]
+        gains = np.take_along_axis(np.diff(road), ranks[None], axis=-1).mean(axis=3)
+        spread = gains.var(axis=2, ddof=1).sum(axis=1)
+        return gains.mean(axis=(1, 2)), np.sqrt(spread / n_pairs) / m
+
+    def _worth(
+        self, n: int, members: NDArray[np.bool_], background: Int64Array
     ) -> Float64Array:
-        """Return the numbers of some rows in all E mixtures, shape (len(rows), E)."""
-        answers = np.empty((len(rows), len(other)))
-        for asked in self._batches(answers.size):
-            row, mixture = np.divmod(asked, len(other))
-            places = np.where(from_row[mixture], rows[row, None], other[mixture, None])
-            answers.flat[asked] = self._ask(places)
-        return answers
+        """Return f of n rows mixed in E ways, members (E, P), background rows (E,)."""
+        ways = len(background)
 
-    def _batches(self, n: int) -> list[Int64Array]:
-        """Return the numbers from 0 to n - 1 in pieces."""
-        starts = range(0, n, self.batch_size)
-        return [np.arange(k, min(k + self.batch_size, n)) for k in starts]
+        def mix(asked: Int64Array) -> Int64Array:
+            row, way = np.divmod(asked, max(ways, 1))
+            other = n + background[way]
+            return np.where(members[way], row[:, None], other[:, None])
 
-    def _ask(self, places: Int64Array) -> Float64Array:
-        """Return the numbers of one batch of mixed rows, shape (k,)."""
-        dist = predict_dist(self.model, self.mixer.mix(places))
-        return self.number(dist, len(places))
+        return self.ask(n * ways, mix)
+
+    def _read(self, dist: PredictiveDistribution, n: int) -> Float64Array:
+        """Return the numbers of n distributions, finite and as many."""
+        values = np.asarray(self.evaluate(dist), dtype=np.float64)
+        if values.shape != (n,):
+            msg = (
+                f"`of` must return one number per row, shape ({n},), "
+                f"got shape {values.shape}."
+            )
+            raise ValueError(msg)
+        if not np.isfinite(values).all():
+            got = values[~np.isfinite(values)][0]
+            msg = f"`of` must return finite numbers, got {got} of {self.label}."
+            raise ValueError(msg)
+        return values

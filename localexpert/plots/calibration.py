@@ -1,49 +1,54 @@
-"""Pictures of the calibration of whole forecasts: PIT values and quantiles."""
+"""Are forecasts calibrated and sharp: PIT values, quantiles, coverage, errors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from scipy.stats import binom
 
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_ax,
-    check_choice,
     check_flag,
     check_increasing,
     check_integer,
     check_level,
+    check_same_length,
     check_vector,
+    format_number,
+    plain_label,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.plots.canvas import (
-    GREY,
-    check_outcomes,
-    format_percent,
-    ink_of,
-    new_axes,
-    put_legend_above,
-    shades,
-)
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.plots import inputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# How much of their colour bars and bands have.
-_BARS, _BAND = 0.7, 0.25
 _LEVELS = np.linspace(0.05, 0.95, 19)
+# Numbers of more different values than this are put into bins.
+_MOST_NUMBERS = 12
+_MOST_GROUPS = 60
+# So many digits tell all numbers apart.
+_ALL_DIGITS = 17
+# Rows that a mean of errors needs before its interval means something.
+_LEAST_ROWS = 10
+# Rows whose spreads are worked out; more of them make no better picture.
+_MOST_ROWS = 20_000
+# Beyond these shares of them single errors and spreads may lie outside the picture.
+_SEEN_ERRORS, _SEEN_WIDTHS = 0.99, 0.995
 
 
+@canvas.picture
 def plot_pit(
     y: ArrayLike,
     dist: PredictiveDistribution,
     *,
     bins: int = 20,
     coverage: float = 0.95,
-    band: Literal["simultaneous", "pointwise"] = "simultaneous",
     random_state: int | np.random.Generator | None = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -61,10 +66,8 @@ def plot_pit(
     bins : int
         Number of bins of equal width.
     coverage : float
-        Probability of the band, in (0, 1).
-    band : {"simultaneous", "pointwise"}
-        Whether a calibrated forecast keeps all bars in the band with at least this
-        probability, or each of them.
+        Least probability with which a calibrated forecast keeps all bars in the
+        band, in (0, 1).
     random_state : int or Generator, optional
         Of the draws where an outcome has probability of its own; None takes the
         middle of the jump instead, which is not uniform even for a true forecast.
@@ -80,8 +83,7 @@ def plot_pit(
     -----
     The number of PIT values in one of B bins is binomial with n trials of probability
     1/B if outcomes are independent. The band goes from quantile :math:`a/2` to
-    quantile :math:`1 - a/2`; pointwise a is one minus the coverage, simultaneously
-    that over B (Bonferroni).
+    quantile :math:`1 - a/2` with a one minus the coverage, over B (Bonferroni).
 
     References
     ----------
@@ -92,43 +94,40 @@ def plot_pit(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.plots.calibration import plot_pit
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_pit
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> ax = plot_pit(np.repeat([0.0, 1.0], [12, 28]), dist)
     >>> ax.get_xlabel()
     'PIT value'
     """
-    check_ax(ax)
     outcomes = check_outcomes(y, dist)
     bins = check_integer(bins, "bins", 2)
     coverage = check_level(coverage, "coverage")
-    check_choice(band, "band", ("simultaneous", "pointwise"))
     n = len(outcomes)
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    counts, _ = np.histogram(dist.pit(outcomes, random_state), edges)
-    # Bonferroni: B bars are all inside with the coverage if each misses B times less.
-    tail = 0.5 * (1.0 - coverage) / (bins if band == "simultaneous" else 1)
-    low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
-    ax = new_axes() if ax is None else ax
+    pit = dist.pit(outcomes, random_state)
+    counts, edges = np.histogram(pit, np.linspace(0.0, 1.0, bins + 1))
     height = counts * bins / n
-    (tone,) = shades(ax, "C0", [_BARS])
+    # Bonferroni: B bars are all inside with the coverage if each misses B times less.
+    tail = 0.5 * (1.0 - coverage) / bins
+    low, high = (binom.ppf(q, n, 1.0 / bins) * bins / n for q in (tail, 1.0 - tail))
+    ax = canvas.open_axes(ax)
+    (tone,) = canvas.shades(ax, "C0", [0.7])
     looks: dict[str, Any] = {"color": tone, "ec": ax.get_facecolor(), "lw": 0.6}
     ax.bar(edges[:-1], height, width=1.0 / bins, align="edge", **looks)
     # Behind the bars, which keep one tone; its edges go over them.
-    label = f"{format_percent(coverage)} {band} band"
-    ax.axhspan(low, high, color=GREY, alpha=_BAND, lw=0, zorder=0.5, label=label)
-    ax.hlines([low, high], 0.0, 1.0, color=ink_of(ax), lw=0.9, zorder=2.5)
-    looks = {"color": ink_of(ax), "ls": "--", "lw": 1, "zorder": 2.6}
+    label = f"{inputs.format_percent(coverage)} simultaneous band"
+    ax.axhspan(low, high, color=canvas.GREY, alpha=0.25, lw=0, zorder=0.5, label=label)
+    ax.hlines([low, high], 0.0, 1.0, color=canvas.ink_of(ax), lw=0.9, zorder=2.5)
+    looks = {"color": canvas.ink_of(ax), "ls": "--", "lw": 1, "zorder": 2.6}
     ax.axhline(1.0, label="calibrated", **looks)
-    top = 1.06 * max(float(high), float(height.max()))
-    ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.06 * max(high, height.max())))
     ax.set(xlabel="PIT value", ylabel="Relative frequency")
-    put_legend_above(ax)
     return ax
 
 
+@canvas.picture
 def plot_quantile_reliability(
     y: ArrayLike,
     dist: PredictiveDistribution,
@@ -174,49 +173,298 @@ def plot_quantile_reliability(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.plots.calibration import plot_quantile_reliability
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_quantile_reliability
     >>> rows = np.tile([0.3, 0.7], (40, 1))
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> y = np.repeat([0.0, 1.0], [12, 28])
     >>> plot_quantile_reliability(y, dist).get_xlabel()
     'Level of the quantile'
     """
-    check_ax(ax)
     check_flag(difference, "difference")
     outcomes = check_outcomes(y, dist)
     coverage = check_level(coverage, "coverage")
-    nominal = _LEVELS if levels is None else _check_levels(levels)
-    n = len(outcomes)
-    pit = np.sort(dist.pit(outcomes, random_state))
+    nominal = _LEVELS
+    if levels is not None:
+        nominal = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
+        check_increasing(nominal, "levels")
+        for end in nominal[[0, -1]].tolist():
+            check_level(end, "levels")
+    n, pit = len(outcomes), np.sort(dist.pit(outcomes, random_state))
     # y <= Q(a) is PIT <= a, and a PIT drawn within a jump is uniform if y is of F.
     share = np.searchsorted(pit, nominal, "right") / n
     ends = np.concatenate([[0.0], nominal, [1.0]])
     tail = 0.5 * (1.0 - coverage)
     low, high = (binom.ppf(q, n, ends) / n for q in (tail, 1.0 - tail))
-    if ax is None:
-        ax = new_axes() if difference else new_axes((4.6, 4.6))
+    ax = canvas.open_axes(ax, (6.5, 4.0) if difference else (4.6, 4.6))
     # With nothing to subtract both curves are what they are.
     from_share, from_ends = (nominal, ends) if difference else (0.0, 0.0)
-    label = f"{format_percent(coverage)} consistency band"
-    looks: dict[str, Any] = {"color": GREY, "alpha": 0.25, "lw": 0, "label": label}
+    label = f"{inputs.format_percent(coverage)} consistency band"
+    looks: dict[str, Any] = {
+        "color": canvas.GREY,
+        "alpha": 0.25,
+        "lw": 0,
+        "label": label,
+    }
     ax.fill_between(ends, low - from_ends, high - from_ends, **looks)
-    ax.plot(ends, ends - from_ends, "--", color=GREY, lw=1, label="calibrated")
-    line: dict[str, Any] = {"ms": 4, "lw": 1.4, "label": "forecast"}
-    ax.plot(nominal, share - from_share, "o-", color="C0", **line)
+    ax.plot(ends, ends - from_ends, "--", color=canvas.GREY, lw=1, label="calibrated")
+    ax.plot(nominal, share - from_share, "o-", color="C0", ms=4, lw=1.4)
+    ax.lines[-1].set_label("forecast")
     ax.set(xlim=(-0.01, 1.01), xlabel="Level of the quantile")
     if difference:
         ax.set_ylabel("Share of outcomes below, less the level")
     else:
         ax.set(ylabel="Share of outcomes below it", ylim=(-0.01, 1.01), aspect="equal")
-    put_legend_above(ax)
     return ax
 
 
-def _check_levels(levels: ArrayLike) -> Float64Array:
-    """Return increasing levels inside (0, 1)."""
-    vector = check_vector(np.atleast_1d(np.asarray(levels)), "levels")
-    check_increasing(vector, "levels")
-    for end in (float(vector[0]), float(vector[-1])):
-        check_level(end, "levels")
-    return vector
+@canvas.picture
+def plot_coverage(
+    y: ArrayLike,
+    dist: PredictiveDistribution,
+    groups: ArrayLike,
+    *,
+    coverage: float = 0.9,
+    level: float = 0.95,
+    n_bins: int = 5,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw the share of outcomes that the central interval covers, group by group.
+
+    Groups of names are sorted by their coverage, least at the bottom; groups of
+    numbers by the numbers. The label of a group says how many rows it has.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes.
+    dist : PredictiveDistribution
+        Of n rows.
+    groups : array-like of shape (n,)
+        Names of groups, or numbers: up to 12 different ones are a group each, more
+        are put into bins of about equal frequency. At most 60 groups; missing numbers
+        are one of them.
+    coverage : float
+        Nominal coverage of the interval, in (0, 1).
+    level : float
+        Confidence of the bars, in (0, 1).
+    n_bins : int
+        Number of bins of numeric groups.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    With m rows in a group, a share p of them covered and z the normal quantile of the
+    level, bars are Wilson's intervals
+
+    .. math:: \frac{p + z^2 / 2m \pm z \sqrt{p (1 - p) / m + z^2 / 4m^2}}{1 + z^2 / m}.
+
+    A value with probability of its own is covered by the share of it that lies within
+    the interval's levels (`PredictiveDistribution.covered`), so that forecasts of few
+    values reach the nominal coverage, too; the bars are then wider than need be.
+
+    References
+    ----------
+    Wilson (1927), Probable inference, the law of succession, and statistical
+    inference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_coverage
+    >>> rows = np.tile([0.5, 0.5], (4, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> y = [0.0, 1.0, 0.0, 1.0]
+    >>> ax = plot_coverage(y, dist, ["a", "a", "a", "b"])
+    >>> sorted(label.get_text() for label in ax.get_yticklabels())
+    ['a (3)', 'b (1)']
+    """
+    outcomes = check_outcomes(y, dist)
+    coverage = check_level(coverage, "coverage")
+    z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
+    bins = check_integer(n_bins, "n_bins", 1)
+    names, group, ordered = _read_groups(groups, len(outcomes), bins)
+    size = np.bincount(group)
+    share = np.bincount(group, dist.covered(outcomes, coverage)) / size
+    order = np.arange(len(size)) if ordered else np.argsort(share, kind="stable")
+    centre = share + 0.5 * z**2 / size
+    half = z * np.sqrt(share * (1.0 - share) / size + 0.25 * (z / size) ** 2)
+    low, high = (end / (1.0 + z**2 / size) for end in (centre - half, centre + half))
+    ax = canvas.open_axes(ax, (6.5, max(2.2, min(1.2 + 0.3 * len(size), 14.0))))
+    place = np.arange(len(size))
+    ax.axvline(coverage, color=canvas.GREY, ls="--", lw=1, label="nominal", zorder=1)
+    # Not another interval: one is what the picture is about.
+    bars = f"{inputs.format_percent(level)} confidence"
+    ax.hlines(place, low[order], high[order], color="C0", lw=1.6, label=bars)
+    ax.plot(share[order], place, "o", color="C0", ms=5, label="covered")
+    ax.set_yticks(place, [f"{names[g]} ({size[g]})" for g in order])
+    name = f"Coverage of the {inputs.format_percent(coverage)} interval"
+    called = inputs.name_of(groups)
+    ax.set(ylim=(-0.6, len(size) - 0.4), xlabel=name, ylabel=called)
+    return ax
+
+
+def _read_groups(
+    groups: ArrayLike, n: int, n_bins: int
+) -> tuple[list[str], NDArray[np.intp], bool]:
+    """Return names of groups, the group of each row, and if their order is given.
+
+    Bins of numbers lie between quantiles and are closed on the left. Gaps are a group.
+    """
+    array = np.asarray(groups)
+    if array.ndim != 1:
+        msg = f"`groups` must have shape (n,), got shape {array.shape}."
+        raise ValueError(msg)
+    check_same_length(n, "`dist`", len(array), "groups")
+    numeric = array.dtype.kind in "iuf"
+    missing = np.isnan(array) if numeric else np.zeros(n, dtype=bool)
+    distinct = np.unique(array[~missing] if numeric else array.astype(str))
+    if not numeric:
+        names = [plain_label(name, inputs.LONGEST_TICK) for name in distinct]
+        group = np.searchsorted(distinct, array.astype(str))
+    elif len(distinct) <= _MOST_NUMBERS:
+        names = _format_numbers(distinct, 4)
+        group = np.searchsorted(distinct, array)
+    else:
+        levels = np.linspace(0.0, 1.0, n_bins + 1)
+        edges = np.unique(np.quantile(array[~missing], levels))
+        names = [f"[{a}, {b})" for a, b in pairwise(_format_numbers(edges, 3))]
+        names[-1] = names[-1][:-1] + "]"
+        group = np.searchsorted(edges[1:-1], array, "right")
+    group[missing] = len(names)
+    met, group = np.unique(group, return_inverse=True)
+    if len(met) > _MOST_GROUPS:
+        msg = f"`groups` must hold at most {_MOST_GROUPS} groups, got {len(met)}."
+        raise ValueError(msg)
+    return [[*names, "missing"][g] for g in met], group, numeric
+
+
+def _format_numbers(values: Float64Array, digits: int) -> list[str]:
+    """Return short texts of different numbers, of as many digits as tell them apart."""
+    for more in range(digits, _ALL_DIGITS):
+        texts = [format_number(float(value), more) for value in values]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [repr(float(value)) for value in values]
+
+
+@canvas.picture
+def plot_sharpness(
+    y: ArrayLike,
+    dist: PredictiveDistribution,
+    *,
+    n_bins: int = 10,
+    level: float = 0.95,
+    target_name: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw the error that came against the spread that was forecast.
+
+    Means of the errors in bins of equally many rows, from the sharpest forecasts to
+    the widest, and what the forecasts themselves expected of these errors.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Outcomes.
+    dist : PredictiveDistribution
+        Of n rows.
+    n_bins : int
+        At most this many bins, with at least ten rows each.
+    level : float
+        Confidence of the bars, in (0, 1).
+    target_name : str, optional
+        What the target is called on both axes, with its unit; default the name of
+        `y` if it has one.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    An error is :math:`|y_i - m_i|` with the forecast's median :math:`m_i`; a
+    calibrated forecast has errors of mean :math:`E|Y_i - m_i|`, whatever its shape,
+    and its bars, a mean with a normal interval, lie on that line. Single errors are
+    drawn faintly: of more than 3000 a sample. Where the longest tails would press the
+    others together they lie outside the picture: triangles at its edge, and the
+    legend says how many of all errors and how far they go. Of more than 20 000 rows a
+    sample of so many stands for all. Samples are always the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_sharpness
+    >>> rows = np.tile([0.3, 0.7], (40, 1))
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> y = np.repeat([0.0, 1.0], [12, 28])
+    >>> plot_sharpness(y, dist).get_ylabel()
+    'Absolute error of the median'
+    """
+    outcomes = check_outcomes(y, dist)
+    n_bins = check_integer(n_bins, "n_bins", 1)
+    z = float(ndtri(0.5 + 0.5 * check_level(level, "level")))
+    called = inputs.name_target(target_name, y)
+    rows = canvas.sample_rows(len(outcomes), _MOST_ROWS)
+    outcomes, dist = outcomes[rows], dist[rows]
+    width, median = dist.std(), dist.median()
+    error, expected = np.abs(outcomes - median), np.add(*dist.partial_means(median))
+    group = _bin_rows(width, n_bins)
+    size = np.bincount(group)
+    at, mean, own = (np.bincount(group, v) / size for v in (width, error, expected))
+    variance = np.bincount(group, (error - mean[group]) ** 2) / np.maximum(size - 1, 1)
+    half = z * np.sqrt(variance / size)
+    ax = canvas.open_axes(ax)
+    canvas.draw_dots(ax, width, error, canvas.GREY, label="each row")
+    ax.plot(at, own, "x--", color="C1", lw=1.3, label="expected by the forecasts")
+    label = f"mean, {inputs.format_percent(level)} confidence"
+    ax.errorbar(at, mean, half, fmt="o", ms=5, capsize=2, color="C0", label=label)
+    top = max(float(np.quantile(error, _SEEN_ERRORS)), (mean + half).max(), own.max())
+    _hide_tails(ax, width, error, at.max(), top)
+    unit = "" if called == "y" else f"\n{called}"
+    ax.set(xlabel=f"Standard deviation of the forecast{unit}")
+    ax.set(ylabel=f"Absolute error of the median{unit}")
+    return ax
+
+
+def _bin_rows(width: Float64Array, n_bins: int) -> NDArray[np.intp]:
+    """Return the bin of each row, numbered without gaps; equal rows share one."""
+    bins = max(1, min(n_bins, len(width) // _LEAST_ROWS))
+    edges = np.quantile(width, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+    group = np.searchsorted(edges, width, "right")
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _hide_tails(
+    ax: Axes, width: Float64Array, error: Float64Array, right: float, top: float
+) -> None:
+    """Leave the longest tails of both out of sight; mark and count what lies there."""
+    low, right = width.min(), max(right, float(np.quantile(width, _SEEN_WIDTHS)))
+    # What differs by rounding alone is one value.
+    alike = right - low <= 1e-9 * abs(right)
+    margin = (0.5 * abs(right) or 1.0) if alike else 0.04 * (right - low)
+    right, top = right + margin, 1.05 * top or 1.0
+    ax.set(xlim=(low - margin, right), ylim=(-0.02 * top, top))
+    beyond = (width > right) | (error > top)
+    if beyond.any():
+        label = f"{beyond.sum()} of {len(error)} outside, error up to "
+        label += format_number(error[beyond].max(), 3)
+        x, y = np.minimum(width[beyond], right), np.minimum(error[beyond], top)
+        looks: dict[str, Any] = {
+            "color": canvas.GREY,
+            "ms": 4,
+            "mew": 0,
+            "clip_on": False,
+        }
+        ax.plot(x, y, "^", alpha=0.6, label=label, **looks)

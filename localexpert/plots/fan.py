@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert._validation import (
-    check_ax,
     check_integer,
     check_level,
     check_list,
     check_same_length,
     check_vector,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.plots.canvas import (
-    check_dist,
-    check_outcomes,
-    draw_dots,
-    format_percent,
-    ink_of,
-    name_of,
-    name_target,
-    new_axes,
-    put_legend_above,
-    shades,
-)
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.plots import inputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # From more different values of x than this on, neighbours are joined.
-_MOST_VALUES = 2000
-_N_GROUPS = 500
+_MOST_VALUES, _N_GROUPS = 2000, 500
 # Of other numbers than a series: so few values are categories, and steps between
 # neighbours above this share of those of a shuffled x are noise.
 _FEW_VALUES, _NOISE = 12, 0.1
@@ -46,6 +34,7 @@ _LEAST_GROUPS, _MOST_GROUPS = 5, 50
 _FAINT, _STRONG = 0.2, 0.55
 
 
+@canvas.picture
 def plot_fan(
     dist: PredictiveDistribution,
     x: ArrayLike,
@@ -109,8 +98,8 @@ def plot_fan(
     Examples
     --------
     >>> import numpy as np
-    >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.plots.fan import plot_fan
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_fan
     >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
     >>> days = np.arange("2024-01-01", "2024-01-04", dtype="datetime64[D]")
@@ -118,139 +107,110 @@ def plot_fan(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['median', '50%', '90%']
     """
-    check_ax(ax)
-    check_dist(dist)
+    inputs.check_dist(dist)
     listed = check_list(coverages, "coverages", "levels")
     shares = sorted(check_level(share, "coverages") for share in listed)
     if not shares:
         msg = "`coverages` must hold at least one value, got none."
         raise ValueError(msg)
-    values = _check_positions(x, len(dist))
+    called = inputs.name_target(target_name, y)
+    values, dated = _read_positions(x, len(dist))
     outcomes = None if y is None else check_outcomes(y, dist)
+    if n_groups is not None:
+        n_groups = check_integer(n_groups, "n_groups", 2)
     tails = 0.5 * (1.0 - np.array(shares))
     quantiles = dist.quantiles(np.concatenate([tails, [0.5], 1.0 - tails]))
-    order, starts = _neighbours(values, quantiles, n_groups)
-    size = np.diff(starts, append=len(values))
-    bands = np.add.reduceat(quantiles[order], starts, axis=0) / size[:, None]
-    at = _mean_positions(values[order], starts, size)
-    joined = len(starts) < len(np.unique(values))
-    if joined:
-        at, bands = _reach_ends(at, bands, values[order[[0, -1]]])
-    ax = new_axes() if ax is None else ax
+    at, bands, told = _join(values, quantiles, n_groups, dated)
+    ax = canvas.open_axes(ax)
     k = len(shares)
     # The narrowest first, so that a legend can tell them.
-    tones = shades(ax, "C0", np.linspace(_STRONG, _FAINT, k))
+    tones = canvas.shades(ax, "C0", np.linspace(_STRONG, _FAINT, k))
     ax.plot(at, bands[:, k], color="C0", lw=1.5, zorder=3, label="median")
     for j, (share, color) in enumerate(zip(shares, tones, strict=True)):
-        low, high = bands[:, j], bands[:, k + 1 + j]
         # Narrow bands lie on wide ones; below 2 are no lines.
-        layer = 1.5 - 0.4 * j / k
-        label = format_percent(share)
-        ax.fill_between(at, low, high, color=color, lw=0, zorder=layer, label=label)
+        looks: dict[str, Any] = {"color": color, "lw": 0, "zorder": 1.5 - 0.4 * j / k}
+        label = inputs.format_percent(share)
+        ax.fill_between(at, bands[:, j], bands[:, k + 1 + j], label=label, **looks)
     if outcomes is not None:
-        looks: dict[str, Any] = {"zorder": 4, "label": "outcome"}
-        draw_dots(ax, values, outcomes, ink_of(ax), **looks)
-    _dress(ax, values)
-    name = name_of(x, "x")
-    told = f"{name} (means of {len(starts)} groups)" if joined else name
-    ax.set(xlabel=told, ylabel=name_target(target_name, y))
+        canvas.draw_dots(
+            ax, values, outcomes, canvas.ink_of(ax), zorder=4, label="outcome"
+        )
+    if dated:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        ax.xaxis_date()
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        # Dates are no longer than they must be.
+        short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_formatter(short)
+    ax.margins(x=0.01)
+    ax.set(xlabel=f"{inputs.name_of(x, 'x')}{told}", ylabel=called)
     return ax
 
 
-def _check_positions(x: ArrayLike, n: int) -> NDArray[Any]:
-    """Return n numbers or times, at least two of them different."""
-    array = np.asarray(x)
-    if array.dtype == object and array.size and isinstance(array.flat[0], date):
-        array = np.array([_naive(time) for time in array.flat], "datetime64[us]")
-    if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            place = int(np.argmax(np.isnat(array)))
-            msg = f"`x` must not be missing, got NaT at position {place}."
-            raise ValueError(msg)
-        values = array.astype("datetime64[us]").ravel()
-    else:
-        values = check_vector(array, "x")
+def _read_positions(x: Any, n: int) -> tuple[Float64Array, bool]:
+    """Return n numbers, at least two of them different, and if they are times.
+
+    Times are days since 1970 in UTC, which matplotlib draws.
+    """
+    array = np.asarray(x).ravel()
+    held = array.dtype == object and array.size > 0 and isinstance(array[0], date)
+    dated = array.dtype.kind == "M" or held
+    if dated:
+        from matplotlib.dates import date2num
+
+        array = date2num(array)  # type: ignore[no-untyped-call]
+    values = check_vector(array, "x")
     check_same_length(n, "`dist`", len(values), "x")
     if len(np.unique(values)) < 2:
-        msg = f"`x` must hold at least two different values, got {values[0]} only."
+        msg = f"`x` must hold at least two different values, got {values[0]:g} only."
         raise ValueError(msg)
-    return values
+    return values, dated
 
 
-def _naive(time: Any) -> Any:
-    """Return a time without its zone, in UTC."""
-    zoned = isinstance(time, datetime) and time.tzinfo is not None
-    return time.astimezone(UTC).replace(tzinfo=None) if zoned else time
-
-
-def _neighbours(
-    values: NDArray[Any], quantiles: Float64Array, n_groups: int | None
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the order of x, and where in it groups of neighbours start.
+def _join(
+    values: Float64Array, quantiles: Float64Array, n_groups: int | None, dated: bool
+) -> tuple[Float64Array, Float64Array, str]:
+    """Return places and mean quantiles of groups of neighbours, and how many there are.
 
     Rows of one value are never parted.
     """
     distinct, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    if n_groups is None:
-        sums = np.zeros((len(distinct), quantiles.shape[1]))
-        np.add.at(sums, place, quantiles)
-        n_groups = _choose_groups(distinct, count, sums / count[:, None])
-    else:
-        n_groups = check_integer(n_groups, "n_groups", 2)
-    group = np.arange(len(distinct))
-    if n_groups < len(distinct):
-        middle = np.cumsum(count) - 0.5 * count
-        group = np.floor(middle / len(values) * n_groups).astype(np.intp)
-    order = np.argsort(values, kind="stable")
-    of_row = group[place[order]]
-    starts = np.flatnonzero(np.diff(of_row, prepend=of_row[0] - 1))
-    return order, starts
+    sums = np.zeros((len(distinct), quantiles.shape[1]))
+    np.add.at(sums, place, quantiles)
+    wanted = n_groups or _choose_groups(distinct, count, sums / count[:, None], dated)
+    if wanted >= len(distinct):
+        return distinct, sums / count[:, None], ""
+    middle = np.cumsum(count) - 0.5 * count
+    group = np.floor(middle / len(values) * wanted)
+    starts = np.flatnonzero(np.diff(group, prepend=-1.0))
+    size = np.add.reduceat(count, starts)
+    # From the least value: dates are large numbers.
+    offset = np.add.reduceat(count * (distinct - distinct[0]), starts) / size
+    bands = np.add.reduceat(sums, starts, axis=0) / size[:, None]
+    # Continued, level, to the ends of x, where the outer groups end.
+    at = np.concatenate([distinct[:1], distinct[0] + offset, distinct[-1:]])
+    bands = np.concatenate([bands[:1], bands, bands[-1:]])
+    return at, bands, f" (means of {len(starts)} groups)"
 
 
 def _choose_groups(
-    distinct: NDArray[Any], count: NDArray[np.intp], quantiles: Float64Array
+    distinct: Float64Array,
+    count: NDArray[np.intp],
+    quantiles: Float64Array,
+    dated: bool,
 ) -> int:
     """Return how many groups values of x need, given the mean quantiles of each."""
     k = len(distinct)
     most = _N_GROUPS if k > _MOST_VALUES else k
-    steps = np.diff(distinct).astype(np.float64)
+    steps = np.diff(distinct)
     even = bool(np.ptp(steps) <= 1e-6 * steps.max()) and bool((count == 1).all())
-    if distinct.dtype.kind == "M" or even or k <= _FEW_VALUES:
-        return most
     step = (np.diff(quantiles, axis=0) ** 2).sum()
     spread = ((quantiles - quantiles.mean(axis=0)) ** 2).sum()
     # Zeros too: constant forecasts are a curve.
-    if step <= _NOISE * 2.0 * spread:
+    smooth = step <= _NOISE * 2.0 * spread
+    if dated or even or smooth or k <= _FEW_VALUES:
         return most
     few = round(float(np.sqrt(count.sum())))
     return min(max(few, _LEAST_GROUPS), _MOST_GROUPS)
-
-
-def _mean_positions(
-    values: NDArray[Any], starts: NDArray[np.intp], size: NDArray[np.intp]
-) -> NDArray[Any]:
-    """Return the mean of the sorted values of each group."""
-    offset = np.asarray(values - values[0]).astype(np.float64)
-    mean = np.add.reduceat(offset, starts) / size
-    if values.dtype.kind == "M":
-        return np.asarray(values[0] + np.rint(mean).astype("timedelta64[us]"))
-    return np.where(size == 1, values[starts], values[0] + mean)
-
-
-def _reach_ends(at: NDArray[Any], bands: Float64Array, ends: NDArray[Any]) -> Any:
-    """Return both continued, level, to the ends of x, where the outer groups end."""
-    outer = np.concatenate([ends[:1], at, ends[-1:]])
-    return outer, np.concatenate([bands[:1], bands, bands[-1:]])
-
-
-def _dress(ax: Axes, values: NDArray[Any]) -> None:
-    """Write dates no longer than they must be, and add the legend."""
-    if values.dtype.kind == "M":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-        ax.xaxis.set_major_locator(locator)
-        short = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-        ax.xaxis.set_major_formatter(short)
-    ax.margins(x=0.01)
-    put_legend_above(ax)

@@ -1,47 +1,59 @@
-"""Pictures of one forecast: its density and its CDF."""
+"""Pictures of forecasts: density and CDF of one, densities of several."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from calibration.plots import canvas
 from calibration.typing import Float64Array
 from localexpert._validation import (
+    check_array,
     check_choice,
     check_in_unit,
     check_level,
+    check_list,
     check_number,
-    check_same_length,
-    check_vector,
     format_number,
 )
-from localexpert.distribution.predictive import PredictiveDistribution
-from localexpert.plots.canvas import (
-    check_axes,
-    check_dist,
-    check_row,
-    format_percent,
-    ink_of,
-    name_target,
-    new_axes,
-    new_grid,
-    put_legend_above,
-)
-from localexpert.plots.shape import ForecastShape
+from localexpert.distribution.predictive import PredictiveDistribution, check_outcomes
+from localexpert.plots import inputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Points of a curve: evenly spaced, and as many at evenly spaced levels of the CDF,
+# which are dense where a density is high.
+_N_POINTS = 400
+# Jumps of the CDF below this are rounding.
+_LEAST_MASS = 1e-12
+# Probability left out at either end of a picture.
+_TAIL = 0.005
+# How many times the width of the central 80 % a tail may stretch a picture.
+_REACH = 3.0
+_MARGIN = 0.05
+_LARGEST = np.finfo(float).max
 _SMOOTH, _SPIKE = "C0", "C1"
 # Colours and styles of upright lines, in the order in which they are drawn; no colour
 # is that of the text.
 _LINES = {"mean": ("C0", "--"), "prediction": ("C3", "-."), "outcome": ("", "-")}
 # Room above the highest point.
 _HEADROOM = 1.06
+# A row of a ridge reaches this far up into the rows above it, but its stems, which
+# would be taken for those of the next row, do not.
+_OVERLAP, _STEM = 1.6, 0.8
+# Rows on one scale may be so many times as high as the lowest.
+_MOST_RATIO = 5.0
+# Rows drawn where none are named.
+_MOST_UNASKED = 12
+_LEAST_ROOM, _MOST_HEIGHT = 0.34, 14.0
 
 
+@canvas.picture
 def plot_forecast(
     dist: PredictiveDistribution,
     row: int = 0,
@@ -51,7 +63,7 @@ def plot_forecast(
     interval: Literal["densest", "central"] = "densest",
     y: float | None = None,
     prediction: float | None = None,
-    expert_points: tuple[ArrayLike, ArrayLike] | None = None,
+    expert_points: ArrayLike | None = None,
     target_name: str | None = None,
     ax: Any = None,
 ) -> Any:
@@ -78,8 +90,8 @@ def plot_forecast(
         The outcome.
     prediction : float, optional
         A point forecast to mark beside the mean, that of a stacker for instance.
-    expert_points : (thresholds, probabilities), optional
-        Two array-likes of shape (N,): what the experts said, P(Y <= threshold),
+    expert_points : array-like of shape (2, N), optional
+        Thresholds and probabilities: what the experts said, P(Y <= threshold),
         thresholds in units of y: a row of `LocalExpertRegressor.expert_points`. Drawn
         on the CDF as far as they are in sight.
     target_name : str, optional
@@ -99,8 +111,8 @@ def plot_forecast(
 
     Examples
     --------
-    >>> from localexpert.distribution.predictive import PredictiveDistribution
-    >>> from localexpert.plots.forecast import plot_forecast
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_forecast
     >>> rows = [[0.2, 0.5, 0.3]]
     >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1, 2], masses=rows)
     >>> density, cdf = plot_forecast(dist, y=1.0)
@@ -109,15 +121,21 @@ def plot_forecast(
     """
     check_choice(what, "what", ("both", "density", "cdf"))
     check_choice(interval, "interval", ("densest", "central"))
-    check_dist(dist)
+    inputs.check_dist(dist)
     coverage = check_level(coverage, "coverage")
-    points = None if expert_points is None else _check_points(expert_points)
-    marks = {
-        "outcome": _check_mark(y, "y"),
-        "prediction": _check_mark(prediction, "prediction"),
-    }
-    shape = ForecastShape.of(dist, check_row(row, "row", len(dist)))
-    panels = _panels(what, ax)
+    points = np.empty((2, 0))
+    if expert_points is not None:
+        points = check_array(expert_points, "expert_points", (2, None))
+        low, high = points[1].min(initial=0.0), points[1].max(initial=0.0)
+        check_in_unit(low, high, "expert_points[1]")
+    for name, value in (("prediction", prediction), ("y", y)):
+        if value is not None:
+            check_number(value, name, -_LARGEST, _LARGEST)
+    shape = ForecastShape.of(dist, inputs.check_row(row, "row", len(dist)))
+    called, n = inputs.name_target(target_name), 2 if what == "both" else 1
+    panel = (5.8, 2.15) if n == 2 else (5.8, 3.1)
+    panels = canvas.open_panels(ax, n, panel, columns=1, name="ax", sharex=True)
+    marks = {"prediction": prediction, "outcome": y}
     low, high = shape.window(marks.values())
     x = shape.grid(low, high)
     if interval == "central":
@@ -125,24 +143,209 @@ def plot_forecast(
     else:
         regions = shape.dist.hdi_regions(coverage)[0]
         best = "most probable" if shape.is_discrete else "highest density"
-    label = f"{format_percent(coverage)} {best}"
+    label = f"{inputs.format_percent(coverage)} {best}"
     if what != "cdf":
         _draw_density(panels[0], shape, x, regions, label)
     if what != "density":
         # Beyond the support a CDF is flat, but it is there.
         whole = np.unique(np.concatenate([[low], x, [high]]))
-        _draw_cdf(panels[-1], shape, whole, regions, label if what == "cdf" else "")
-        if points is not None:
-            thresholds, p = points
-            seen = (thresholds >= low) & (thresholds <= high)
-            looks: dict[str, Any] = {"color": _SPIKE, "ms": 4.5, "label": "experts"}
-            panels[-1].plot(thresholds[seen], p[seen], "o", **looks)
-    for place, panel in enumerate(panels):
-        _draw_marks(panel, shape, marks, named=place == 0)
+        _draw_cdf(panels[-1], shape, whole, regions, label)
+        points = points[:, (points[0] >= low) & (points[0] <= high)]
+        if expert_points is not None:
+            panels[-1].plot(*points, "o", color=_SPIKE, ms=4.5, label="experts")
+    for panel in panels:
+        _draw_marks(panel, {"mean": float(shape.dist.mean()[0]), **marks})
         panel.set_xlim(low, high)
-    put_legend_above(*panels)
-    panels[-1].set_xlabel(name_target(target_name))
+    panels[-1].set_xlabel(called)
     return panels if what == "both" else panels[0]
+
+
+@canvas.picture
+def plot_forecasts(
+    dist: PredictiveDistribution,
+    rows: ArrayLike | None = None,
+    *,
+    labels: Sequence[Any] | None = None,
+    y: ArrayLike | None = None,
+    scale: Literal["auto", "common", "own"] = "auto",
+    target_name: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the densities of several forecasts, each on a line of its own.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of n rows.
+    rows : array-like of k int, optional
+        Rows to draw, the first on top; default all, or the first twelve.
+    labels : sequence of length k, optional
+        Names of the rows; default their numbers.
+    y : array-like of shape (n,), optional
+        Outcomes of all rows of the forecast; those of `rows` are marked.
+    scale : {"auto", "common", "own"}
+        Of heights: one for all rows, or all rows equally high, so that widths compare
+        but heights do not. "auto" is one for all unless the highest would be more than
+        five times as high as the lowest. The axis says which.
+    target_name : str, optional
+        What the target is called on its axis, with its unit; default the name of `y`
+        if it has one.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Notes
+    -----
+    Values of positive probability are stems. A probability of 1 is .8 of the distance
+    between two rows where there are densities; else the likeliest value is, that of
+    all rows or, on scales of their own, of each.
+
+    To lay few densities over one another, ``ax.plot(x, dist[[0, 1]].pdf(x[:, None]))``.
+
+    Examples
+    --------
+    >>> from localexpert import PredictiveDistribution
+    >>> from localexpert.plots import plot_forecasts
+    >>> rows = [[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]
+    >>> dist = PredictiveDistribution.from_arrays(atoms=[0, 1], masses=rows)
+    >>> ax = plot_forecasts(dist, [0, 2], labels=["a", "b"])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a', 'b']
+    """
+    check_choice(scale, "scale", ("auto", "common", "own"))
+    inputs.check_dist(dist)
+    if rows is None:
+        rows = np.arange(min(len(dist), _MOST_UNASKED))
+    listed = check_list(rows, "rows", "numbers of rows")
+    if not listed:
+        msg = "`rows` must hold at least one number, got none."
+        raise ValueError(msg)
+    picked = [inputs.check_row(row, "rows", len(dist)) for row in listed]
+    given = [f"row {row}" for row in picked] if labels is None else labels
+    names = inputs.check_labels(given, len(picked), "labels", "rows")
+    marks = np.empty((len(picked), 0))
+    if y is not None:
+        marks = check_outcomes(y, dist)[picked, None]
+    called = inputs.name_target(target_name, y)
+    shapes = [ForecastShape.of(dist, row) for row in picked]
+    ends = np.array([one.window(m) for one, m in zip(shapes, marks, strict=True)])
+    low, high = ends[:, 0].min(), ends[:, 1].max()
+    curves = [one.curve(low, high) for one in shapes]
+    k, room = len(picked), 0.8 + _LEAST_ROOM * len(picked)
+    ax = canvas.open_axes(ax, (6.5, min(max(4.0, room), _MOST_HEIGHT)))
+    told = _draw_ridge(ax, shapes, curves, scale)
+    looks: dict[str, Any] = {"color": canvas.ink_of(ax), "ms": 9, "mew": 1.6}
+    if marks.size:
+        base = np.arange(k)[::-1]
+        ax.plot(marks[:, 0], base, "|", zorder=4, label="outcome", **looks)
+    ax.set_yticks(np.arange(k)[::-1], names)
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlim=(low, high), xlabel=called, ylabel=told)
+    return ax
+
+
+@dataclass(frozen=True)
+class ForecastShape:
+    """One forecast, split into a density and values of positive probability.
+
+    Parameters
+    ----------
+    dist : PredictiveDistribution
+        Of one row.
+    spikes, masses : ndarrays of shape (m,)
+        Values of positive probability, increasing, and their probabilities.
+    """
+
+    dist: PredictiveDistribution
+    spikes: Float64Array
+    masses: Float64Array
+
+    @classmethod
+    def of(cls, dist: PredictiveDistribution, row: int) -> ForecastShape:
+        """Read a row.
+
+        Parameters
+        ----------
+        dist : PredictiveDistribution
+        row : int
+
+        Returns
+        -------
+        ForecastShape
+        """
+        one = dist[row]
+        if not one.law.has_jumps:
+            return cls(one, np.empty(0), np.empty(0))
+        law = one.law.clipped
+        values, jumps = law.atoms, law.masses[0]
+        if law.all_jumps:
+            values, jumps = (part[0] for part in law.steps())
+        real = jumps > _LEAST_MASS
+        return cls(one, values[real], jumps[real])
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether the values hold all probability, so that no density is left."""
+        return bool(self.masses.sum() > 1.0 - 1e-9)
+
+    def window(self, extra: Iterable[float | None] = ()) -> tuple[float, float]:
+        """Return the range of y to show: the central 99 %, long tails cut.
+
+        Parameters
+        ----------
+        extra : iterable of float or None
+            Values that must lie inside; None is no value.
+
+        Returns
+        -------
+        low, high : float
+        """
+        low, lower, upper, high = self.dist.quantiles([_TAIL, 0.1, 0.9, 1.0 - _TAIL])[0]
+        if not len(self.spikes):
+            reach = _REACH * (upper - lower)
+            low, high = max(low, lower - reach), min(high, upper + reach)
+        inside = [float(value) for value in extra if value is not None]
+        low, high = min([low, *inside]), max([high, *inside])
+        margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1.0)
+        return float(low - margin), float(high + margin)
+
+    def grid(self, low: float, high: float) -> Float64Array:
+        """Return values (g,) from low to high, within the support."""
+        first, last = self.dist.law.support
+        low, high = max(low, first), min(high, last)
+        even = np.linspace(low, high, _N_POINTS)
+        dense = self.dist.quantiles((np.arange(_N_POINTS) + 0.5) / _N_POINTS)[0]
+        inside = (dense > low) & (dense < high)
+        return np.unique(np.concatenate([even, dense[inside]]))
+
+    def density(self, x: Float64Array) -> Float64Array:
+        """Return the density without the spikes at x (g,)."""
+        law = self.dist.law
+        if not len(self.spikes):
+            return self.dist.pdf(x[:, None])[:, 0]
+        law = law.clipped
+        assert law.curve is not None
+        return np.asarray(law.rest[0] * np.exp(law.curve.densities(x[None, :])[1][0]))
+
+    def steps(self, x: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Return what to join to draw the CDF over x: twice each x where it jumps."""
+        if not len(self.spikes):
+            return x, self.dist.cdf_at(x)[0]
+        seen = self.spikes[(self.spikes >= x[0]) & (self.spikes <= x[-1])]
+        every = np.unique(np.concatenate([x, seen]))
+        ends = self.dist.law.cdf_left(every[None, :]), self.dist.cdf_at(every)
+        return np.repeat(every, 2), np.concatenate(ends).T.ravel()
+
+    def curve(self, low: float, high: float) -> tuple[Float64Array, Float64Array]:
+        """Return x (g,) and the density there, both empty where it has none."""
+        if self.is_discrete:
+            return np.empty(0), np.empty(0)
+        x = self.grid(low, high)
+        return x, self.density(x)
 
 
 def _draw_density(
@@ -150,51 +353,22 @@ def _draw_density(
 ) -> None:
     """Draw a density over x with regions (m, 2) shaded, and its spikes."""
     ax.set_ylabel("Probability" if shape.is_discrete else "Density")
-    if not shape.is_discrete:
-        line = shape.density(x)
-        ax.plot(x, line, color=_SMOOTH, lw=1.6)
-        looks: dict[str, Any] = {"color": _SMOOTH, "alpha": 0.25, "lw": 0}
-        for low, high in regions[regions[:, 0] < regions[:, 1]]:
-            inner = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
-            ax.fill_between(inner, shape.density(inner), label=label, **looks)
-            label = ""
-        ax.set_ylim(0.0, _HEADROOM * float(line.max()))
     if shape.is_discrete:
         _draw_spikes(ax, shape, regions, _SMOOTH, label)
-    elif len(shape.spikes):
+        return
+    line = shape.density(x)
+    ax.plot(x, line, color=_SMOOTH, lw=1.6)
+    looks: dict[str, Any] = {"color": _SMOOTH, "alpha": 0.25, "lw": 0}
+    for low, high in regions[regions[:, 0] < regions[:, 1]]:
+        inner = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
+        ax.fill_between(inner, shape.density(inner), label=label, **looks)
+        label = ""
+    ax.set_ylim(0.0, _HEADROOM * float(line.max()))
+    if len(shape.spikes):
         side = ax.twinx()
         _draw_spikes(side, shape, regions, _SPIKE, "")
         side.set_ylabel("Probability of a value", color=_SPIKE)
         side.tick_params(axis="y", colors=_SPIKE)
-
-
-def _check_points(points: Any) -> tuple[Float64Array, Float64Array]:
-    """Return thresholds and probabilities of equal length."""
-    if not isinstance(points, tuple | list) or len(points) != 2:
-        msg = "`expert_points` must be a pair (thresholds, probabilities), got "
-        msg += f"{len(points)} items." if hasattr(points, "__len__") else f"{points!r}."
-        raise ValueError(msg)
-    names = "expert_points[0]", "expert_points[1]"
-    thresholds, p = (
-        check_vector(part, name) for part, name in zip(points, names, strict=True)
-    )
-    check_same_length(len(thresholds), f"`{names[0]}`", len(p), names[1])
-    check_in_unit(float(p.min()), float(p.max()), names[1])
-    return thresholds, p
-
-
-def _check_mark(value: Any, name: str) -> float | None:
-    """Return a finite number, or None where none is given."""
-    most = np.finfo(float).max
-    return None if value is None else check_number(value, name, -most, most)
-
-
-def _panels(what: str, ax: Any) -> NDArray[np.object_]:
-    """Return the one or two axes to draw on, as a vector."""
-    n = 2 if what == "both" else 1
-    if ax is None:
-        ax = new_grid(2, 1, (6.5, 5.2), sharex=True) if n == 2 else new_axes()
-    return check_axes(ax, n, "ax")
 
 
 def _draw_spikes(
@@ -204,12 +378,10 @@ def _draw_spikes(
     y, mass = shape.spikes[:, None], shape.masses
     inside = ((y >= regions[:, 0]) & (y <= regions[:, 1])).any(axis=1)
     ax.vlines(shape.spikes, 0.0, mass, color=color, lw=1.6)
-    looks: dict[str, Any] = {"color": color, "ms": 5}
-    for kept, fill, name in (
-        (inside, color, label),
-        (~inside, ax.get_facecolor(), ""),
-    ):
-        ax.plot(shape.spikes[kept], mass[kept], "o", mfc=fill, label=name, **looks)
+    heads = (inside, color, label), (~inside, ax.get_facecolor(), "")
+    for kept, fill, name in heads:
+        looks: dict[str, Any] = {"color": color, "mfc": fill, "ms": 5, "label": name}
+        ax.plot(shape.spikes[kept], mass[kept], "o", **looks)
     ax.set_ylim(0.0, _HEADROOM * float(mass.max()))
 
 
@@ -224,14 +396,45 @@ def _draw_cdf(
     ax.set(ylim=(-0.03, 1.03), ylabel=r"$P(Y \leq y)$")
 
 
-def _draw_marks(
-    ax: Axes, shape: ForecastShape, marks: dict[str, float | None], *, named: bool
-) -> None:
+def _draw_marks(ax: Axes, marks: dict[str, float | None]) -> None:
     """Draw upright lines at the mean, the point forecast and the outcome."""
-    values = {"mean": float(shape.dist.mean()[0]), **marks}
     for name, (color, style) in _LINES.items():
-        value = values[name]
+        value = marks[name]
         if value is not None and np.isfinite(value):
-            label = f"{name} {format_number(value)}" if named else ""
-            tone = color or ink_of(ax)
+            tone, label = color or canvas.ink_of(ax), f"{name} {format_number(value)}"
             ax.axvline(value, color=tone, ls=style, lw=1.3, label=label, zorder=1.8)
+
+
+def _draw_ridge(ax: Axes, shapes: list[ForecastShape], curves: Any, scale: str) -> str:
+    """Draw each forecast from its own line, the first on top and behind; name the axis.
+
+    A row's scale ends at the peak of its density, or at its likeliest value.
+    """
+    k = len(shapes)
+    smooth = np.array([len(x) > 0 for x, _ in curves])
+    pairs = zip(shapes, curves, strict=True)
+    own = np.array([(ys if len(ys) else one.masses).max() for one, (_, ys) in pairs])
+    tops = np.array([own[smooth == kind].max() for kind in smooth])
+    same = scale == "common" or k == 1
+    if scale == "auto":
+        same = bool((tops <= _MOST_RATIO * own).all())
+    peaks = tops if same else own
+    (line_tone,), (fill_tone,) = (
+        canvas.shades(ax, color, [share])
+        for color, share in ((canvas.GREY, 0.35), ("C0", 0.4))
+    )
+    for j, (shape, (x, line)) in enumerate(zip(shapes, curves, strict=True)):
+        base, layer = float(k - 1 - j), 2.0 + j / k
+        ax.axhline(base, color=line_tone, lw=0.8, zorder=layer)
+        unit, color = _STEM / peaks[j], _SMOOTH
+        if len(x):
+            top = base + _OVERLAP * line / peaks[j]
+            ax.fill_between(x, base, top, color=fill_tone, lw=0, zorder=layer)
+            ax.plot(x, top, color=_SMOOTH, lw=1.1, zorder=layer)
+            unit, color = _STEM, _SPIKE
+        heads = base + unit * shape.masses
+        ax.vlines(shape.spikes, base, heads, color=color, lw=1.6, zorder=layer)
+        ax.plot(shape.spikes, heads, "o", color=color, ms=4, zorder=layer)
+    ax.set_ylim(-0.3, k - 0.9 + (_OVERLAP if smooth.any() else 1.0))
+    told = "all rows on one scale" if same else "each row on a scale of its own"
+    return f"{'Density' if smooth.any() else 'Probability'}, {told}"

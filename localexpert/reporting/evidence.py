@@ -17,7 +17,7 @@ from localexpert.data.table_summary import TableSummary
 from localexpert.data.unseen import unseen_silently
 from localexpert.distribution.predictive import PredictiveDistribution
 from localexpert.distribution.predictors import open_same, predict_dist
-from localexpert.explain.mixing import check_columns, read_table
+from localexpert.explain.rows import check_columns, read_table
 from localexpert.regressor.regressor import LocalExpertRegressor
 from localexpert.reporting.climatology import Climatology
 from localexpert.reporting.numbers import show_feature

@@ -12,13 +12,15 @@ import numpy as np
 
 from localexpert.experts.report import ExpertReport
 from localexpert.explain import PermutationImportance
-from localexpert.plots.calibration import plot_pit, plot_quantile_reliability
-from localexpert.plots.coverage import plot_coverage
-from localexpert.plots.experts import plot_expert_report
+from localexpert.plots.calibration import (
+    plot_coverage,
+    plot_pit,
+    plot_quantile_reliability,
+    plot_sharpness,
+)
+from localexpert.plots.experts import plot_expert_report, plot_threshold_reliability
+from localexpert.plots.features import plot_importance
 from localexpert.plots.forecast import plot_forecast
-from localexpert.plots.importance import plot_importance
-from localexpert.plots.sharpness import plot_sharpness
-from localexpert.plots.thresholds import plot_threshold_reliability
 from localexpert.reporting.evidence import Evidence
 from localexpert.reporting.groups import GroupFigures, Grouping
 from localexpert.reporting.numbers import show

@@ -13,11 +13,11 @@ from localexpert import (
     LocalExpertRegressor,
     SharedBoosting,
     date_features,
+    explain_forecast,
     load,
     permutation_importance,
 )
 from localexpert.data.table import Table
-from localexpert.explain import explain_boosting
 
 STAMPS = pd.to_datetime(["1969-12-31T18:30", "2020-02-29T00:00", "2021-03-01T01:15"])
 DAYS = [-1 + 18.5 / 24, 18321.0, 18687 + 1.25 / 24]
@@ -175,7 +175,7 @@ def test_a_model_of_dates_is_saved_and_explained(model, sales, tmp_path):
     told = permutation_importance(model, X, y, n_repeats=2, random_state=0)
     assert told.feature_names == ("noise", "sold")
     assert np.argmax(told.crps) == 1
-    parts = explain_boosting(model, X[:2], X, threshold=1.0, random_state=0)
+    parts = explain_forecast(model, X[:2], X, n_background=5, random_state=0)
     assert parts.feature_names == ("noise", "sold")
 
 

@@ -187,7 +187,7 @@ def test_the_picture_shows_evidence_and_offsets(rng, kind):
     given = plt.subplots(2)[1]
     assert list(plot_monitor(monitor, ax=given)) == list(given)
     plt.close("all")
-    with pytest.raises(ValueError, match="`ax` must be two of matplotlib's Axes"):
+    with pytest.raises(ValueError, match="`ax` must hold 2 Axes, got 1"):
         plot_monitor(monitor, ax=given[:1])
 
 

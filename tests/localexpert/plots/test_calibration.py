@@ -1,12 +1,20 @@
-"""What is drawn of PIT values and quantiles, read back from the artists."""
+"""What is drawn of calibration and sharpness, read back from the artists."""
 
 from math import comb
 
-import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
-from localexpert.plots import plot_pit, plot_quantile_reliability
+from localexpert.plots import (
+    plot_coverage,
+    plot_pit,
+    plot_quantile_reliability,
+    plot_sharpness,
+)
+from tests.forecasts import normal
 
 
 def least_count(n, p, level):
@@ -32,28 +40,12 @@ class TestPit:
         np.testing.assert_allclose(heights, counts * 5 / 60)
         assert sum(heights) / 5 == pytest.approx(1.0)
 
-    @pytest.mark.parametrize(
-        ("kind", "tail"), [("pointwise", 0.05), ("simultaneous", 0.05 / 8)]
-    )
-    def test_the_band_is_binomial(self, smooth, y, labelled, kind, tail):
-        ax = plot_pit(y, smooth, bins=8, coverage=0.9, band=kind)
-        band = labelled(ax, f"90% {kind} band")
+    def test_the_band_is_binomial(self, smooth, y, labelled):
+        ax = plot_pit(y, smooth, bins=8, coverage=0.9)
+        band, tail = labelled(ax, "90% simultaneous band"), 0.05 / 8
         drawn = band.get_y(), band.get_y() + band.get_height()
         counts = [least_count(60, 1 / 8, level) for level in (tail, 1.0 - tail)]
         np.testing.assert_allclose(drawn, np.array(counts) * 8 / 60)
-
-    def test_bars_have_one_tone(self, smooth, y, labelled):
-        ax = plot_pit(y, smooth, bins=8)
-        band = labelled(ax, "95% simultaneous band")
-        (bars,) = ax.containers
-        assert {bar.get_facecolor()[3] for bar in bars} == {1.0}
-        assert len({bar.get_facecolor() for bar in bars}) == 1
-        assert band.get_zorder() < min(bar.get_zorder() for bar in bars)
-        (edges,) = ax.collections  # so that the band is seen over the bars too
-        drawn = sorted(segment[0, 1] for segment in edges.get_segments())
-        ends = band.get_y(), band.get_y() + band.get_height()
-        np.testing.assert_allclose(drawn, ends)
-        assert edges.get_zorder() > max(bar.get_zorder() for bar in bars)
 
     def test_draws_at_jumps_are_flat_and_repeat(self, discrete, rng):
         # `rng` is `default_rng(0)`: the draws must not be those of the outcomes.
@@ -113,32 +105,169 @@ class TestQuantiles:
         assert np.abs(gaps).max() < 5.0 * 0.5 / np.sqrt(12_000)
 
 
-@pytest.mark.parametrize("plot", [plot_pit, plot_quantile_reliability])
-def test_axes_given(smooth, y, ax, plot):
-    assert plot(y, smooth, ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
+def ticks(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
 
 
-def test_bad_input_is_named(smooth, y):
-    for plot in (plot_pit, plot_quantile_reliability):
-        with pytest.raises(
-            ValueError, match="`y` must be as long as dist, got 2 and 60"
-        ):
-            plot([0.0, 1.0], smooth)
-        with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution"):
-            plot(y, y)
-        with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 0"):
-            plot(y, smooth, coverage=0)
-    with pytest.raises(ValueError, match="`random_state` must be at least 0, got -1"):
-        plot_pit(y, smooth, random_state=-1)
-    with pytest.raises(ValueError, match="`bins` must be at least 2, got 1"):
-        plot_pit(y, smooth, bins=1)
-    with pytest.raises(ValueError, match="`band` must be one of 'simultaneous', 'poi"):
-        plot_pit(y, smooth, band="both")
-    with pytest.raises(
-        ValueError, match=r"`levels` must increase strictly, got 0\.5 bef"
-    ):
-        plot_quantile_reliability(y, smooth, levels=[0.5, 0.2])
-    with pytest.raises(ValueError, match=r"`levels` must lie in \(0, 1\), got 1.0"):
-        plot_quantile_reliability(y, smooth, levels=[0.5, 1.0])
-    assert not plt.get_fignums()
+def covered(y, dist, coverage=0.9):
+    low, high = dist.interval(coverage).T
+    return (low <= y) & (y <= high)
+
+
+def test_shares_of_named_groups_are_sorted(smooth, y, labelled):
+    groups = np.array(["north", "south", "west"])[np.arange(60) % 3]
+    y = np.where((groups == "south") & (np.arange(60) < 30), 99.0, y)
+    ax = plot_coverage(y, smooth, groups, coverage=0.7)
+    hit = covered(y, smooth, 0.7)
+    shares = {name: hit[groups == name].mean() for name in np.unique(groups)}
+    names = sorted(shares, key=lambda name: shares[name])
+    assert ticks(ax) == [f"{name} (20)" for name in names]
+    assert names[0] == "south"
+    drawn = labelled(ax, "covered").get_xydata()
+    np.testing.assert_allclose(
+        drawn, [[shares[name], i] for i, name in enumerate(names)]
+    )
+    assert labelled(ax, "nominal").get_xdata()[0] == 0.7
+
+
+def test_bars_are_the_shares_that_a_score_test_keeps(smooth, y, labelled):
+    groups = np.repeat([0, 1], [50, 10])
+    ax = plot_coverage(y, smooth, groups, level=0.8)
+    bars = np.array(labelled(ax, "80% confidence").get_segments())[:, :, 0]
+    z = norm.ppf(0.9)
+    for bar, g, m in zip(bars, (0, 1), (50, 10), strict=True):
+        share = covered(y, smooth)[groups == g].mean()
+
+        def gap(p, share=share, m=m):
+            return (share - p) ** 2 - z**2 * p * (1.0 - p) / m
+
+        inside = min(max(share, 1e-9), 1.0 - 1e-9)
+        assert bar[0] == pytest.approx(brentq(gap, 0.0, inside), abs=1e-6)
+        assert bar[1] == pytest.approx(
+            1.0 if share == 1.0 else brentq(gap, inside, 1.0), abs=1e-6
+        )
+
+
+def test_numbers_keep_their_order(smooth, y):
+    groups = pd.Series(np.array([10.0, 2.5, 7.0])[np.arange(60) % 3], name="size")
+    ax = plot_coverage(y, smooth, groups)
+    assert ticks(ax) == ["2.5 (20)", "7 (20)", "10 (20)"]
+    assert ax.get_ylabel() == "size"
+
+
+def test_many_numbers_are_binned_by_quantiles(smooth, y, labelled):
+    values = np.arange(60.0)
+    ax = plot_coverage(y, smooth, values, n_bins=3)
+    assert ticks(ax) == ["[0, 19.7) (20)", "[19.7, 39.3) (20)", "[39.3, 59] (20)"]
+    shares = covered(y, smooth).reshape(3, 20).mean(axis=1)
+    np.testing.assert_allclose(labelled(ax, "covered").get_xdata(), shares)
+
+
+def test_tied_numbers_stay_together(smooth, y):
+    values = np.concatenate([np.zeros(45), np.arange(1.0, 16.0)])
+    ax = plot_coverage(y, smooth, values, n_bins=4)
+    assert ticks(ax) == ["[0, 0.25) (45)", "[0.25, 15] (15)"]
+
+
+def test_missing_numbers_are_a_group(smooth, y):
+    values = np.where(np.arange(60) < 7, np.nan, np.arange(60.0) % 2)
+    assert ticks(plot_coverage(y, smooth, values)) == [
+        "0 (26)",
+        "1 (27)",
+        "missing (7)",
+    ]
+
+
+def test_values_that_repeat_count_by_their_share(discrete, labelled, rng):
+    outcomes = discrete.ppf(rng.uniform(size=60))
+    groups = np.arange(60) // 30
+    ax = plot_coverage(outcomes, discrete, groups, coverage=0.5)
+    upto, p = discrete.cdf(outcomes), discrete.pmf(outcomes)
+    levels = upto[:, None] - p[:, None] * np.linspace(0.0, 1.0, 20_001)
+    held = ((levels > 0.25) & (levels < 0.75)).mean(axis=1)
+    shares = held.reshape(2, 30).mean(axis=1)
+    drawn = labelled(ax, "covered").get_xdata()
+    np.testing.assert_allclose(drawn, shares, atol=1e-3)
+    assert (drawn < 0.9).all()  # closed intervals would hold more
+
+
+def test_groups_of_near_numbers_have_different_names(smooth, y):
+    groups = np.where(np.arange(60) % 2, 2019.0001, 2019.0002)
+    assert ticks(plot_coverage(y, smooth, groups)) == [
+        "2019.0001 (30)",
+        "2019.0002 (30)",
+    ]
+
+
+def bars(ax):
+    """Return means (k, 2) and the ends (k, 2) of their intervals."""
+    line, _, (sticks,) = ax.containers[0].lines
+    return line.get_xydata(), np.array([s[:, 1] for s in sticks.get_segments()])
+
+
+def test_means_of_bins_and_their_intervals(smooth, y):
+    ax = plot_sharpness(y, smooth, n_bins=3, level=0.8)
+    # Spread grows from row to row, so bins are runs of rows.
+    error = np.abs(y - smooth.median()).reshape(3, 20)
+    means, ends = bars(ax)
+    spread = smooth.std().reshape(3, 20).mean(axis=1)
+    np.testing.assert_allclose(means, np.column_stack([spread, error.mean(axis=1)]))
+    half = norm.ppf(0.9) * error.std(axis=1, ddof=1) / np.sqrt(20)
+    np.testing.assert_allclose(np.diff(ends)[:, 0], 2.0 * half)
+    np.testing.assert_allclose(ends.mean(axis=1), means[:, 1])
+
+
+@pytest.mark.parametrize("kind", ["smooth", "discrete", "mixed"])
+def test_what_forecasts_expect_is_their_mean_error(kind, request, labelled):
+    dist = request.getfixturevalue(kind)
+    ax = plot_sharpness(np.zeros(60), dist, n_bins=1)
+    drawn = labelled(ax, "expected by the forecasts").get_ydata()
+    median = dist.median()
+    levels = (np.arange(4000) + 0.5) / 4000
+    own = np.abs(dist.quantiles(levels) - median[:, None]).mean()
+    np.testing.assert_allclose(drawn, [own], rtol=2e-3)
+
+
+def test_bins_have_ten_rows_at_least(smooth, y):
+    assert len(bars(plot_sharpness(y, smooth, n_bins=50))[0]) == 6
+    assert len(bars(plot_sharpness(y[:3], smooth[:3]))[0]) == 1
+
+
+def test_equal_spreads_are_one_bin(many):
+    ax = plot_sharpness(np.zeros(60), many(60))
+    ax.figure.canvas.draw()
+    (at,) = {round(float(x), 9) for x in bars(ax)[0][:, 0]}
+    assert ax.get_xlim()[0] < at < ax.get_xlim()[1]
+
+
+def test_a_sample_stands_for_very_many_rows(many, labelled):
+    n = 20_500
+    dist, y = many(n), np.linspace(0.0, 7.0, n)
+    first, again = (plot_sharpness(y, dist) for _ in range(2))
+    np.testing.assert_array_equal(bars(first)[0], bars(again)[0])
+    errors = np.abs(y - dist.median())
+    assert bars(first)[0][:, 1].mean() == pytest.approx(errors.mean(), rel=0.02)
+    dots = labelled(first, "each row")
+    assert len(dots.get_xdata()) == 3000
+
+
+def test_an_outlier_does_not_press_the_others_down(many, labelled):
+    y = np.linspace(0.0, 5.0, 400)
+    y[7] = 1e3
+    dist = many(400)
+    ax = plot_sharpness(y, dist)
+    _, ends = bars(ax)
+    assert ax.get_ylim()[1] < 1e3
+    assert ends.max() <= ax.get_ylim()[1]
+    # What is cut off is counted.
+    marks = labelled(ax, "1 of 400 outside, error up to 1000").get_xydata()
+    assert marks[:, 1].tolist() == [ax.get_ylim()[1]]
+    assert ax.get_ylim()[0] <= 0.0
+
+
+def test_wide_forecasts_are_counted_but_no_bin_is_cut_off(legend):
+    width = np.r_[np.ones(400), 1e6]
+    dist = normal(np.zeros(401), width)
+    ax = plot_sharpness(np.zeros(401), dist)
+    assert bars(ax)[0][:, 0].max() <= ax.get_xlim()[1]
+    assert any(text.startswith("1 of 401 outside") for text in legend(ax))

@@ -1,26 +1,21 @@
-"""What is drawn of an expert report, read back from the artists."""
+"""What is drawn of a regressor's experts, read back from the artists."""
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
+from calibration import reliability_curve
 from localexpert.experts.report import ExpertReport
 from localexpert.experts.task_record import TaskRecord
-from localexpert.plots import plot_expert_report
+from localexpert.plots import plot_expert_report, plot_threshold_reliability
 
 CUTS = np.array([-1.0, -0.2, 0.5, 3.0])
 TITLES = ["Accuracy", "Kappa", "AUC", "Log loss", "Calibration error", "Base rate"]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Close the figures of a test."""
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -48,12 +43,6 @@ def panels(report):
 def lines(ax):
     """Return the lines of an Axes by their labels."""
     return {line.get_label(): line for line in ax.lines}
-
-
-def test_six_panels_of_one_figure(panels):
-    assert list(panels) == TITLES
-    assert len(plt.get_fignums()) == 1
-    assert [ax.get_xlabel() for ax in panels.values()] == [""] * 3 + ["Threshold"] * 3
 
 
 @pytest.mark.parametrize("name", ["accuracy", "kappa"])
@@ -104,41 +93,6 @@ def test_dashed_lines_are_what_the_base_rate_gets(below, panels):
         np.testing.assert_array_equal(flat.get_ydata(), level)
 
 
-def test_nothing_is_cut_off(panels):
-    for ax in panels.values():
-        low, high = ax.get_ylim()
-        values = np.concatenate([np.ravel(line.get_ydata()) for line in ax.lines])
-        assert low <= values.min()
-        assert values.max() <= high
-
-
-LEGEND = {
-    "mean, sd over folds",
-    "base rate alone",
-    "before calibration",
-    "after calibration",
-}
-
-
-def test_one_legend_below_all_panels(report):
-    figure = plot_expert_report(report)[0, 0].figure
-    figure.canvas.draw()
-    (legend,) = figure.legends
-    assert {text.get_text() for text in legend.get_texts()} == LEGEND
-    assert len(legend.get_texts()) == 4
-    box = legend.get_window_extent()
-    for ax in figure.axes:
-        assert ax.get_legend() is None
-        assert ax.get_tightbbox().y0 >= box.y1
-
-
-def test_panels_that_share_a_figure_keep_the_legend(report):
-    grid = plt.subplots(2, 4, layout="constrained")[1]
-    panels = plot_expert_report(report, axes=grid[:, :3]).ravel()
-    assert not panels[0].figure.legends
-    assert {text.get_text() for text in panels[0].get_legend().get_texts()} == LEGEND
-
-
 def test_long_thresholds_do_not_run_together(report):
     far = replace(report, thresholds=1e5 * (1.0 + np.arange(4.0)))
     axes = plot_expert_report(far)
@@ -150,21 +104,6 @@ def test_long_thresholds_do_not_run_together(report):
         assert min(b.x0 - a.x1 for a, b in pairwise(boxes)) > 0.0
 
 
-def test_numbers_are_evenly_spaced(report):
-    axes = plot_expert_report(report, against="number")
-    for ax in axes.ravel():
-        np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2, 3, 4])
-    assert axes[1, 0].get_xlabel() == "Number of threshold"
-
-
-def test_draws_on_axes_given(report):
-    given = plt.subplots(6)[1]
-    returned = plot_expert_report(report, axes=given)
-    assert returned.shape == (2, 3)
-    assert returned.ravel().tolist() == given.tolist()
-    assert len(plt.get_fignums()) == 1
-
-
 def test_one_class_at_one_threshold_in_one_fold():
     p, below = np.array([[0.9], [0.8]]), np.array([[True], [True]])
     folds = [(np.empty(0, int), np.arange(2))]
@@ -174,12 +113,65 @@ def test_one_class_at_one_threshold_in_one_fold():
     axes[0, 0].figure.canvas.draw()
 
 
-def test_bad_input_is_named(report):
-    with pytest.raises(
-        TypeError, match=r"`report` must be an ExpertReport or .* got d"
-    ):
-        plot_expert_report({})
-    with pytest.raises(ValueError, match="`axes` must hold 6 Axes, got 4"):
-        plot_expert_report(report, axes=plt.subplots(2, 2)[1])
-    with pytest.raises(ValueError, match="`against` must be one of 'threshold', 'num"):
-        plot_expert_report(report, against="index")
+NINE = np.linspace(-1.5, 1.5, 9)
+
+
+@pytest.fixture
+def tasks(rng):
+    below = rng.normal(size=(400, 1)) <= NINE
+    calibrated = np.clip(0.4 * below + 0.6 * rng.uniform(size=below.shape), 0.01, 0.99)
+    raw = calibrated**2
+    return TaskRecord(NINE, raw, calibrated, below, [], rng.uniform(1.0, 2.0, 400))
+
+
+def test_curves_before_and_after(tasks, labelled):
+    (ax,) = plot_threshold_reliability(tasks, numbers=[4], n_bins=5)
+    for label, p in (("before", tasks.raw), ("after", tasks.calibrated)):
+        curve = reliability_curve(
+            tasks.below[:, 4], p[:, 4], sample_weight=tasks.weight, n_bins=5
+        )
+        np.testing.assert_array_equal(
+            labelled(ax, f"{label} calibration").get_xydata(),
+            np.column_stack([curve.mean_prob, curve.event_rate]),
+        )
+
+
+def test_the_band_is_that_of_the_calibrated_curve(tasks, labelled):
+    (ax,) = plot_threshold_reliability(tasks, numbers=[2], n_bins=5, coverage=0.8)
+    curve = reliability_curve(
+        tasks.below[:, 2],
+        tasks.calibrated[:, 2],
+        sample_weight=tasks.weight,
+        n_bins=5,
+        level=0.8,
+    )
+    corners = labelled(ax, "80% consistency band").get_paths()[0].vertices
+    for x, low, high in zip(curve.mean_prob, curve.lower, curve.upper, strict=True):
+        assert {low, high} <= set(corners[corners[:, 0] == x, 1].tolist())
+
+
+def test_a_handful_is_shown_by_default(tasks):
+    panels = plot_threshold_reliability(SimpleNamespace(forecaster_=_Fitted(tasks)))
+    rate = tasks.weight @ tasks.below / tasks.weight.sum()
+    nearest = {np.abs(rate - share).argmin() for share in np.linspace(0.1, 0.9, 6)}
+    titles = [f"{NINE[k]:.4g}: {100 * rate[k]:.2g}% below" for k in sorted(nearest)]
+    assert [ax.get_title() for ax in panels] == titles
+    assert len(panels) <= 6
+    assert len(plt.get_fignums()) == 1
+
+
+class _Fitted:
+    """A forecaster that only has its record."""
+
+    def __init__(self, tasks):
+        self.tasks_ = tasks
+
+
+def test_panels_hold_their_curves(tasks):
+    rare = replace(tasks, raw=0.02 * tasks.raw, calibrated=0.03 * tasks.calibrated)
+    for record in (tasks, rare):
+        for ax in plot_threshold_reliability(record):
+            drawn = np.concatenate([line.get_xydata() for line in ax.lines[1:]])
+            low, high = ax.get_xlim()
+            assert low < drawn.min() < drawn.max() < high
+            assert ax.get_xlim() == ax.get_ylim()

@@ -2,14 +2,12 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 
 from localexpert.plots import plot_fan
-from tests.forecasts import normal
 
 DAYS = np.datetime64("2024-01-01") + np.arange(60)
 
@@ -34,16 +32,6 @@ def test_median_and_bands_are_quantiles(smooth, labelled, legend, rng):
         expected = smooth.interval(coverage)[order]
         np.testing.assert_allclose(np.column_stack([low, high]), expected)
     assert legend(ax) == ["median", "50%", "90%"]
-
-
-def test_narrow_bands_are_darker_and_on_top(smooth, labelled):
-    ax = plot_fan(smooth, np.arange(60))
-    bands = [labelled(ax, label) for label in ("50%", "80%", "95%")]
-    brightness = [band.get_facecolor()[0, :3].sum() for band in bands]
-    assert brightness == sorted(brightness)
-    layers = [band.get_zorder() for band in bands]
-    assert layers == sorted(layers, reverse=True)
-    assert len(set(layers)) == len(set(brightness)) == 3
 
 
 def test_ties_are_averaged(smooth, labelled, rng):
@@ -79,13 +67,6 @@ def test_groups_are_found_where_neighbours_differ(many, labelled, rng):
     assert len(labelled(plot_fan(dist, x, n_groups=400), "median").get_xdata()) == 400
 
 
-def test_many_ties_and_single_rows_between_them(many, labelled, rng):
-    age = np.rint(rng.gamma(4.0, 10.0, size=900))
-    ax = plot_fan(many(900)[rng.permutation(900)], age)
-    assert ax.get_xlabel() == "x (means of 30 groups)"
-    assert len(labelled(ax, "median").get_xdata()) <= 32
-
-
 def test_what_is_a_curve_is_not_joined(many, labelled, rng):
     dist = many(400)
     x = np.sort(rng.gamma(2.0, size=400))
@@ -100,12 +81,6 @@ def test_what_is_a_curve_is_not_joined(many, labelled, rng):
     ax = plot_fan(noise, few)
     assert ax.get_xlabel() == "x"
     assert len(labelled(ax, "median").get_xdata()) == 12
-
-
-def test_constant_forecasts_are_a_curve(labelled, rng):
-    dist = normal(np.zeros(50))
-    drawn = labelled(plot_fan(dist, rng.gamma(2.0, size=50)), "median").get_xdata()
-    assert len(drawn) == 50
 
 
 def test_groups_never_part_equal_values(smooth, labelled):
@@ -170,37 +145,3 @@ def test_zones_are_drawn_in_utc(smooth, labelled):
     x = [datetime(2024, 1, 1, 12, tzinfo=zone) + timedelta(days=i) for i in range(60)]
     drawn = labelled(plot_fan(smooth, x), "median").get_xydata()
     np.testing.assert_allclose(drawn[:, 0], date2num(DAYS))
-
-
-def test_times_are_joined_at_their_mean(smooth, labelled):
-    drawn = labelled(plot_fan(smooth, DAYS, n_groups=30), "median").get_xydata()
-    middles = date2num(DAYS).reshape(30, 2).mean(axis=1)
-    np.testing.assert_allclose(drawn[1:-1, 0], middles)
-
-
-def test_axes_given(smooth, ax):
-    assert plot_fan(smooth, np.arange(60), ax=ax) is ax
-    assert len(plt.get_fignums()) == 1
-
-
-def test_bad_input_is_named(smooth):
-    x = np.arange(60.0)
-    with pytest.raises(ValueError, match="`x` must be as long as dist, got 3 and 60"):
-        plot_fan(smooth, [1.0, 2.0, 3.0])
-    with pytest.raises(TypeError, match="`x` must be numeric, got '"):
-        plot_fan(smooth, ["a"] * 60)
-    with pytest.raises(
-        ValueError, match=r"`x` must not be missing, got NaT at posi.* 1"
-    ):
-        plot_fan(smooth, np.where(x == 1.0, np.datetime64("NaT", "D"), DAYS))
-    with pytest.raises(ValueError, match="`x` must hold at least two different values"):
-        plot_fan(smooth, np.ones(60))
-    with pytest.raises(ValueError, match="`y` must be as long as dist, got 59 and 60"):
-        plot_fan(smooth, x, y=x[1:])
-    with pytest.raises(ValueError, match=r"`coverages` must lie in \(0, 1\), got 95"):
-        plot_fan(smooth, x, coverages=[0.5, 95])
-    with pytest.raises(ValueError, match="`coverages` must hold at least one value"):
-        plot_fan(smooth, x, coverages=[])
-    with pytest.raises(ValueError, match="`n_groups` must be at least 2, got 1"):
-        plot_fan(smooth, x, n_groups=1)
-    assert not plt.get_fignums()

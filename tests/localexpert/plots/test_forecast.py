@@ -1,12 +1,14 @@
-"""What is drawn of one forecast, read back from the artists."""
+"""What is drawn of one forecast and of several, read back from the artists."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
-from localexpert import pool
-from localexpert.plots import plot_forecast
-from tests.forecasts import normal, of_values
+from localexpert import PredictiveDistribution, pool
+from localexpert.plots import plot_forecast, plot_forecasts
+from localexpert.plots.forecast import ForecastShape
+from tests.forecasts import beside, normal, of_values
 
 
 def curve(ax):
@@ -37,14 +39,6 @@ class TestSmooth:
         assert len(plt.get_fignums()) == 1
         assert density.get_xlim() == cdf.get_xlim()
 
-    def test_each_by_itself_on_axes_given(self, smooth, ax):
-        assert plot_forecast(smooth, what="cdf", ax=ax) is ax
-        assert ax.get_ylabel() == r"$P(Y \leq y)$"
-        other = plt.subplots()[1]
-        assert plot_forecast(smooth, what="density", ax=other) is other
-        assert other.get_ylabel() == "Density"
-        assert len(plt.get_fignums()) == 2
-
     def test_the_region_is_that_of_highest_density(self, smooth, labelled):
         ax = plot_forecast(smooth, 4, what="density", coverage=0.6)
         region = corners(labelled(ax, "60% highest density"))
@@ -54,11 +48,6 @@ class TestSmooth:
         axes = plot_forecast(smooth, 4, coverage=0.6, interval="central")
         region = corners(labelled(axes[0], "60% interval"))
         np.testing.assert_allclose(region, smooth.interval(0.6)[4])
-
-    def test_one_legend_names_both_panels(self, smooth, legend):
-        density, cdf = plot_forecast(smooth, 4, expert_points=([1.0], [0.5]))
-        assert legend(density)[-1] == "experts"
-        assert cdf.get_legend() is None
 
     def test_every_part_of_the_region_is_shaded(self):
         dist = pool([normal([0.0]), normal([8.0])])
@@ -119,33 +108,117 @@ class TestValues:
         )
 
 
-def test_bad_input_is_named(smooth, ax):
-    with pytest.raises(TypeError, match="`dist` must be a PredictiveDistribution, got"):
-        plot_forecast([1.0])
-    with pytest.raises(ValueError, match="`dist` must have at least one row"):
-        plot_forecast(smooth[:0])
-    with pytest.raises(ValueError, match=r"`row` must be less than the 60 rows .* 60"):
-        plot_forecast(smooth, 60)
-    with pytest.raises(ValueError, match="`row` must be at least -60, got -61"):
-        plot_forecast(smooth, -61)
-    with pytest.raises(ValueError, match="`what` must be one of 'both', 'density'"):
-        plot_forecast(smooth, what="pdf")
-    with pytest.raises(ValueError, match="`interval` must be one of 'densest', 'cent"):
-        plot_forecast(smooth, interval="hdi")
-    with pytest.raises(ValueError, match=r"`coverage` must lie in \(0, 1\), got 1.0"):
-        plot_forecast(smooth, coverage=1.0)
-    with pytest.raises(ValueError, match=r"`y` must lie in .* got nan"):
-        plot_forecast(smooth, y=np.nan)
-    with pytest.raises(TypeError, match="`prediction` must be a real number, got 'a'"):
-        plot_forecast(smooth, prediction="a")
-    with pytest.raises(ValueError, match="`ax` must hold 2 Axes, got 1"):
-        plot_forecast(smooth, ax=ax)
-    with pytest.raises(ValueError, match=r"`expert_points` must be a pair .* 3 items"):
+def test_points_of_experts_are_pairs(smooth):
+    with pytest.raises(ValueError, match=r"`expert_points` must have shape \(2, any\)"):
         plot_forecast(smooth, expert_points=([1.0], [0.5], [1.0]))
-    with pytest.raises(
-        ValueError, match=r"`expert_points\[1\]` must be as long as expert"
-    ):
-        plot_forecast(smooth, expert_points=([1.0, 2.0], [0.5]))
     with pytest.raises(ValueError, match=r"`expert_points\[1\]` must lie in \[0, 1\]"):
         plot_forecast(smooth, expert_points=([1.0], [1.5]))
-    assert plt.get_fignums() == [1]
+
+
+def curves(ax):
+    """Return the curves of an Axes in the order of drawing."""
+    return [line for line in ax.lines if len(line.get_xdata()) > 50]
+
+
+class TestRidge:
+    def test_rows_are_on_their_lines_and_may_be_equally_high(self, smooth):
+        ax = plot_forecasts(smooth, [0, 20, 40], scale="own")
+        assert ax.get_ylabel() == "Density, each row on a scale of its own"
+        for base, line, row in zip((2, 1, 0), curves(ax), (0, 20, 40), strict=True):
+            x, height = line.get_xydata().T
+            density = smooth[row].pdf(x[:, None])[:, 0]
+            scaled = 1.6 * density / density.max()
+            np.testing.assert_allclose(height - base, scaled, atol=1e-12)
+
+    @pytest.mark.parametrize("scale", ["auto", "common"])
+    def test_one_scale(self, smooth, scale):
+        ax = plot_forecasts(smooth, [0, 20, 40], scale=scale)
+        assert ax.get_ylabel() == "Density, all rows on one scale"
+        heights = [
+            line.get_ydata().max() - base
+            for base, line in zip((2, 1, 0), curves(ax), strict=True)
+        ]
+        law = [smooth[row].pdf(smooth[row].ppf([0.5])).item() for row in (0, 20, 40)]
+        np.testing.assert_allclose(heights[0], 1.6)
+        ratio = np.array(heights) / heights[0]
+        np.testing.assert_allclose(ratio, np.array(law) / law[0], rtol=0.01)
+
+    def test_rows_of_very_unlike_heights_have_their_own_scales(self):
+        dist = normal(np.zeros(2), [0.1, 1.0])
+        ax = plot_forecasts(dist)
+        assert ax.get_ylabel() == "Density, each row on a scale of its own"
+        tops = [line.get_ydata().max() for line in curves(ax)]
+        np.testing.assert_allclose(tops, [2.6, 1.6])
+        near = normal(np.zeros(2), [0.25, 1.0])
+        ax = plot_forecasts(near)
+        assert ax.get_ylabel() == "Density, all rows on one scale"
+
+    def test_rows_with_and_without_a_density(self):
+        dist = beside(normal([3.0, 3.0]), [0.0], [[0.5], [1.0]], [0.01])
+        ax = plot_forecasts(dist)
+        assert ax.get_ylabel() == "Density, all rows on one scale"
+
+    def test_outcomes(self, smooth, labelled):
+        y = np.arange(60.0) / 10
+        ax = plot_forecasts(smooth, [0, 20, 40], y=y)
+        drawn = labelled(ax, "outcome").get_xydata()
+        np.testing.assert_array_equal(drawn, [[0.0, 2.0], [2.0, 1.0], [4.0, 0.0]])
+
+    def test_stems_end_below_the_next_row(self, discrete, mixed):
+        ax = plot_forecasts(discrete, range(8), scale="own")
+        assert ax.get_ylabel() == "Probability, each row on a scale of its own"
+        for j, stems in enumerate(ax.collections):
+            heights = np.array(stems.get_segments())[:, 1, 1] - (7 - j)
+            p = discrete.masses[j]
+            np.testing.assert_allclose(heights, 0.8 * p / p.max())
+        ax = plot_forecasts(mixed, [59, 0])
+        stems = [c for c in ax.collections if hasattr(c, "get_segments")]
+        tops = [c.get_segments()[0][1, 1] for c in stems]
+        np.testing.assert_allclose(tops, [1.0 + 0.8 * 0.6, 0.8 * 0.1])
+
+
+def test_the_density_leaves_out_the_spikes():
+    smooth = normal([1.0], 0.7)
+    shape = ForecastShape.of(beside(smooth, [0.0], [[0.3]], [0.01]), 0)
+    at_zero = shape.density(np.array([0.0]))[0]
+    assert at_zero == pytest.approx(0.7 * smooth.pdf(0.0)[0], rel=1e-9)
+    x = shape.grid(-3.0, 9.0)
+    area = trapezoid(shape.density(x), x)
+    assert area == pytest.approx(1.0 - shape.masses[0], abs=1e-3)
+
+
+def test_the_window_holds_99_percent_and_what_it_must(smooth):
+    shape = ForecastShape.of(smooth, 10)
+    low, high = shape.window()
+    assert smooth.cdf(low)[10] < 0.005
+    assert smooth.cdf(high)[10] > 0.995
+    assert shape.window([None, 50.0])[1] > 50.0
+    assert shape.window([None, 50.0])[0] < low
+
+
+def test_the_window_of_one_value():
+    one = of_values([7.0], [[1.0]])
+    shape = ForecastShape.of(one, 0)
+    low, high = shape.window()
+    assert low < 7.0 < high
+    assert shape.grid(low, high).tolist() == [7.0]
+
+
+def test_long_tails_are_cut(rng):
+    dist = PredictiveDistribution.from_samples([rng.standard_t(2, size=4000) ** 3])
+    low, high = ForecastShape.of(dist, 0).window()
+    q = dist.quantiles([0.005, 0.1, 0.9, 0.995])[0]
+    assert q[3] - q[0] > 7.0 * (q[2] - q[1])
+    assert high - low == pytest.approx(1.1 * 7.0 * (q[2] - q[1]))
+
+
+def test_steps_jump_where_the_cdf_does(smooth, mixed):
+    x = np.linspace(-1.0, 4.0, 7)
+    at, level = ForecastShape.of(smooth, 5).steps(x)
+    np.testing.assert_array_equal(at, x)
+    np.testing.assert_array_equal(level, smooth.cdf_at(x)[5])
+    at, level = ForecastShape.of(mixed, 59).steps(x)
+    (here,) = np.nonzero(at == 0.0)
+    assert len(here) == 2
+    assert np.diff(level[here])[0] == pytest.approx(0.6)
+    np.testing.assert_array_equal(level[1::2], mixed.cdf_at(at[1::2])[59])

@@ -1,4 +1,4 @@
-"""What is drawn of a table of importance, read back from the artists."""
+"""What is drawn of importance and of explanations, read back from the artists."""
 
 from itertools import pairwise
 
@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from localexpert.plots import plot_importance
+from localexpert import Explanation
+from localexpert.plots import plot_explanation, plot_importance
 
 TABLE = np.array([[0.1, 0.2, 0.0], [0.5, 0.4, 0.6], [0.3, 0.0, 0.3]])
 
@@ -74,13 +75,6 @@ def test_numbers_are_white_on_dark():
     assert [text.get_color() for text in ax.texts] == ["0.15", "0.15", "white"]
 
 
-def test_some_of_many_columns_are_named():
-    ax = plot_importance(np.ones((2, 40)))
-    places = ax.get_xticks()
-    assert 8 <= len(places) <= 13
-    assert heads(ax) == [f"{place:.0f}" for place in places]
-
-
 @pytest.mark.parametrize("k", [3, 13, 25, 40])
 def test_names_of_columns_do_not_overlap(k):
     ax = plot_importance(np.ones((2, k)), columns=np.linspace(-1.2345, 1.5, k))
@@ -90,26 +84,43 @@ def test_names_of_columns_do_not_overlap(k):
     assert min(gaps) > 0.0
 
 
-def test_colours_start_at_zero():
-    assert plot_importance([[0.2, 0.5]]).images[0].get_clim() == (0.0, 0.5)
-
-
 def test_zeros():
     ax = plot_importance(np.zeros((2, 2)))
     assert ax.images[0].get_clim() == (0.0, 1.0)
 
 
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match=r"`table` must have shape \(any, any\), got"):
-        plot_importance([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"`table` must hold at least one value, got"):
-        plot_importance(np.empty((0, 3)))
-    with pytest.raises(ValueError, match="`table` must be finite, got nan at position"):
-        plot_importance([[np.nan]])
-    with pytest.raises(ValueError, match="`features` must be as long as table, got 1"):
-        plot_importance(TABLE, features=["a"])
-    with pytest.raises(ValueError, match="`columns` must be as long as table, got 1"):
-        plot_importance(TABLE, columns=["a"])
-    with pytest.raises(ValueError, match="`max_features` must be at least 1, got 0"):
-        plot_importance(TABLE, max_features=0)
-    assert not plt.get_fignums()
+@pytest.fixture
+def told():
+    return Explanation(
+        "mean",
+        ("age", "dose", "town"),
+        np.array([[-1.0, 3.0, 0.5], [2.0, 0.25, -4.0]]),
+        np.array([[0.1, 0.0, 0.2], [0.3, 0.1, 0.4]]),
+        5.0,
+        np.array([7.5, 3.25]),
+        np.array([["61", "2.5", "ant"], ["20", "0", "bee"]], dtype=object),
+    )
+
+
+def test_bars_lead_from_the_base_to_the_forecast(told):
+    ax = plot_explanation(told, 1)
+    bars = list(ax.patches)
+    assert [bar.get_width() for bar in bars] == [0.25, 2.0, -4.0]
+    assert bars[0].get_x() == 5.0
+    for lower, upper in pairwise(bars):
+        assert upper.get_x() == pytest.approx(lower.get_x() + lower.get_width())
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(told.total[1])
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["dose = 0", "age = 20", "town = bee"]
+    texts = {text.get_text() for text in ax.texts}
+    assert texts == {"+0.25", "+2", "-4", "base 5", "forecast 3.25"}
+    assert bars[1].get_facecolor() != bars[2].get_facecolor()
+    assert len(ax.containers) == 2  # bars and their errors
+
+
+def test_small_bars_are_one(told):
+    labels = [
+        one.get_text()
+        for one in plot_explanation(told, max_features=2).get_yticklabels()
+    ]
+    assert labels == ["1 other", "age = 61", "dose = 2.5"]

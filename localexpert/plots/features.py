@@ -1,0 +1,244 @@
+"""Pictures of what features do: importance of all, contributions to one forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.plots import canvas
+from calibration.typing import Float64Array
+from localexpert._validation import (
+    check_array,
+    check_flag,
+    check_integer,
+    format_number,
+    plain_label,
+)
+from localexpert.explain import Explanation
+from localexpert.plots import inputs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# So many columns have room for a number in each cell, and for a label each.
+_MOST_NUMBERS, _MOST_HEADS = 8, 13
+# Beyond this share of the colours numbers are white.
+_DARK = 0.6
+# Letters of the name of a column, which may stand on end, and of all of them.
+_LONGEST_HEAD, _FLAT_LETTERS = 16, 45
+# Texts at a distance in points from what they name.
+_SMALL: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small"}
+# Room beside the bars for their numbers, as a share of the bars' range.
+_MARGIN = 0.22
+_LONGEST_NAME = 70
+# Room for the base below the lowest bar.
+_FLOOR = -1.1
+_MOST_TICKS = 5
+
+
+@canvas.picture
+def plot_importance(
+    table: Any,
+    *,
+    features: Sequence[Any] | None = None,
+    columns: Sequence[Any] | None = None,
+    max_features: int = 20,
+    sort: bool = True,
+    label: str = "Importance",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a heat map of importance: features by thresholds or quantiles.
+
+    Parameters
+    ----------
+    table : PermutationImportance, array-like or data frame of shape (p, k)
+        Importance of p features for k thresholds or quantiles. Where some of it is
+        negative the colours are symmetric about 0.
+    features : sequence of length p, optional
+        Names of the rows; default those of a data frame, else their numbers.
+    columns : sequence of length k, optional
+        Names of the columns, in the same way; the name of an index that has one is
+        that of the axis. Of many, some are written.
+    max_features : int
+        Only the features of greatest mean absolute importance are drawn.
+    sort : bool
+        Put the feature of greatest mean absolute importance on top, or leave features
+        in the order of the table.
+    label : str
+        What the colours are, written beside their scale.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> from localexpert.plots import plot_importance
+    >>> table = [[0.1, 0.2], [0.5, 0.4]]
+    >>> ax = plot_importance(table, features=["age", "income"], columns=[10, 20])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['income', 'age']
+    """
+    if not hasattr(table, "columns") and hasattr(table, "to_frame"):
+        table = table.to_frame()
+    values = check_array(table, "table", (None, None))
+    if 0 in values.shape:
+        msg = f"`table` must hold at least one value, got shape {values.shape}."
+        raise ValueError(msg)
+    p, k = values.shape
+    # A list has an `index` too, which is no names.
+    frame = table if hasattr(table, "columns") else None
+    rows = getattr(frame, "index", range(p)) if features is None else features
+    heads = getattr(frame, "columns", range(k)) if columns is None else columns
+    names = inputs.check_labels(rows, p, "features", "table")
+    tops = inputs.check_labels(heads, k, "columns", "table", _LONGEST_HEAD)
+    check_flag(sort, "sort")
+    most = check_integer(max_features, "max_features", 1)
+    order = np.argsort(-np.abs(values).mean(axis=1), kind="stable")[:most]
+    shown = (order if sort else np.sort(order)).tolist()
+    longest = max(len(names[i]) for i in shown)
+    width = min(max(3.2 + 0.25 * k, 5.0) + 0.07 * longest, 9.0)
+    ax = canvas.open_axes(ax, (width, max(2.2, 1.0 + 0.27 * len(shown))))
+    _draw_cells(ax, values[shown], values, label)
+    ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
+    step = -(-k // _MOST_HEADS)
+    upright = max(map(len, tops)) > _FLAT_LETTERS / min(k, _MOST_HEADS)
+    turn = 90 if upright else 0
+    ax.set_xticks(np.arange(0, k, step), tops[::step], rotation=turn)
+    ax.set_xlabel(inputs.name_of(heads, "Column"))
+    few = f"{len(shown)} of {p} features"
+    ax.set_ylabel(few if len(shown) < p else "Feature")
+    return ax
+
+
+@canvas.picture
+def plot_explanation(
+    explanation: Explanation,
+    row: int = 0,
+    *,
+    max_features: int = 10,
+    target_name: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how the contributions lead from the base to one row's forecast.
+
+    Bars from below: each starts where the one under it ended, the smallest first.
+    Black lines: one standard error either side, where contributions are sampled.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int
+    max_features : int
+        Bars; the other features are one bar more.
+    target_name : str, optional
+        What the target is called, with its unit; default: not named.
+    ax : matplotlib Axes, optional
+        Where to draw; default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localexpert.plots import plot_explanation
+    >>> names, inputs = ("age", "dose"), np.array([["61", "2.5"]])
+    >>> values, errors = np.array([[-1.0, 3.0]]), np.zeros((1, 2))
+    >>> told = Explanation("mean", names, values, errors, 5.0, np.array([7.0]), inputs)
+    >>> [label.get_text() for label in plot_explanation(told).get_yticklabels()]
+    ['age = 61', 'dose = 2.5']
+    """
+    if not isinstance(explanation, Explanation):
+        msg = f"`explanation` must be an Explanation, got {type(explanation).__name__}."
+        raise TypeError(msg)
+    row = inputs.check_row(row, "row", len(explanation))
+    parts = explanation.largest(row, max_features)[::-1]
+    labels, *numbers = zip(*parts, strict=True)
+    names = [plain_label(label) for label in labels]
+    values, errors = np.array(numbers)
+    base, total = explanation.base, float(explanation.total[row])
+    starts = base + np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    width = max(5.0 + 0.07 * max(map(len, names)), 6.5)
+    ax = canvas.open_axes(ax, (width, 1.6 + 0.38 * len(parts)))
+    _draw_bars(ax, starts, values, errors)
+    ax.set_yticks(np.arange(len(parts)), names)
+    _mark_ends(ax, base, total, len(parts))
+    name = explanation.of if target_name is None else f"{explanation.of}: {target_name}"
+    ax.set_xlabel(plain_label(name, _LONGEST_NAME))
+    return ax
+
+
+def _draw_cells(ax: Axes, cells: Float64Array, table: Float64Array, label: str) -> None:
+    """Draw cells in colours that are those of the whole table, with a scale.
+
+    In few columns numbers are written into the cells, white on dark.
+    """
+    high = float(np.abs(table).max()) or 1.0
+    cmap, low = ("RdBu_r", -high) if table.min() < 0.0 else ("Blues", 0.0)
+    looks: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+    image = ax.imshow(cells, cmap=cmap, vmin=low, vmax=high, **looks)
+    ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
+    ax.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", lw=0.8)
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set_visible(False)
+    if cells.shape[1] <= _MOST_NUMBERS:
+        for (i, j), value in np.ndenumerate(cells):
+            color = "white" if abs(value) > _DARK * high else "0.15"
+            text = format_number(float(f"{value:.2g}"))
+            ax.text(j, i, text, ha="center", va="center", c=color, fontsize="small")
+
+
+def _draw_bars(
+    ax: Axes, starts: Float64Array, values: Float64Array, errors: Float64Array
+) -> None:
+    """Draw the bars, lines from each end to the next bar, and numbers beside them."""
+    heights, ends = np.arange(len(values)), starts + values
+    colours = ["C3" if value > 0.0 else "C0" for value in values]
+    ax.barh(heights, values, left=starts, height=0.62, color=colours, alpha=0.85)
+    if (errors > 0.0).any():
+        looks: dict[str, Any] = {"ecolor": canvas.ink_of(ax), "elinewidth": 1.2}
+        ax.errorbar(ends, heights, xerr=errors, fmt="none", **looks)
+    ax.vlines(ends[:-1], heights[:-1], heights[1:], color=canvas.GREY, lw=0.8, zorder=0)
+    drawn = zip(heights, values.tolist(), ends, errors, strict=True)
+    for height, value, end, error in drawn:
+        side, near = (1.0, "left") if value > 0.0 else (-1.0, "right")
+        place: dict[str, Any] = {"xytext": (4.0 * side, 0.0), "ha": near}
+        at = (end + side * error, height)
+        text = f"{'+' if value >= 0.0 else ''}{format_number(value, 3)}"
+        ax.annotate(text, at, va="center", **place, **_SMALL)
+    edges = np.concatenate([starts, ends - errors, ends + errors])
+    room = _MARGIN * (np.ptp(edges) or 1.0)
+    ax.set_xlim(edges.min() - room, edges.max() + room)
+
+
+def _mark_ends(ax: Axes, base: float, total: float, n_bars: int) -> None:
+    """Draw and name where the bars begin and where they lead."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.vlines(base, _FLOOR, 0.0, color=canvas.GREY, ls="--", lw=1, zorder=0)
+    looks: dict[str, Any] = {
+        "color": canvas.ink_of(ax),
+        "ls": "--",
+        "lw": 1,
+        "zorder": 0,
+    }
+    ax.vlines(total, n_bars - 1, n_bars - 0.4, **looks)
+    ax.set_ylim(_FLOOR, n_bars - 0.4)
+    low: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "bottom"}
+    above: dict[str, Any] = {"xytext": (0.0, 3.0), "ha": "center"}
+    ax.annotate(
+        f"forecast {format_number(total, 3)}", (total, 1.0), **above, **low, **_SMALL
+    )
+    right: dict[str, Any] = {"xytext": (4.0, 3.0), "ha": "left", "color": canvas.GREY}
+    ax.annotate(f"base {format_number(base, 3)}", (base, 0.0), **right, **low, **_SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))

@@ -1,0 +1,65 @@
+"""What pictures of forecasts are given: checks of their arguments, and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from localexpert._validation import (
+    check_integer,
+    check_list,
+    check_same_length,
+    format_number,
+    plain_label,
+)
+from localexpert.distribution.predictive import check_distribution
+
+# Letters of a label beside an axis, and of the name of one.
+LONGEST_TICK, _LONGEST_NAME = 28, 48
+
+
+def check_dist(dist: Any) -> None:
+    """Refuse what is no forecast, or one of no rows."""
+    if len(check_distribution(dist)) == 0:
+        msg = "`dist` must have at least one row, got none."
+        raise ValueError(msg)
+
+
+def check_row(row: Any, name: str, n: int) -> int:
+    """Return the number of a row, counted from the start."""
+    number = check_integer(row, name, -n)
+    if number >= n:
+        msg = f"`{name}` must be less than the {n} rows forecast, got {number}."
+        raise ValueError(msg)
+    return number % n
+
+
+def check_labels(
+    labels: Sequence[Any], n: int, name: str, other: str, most: int = LONGEST_TICK
+) -> list[str]:
+    """Return n labels as text of at most so many letters."""
+    listed = check_list(labels, name, "labels")
+    texts = [plain_label(format_number(label, 3), most) for label in listed]
+    check_same_length(n, f"`{other}`", len(texts), name)
+    return texts
+
+
+def name_of(values: Any, otherwise: str = "") -> str:
+    """Return the name of a column of a data frame, or another for what has none."""
+    name = getattr(values, "name", None)
+    return otherwise if name is None else plain_label(name)
+
+
+def name_target(target_name: Any, *columns: Any) -> str:
+    """Return what the target's axis is called: as told, as a column is, or y."""
+    if target_name is None:
+        return next(filter(None, map(name_of, columns)), "y")
+    if not isinstance(target_name, str):
+        msg = f"`target_name` must be a text, got {type(target_name).__name__}."
+        raise TypeError(msg)
+    return plain_label(target_name, _LONGEST_NAME)
+
+
+def format_percent(share: float) -> str:
+    """Return a share as a percentage without superfluous digits."""
+    return f"{100.0 * share:.3g}%"
