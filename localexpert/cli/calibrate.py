@@ -76,7 +76,7 @@ def add_options(parser: args.Parser) -> None:
         label=needed,
         method={
             "default": "auto",
-            "choices": calibration.multiclass_calibrator_names(),
+            "choices": calibration.calibrator_names(3),
         },
         scale={"default": "probability"},
         folds={"default": 10},
@@ -175,7 +175,7 @@ def _make_calibrator(options: Any, classes: Labels | None) -> Any:
         return made.set_params(scale=options.scale)
     known = _as_fitted(classes)
     named = None if known.dtype.kind == "i" else known.tolist()
-    many = calibration.make_multiclass_calibrator(options.method, random_state=seed)
+    many = calibration.make_calibrator(options.method, n_classes=3, random_state=seed)
     return many.set_params(scale=options.scale, classes=named)
 
 

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibration import ScoreCalibrator
-from localexpert.cli import args, scores
+from localexpert.cli import args, calibrated, scores
 from localexpert.cli.output import write_out
 from localexpert.cli.table_model import Origin, TableModel, load_object
 from localexpert.reading.messages import count
@@ -101,7 +100,7 @@ def _tell_object(thing: Any, path: str) -> tuple[dict[str, Any], list[str]]:
         lines.append(f"{count(len(names), 'feature')}: {', '.join(told['features'])}")
     elif n_features is not None:
         lines.append(f"{count(int(n_features), 'feature')} without names")
-    if isinstance(thing, ScoreCalibrator):
+    if calibrated.is_of_scores(thing):
         asked = np.array(_SCORES.get(thing.scale, ()))
         answers = thing.predict(asked) if len(asked) else asked
         told["scale"] = thing.scale

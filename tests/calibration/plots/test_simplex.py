@@ -5,7 +5,7 @@ from matplotlib.collections import TriMesh
 from matplotlib.quiver import Quiver
 from scipy.special import softmax
 
-from calibration import MulticlassIdentityCalibrator, SoftmaxCalibrator
+from calibration import IdentityCalibrator, SoftmaxCalibrator
 from calibration.plots import plot_simplex, plot_simplex_field
 from calibration.plots.triangle import grid_probabilities, to_plane
 
@@ -192,7 +192,7 @@ class TestField:
         assert legend == wanted
 
     def test_a_constant_and_doing_nothing(self, scores):
-        nothing = MulticlassIdentityCalibrator().fit(scores, np.arange(40) % 3)
+        nothing = IdentityCalibrator().fit(scores, np.arange(40) % 3)
         ax = plot_simplex_field(nothing)
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, head)
@@ -231,7 +231,7 @@ class TestBadInput:
 
     def test_a_calibrator_of_four_classes(self, rng):
         four = rng.dirichlet([1, 1, 1, 1], size=40)
-        fitted = MulticlassIdentityCalibrator().fit(four, np.arange(40) % 4)
+        fitted = IdentityCalibrator().fit(four, np.arange(40) % 4)
         with pytest.raises(ValueError, match=r"name each of the 3 columns.*got \[0, 1"):
             plot_simplex_field(fitted)
 
