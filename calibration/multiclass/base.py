@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_class_names
+from calibration._validation import as_numbers, check_class_names, warn_of_light
 from calibration.base.calibrators import (
     SCALES,
     ScaledEstimator,
@@ -26,6 +26,7 @@ from calibration.multiclass.class_scores import (
     read_class_scores,
 )
 from calibration.multiclass.log_probabilities import LEAST, LogProbabilityScale
+from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 ClassScale: TypeAlias = Literal["probability", "logit"]
@@ -285,14 +286,20 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
                     f"'logit' for scores of shape (n, k), got {self.scale!r}."
                 )
                 raise ValueError(msg)
-            return MulticlassCalibrator.fit(self, scores, y, sample_weight)
+            self._check_parameters()
+            own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+            return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
         if self.classes is not None:
             msg = (
                 "`classes` must be None for scores of shape (n,), whose labels are 0 "
                 f"and 1, got {self.classes!r}."
             )
             raise ValueError(msg)
-        return super().fit(scores, y, sample_weight)
+        # As in the bases, whose warnings count the calls up to the user's.
+        summary = ScoreSummary.from_scores(scores, y, sample_weight)
+        if sample_weight is not None and self._learns:
+            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        return self.fit_summary(summary)
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return calibrated probabilities.
