@@ -280,13 +280,13 @@ class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
         """
         shape = np.shape(scores)
         if len(shape) == 2 and shape[1] != 1:
+            self._check_parameters()
             if self.scale not in MulticlassCalibrator._scales:
                 msg = (
                     f"`scale` of {type(self).__name__} must be one of 'probability', "
                     f"'logit' for scores of shape (n, k), got {self.scale!r}."
                 )
                 raise ValueError(msg)
-            self._check_parameters()
             own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
             return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
         if self.classes is not None:
