@@ -117,7 +117,7 @@ def judge_graph(shares: np.ndarray, n_edges: int, graph: int, n_pairs: int) -> A
         cal.log_loss(y, fill_zeros(raw, REPLICATES, zero), clip=1e-15) for zero in ZEROS
     ]
     found["raw"] |= {"log_loss": losses[ZEROS.index(0.5)], "best_zero": min(losses)}
-    automatic = cal.MulticlassAutoCalibrator(candidates=MENU, max_harm=0.5)
+    automatic = cal.AutoCalibrator(candidates=MENU, max_harm=0.5)
     forecasts = {
         "matrix": calibrate(shares, classes, known),
         "automatic": calibrate(shares, classes, known, automatic),

@@ -53,7 +53,7 @@ OURS: dict[str, Callable[[], cal.MulticlassCalibrator]] = {
     "one-vs-rest quadratic": lambda: cal.OneVsRestCalibrator("quadratic"),
     "one-vs-rest Venn-Abers": lambda: cal.OneVsRestCalibrator("venn_abers"),
     "all pairs, logistic": cal.AllPairsCalibrator,
-    AUTO: cal.MulticlassAutoCalibrator,
+    AUTO: cal.AutoCalibrator,
 }
 SKLEARN = ("temperature", "sigmoid", "isotonic")
 

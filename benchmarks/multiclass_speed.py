@@ -36,7 +36,7 @@ METHODS: dict[str, Make] = {
     "matrix, auto": cal.SoftmaxCalibrator,
     "one-vs-rest isotonic": lambda: cal.OneVsRestCalibrator("isotonic"),
     "one-vs-rest quadratic": cal.OneVsRestCalibrator,
-    "Auto": cal.MulticlassAutoCalibrator,
+    "Auto": cal.AutoCalibrator,
 }
 # Seconds. Of 1000 classes a matrix is a vector, and says so.
 BARS: dict[Size, dict[str, float]] = {

@@ -81,7 +81,7 @@ class SoftmaxRegression:
 
 
 METHODS: dict[str, Callable[[], Any]] = {
-    RAW: cal.MulticlassIdentityCalibrator,
+    RAW: cal.IdentityCalibrator,
     "IsoReg": lambda: cal.OneVsRestCalibrator("isotonic"),
     "Platt": lambda: cal.OneVsRestCalibrator("platt"),
     "Softmax": SoftmaxRegression,

@@ -47,7 +47,7 @@ def by(make: Callable[[], cal.MulticlassCalibrator | ShallowNets]) -> Answer:
 
 
 METHODS: dict[str, Answer] = {
-    "nothing": by(cal.MulticlassIdentityCalibrator),
+    "nothing": by(cal.IdentityCalibrator),
     "temperature": by(lambda: cal.SoftmaxCalibrator("temperature")),
     "SMS, penalty 1": by(lambda: cal.SoftmaxCalibrator("matrix", 1.0)),
     "SMS, auto": by(cal.SoftmaxCalibrator),

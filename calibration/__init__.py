@@ -12,8 +12,6 @@ from calibration.binning.theory import auc_loss_bound, ece_bound, mce_bound
 from calibration.binning.three_values import ThreeValueCalibrator
 from calibration.classifier.all_pairs import AllPairsClassifier
 from calibration.classifier.classifier import CalibratedClassifier
-from calibration.comparison.compare import compare_calibrators
-from calibration.comparison.comparison import CalibratorComparison
 from calibration.densities.asymmetric_laplace import AsymmetricLaplaceCalibrator
 from calibration.densities.dpm import DPMCalibrator
 from calibration.densities.gaussian import GaussianCalibrator
@@ -25,7 +23,6 @@ from calibration.drift.prior_test import PriorShiftTest, prior_shift_test
 from calibration.drift.priors import PriorEstimate, estimate_prior, shift_prior
 from calibration.exceptions import CalibrationWarning
 from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
     LogisticCalibrator,
@@ -65,15 +62,9 @@ from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.enir import ENIRCalibrator, NearIsotonicPath
 from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
-from calibration.multiclass.all_pairs import AllPairsCalibrator
-from calibration.multiclass.auto import MulticlassAutoCalibrator
+from calibration.multiclass.all_pairs import AllPairsCalibrator, couple_pairs
 from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.coupling import couple_pairs
-from calibration.multiclass.identity import MulticlassIdentityCalibrator
-from calibration.multiclass.names import (
-    make_multiclass_calibrator,
-    multiclass_calibrator_names,
-)
+from calibration.multiclass.identity import IdentityCalibrator
 from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
 from calibration.multiclass.shallow_net import ShallowNetCalibrator
 from calibration.multiclass.softmax import SoftmaxCalibrator
@@ -90,6 +81,8 @@ from calibration.plots import (
     plot_simplex_field,
 )
 from calibration.selection.auto import AutoCalibrator
+from calibration.selection.compare import compare_calibrators
+from calibration.selection.comparison import CalibratorComparison
 from calibration.selection.label_sample import LabelSample, draw_rows_to_label
 from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.selection.report import AutoReport, CandidateScore
@@ -134,9 +127,7 @@ __all__ = [
     "LabelSample",
     "LogisticCalibrator",
     "MethodComparison",
-    "MulticlassAutoCalibrator",
     "MulticlassCalibrator",
-    "MulticlassIdentityCalibrator",
     "NadarayaWatsonCalibrator",
     "NearIsotonicPath",
     "OneVsRestCalibrator",
@@ -180,10 +171,8 @@ __all__ = [
     "log_loss",
     "logistic_intervals",
     "make_calibrator",
-    "make_multiclass_calibrator",
     "maximum_calibration_error",
     "mce_bound",
-    "multiclass_calibrator_names",
     "plot_calibration_map",
     "plot_class_reliability",
     "plot_monitor",

@@ -47,22 +47,17 @@ ARROWS: dict[str, str] = {
     "calibration.measures": f"scipy sklearn calibration._kernels {_CHECKS} {_DATA}",
     # More than two classes, by softmax or by binary calibrators.
     "calibration.multiclass": (
-        f"{_CORE} calibration.storage calibration.logistic calibration.monotone "
-        "calibration.selection"
+        f"threadpoolctl {_CORE} calibration.storage calibration.binning "
+        "calibration.densities calibration.logistic calibration.monotone"
     ),
-    # Above the calibrators: what chooses among them, wraps them, draws them.
+    # Above the calibrators of two classes and of more: what chooses, what compares.
     "calibration.selection": (
-        f"{_CORE} calibration.binning calibration.densities calibration.logistic "
-        "calibration.monotone"
+        f"matplotlib tqdm {_CORE} calibration.measures calibration.logistic "
+        "calibration.monotone calibration.multiclass"
     ),
     # After the fit: other priors, other rows.
     "calibration.drift": (
         f"{_CORE} calibration.storage calibration.logistic calibration.monotone"
-    ),
-    # Both of two classes and of more: above `multiclass`, which selection is below.
-    "calibration.comparison": (
-        f"matplotlib {_CORE} calibration.measures calibration.logistic "
-        "calibration.monotone calibration.multiclass calibration.selection"
     ),
     "calibration.classifier": (
         f"{_CORE} calibration.storage calibration.selection calibration.logistic "
@@ -170,7 +165,7 @@ ARROWS: dict[str, str] = {
 }
 
 # How many rooms a package may have.
-MOST_ROOMS = {"calibration": 21, "localexpert": 26}
+MOST_ROOMS = {"calibration": 20, "localexpert": 26}
 
 # A kernel sees arrays and nothing of the machine; `_jit` alone knows how to compile.
 KERNEL_STDLIB = {"__future__", "collections", "math", "typing"}

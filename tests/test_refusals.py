@@ -172,7 +172,7 @@ def special(name):
         return {"y_cal": -t.y, **weights}  # no training rows
     if name == "compare_pair":
         return {"losses": t.losses[:, 0], "reference": t.losses[:, 1]}
-    if name in ("make_calibrator", "make_multiclass_calibrator"):
+    if name == "make_calibrator":
         return {"name": "bagged_isotonic"}
     if name == "compare_calibrators":
         return {"y": t.ones, "calibrators": None}

@@ -19,8 +19,8 @@ INSTANCES = [
     CalibratedClassifier(LogisticRegression(C=1), cv=3),
     CalibratedClassifier(RidgeClassifier(), response="decision_function"),
     AllPairsClassifier(),
-    AllPairsClassifier(calibrator=IsotonicCalibrator(), coupling="pkpd"),
-    AllPairsClassifier(LogisticRegression(C=1), coupling="log_loss", cv=3),
+    AllPairsClassifier(calibrator=IsotonicCalibrator()),
+    AllPairsClassifier(LogisticRegression(C=1), cv=3),
     AllPairsClassifier(RidgeClassifier(), response="decision_function"),
 ]
 SAMPLE_WEIGHT_EQUIVALENCE = (

@@ -3,62 +3,36 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
-from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import (
-    check_choice,
-    check_n_jobs,
-    check_optional_seed,
-    told_of_light,
-)
+from calibration._validation import check_n_jobs, check_optional_seed, told_of_light
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
-from calibration.classifier.base import ClassifierAround
-from calibration.classifier.calibrators import resolve_binary
+from calibration.classifier.base import (
+    ClassifierAround,
+    LabelledRows,
+    check_many_classes,
+)
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.classifier.folds import (
     Fold,
     Rows,
-    TrainingData,
-    check_table_rows,
     choose_splitter,
-    cross_fit,
     number_rows,
     refuse_repeats,
-    split_rows,
+    take_rows,
 )
-from calibration.classifier.labels import check_many_classes
-from calibration.classifier.pairs import CalibratedPair
-from calibration.classifier.responses import Response, choose_response, read_scores
-from calibration.classifier.routes import route_arguments
-from calibration.multiclass.coupling import Coupling, couple_pairs, square_pairs
+from calibration.classifier.scores import Response, choose_response, resolve_binary
+from calibration.multiclass.all_pairs import join_pairs
 from calibration.typing import Float64Array
-
-
-class _Match(NamedTuple):
-    """Two classes: their labels, their rows, and folds that number these from 0."""
-
-    labels: NDArray[Any]
-    rows: Rows
-    folds: list[Fold]
-
-    @property
-    def tested(self) -> Rows:
-        """Rows of the test parts of all folds, of those that number the data."""
-        rows: Rows = self.rows[np.concatenate([test for _, test in self.folds])]
-        return rows
 
 
 class AllPairsClassifier(ClassifierAround):
@@ -72,9 +46,6 @@ class AllPairsClassifier(ClassifierAround):
     calibrator : ScoreCalibrator or str, optional
         Cloned for each pair and fitted on held-out scores, or the name of one, of
         `calibrator_names()`; default `LogisticCalibrator()`.
-    coupling : {"least_squares", "log_loss", "pkpd"}
-        How pairs are joined; see `couple_pairs`. "log_loss" weighs each pair by its
-        rows.
     cv : int, splitter or iterable of (train, test), optional
         Folds that yield the held-out scores. Default: 5 stratified folds of the rows of
         each pair, fewer (with a `CalibrationWarning`) if a class has fewer rows. An
@@ -83,7 +54,7 @@ class AllPairsClassifier(ClassifierAround):
     response : {"auto", "predict_proba", "decision_function"}
         The method that yields scores; "auto" prefers `predict_proba`.
     n_jobs : int, optional
-        Number of pairs learned at a time, as in joblib. No result depends on it.
+        Number of classifiers fitted at a time, as in joblib. No result depends on it.
     random_state : int, optional
         Seed by which rows are dealt to the folds of an integer or default `cv`; None:
         in the order of the rows. The estimator has a seed of its own.
@@ -92,9 +63,7 @@ class AllPairsClassifier(ClassifierAround):
     ----------
     classes_ : ndarray of shape (k,)
         The labels, sorted.
-    class_weight_ : ndarray of shape (k,)
-        Weight of the rows of each class.
-    experts_ : list of (estimator, calibrator)
+    experts_ : list of CalibratedClassifier
         Of the pairs (0, 1), (0, 2), ..., (k - 2, k - 1) of `classes_`.
     response_ : {"predict_proba", "decision_function"}
         The method asked for scores.
@@ -105,13 +74,8 @@ class AllPairsClassifier(ClassifierAround):
 
     Notes
     -----
-    The expert of classes i < j is trained on the rows of these two only. For each fold
-    a clone is trained on the others, its scores of the fold are kept, and the
-    calibrator is fitted on the scores of all folds: it sees no score of a row that its
-    classifier had learned. Then one clone is trained on all rows of the pair.
-
-    `sample_weight` goes to the calibrators and, if its `fit` takes them, to the
-    classifiers.
+    The expert of classes i < j is a `CalibratedClassifier` of the rows of these two
+    only: its calibrator sees no score of a row that its classifier had learned.
 
     References
     ----------
@@ -134,8 +98,7 @@ class AllPairsClassifier(ClassifierAround):
     0.14
     """
 
-    class_weight_: Float64Array
-    experts_: list[CalibratedPair]
+    experts_: list[CalibratedClassifier]
     response_: Response
 
     def __init__(
@@ -143,7 +106,6 @@ class AllPairsClassifier(ClassifierAround):
         estimator: Any = None,
         calibrator: ScoreCalibrator | str | None = None,
         *,
-        coupling: Coupling = "least_squares",
         cv: Any = None,
         response: Literal["auto", "predict_proba", "decision_function"] = "auto",
         n_jobs: int | None = None,
@@ -151,7 +113,6 @@ class AllPairsClassifier(ClassifierAround):
     ):
         self.estimator = estimator
         self.calibrator = calibrator
-        self.coupling = coupling
         self.cv = cv
         self.response = response
         self.n_jobs = n_jobs
@@ -173,7 +134,6 @@ class AllPairsClassifier(ClassifierAround):
         -------
         self
         """
-        check_choice(self.coupling, "coupling", get_args(Coupling))
         check_n_jobs(self.n_jobs)
         check_optional_seed(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
@@ -182,20 +142,20 @@ class AllPairsClassifier(ClassifierAround):
                 f"classes, got {self.estimator!r}."
             )
             raise TypeError(msg)
-        estimator, expert = self._resolve_estimator(), self._make_expert()
+        estimator = self._resolve_estimator()
         response = choose_response(estimator, self.response)
-        calibrator = resolve_binary(self.calibrator, response)
-        X, labels, weights, routed = self._read_rows(X, y, sample_weight)
+        resolve_binary(self.calibrator, response)
+        rows = self._read_rows(X, y, sample_weight)
         forget_fit(self)
-        params, _ = route_arguments(expert, estimator, routed, {})
-        self.classes_ = check_many_classes(labels)
-        self.class_weight_ = np.array(
-            [weights[labels == label].sum() for label in self.classes_]
-        )
+        self.classes_ = check_many_classes(rows.labels)
         self.response_ = response
-        data = TrainingData(X, labels, params)
-        self.experts_ = self._fit_experts(estimator, calibrator, data, weights)
-        self._note_features(self.experts_[0].estimator)
+        folds = self._read_folds(rows)
+        with told_of_light():
+            self.experts_ = [
+                self._fit_expert(rows, np.array(pair, self.classes_.dtype), folds)
+                for pair in combinations(self.classes_, 2)
+            ]
+        self._note_features(self.experts_[0])
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -211,18 +171,8 @@ class AllPairsClassifier(ClassifierAround):
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        check_table_rows(X)
-        k = len(self.classes_)
-        below = [
-            expert.calibrator.predict(
-                read_scores(expert.estimator, X, self.response_, self.classes_[[i, j]])
-            )
-            for expert, (i, j) in zip(
-                self.experts_, combinations(range(k), 2), strict=True
-            )
-        ]
-        weight = self.class_weight_[:, None] + self.class_weight_
-        return couple_pairs(square_pairs(below, k), self.coupling, pair_weight=weight)
+        chances = (expert.predict_proba(X)[:, 1] for expert in self.experts_)
+        return join_pairs(chances, len(self.classes_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -238,55 +188,34 @@ class AllPairsClassifier(ClassifierAround):
     def _default_estimator(self) -> Any:
         return LogisticRegression(max_iter=1000)
 
-    def _fit_experts(
-        self,
-        estimator: Any,
-        calibrator: ScoreCalibrator,
-        data: TrainingData,
-        weights: Float64Array,
-    ) -> list[CalibratedPair]:
-        """Return a classifier and a calibrator of each pair of classes."""
-        matches = list(self._match(data))
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_expert)(clone(estimator), data, match, self.response_)
-            for match in matches
-        )
-        experts = []
-        for match, (model, scores) in zip(matches, fits, strict=True):
-            tested = match.tested
-            positive = data.y[tested] == match.labels[1]
-            with told_of_light():
-                # Here and not in the workers, whose warnings would be lost.
-                fitted = clone(calibrator).fit(scores, positive, weights[tested])
-            experts.append(CalibratedPair(model, fitted))
-        return experts
+    def _read_folds(self, rows: LabelledRows) -> list[Fold] | None:
+        """Return the folds that are given, of all rows; None of a number of folds."""
+        if self.cv is None or isinstance(self.cv, numbers.Integral):
+            return None
+        n = len(rows.labels)
+        splitter = choose_splitter(self.cv, rows.labels, self.classes_)
+        folds = [
+            (number_rows(train, n), number_rows(test, n))
+            for train, test in splitter.split(rows.X, rows.labels)
+        ]
+        refuse_repeats(folds, n)
+        return folds
 
-    def _match(self, data: TrainingData) -> Iterator[_Match]:
-        """Yield each pair of classes with its rows and its folds."""
-        given = None
-        if self.cv is not None and not isinstance(self.cv, numbers.Integral):
-            splitter = choose_splitter(self.cv, data.y, self.classes_)
-            n = len(data.y)
-            given = [
-                (number_rows(train, n), number_rows(test, n))
-                for train, test in splitter.split(data.X, data.y)
-            ]
-            refuse_repeats(given, n)
-        for labels in combinations(self.classes_, 2):
-            pair = np.array(labels, dtype=self.classes_.dtype)
-            rows = np.flatnonzero(np.isin(data.y, pair))
-            y = data.y[rows]
-            if given is None:
-                splitter = choose_splitter(self.cv, y, pair)
-                if self.random_state is not None:
-                    splitter = StratifiedKFold(
-                        splitter.n_splits, shuffle=True, random_state=self.random_state
-                    )
-            else:
-                splitter = choose_splitter(_restrict(given, rows), y, pair)
-            # The rows themselves stand for the table: folds have to do with labels.
-            folds = split_rows(splitter, TrainingData(rows, y, {}), {})
-            yield _Match(pair, rows, folds)
+    def _fit_expert(
+        self, rows: LabelledRows, pair: NDArray[Any], folds: list[Fold] | None
+    ) -> CalibratedClassifier:
+        """Return the calibrated classifier of two classes."""
+        some = np.flatnonzero(np.isin(rows.labels, pair))
+        y, cv = rows.labels[some], self.cv
+        if folds is not None:
+            cv = _restrict(folds, some)
+        elif self.random_state is not None:
+            n_folds = choose_splitter(cv, y, pair).n_splits
+            cv = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+        weight = None if rows.routed is None else rows.routed[some]
+        expert = self._make_expert()
+        expert.set_params(cv=cv, n_jobs=self.n_jobs)
+        return expert.fit(take_rows(rows.X, some), y, weight)
 
 
 def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
@@ -299,15 +228,3 @@ def _restrict(folds: list[Fold], rows: Rows) -> list[Fold]:
             places = np.searchsorted(rows, learned), np.searchsorted(rows, held_out)
             parts.append(places)
     return parts
-
-
-def _fit_expert(
-    estimator: Any, data: TrainingData, match: _Match, response: Response
-) -> tuple[Any, Float64Array]:
-    """Return a classifier of two classes, and its scores of held-out rows."""
-    read = partial(read_scores, response=response, classes=match.labels)
-    part = data.take(match.rows)
-    models, scores = cross_fit(
-        estimator, part, match.folds, read, refit=True, n_jobs=None
-    )
-    return models[0], np.concatenate(scores)

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_flag, check_n_jobs
+from calibration._validation import check_flag, check_n_jobs, told_of_light
 from calibration.base.calibrators import ScoreCalibrator, forget_fit
-from calibration.classifier.base import ClassifierAround
-from calibration.classifier.calibrators import resolve_calibrator
+from calibration.classifier.base import (
+    ClassifierAround,
+    check_known_classes,
+    check_many_classes,
+    route_arguments,
+    weigh_classes,
+)
 from calibration.classifier.folds import (
+    Rows,
     TrainingData,
     check_groups,
     check_table_rows,
     choose_splitter,
+    cross_fit,
+    refuse_repeats,
     split_rows,
 )
-from calibration.classifier.labels import (
-    check_known_classes,
-    check_many_classes,
-    weigh_classes,
-)
-from calibration.classifier.pairs import (
-    CalibratedPair,
-    fit_folds,
-    fit_frozen,
-    interval_of_pairs,
-    predict_pairs,
-    takes_columns,
-)
-from calibration.classifier.responses import (
+from calibration.classifier.scores import (
     Response,
     ScoreReader,
     choose_response,
     refuse_pair_scores,
+    resolve_calibrator,
+    takes_columns,
 )
-from calibration.classifier.routes import route_arguments
+from calibration.monotone.venn_abers import VennAbersCalibrator, merge_intervals
 from calibration.multiclass.base import MulticlassCalibrator
 from calibration.typing import Float64Array
+
+
+class CalibratedPair(NamedTuple):
+    """A fitted classifier and the calibrator of its scores."""
+
+    estimator: Any
+    calibrator: ScoreCalibrator | MulticlassCalibrator
 
 
 class CalibratedClassifier(ClassifierAround):
@@ -60,10 +65,9 @@ class CalibratedClassifier(ClassifierAround):
     calibrator : ScoreCalibrator, MulticlassCalibrator or str, optional
         Cloned and fitted on held-out scores. One of binary scores is of more classes
         one for each, `OneVsRestCalibrator(calibrator)`. A name is one of
-        `calibrator_names()`, or "vector" or "matrix", which are
+        `calibrator_names(n_classes)`, or "vector" or "matrix", which are
         `SoftmaxCalibrator(name)`, and so is "temperature" of more than two classes.
-        "auto": `AutoCalibrator()`, of more than two classes
-        `MulticlassAutoCalibrator()`; both may do nothing. Default:
+        "auto": `AutoCalibrator()`, which may do nothing. Default:
         `LogisticCalibrator()`, of more than two classes
         `SoftmaxCalibrator("matrix", penalty=1.0)`.
     cv : int, splitter or iterable of (train, test), optional
@@ -233,26 +237,34 @@ class CalibratedClassifier(ClassifierAround):
         )
         data = TrainingData(X, labels, params)
         self.response_, self.classes_ = response, classes
-        read = ScoreReader(response, classes, takes_columns(calibrator))
+        read = ScoreReader(response, classes, takes_columns(calibrator, len(classes)))
+        targets = read.targets(labels)
         if frozen:
             self.class_prior_ = weigh_classes(labels, classes, weights)
-            self._keep([fit_frozen(estimator, calibrator, data, weights, read)])
+            scores = read(estimator, X)
+            self._keep([estimator], calibrator, [(scores, targets, weights)])
             return self
         splitter = choose_splitter(self.cv, labels, classes, groups)
         folds = split_rows(splitter, data, split_params)
-        tested = np.concatenate([test for _, test in folds])
+        if not self.ensemble:
+            refuse_repeats(folds, len(labels), " with `ensemble=False`")
+        parts = [test for _, test in folds]
+        tested = np.concatenate(parts)
         self.class_prior_ = weigh_classes(labels[tested], classes, weights[tested])
-        pairs, self.oof_scores_ = fit_folds(
-            estimator,
-            calibrator,
-            data,
-            folds,
-            weights,
-            read,
-            ensemble=self.ensemble,
-            n_jobs=self.n_jobs,
+        models, held_out = cross_fit(
+            estimator, data, folds, read, refit=not self.ensemble, n_jobs=self.n_jobs
         )
-        self._keep(pairs)
+        # Held-out scores of all folds together: each comes from a classifier that has
+        # not seen its row.
+        pooled = np.concatenate(held_out)
+        self.oof_scores_ = _average_rows(pooled, tested, len(labels))
+        if not self.ensemble:
+            parts, held_out = [tested], [pooled]
+        known = [
+            (scores, targets[rows], weights[rows])
+            for scores, rows in zip(held_out, parts, strict=True)
+        ]
+        self._keep(models, calibrator, known)
         return self
 
     def predict_proba(self, X: Any) -> Float64Array:
@@ -269,7 +281,16 @@ class CalibratedClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         check_table_rows(X)
-        return predict_pairs(self.calibrated_pairs_, self._reader(), X)
+        read = self._reader()
+        asked = [(one, read(model, X)) for model, one in self.calibrated_pairs_]
+        if len(asked) > 1 and isinstance(asked[0][0], VennAbersCalibrator):
+            positive = merge_intervals([va.predict_interval(s) for va, s in asked])
+        else:
+            answers = [one.predict(scores) for one, scores in asked]
+            positive = np.mean(answers, axis=0)
+        if read.columns:
+            return positive
+        return np.column_stack([1.0 - positive, positive])
 
     def predict_interval(self, X: Any, **options: Any) -> Float64Array:
         """Return intervals of the probability of `classes_[1]`, of two classes.
@@ -289,7 +310,22 @@ class CalibratedClassifier(ClassifierAround):
         """
         check_is_fitted(self)
         check_table_rows(X)
-        return interval_of_pairs(self.calibrated_pairs_, self._reader(), X, options)
+        estimator, calibrator = self.calibrated_pairs_[0]
+        if not hasattr(calibrator, "predict_interval"):
+            msg = (
+                "`calibrator` must have intervals, as IsotonicCalibrator and "
+                f"VennAbersCalibrator have for two classes, got {calibrator!r}."
+            )
+            raise TypeError(msg)
+        if len(self.calibrated_pairs_) > 1:
+            # The mean of intervals holds nothing with a known probability.
+            msg = (
+                "`ensemble` must be False for intervals, which are of one calibrator, "
+                f"got {len(self.calibrated_pairs_)} of them."
+            )
+            raise ValueError(msg)
+        scores = self._reader()(estimator, X)
+        return np.asarray(calibrator.predict_interval(scores, **options))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routes of `fit`: to `estimator.fit` and `cv.split`.
@@ -318,13 +354,31 @@ class CalibratedClassifier(ClassifierAround):
         # A seed, for there is no `random_state` here through which to ask for one.
         return LinearSVC(random_state=0)
 
-    def _keep(self, pairs: list[CalibratedPair]) -> None:
-        self.calibrated_pairs_ = pairs
-        if len(pairs) == 1:
-            self.estimator_, self.calibrator_ = pairs[0]
-        self._note_features(pairs[0].estimator)
+    def _keep(
+        self, models: list[Any], calibrator: Any, known: list[tuple[Any, ...]]
+    ) -> None:
+        """Fit a calibrator for each model on its scores, targets and weights."""
+        with told_of_light():
+            # Here and not in the workers, whose warnings would be lost.
+            fitted = [clone(calibrator).fit(*rows) for rows in known]
+        pairs = zip(models, fitted, strict=True)
+        self.calibrated_pairs_ = [CalibratedPair(*pair) for pair in pairs]
+        if len(models) == 1:
+            self.estimator_, self.calibrator_ = self.calibrated_pairs_[0]
+        self._note_features(models[0])
 
     def _reader(self) -> ScoreReader:
         """Return what reads scores for the fitted calibrators."""
         first = self.calibrated_pairs_[0].calibrator
-        return ScoreReader(self.response_, self.classes_, takes_columns(first))
+        columns = takes_columns(first, len(self.classes_))
+        return ScoreReader(self.response_, self.classes_, columns)
+
+
+def _average_rows(pooled: Float64Array, tested: Rows, n: int) -> Float64Array:
+    """Return scores by row; a repeated split tests one several times, others none."""
+    counts = np.bincount(tested, minlength=n)
+    columns = pooled.reshape(len(pooled), -1).T
+    sums = [np.bincount(tested, column, n) for column in columns]
+    with np.errstate(invalid="ignore"):
+        means = np.where(counts > 0, np.array(sums) / counts, np.nan)
+    return means.T.reshape(n, *pooled.shape[1:])

@@ -1,24 +1,30 @@
-"""Several classes as all their pairs, calibrated one by one and then joined."""
+"""Several classes as all their pairs: calibrated one by one, then joined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibration._validation import check_choice, told_of_light
+from calibration._validation import as_numbers, check_in_unit, show, told_of_light
 from calibration.base.calibrators import ScoreCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores
-from calibration.multiclass.coupling import Coupling, couple_pairs, square_pairs
-from calibration.selection.names import as_calibrator
+from calibration.multiclass.log_probabilities import LEAST
+from calibration.multiclass.names import as_calibrator
 from calibration.typing import Float64Array
 
-# Numbers that the pairs of the rows joined at once hold; bounds the memory.
-_CHUNK = 1 << 24
+# Pairs are clipped to [_CLIP, 1 - _CLIP], as in libsvm: whatever they say, the answer
+# is then unique and finite.
+_CLIP = 1e-7
+# Of r_ij + r_ji = 1.
+_ROUNDING = 1e-6
+# Numbers that the matrices of the rows solved at once hold; bounds the memory.
+_CHUNK = 1 << 22
 
 
 class AllPairsCalibrator(MulticlassCalibrator):
@@ -27,11 +33,8 @@ class AllPairsCalibrator(MulticlassCalibrator):
     Parameters
     ----------
     calibrator : str or ScoreCalibrator, optional
-        Cloned for each pair, its `scale` set to the one below; or one of the names
-        that `calibrator_names` lists. Default: `LogisticCalibrator()`.
-    coupling : {"least_squares", "log_loss", "pkpd"}
-        How pairs are joined; see `couple_pairs`. "log_loss" weighs each pair by its
-        rows.
+        Cloned for each pair, its `scale` set to the one below; or the name of a
+        family, such as "isotonic". Default: `LogisticCalibrator()`.
     classes : sequence of length k, optional
         The labels that the columns stand for; default: their numbers.
     scale : {"probability", "logit"}
@@ -55,7 +58,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
     :math:`p_j / (p_i + p_j)` (1/2 where both are 0), or :math:`z_j - z_i` of logits,
     with the label 1 for j. Of a pair that lacks rows of a class the answer is
     :math:`(n_j + 1) / (n_i + n_j + 2)`. Two classes are one pair: the answer is that of
-    the binary calibrator, clipped to [1e-7, 1 - 1e-7].
+    the binary calibrator, clipped to [1e-7, 1 - 1e-7]. `couple_pairs` joins them.
 
     It costs k (k - 1) / 2 calibrators. On scores of a classifier of all classes it has
     done worse than one softmax regression, and is at its best where pairs were learned
@@ -86,19 +89,16 @@ class AllPairsCalibrator(MulticlassCalibrator):
     def __init__(
         self,
         calibrator: str | ScoreCalibrator | None = None,
-        coupling: Coupling = "least_squares",
         *,
         classes: Sequence[Any] | None = None,
         scale: ClassScale = "probability",
     ):
         self.calibrator = calibrator
-        self.coupling = coupling
         self.classes = classes
         self.scale = scale
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice(self.coupling, "coupling", get_args(Coupling))
         self._make()._check_parameters()
 
     def _make(self) -> ScoreCalibrator:
@@ -106,7 +106,7 @@ class AllPairsCalibrator(MulticlassCalibrator):
         one = clone(as_calibrator(given))
         return cast(ScoreCalibrator, one.set_params(scale=self.scale))
 
-    def _fit(self, data: ClassScores) -> None:
+    def _fit_table(self, data: ClassScores) -> None:
         self.class_weight_ = data.counts
         members = [
             np.flatnonzero(data.labels == column) for column in range(len(data.counts))
@@ -125,18 +125,9 @@ class AllPairsCalibrator(MulticlassCalibrator):
                     )
                 )
 
-    def _predict(self, table: Float64Array) -> Float64Array:
-        k = table.shape[1]
-        out = np.empty_like(table)
-        rows = max(1, _CHUNK // k**2)
-        for start in range(0, len(table), rows):
-            some = slice(start, start + rows)
-            out[some] = couple_pairs(
-                square_pairs(self._predict_pairs(table[some]), k),
-                self.coupling,
-                pair_weight=self.class_weight_[:, None] + self.class_weight_,
-            )
-        return out
+    def _predict_table(self, table: Float64Array) -> Float64Array:
+        chances = self._predict_pairs(table)
+        return join_pairs(chances, table.shape[1])
 
     def _predict_pairs(self, table: Float64Array) -> Iterator[Float64Array]:
         """Yield the calibrated probability of j against i, of each pair of classes."""
@@ -158,3 +149,106 @@ class AllPairsCalibrator(MulticlassCalibrator):
         score = np.full(len(table), 0.5)
         np.divide(second, both, out=score, where=both > 0.0)
         return score
+
+
+def couple_pairs(pairs: ArrayLike) -> Float64Array:
+    r"""Join the probabilities of all pairs of classes.
+
+    Parameters
+    ----------
+    pairs : array-like of shape (n, k, k)
+        ``pairs[:, i, j]`` is the probability of class i where it is known to be i or
+        j; ``pairs[:, i, j] + pairs[:, j, i]`` is 1. The diagonal is not read.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Rows that sum to 1.
+
+    Notes
+    -----
+    With :math:`r_{ij}` the pairs, clipped to [1e-7, 1 - 1e-7], the answer is the
+    minimum of :math:`\sum_{i \ne j} (r_{ji} p_i - r_{ij} p_j)^2` over p that sum to 1,
+    the second method of Wu, Lin & Weng and libsvm's. It is one linear system (their
+    equation 21), solved directly, and returns p from pairs that are consistent with
+    some p.
+
+    References
+    ----------
+    Wu, Lin & Weng (2004), Probability estimates for multi-class classification by
+    pairwise coupling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import couple_pairs
+    >>> p = np.array([0.5, 0.3, 0.2])
+    >>> pairs = p[:, None] / (p[:, None] + p)
+    >>> couple_pairs(pairs[None])
+    array([[0.5, 0.3, 0.2]])
+    """
+    r = _check_pairs(pairs)
+    n, k = r.shape[:2]
+    # Wu, Lin & Weng, equation 19: Q_ij = -r_ji r_ij and Q_ii = sum_s r_si^2, in the
+    # system [[Q, 1], [1', 0]] [p; b] = [0; 1] of each row.
+    system = np.ones((n, k + 1, k + 1))
+    system[:, :k, :k] = -r * r.transpose(0, 2, 1)
+    places = np.arange(k)
+    system[:, places, places] = (r**2).sum(axis=1) - r[:, places, places] ** 2
+    system[:, k, k] = 0.0
+    right = np.zeros((n, k + 1, 1))
+    right[:, k] = 1.0
+    # Rounding may make a chance negative.
+    p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], LEAST)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def join_pairs(chances: Iterable[Float64Array], k: int) -> Float64Array:
+    """Return probabilities (n, k) from the chances of pairs in their order.
+
+    Parameters
+    ----------
+    chances : iterable of k (k - 1) / 2 ndarrays of shape (n,)
+        Of (i, j) = (0, 1), (0, 2), ..., (k - 2, k - 1): the probability of class j.
+    k : int
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+    """
+    above = np.stack(list(chances), axis=1)
+    first, second = np.triu_indices(k, 1)
+    out = np.empty((len(above), k))
+    rows = max(1, _CHUNK // k**2)
+    for start in range(0, len(above), rows):
+        some = above[start : start + rows]
+        pairs = np.full((len(some), k, k), 0.5)
+        pairs[:, second, first], pairs[:, first, second] = some, 1.0 - some
+        out[start : start + rows] = couple_pairs(pairs)
+    return out
+
+
+def _check_pairs(pairs: ArrayLike) -> Float64Array:
+    """Return clipped pairs (n, k, k) whose upper and lower halves agree."""
+    r = as_numbers(pairs, "pairs")
+    if r.ndim != 3 or r.shape[1] != r.shape[2] or r.shape[1] < 2:
+        msg = f"`pairs` must have shape (n, k, k), k >= 2, got shape {r.shape}."
+        raise ValueError(msg)
+    upper = np.triu_indices(r.shape[1], 1)
+    above, below = r[:, upper[0], upper[1]], r[:, upper[1], upper[0]]
+    for half in (above, below):
+        if not np.isfinite(half).all():
+            msg = f"`pairs` must be finite, got {half[~np.isfinite(half)][0]}."
+            raise ValueError(msg)
+        if half.size:
+            check_in_unit(float(half.min()), float(half.max()), "pairs")
+    gaps = np.abs(above + below - 1.0)
+    if gaps.size and gaps.max() > _ROUNDING:
+        row, pair = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+        i, j = int(upper[0][pair]), int(upper[1][pair])
+        msg = (
+            "`pairs` must hold r[i, j] + r[j, i] = 1, "
+            f"got {show(r[row, i, j] + r[row, j, i])} in row {row} for {i}, {j}."
+        )
+        raise ValueError(msg)
+    return np.clip(r, _CLIP, 1.0 - _CLIP)

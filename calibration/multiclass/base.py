@@ -1,4 +1,4 @@
-"""The base of calibrators of several classes: `fit` and `predict` of (n, k) scores."""
+"""Bases of calibrators of several classes: `fit` and `predict` of (n, k) scores."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from calibration._validation import check_class_names
-from calibration.base.calibrators import ScaledEstimator, forget_fit
+from calibration._validation import as_numbers, check_class_names, warn_of_light
+from calibration.base.calibrators import (
+    SCALES,
+    ScaledEstimator,
+    ScoreCalibrator,
+    forget_fit,
+)
+from calibration.base.log_odds import LogOddsCalibrator
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.class_scores import (
     ClassScores,
     check_score_table,
     read_class_scores,
 )
-from calibration.multiclass.log_probabilities import LogProbabilityScale
+from calibration.multiclass.log_probabilities import LEAST, LogProbabilityScale
+from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
 ClassScale: TypeAlias = Literal["probability", "logit"]
@@ -43,15 +50,17 @@ class MulticlassCalibrator(ScaledEstimator):
       each class c, with a `CalibrationWarning`. Rows that weigh less than there are
       classes are learned from, with a `CalibrationWarning`.
 
+    - No class is ruled out: what rounds to 0 is the least positive float.
+
     A subclass stores its parameters in the constructor, `classes` and `scale` among
-    them, and writes `_fit` and `_predict`.
+    them, and writes `_fit_table` and `_predict_table`.
     """
 
     classes: Sequence[Any] | None
     classes_: NDArray[Any]
     constant_: Float64Array | None
     class_prior_: Float64Array
-    _scales = ("probability", "logit")
+    _scales: tuple[str, ...] = ("probability", "logit")
 
     def fit(
         self,
@@ -75,13 +84,10 @@ class MulticlassCalibrator(ScaledEstimator):
         self
         """
         self._check_parameters()
-        return self._learn(
-            read_class_scores(
-                scores, y, sample_weight, classes=self.classes, scale=self.scale
-            )
-        )
+        own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+        return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
 
-    def _learn(self, data: ClassScores) -> Self:
+    def _learn_table(self, data: ClassScores) -> Self:
         """Learn from checked rows, or settle on a constant."""
         k = data.scores.shape[1]
         classes = np.arange(k)
@@ -92,7 +98,7 @@ class MulticlassCalibrator(ScaledEstimator):
         self.classes_ = classes
         self.constant_ = self._find_constant(data)
         if self.constant_ is None:
-            self._fit(data)
+            self._fit_table(data)
         self._settle_prior(data)
         return self
 
@@ -109,7 +115,7 @@ class MulticlassCalibrator(ScaledEstimator):
         """
         forget_fit(self)
         self.classes_, self.constant_ = np.arange(data.scores.shape[1]), None
-        self._fit(data)
+        self._fit_table(data)
         self._settle_prior(data)
         return self
 
@@ -124,7 +130,7 @@ class MulticlassCalibrator(ScaledEstimator):
         -------
         ndarray of shape (k, n)
         """
-        return LogProbabilityScale("probability")(self._predict(table))
+        return LogProbabilityScale("probability")(self._predict_table(table))
 
     def predict(self, scores: ArrayLike) -> Float64Array:
         """Return the calibrated probabilities of the classes.
@@ -141,7 +147,7 @@ class MulticlassCalibrator(ScaledEstimator):
         table = self._read_table(scores)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
-        return self._predict(table)
+        return np.maximum(self._predict_table(table), LEAST)
 
     def llr(self, scores: ArrayLike) -> Float64Array:
         r"""Return log-likelihoods of the classes: evidence free of the training prior.
@@ -153,7 +159,7 @@ class MulticlassCalibrator(ScaledEstimator):
         Returns
         -------
         ndarray of shape (n, k)
-            The greatest of a row is 0; -inf where `predict` says 0.
+            The greatest of a row is 0.
 
         Notes
         -----
@@ -172,15 +178,14 @@ class MulticlassCalibrator(ScaledEstimator):
         Brummer & du Preez (2006), Application-independent evaluation of speaker
         detection.
         """
-        return self._evidence(self.predict(scores))
+        return self._find_llr(self.predict(scores))
 
-    def _evidence(self, p: Float64Array) -> Float64Array:
+    def _find_llr(self, p: Float64Array) -> Float64Array:
         """Return the log-likelihoods of the classes, of forecasts (n, k)."""
         # Models saved by versions without it still predict.
         cure = "%(name)s has no `class_prior_`, which `llr` needs: fit it again."
         check_is_fitted(self, "class_prior_", msg=cure)
-        with np.errstate(divide="ignore"):
-            logs = np.log(p) - np.log(self.class_prior_)
+        logs = np.log(p) - np.log(self.class_prior_)
         return np.asarray(logs - logs.max(axis=1, keepdims=True))
 
     def _settle_prior(self, data: ClassScores) -> None:
@@ -233,9 +238,100 @@ class MulticlassCalibrator(ScaledEstimator):
         return constant
 
     @abstractmethod
-    def _fit(self, data: ClassScores) -> None:
+    def _fit_table(self, data: ClassScores) -> None:
         """Learn from rows of two or more classes."""
 
     @abstractmethod
-    def _predict(self, table: Float64Array) -> Float64Array:
+    def _predict_table(self, table: Float64Array) -> Float64Array:
         """Return probabilities of checked scores."""
+
+
+class EitherCalibrator(LogOddsCalibrator, MulticlassCalibrator):
+    """Base of calibrators of scores (n,) of two classes, and of tables (n, k).
+
+    The shape of the scores that `fit` gets decides: what is fitted has `classes_` if,
+    and only if, it takes tables. A subclass writes the four methods of its bases.
+    """
+
+    # Of scores (n,) a number, of tables (k,).
+    constant_: Any
+    _scales = SCALES
+
+    def fit(
+        self,
+        scores: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from scores and their labels.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,), (n, 1) or (n, k)
+            Of class 1 of two, or a column for each class.
+        y : array-like of shape (n,)
+            Labels coded 0 and 1; of tables column numbers, or names among `classes`.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative numbers of repetitions.
+
+        Returns
+        -------
+        self
+        """
+        shape = np.shape(scores)
+        if len(shape) == 2 and shape[1] != 1:
+            self._check_parameters()
+            if self.scale not in MulticlassCalibrator._scales:
+                msg = (
+                    f"`scale` of {type(self).__name__} must be one of 'probability', "
+                    f"'logit' for scores of shape (n, k), got {self.scale!r}."
+                )
+                raise ValueError(msg)
+            own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
+            return self._learn_table(read_class_scores(scores, y, sample_weight, **own))
+        if self.classes is not None:
+            msg = (
+                "`classes` must be None for scores of shape (n,), whose labels are 0 "
+                f"and 1, got {self.classes!r}."
+            )
+            raise ValueError(msg)
+        # As in the bases, whose warnings count the calls up to the user's.
+        summary = ScoreSummary.from_scores(scores, y, sample_weight)
+        if sample_weight is not None and self._learns:
+            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+        return self.fit_summary(summary)
+
+    def predict(self, scores: ArrayLike) -> Float64Array:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, k)
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            Of class 1 of two, or of all classes.
+        """
+        return self._as_fitted().predict(self, scores)
+
+    def llr(self, scores: ArrayLike) -> Float64Array:
+        """Return evidence that is free of the training prior.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, k)
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            As of `ScoreCalibrator`, or of `MulticlassCalibrator`.
+        """
+        return self._as_fitted().llr(self, scores)
+
+    def _as_fitted(self) -> type[ScoreCalibrator] | type[MulticlassCalibrator]:
+        """Return the base that knows the shape of the scores fitted on."""
+        check_is_fitted(self)
+        return MulticlassCalibrator if hasattr(self, "classes_") else ScoreCalibrator

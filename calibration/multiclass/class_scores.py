@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,18 +19,29 @@ from calibration._validation import (
 )
 from calibration.typing import Float64Array, Int64Array
 
+Shared = TypeVar("Shared")
 
-class ClassScores(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
     """Checked rows to learn from, none without weight.
 
-    `scores` (n, k), `labels` (n,) column numbers, `weight` (n,) positive, and `side`
-    (n, s), numbers known beside the scores, for those who ask for them.
+    Parameters
+    ----------
+    scores : ndarray of shape (n, k)
+    labels : ndarray of shape (n,)
+        Column numbers.
+    weight : ndarray of shape (n,)
+        Positive numbers of repetitions.
+    side : ndarray of shape (n, s), optional
+        Numbers known beside the scores, for those who ask for them.
     """
 
     scores: Float64Array
     labels: Int64Array
     weight: Float64Array
     side: Float64Array | None = None
+    _shared: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def n(self) -> float:
@@ -42,11 +54,47 @@ class ClassScores(NamedTuple):
         k = self.scores.shape[1]
         return np.bincount(self.labels, self.weight, k).astype(np.float64)
 
-    def take(self, rows: NDArray[Any]) -> ClassScores:
-        """Return some of the rows."""
+    def take(
+        self, rows: NDArray[Any], weight: Float64Array | None = None
+    ) -> ClassScores:
+        """Return some of the rows, with their weights or with others."""
         side = None if self.side is None else self.side[rows]
-        own = self.scores[rows], self.labels[rows], self.weight[rows]
-        return ClassScores(*own, side)
+        weight = self.weight[rows] if weight is None else weight
+        return ClassScores(self.scores[rows], self.labels[rows], weight, side)
+
+    def share(self, key: Any, make: Callable[[], Shared]) -> Shared:
+        """Return what calibrators of these rows have in common, made once.
+
+        Parameters
+        ----------
+        key : hashable
+        make : function without arguments
+
+        Returns
+        -------
+        object
+            Nobody may write to it.
+        """
+        if key not in self._shared:
+            self._shared[key] = make()
+        found: Shared = self._shared[key]
+        return found
+
+    def merged(self) -> ClassScores:
+        """Return distinct rows in the order of their values, weights added up.
+
+        Repeated rows are thus the same as their weights, to the last digit.
+        """
+        parts = [self.labels[:, None], self.scores]
+        if self.side is not None:
+            parts.append(self.side)
+        # Adding zero turns -0.0 into 0.0, its equal.
+        keys = np.column_stack(parts) + 0.0
+        _, first, places = np.unique(
+            keys, axis=0, return_index=True, return_inverse=True
+        )
+        weight = np.bincount(places.ravel(), self.weight, len(first))
+        return self.take(first, weight.astype(np.float64))
 
 
 def read_class_scores(

@@ -9,7 +9,8 @@ import numpy as np
 
 from calibration.typing import Float64Array
 
-_LEAST = float(np.finfo(np.float64).tiny)
+# What a probability that rounds to 0 is: the least float of full precision.
+LEAST = float(np.finfo(np.float64).tiny)
 # Logits this far below the largest keep their order and no more: squares are finite.
 _DEEPEST = -1e60
 # Numbers that a pass has at hand at once: about what a core's cache holds.
@@ -32,7 +33,7 @@ class LogProbabilityScale:
     """
 
     scale: str
-    least: float = _LEAST
+    least: float = LEAST
 
     @classmethod
     def of(cls, scale: str, table: Float64Array, n: float) -> LogProbabilityScale:
@@ -45,15 +46,15 @@ class LogProbabilityScale:
             return cls(scale)
         inner = table[(table > 0.0) & (table < 1.0)]
         least = 0.5 * float(inner.min()) if len(inner) else 0.5 / (n + 1.0)
-        return cls(scale, max(least, _LEAST))
+        return cls(scale, max(least, LEAST))
 
     def __call__(self, table: Float64Array) -> Float64Array:
         """Return log-probabilities, shape (k, n)."""
         z = np.empty(table.shape[::-1])
         if self.scale == "probability":
             # Subnormal scores are positive: they count as the least normal one.
-            np.maximum(table.T, _LEAST, out=z)
-            if self.least > _LEAST:
+            np.maximum(table.T, LEAST, out=z)
+            if self.least > LEAST:
                 z[table.T == 0.0] = self.least
             np.log(z, out=z)
             return z

@@ -1,74 +1,69 @@
-"""Calibrators of several classes by their names."""
+"""Families of binary calibrators by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
-from calibration._validation import check_choice, check_optional_seed
-from calibration.multiclass.auto import MulticlassAutoCalibrator
-from calibration.multiclass.base import MulticlassCalibrator
-from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
-from calibration.multiclass.shallow_net import ShallowNetCalibrator
-from calibration.multiclass.softmax import SoftmaxCalibrator
-from calibration.selection.names import calibrator_names, make_calibrator
+from calibration._validation import check_choice
+from calibration.base.calibrators import ScoreCalibrator
+from calibration.binning.bbq import BBQCalibrator
+from calibration.binning.histogram import HistogramCalibrator
+from calibration.binning.sbb_abb import ABBCalibrator
+from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
+from calibration.logistic.beta import BetaCalibrator
+from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
+from calibration.logistic.polynomial import (
+    LogisticCalibrator,
+    PlattCalibrator,
+    QuadraticCalibrator,
+    TemperatureCalibrator,
+)
+from calibration.monotone.bagging import BaggedIsotonicCalibrator
+from calibration.monotone.elite import ELiTECalibrator
+from calibration.monotone.enir import ENIRCalibrator
+from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
+from calibration.monotone.venn_abers import VennAbersCalibrator
 
-# Those of all classes at once; a binary one of another name is one for each class.
-_ALL_AT_ONCE: dict[str, Callable[[], MulticlassCalibrator]] = {
-    "auto": MulticlassAutoCalibrator,
-    "matrix": lambda: SoftmaxCalibrator("matrix"),
-    "shallow_net": ShallowNetCalibrator,
-    "temperature": lambda: SoftmaxCalibrator("temperature"),
-    "vector": lambda: SoftmaxCalibrator("vector"),
+FAMILIES: dict[str, type[ScoreCalibrator]] = {
+    "abb": ABBCalibrator,
+    "bagged_isotonic": BaggedIsotonicCalibrator,
+    "bbq": BBQCalibrator,
+    "beta": BetaCalibrator,
+    "centered_isotonic": CenteredIsotonicCalibrator,
+    "elite": ELiTECalibrator,
+    "enir": ENIRCalibrator,
+    "histogram": HistogramCalibrator,
+    "isotonic": IsotonicCalibrator,
+    "logistic": LogisticCalibrator,
+    "nadaraya_watson": NadarayaWatsonCalibrator,
+    "piecewise": PiecewiseLogisticCalibrator,
+    "platt": PlattCalibrator,
+    "quadratic": QuadraticCalibrator,
+    "temperature": TemperatureCalibrator,
+    "venn_abers": VennAbersCalibrator,
 }
 
 
-def multiclass_calibrator_names() -> tuple[str, ...]:
-    """Return the names that `make_multiclass_calibrator` knows.
-
-    Returns
-    -------
-    tuple of str
-
-    Examples
-    --------
-    >>> from calibration import multiclass_calibrator_names
-    >>> {"matrix", "isotonic"} <= set(multiclass_calibrator_names())
-    True
-    """
-    return tuple(sorted({*_ALL_AT_ONCE, *calibrator_names()}))
-
-
-def make_multiclass_calibrator(
-    name: str, *, random_state: int | None = 0
-) -> MulticlassCalibrator:
-    """Return a new calibrator of several classes by its name.
+def as_calibrator(calibrator: Any, name: str = "calibrator") -> ScoreCalibrator:
+    """Return a binary calibrator that is given itself or by the name of its family.
 
     Parameters
     ----------
+    calibrator : str or ScoreCalibrator
     name : str
-        One of `multiclass_calibrator_names()`. "matrix", "vector" and "temperature"
-        are a `SoftmaxCalibrator`, "auto" and "shallow_net" have classes of their own,
-        and all others are one binary calibrator for each class against the others.
-    random_state : int or None
-        Seed, where the calibrator draws.
+        Of the parameter.
 
     Returns
     -------
-    MulticlassCalibrator
-
-    Examples
-    --------
-    >>> from calibration import make_multiclass_calibrator
-    >>> make_multiclass_calibrator("isotonic")
-    OneVsRestCalibrator(calibrator=IsotonicCalibrator())
-    >>> make_multiclass_calibrator("matrix")
-    SoftmaxCalibrator()
+    ScoreCalibrator
     """
-    check_choice(name, "name", multiclass_calibrator_names())
-    check_optional_seed(random_state)
-    if name not in _ALL_AT_ONCE:
-        return OneVsRestCalibrator(make_calibrator(name, random_state=random_state))
-    made = _ALL_AT_ONCE[name]()
-    if "random_state" in made.get_params(deep=False):
-        made.set_params(random_state=random_state)
-    return made
+    if isinstance(calibrator, str):
+        check_choice(calibrator, name, tuple(FAMILIES))
+        return FAMILIES[calibrator]()
+    if not isinstance(calibrator, ScoreCalibrator):
+        msg = (
+            f"`{name}` must be a ScoreCalibrator, for instance "
+            f"IsotonicCalibrator(), or the name of one, got {calibrator!r}."
+        )
+        raise TypeError(msg)
+    return calibrator

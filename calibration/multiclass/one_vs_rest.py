@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
 
 from calibration.base.calibrators import ScoreCalibrator
+from calibration.base.log_odds import LogOddsCalibrator
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
-from calibration.multiclass.binary_tasks import columns_against_rest
 from calibration.multiclass.class_scores import ClassScores
-from calibration.selection.names import as_calibrator
+from calibration.multiclass.log_probabilities import LEAST, LogProbabilityScale
+from calibration.multiclass.names import as_calibrator
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
@@ -23,8 +24,8 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     Parameters
     ----------
     calibrator : str or ScoreCalibrator
-        Cloned for each class, its `scale` set to `scale`; or one of the names that
-        `calibrator_names` lists, such as "isotonic".
+        Cloned for each class, its `scale` set to `scale`; or the name of a family,
+        such as "isotonic".
     classes : sequence of k names, optional
         Of the columns; default their numbers, 0 to k - 1.
     scale : {"probability", "logit"}
@@ -35,16 +36,15 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     calibrators_ : list of k ScoreCalibrator
         The fitted calibrator of each class. A class without rows has the constant
         1 / (n + 2).
-    shares_ : ndarray of shape (k,)
-        (n_c + 1) / (n + k) of each class: the answer to a row in which every
-        calibrator says 0.
 
     Notes
     -----
     .. math:: P(y = j | p) = \frac{g_j(p_j)}{\sum_i g_i(p_i)},
 
     :math:`g_j` learned from all rows with the label 1 where y = j. Logits enter by the
-    log-odds of the class against the others.
+    log-odds of the class against the others. Maps of steps and lines may say 0 and 1,
+    which n rows cannot know: they are clipped to [1/(2n+2), 1 - 1/(2n+2)], so that no
+    class is ruled out.
 
     References
     ----------
@@ -61,7 +61,6 @@ class OneVsRestCalibrator(MulticlassCalibrator):
     """
 
     calibrators_: list[ScoreCalibrator]
-    shares_: Float64Array
 
     def __init__(
         self,
@@ -83,14 +82,16 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         one = clone(as_calibrator(self.calibrator))
         return cast(ScoreCalibrator, one.set_params(scale=self.scale))
 
-    def _fit(self, data: ClassScores) -> None:
-        counts = data.counts
-        self.shares_ = (counts + 1.0) / (data.n + len(counts))
-        self.calibrators_ = []
-        tasks = columns_against_rest(data.scores, self.scale)
-        for j, column in enumerate(tasks):
-            summary = ScoreSummary.from_scores(column, data.labels == j, data.weight)
-            self.calibrators_.append(self._fit_one(summary))
+    def _fit_table(self, data: ClassScores) -> None:
+        tasks = data.share(("tasks", self.scale), lambda: self._summarize(data))
+        self.calibrators_ = [self._fit_one(summary) for summary in tasks]
+
+    def _summarize(self, data: ClassScores) -> list[ScoreSummary]:
+        """Return each class against the others."""
+        return [
+            ScoreSummary.from_scores(column, data.labels == j, data.weight)
+            for j, column in enumerate(_against_rest(data.scores, self.scale))
+        ]
 
     def _fit_one(self, summary: ScoreSummary) -> ScoreCalibrator:
         """Return the calibrator of one class."""
@@ -100,14 +101,35 @@ class OneVsRestCalibrator(MulticlassCalibrator):
         # Of hundreds of classes some may lack rows: their documented constant, without
         # a warning for each.
         one._fit_constant(summary, (summary.n1 + 1.0) / (summary.n + 2.0))
+        one.n_fit_ = summary.n
         return one
 
-    def _predict(self, table: Float64Array) -> Float64Array:
+    def _predict_table(self, table: Float64Array) -> Float64Array:
         p = np.empty(table.shape)
-        tasks = columns_against_rest(table, self.scale)
-        for j, column in enumerate(tasks):
-            p[:, j] = self.calibrators_[j].predict(column)
-        sums = p.sum(axis=1, keepdims=True)
-        p[sums[:, 0] == 0.0] = self.shares_
-        p /= np.where(sums == 0.0, self.shares_.sum(), sums)
+        columns = _against_rest(table, self.scale)
+        for j, (one, column) in enumerate(zip(self.calibrators_, columns, strict=True)):
+            p[:, j] = one.predict(column)
+            if not isinstance(one, LogOddsCalibrator):
+                # Half a row in n + 1, as in other averages of maps.
+                edge = 0.5 / (one.n_fit_ + 1.0)
+                np.clip(p[:, j], edge, 1.0 - edge, out=p[:, j])
+        # A formula may say 0 of all classes, by rounding.
+        np.maximum(p, LEAST, out=p)
+        p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def _against_rest(table: Float64Array, scale: str) -> Iterator[Float64Array]:
+    """Yield the scores of each class as those of a task of two, on the same scale.
+
+    Of logits that is the log-odds log(p_j / sum_(i != j) p_i), exact where p_j rounds
+    to 1.
+    """
+    if scale == "probability":
+        yield from np.ascontiguousarray(table.T)
+        return
+    z = LogProbabilityScale("logit")(table)
+    for j in range(len(z)):
+        others = np.delete(z, j, axis=0)
+        top = others.max(axis=0)
+        yield z[j] - (top + np.log(np.exp(others - top).sum(axis=0)))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from calibration._validation import (
     as_numbers,
@@ -20,7 +21,7 @@ from calibration._validation import (
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
 from calibration.multiclass.class_scores import ClassScores, read_class_scores
 from calibration.multiclass.hidden_layer import HiddenLayer, NetProblem
-from calibration.multiclass.log_probabilities import column_blocks
+from calibration.multiclass.log_probabilities import LEAST, column_blocks
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_temperature
 from calibration.typing import Float64Array
 
@@ -69,7 +70,10 @@ class NetEnsemble:
         inputs = (raw - centre) / spread
         problem = NetProblem(z, inputs, data.labels, data.weight, ridge)
         drawn = [HiddenLayer.draw(rng, h, len(inputs), len(z)) for h in sizes]
-        return cls(base, centre, spread, tuple(map(problem.train, drawn)))
+        # Their matrices are small: threads would wait for each other most of the time.
+        with threadpool_limits(1, "blas"):
+            layers = tuple(map(problem.train, drawn))
+        return cls(base, centre, spread, layers)
 
     def probabilities(
         self, table: Float64Array, side: Float64Array | None
@@ -207,7 +211,9 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         self._check_parameters()
         known = None if side is None else _read_side(side)
         own: dict[str, Any] = {"classes": self.classes, "scale": self.scale}
-        self._learn(read_class_scores(scores, y, sample_weight, **own, side=known))
+        self._learn_table(
+            read_class_scores(scores, y, sample_weight, **own, side=known)
+        )
         # Of a constant, too: what `predict` asks for is what was given here.
         self.n_side_ = 0 if known is None else known.shape[1]
         return self
@@ -237,7 +243,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
             raise ValueError(msg)
         if self.constant_ is not None:
             return np.tile(self.constant_, (len(table), 1))
-        return self.nets_.probabilities(table, known)
+        return np.maximum(self.nets_.probabilities(table, known), LEAST)
 
     def llr(self, scores: ArrayLike, side: ArrayLike | None = None) -> Float64Array:
         """Return log-likelihoods of the classes: evidence free of the training prior.
@@ -253,7 +259,7 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         ndarray of shape (n, k)
             As of `MulticlassCalibrator`.
         """
-        return self._evidence(self.predict(scores, side))
+        return self._find_llr(self.predict(scores, side))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -262,16 +268,16 @@ class ShallowNetCalibrator(MulticlassCalibrator):
         check_number(self.penalty, "penalty", 0.0, open_low=True)
         check_optional_seed(self.random_state)
 
-    def _fit(self, data: ClassScores) -> None:
+    def _fit_table(self, data: ClassScores) -> None:
         rng = np.random.default_rng(self.random_state)
         low, high = self.hidden_units
         sizes = rng.integers(low, high + 1, size=self.n_nets).tolist()
         self.n_side_ = 0 if data.side is None else data.side.shape[1]
         self.nets_ = NetEnsemble.learn(
-            _merge_rows(data), self.scale, sizes, float(self.penalty), rng
+            data.merged(), self.scale, sizes, float(self.penalty), rng
         )
 
-    def _predict(self, table: Float64Array) -> Float64Array:
+    def _predict_table(self, table: Float64Array) -> Float64Array:
         return self.nets_.probabilities(table, None)
 
 
@@ -303,14 +309,3 @@ def _check_units(hidden_units: Any) -> None:
         raise TypeError(msg)
     low = check_integer(hidden_units[0], "hidden_units", 1)
     check_integer(hidden_units[1], "hidden_units", low)
-
-
-def _merge_rows(data: ClassScores) -> ClassScores:
-    """Return distinct rows in the order of their values, weights added up."""
-    parts = [data.labels[:, None], data.scores]
-    if data.side is not None:
-        parts.append(data.side)
-    keys = np.column_stack(parts)
-    _, first, places = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    weight = np.bincount(places.ravel(), data.weight, len(first))
-    return data.take(first)._replace(weight=weight.astype(np.float64))

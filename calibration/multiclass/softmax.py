@@ -17,10 +17,14 @@ from calibration._validation import (
 )
 from calibration.exceptions import CalibrationWarning
 from calibration.multiclass.base import ClassScale, MulticlassCalibrator
-from calibration.multiclass.class_folds import deal_by_class, draw_rows
 from calibration.multiclass.class_scores import ClassScores
+from calibration.multiclass.held_out import (
+    RowLosses,
+    deal_by_class,
+    draw_rows,
+    simplest_of_best,
+)
 from calibration.multiclass.softmax_map import SoftmaxMap, fit_path, fit_temperature
-from calibration.selection.row_losses import RowLosses, simplest_of_best
 from calibration.typing import Float64Array
 
 _STRUCTURES = ("matrix", "vector", "temperature")
@@ -156,7 +160,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)
 
-    def _fit(self, data: ClassScores) -> None:
+    def _fit_table(self, data: ClassScores) -> None:
         self.structure_ = self._find_structure(data)
         if self.structure_ == "temperature":
             self.map_ = fit_temperature(data, self.scale)
@@ -171,7 +175,7 @@ class SoftmaxCalibrator(MulticlassCalibrator):
         self.penalty_ = self.map_.penalty
         self.inverse_temperature_ = self.map_.inverse_temperature
 
-    def _predict(self, table: Float64Array) -> Float64Array:
+    def _predict_table(self, table: Float64Array) -> Float64Array:
         return self.map_.probabilities(table)
 
     def log_predict(self, table: Float64Array) -> Float64Array:
@@ -197,24 +201,20 @@ class SoftmaxCalibrator(MulticlassCalibrator):
     def _choose_penalty(self, data: ClassScores) -> float:
         """Return the multiplier by cross-validation."""
         k = data.scores.shape[1]
-        data = draw_rows(data, _TRIAL_NUMBERS // k, self.random_state)
+        data = draw_rows(data.merged(), _TRIAL_NUMBERS // k, self.random_state)
         folds = deal_by_class(data, self.n_folds, self.random_state)
         if not folds:
             return PENALTIES[0]
-        losses = np.empty((len(PENALTIES), len(data.labels)))
-        for rest, fold in folds:
-            maps = fit_path(
-                data.take(rest),
-                self.scale,
-                self.structure_,
-                PENALTIES,
-                _TRIAL_TOLERANCE,
-            )
-            held = data.take(fold)
-            places = np.arange(len(held.labels))
-            for row, one in zip(losses, maps, strict=True):
-                row[fold] = -one.log_probabilities(held.scores)[held.labels, places]
-        table = [RowLosses(row, data.weight) for row in losses]
+        losses = []
+        for rest, held in folds:
+            own = self.scale, self.structure_, PENALTIES, _TRIAL_TOLERANCE
+            maps = fit_path(rest, *own)
+            places = held.labels, np.arange(len(held.labels))
+            losses.append([-one.log_probabilities(held.scores)[places] for one in maps])
+        weight = np.concatenate([held.weight for _, held in folds])
+        table = [
+            RowLosses(np.concatenate(row), weight) for row in zip(*losses, strict=True)
+        ]
         self.cv_losses_ = {
             penalty: one.mean for penalty, one in zip(PENALTIES, table, strict=True)
         }

@@ -1,5 +1,6 @@
 """Choosing among calibrators by held-out trials, and the rows to calibrate by.
 
-`trials` holds them; `auto` is the calibrator that stacks or selects by them, and
-`report` what it says of its choice. `label_sample` draws rows to be labelled.
+Above the calibrators of two classes and of more: `trials` holds them on either,
+`auto` stacks or selects by them, `compare` scores whatever it is given, `names` is the
+one table of names. `label_sample` draws rows to be labelled.
 """

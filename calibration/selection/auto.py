@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from calibration._kernels.cells import collapse_ties
 from calibration._validation import (
@@ -14,11 +13,10 @@ from calibration._validation import (
     check_integer,
     check_number,
     check_optional_seed,
+    check_verbose,
 )
 from calibration.base.calibrators import Scale, ScoreCalibrator
-from calibration.base.log_odds import LogOddsCalibrator
 from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
 from calibration.logistic.polynomial import (
     PlattCalibrator,
@@ -27,13 +25,27 @@ from calibration.logistic.polynomial import (
 )
 from calibration.monotone.elite import ELiTECalibrator
 from calibration.monotone.venn_abers import VennAbersCalibrator
-from calibration.selection.decision import decide, decide_blindly
-from calibration.selection.report import AutoReport
+from calibration.multiclass.base import EitherCalibrator, MulticlassCalibrator
+from calibration.multiclass.class_scores import ClassScores
+from calibration.multiclass.identity import IdentityCalibrator
+from calibration.multiclass.log_probabilities import to_probabilities
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.shallow_net import ShallowNetCalibrator
+from calibration.multiclass.softmax import (
+    MOST_MATRIX_CLASSES,
+    PENALTIES,
+    SoftmaxCalibrator,
+)
+from calibration.selection.pool import pool_logs
+from calibration.selection.report import AutoReport, choose
 from calibration.selection.trials import (
-    HeldOut,
-    check_candidates,
+    Cells,
+    Rows,
+    Table,
+    check_menu,
     hold_trials,
     read_log_odds,
+    read_logs,
     set_menu,
 )
 from calibration.summary import ScoreSummary
@@ -41,23 +53,21 @@ from calibration.typing import Float64Array
 
 # From so many rows on the menu holds the formulas that extrapolate badly from fewer.
 _ROWS_FOR_CURVES = 1_000
-# Weights of a stack are held to doing nothing as if by this many squared log-odds.
-_STACK_RIDGE = 10.0
 
 
-class AutoCalibrator(LogOddsCalibrator):
+class AutoCalibrator(EitherCalibrator):
     r"""Choose or join calibrators by held-out log loss; do nothing if that is safer.
 
     Parameters
     ----------
     method : {"stack", "select"}
-        "stack": log-odds of all candidates are summed with non-negative weights that
-        minimise the held-out log loss. "select": the simplest candidate within one
+        "stack": a logarithmic pool of all candidates, with non-negative weights that
+        minimise the held-out log loss. "select": the simplest candidate within a
         standard error of the best.
-    candidates : mapping of names to ScoreCalibrator, optional
+    candidates : mapping of names to calibrators, optional
         The simplest first; their `scale` is set here. Doing nothing, "identity", is
-        put before them where scores are probabilities or log-odds. Default: a menu
-        that grows with n, see the notes.
+        put before them where scores are probabilities or logits. Of scores (n, k) a
+        ScoreCalibrator is one for each class. Default: see the notes.
     max_harm : float
         The answer is the reference (doing nothing; for real scores the first
         candidate) unless the probability of being worse than it is below this. 1
@@ -66,57 +76,75 @@ class AutoCalibrator(LogOddsCalibrator):
         Folds that yield the held-out rows.
     random_state : int or None
         Seed of the folds and of candidates that draw; None draws one.
+    classes : sequence of k names, optional
+        Of the columns of scores (n, k); default their numbers, 0 to k - 1.
     scale : {"probability", "logit", "real"}
-        What a score is.
+        What a score is; scores (n, k) are not "real".
+    verbose : int
+        1 shows on stderr how many folds are done, 0 nothing.
 
     Attributes
     ----------
     report_ : AutoReport
         What each candidate scored: mean, standard error, probability of harm and
-        weight in the answer. Not there for one class or one distinct score.
-    calibrators_ : dict of str to ScoreCalibrator
-        The candidates in the answer, fitted on all rows, in log-odds (or in real
-        scores).
-    weights_ : ndarray of shape (k,)
-        Weights of the log-odds of these k.
+        weight in the answer. Not there where the answer is a constant.
+    calibrators_ : dict of str to calibrator
+        The candidates in the answer, fitted on all rows; of scores (n,) in log-odds
+        (or in real scores).
+    weights_ : ndarray of shape (c,)
+        Weights of the log-probabilities of these c.
     bound_ : float
-        The answer's log-odds lie within -+ `bound_`.
+        Of scores (n,): the answer's log-odds lie within -+ `bound_`.
 
     Notes
     -----
-    Default menu: doing nothing, temperature, Platt, quadratic, ELiTE, Venn-Abers
-    (isotonic regression with honest ends); from 1000 rows on also beta and three-piece
-    logistic. On real scores without those that need a probability, and Platt first.
+    Default menu of scores (n,): doing nothing, temperature, Platt, quadratic, ELiTE,
+    Venn-Abers (isotonic regression with honest ends); from 1000 rows on also beta and
+    three-piece logistic. On real scores without those that need a probability, and
+    Platt first. Of scores (n, k): doing nothing, temperature, vector scaling, one
+    against the rest by quadratic logistic regression and by Venn-Abers, and structured
+    matrix scaling with its ridge times 1, 0.3, 0.1, 0.03, 0.01 and 0.003, and three
+    shallow nets (these up to 150 classes); of these, candidates are given up after the
+    first fold that have no weight in its pool and are worse than its best by two
+    standard errors. Trials are held on 16 384 cells or rows at most.
 
-    All candidates work in the log-odds x of the scores; a score of exactly 0 or 1
-    counts as half of the least positive one, and likewise, so that doing nothing has
-    a finite loss. The folds are taken from one summary, and fits on the others are
-    fits on its difference to a fold: nothing is sorted again.
+    With held-out log-probabilities :math:`z_{cij}` of class j and row i by candidate
+    c, a stack minimises
 
-    With held-out log-odds :math:`z_{ik}` of row i by candidate k, a stack minimises
+    .. math:: -\sum_i \log S\bigl(\sum_c w_c z_{ci}\bigr)_{y_i}
+        + \frac{10}{2} \|w - e\|^2, \qquad w \ge 0,
 
-    .. math:: \sum_i \log(1 + e^{-(2 y_i - 1) \sum_k w_k z_{ik}})
-        + \frac{10}{2} \|w - e_1\|^2, \qquad w \ge 0,
+    S being the softmax and e the reference alone: few rows stay close to it. Of two
+    classes it is a sum of log-odds.
 
-    :math:`e_1` being the reference alone: few rows stay close to it. The answer's
-    probabilities are clipped to :math:`[1/(2n+2), 1 - 1/(2n+2)]`; those of the
-    reference at twice these log-odds, for n rows without a surprise are no grounds
-    to trust a probability of 1e-16. The probability of harm is the smaller of
-    :math:`\Phi(\bar d / se(\bar d))` and :math:`\exp(n \bar d)`, d being the paired
-    differences of held-out losses to those of the reference. The second bounds the
-    chance of such a likelihood ratio if the reference were right, and decides where a
-    few rows, impossible by the reference, make the mean and its error alike. The
-    proposal's own is a little optimistic, since it was made on the same rows.
+    Scores (n,): all candidates work in the log-odds x of the scores; a score of
+    exactly 0 or 1 counts as half of the least positive one, and likewise, so that
+    doing nothing has a finite loss. The answer's probabilities are clipped to
+    :math:`[1/(2n+2), 1 - 1/(2n+2)]`; those of the reference at twice these log-odds,
+    for n rows without a surprise are no grounds to trust a probability of 1e-16.
+    Scores (n, k): candidates enter mixed with the uniform law,
+    :math:`(1 - \frac{1}{n+1}) p + \frac{1}{(n+1) k}`; doing nothing enters as it is, a
+    probability of 0 being half of the least positive one.
+
+    The probability of harm is the smaller of :math:`\Phi(\bar d / se(\bar d))` and
+    :math:`\exp(n \bar d)`, d being the paired differences of held-out losses to those
+    of the reference. The second bounds the chance of such a likelihood ratio if the
+    reference were right, and decides where a few rows, impossible by the reference,
+    make the mean and its error alike. The proposal's own is a little optimistic, since
+    it was made on the same rows: of more than two classes half a nat is added to its
+    loss for each candidate in it.
 
     References
     ----------
     Breiman (1996), Stacked regressions. Breiman et al. (1984), Classification and
-    regression trees (the rule of one standard error).
+    regression trees (the rule of one standard error). Genest & Zidek (1986), Combining
+    probability distributions (the logarithmic pool). Berta, Holzmueller, Jordan & Bach
+    (2025), Structured matrix scaling for multi-class calibration.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from calibration.selection.auto import AutoCalibrator
+    >>> from calibration import AutoCalibrator
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.uniform(size=3000)
     >>> y = rng.uniform(size=3000) < scores**2
@@ -126,29 +154,41 @@ class AutoCalibrator(LogOddsCalibrator):
     >>> honest = rng.uniform(size=3000) < scores
     >>> AutoCalibrator().fit(scores, honest).report_.chosen  # nothing to do
     ('identity',)
+
+    Three classes:
+
+    >>> p = rng.dirichlet([1, 1, 1], size=2000)
+    >>> y = (rng.uniform(size=(2000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> bold = p**2 / (p**2).sum(axis=1, keepdims=True)
+    >>> np.abs(AutoCalibrator().fit(bold, y).predict(bold) - p).mean() < 0.02
+    np.True_
     """
 
     report_: AutoReport
-    calibrators_: dict[str, ScoreCalibrator]
+    calibrators_: dict[str, Any]
     weights_: Float64Array
     bound_: float
 
     def __init__(
         self,
         method: Literal["stack", "select"] = "stack",
-        candidates: Mapping[str, ScoreCalibrator] | None = None,
+        candidates: Mapping[str, ScoreCalibrator | MulticlassCalibrator] | None = None,
         *,
         max_harm: float = 0.1,
         n_folds: int = 5,
         random_state: int | None = 0,
+        classes: Sequence[Any] | None = None,
         scale: Scale = "probability",
+        verbose: int = 0,
     ):
         self.method = method
         self.candidates = candidates
         self.max_harm = max_harm
         self.n_folds = n_folds
         self.random_state = random_state
+        self.classes = classes
         self.scale = scale
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -156,8 +196,16 @@ class AutoCalibrator(LogOddsCalibrator):
         check_number(self.max_harm, "max_harm", 0.0, 1.0)
         check_integer(self.n_folds, "n_folds", 2)
         check_optional_seed(self.random_state)
+        check_verbose(self.verbose)
         if self.candidates is not None:
-            check_candidates(self.candidates, ScoreCalibrator, IdentityCalibrator)
+            check_menu(self.candidates, "candidates")
+            first = self.candidates.get("identity")
+            if first is not None and not isinstance(first, IdentityCalibrator):
+                msg = (
+                    '`candidates["identity"]` is the name of doing nothing, '
+                    f"got {first!r}."
+                )
+                raise ValueError(msg)
 
     def _fit_formula(self, summary: ScoreSummary, x: Float64Array) -> None:
         cells = ScoreSummary(*collapse_ties(x, summary.weight0, summary.weight1))
@@ -165,17 +213,16 @@ class AutoCalibrator(LogOddsCalibrator):
             # Scores that differ by less than a logit can tell.
             self.constant_ = float(np.log((cells.n1 + 1.0) / (cells.n0 + 1.0)))
             return
-        menu = self._menu(cells.n)
-        trials = hold_trials(menu, cells, self.n_folds, self.random_state)
+        real = self.scale == "real"
+        menu = self.candidates
+        if menu is None:
+            menu = _menu_of_scores(cells.n, real, self.random_state)
+        scale: Scale = "real" if real else "logit"
+        menu = set_menu(menu, "candidates", scale, several=False)
+        self._choose(menu, Cells(cells))
         # logit(1 - 1 / (2 n + 2)).
         bound = float(np.log(2.0 * cells.n + 1.0))
-        weights, self.report_ = self._decide(list(menu), trials, bound)
         self.bound_ = bound if self.report_.accepted else 2.0 * bound
-        self.weights_ = weights[weights > 0.0]
-        self.calibrators_ = {
-            name: clone(menu[name]).fit_summary(cells) for name in self.report_.chosen
-        }
-        self._n = cells.n
 
     def _log_odds(self, x: Float64Array) -> Float64Array:
         total = np.zeros(len(x))
@@ -183,37 +230,40 @@ class AutoCalibrator(LogOddsCalibrator):
             total += weight * read_log_odds(one, x, self._n)
         return np.clip(total, -self.bound_, self.bound_)
 
-    def _menu(self, n: float) -> dict[str, ScoreCalibrator]:
-        """Return the candidates for n rows by name, the reference first."""
-        real = self.scale == "real"
+    def _fit_table(self, data: ClassScores) -> None:
         menu = self.candidates
         if menu is None:
-            menu = _default_menu(n, real, self.random_state)
-        found = set_menu(menu, "real" if real else "logit")
-        for one in found.values():
-            # A method without a meaning on real scores says so itself.
-            one._check_parameters()
-        return found
+            menu = _menu_of_tables(data.scores.shape[1])
+        menu = set_menu(menu, "candidates", self.scale, several=True)
+        self._choose(menu, Table(data.merged()))
 
-    def _decide(
-        self, names: list[str], trials: HeldOut | None, bound: float
-    ) -> tuple[Float64Array, AutoReport]:
-        """Return the candidates' weights, shape (k,), and the report."""
-        if trials is None:
-            return decide_blindly(self.method, names)
-        if self.method == "stack":
-            weights = trials.stack(_STACK_RIDGE)
-        else:
-            weights = np.eye(len(names))[trials.simplest_of_best()]
-        candidates = [trials.losses(row) for row in trials.log_odds]
-        proposal = candidates[0]
-        if not (weights == np.eye(1, len(names))).all():
-            odds = np.clip(weights @ trials.log_odds, -bound, bound)
-            proposal = trials.losses(odds)
-        return decide(self.method, names, candidates, weights, proposal, self.max_harm)
+    def _predict_table(self, table: Float64Array) -> Float64Array:
+        return to_probabilities(self.log_predict(table))
+
+    def log_predict(self, table: Float64Array) -> Float64Array:
+        """Return log-probabilities of checked scores (n, k), shape (k, n)."""
+        fitted = self.calibrators_.values()
+        logs = np.stack([read_logs(one, table, self._n) for one in fitted])
+        return pool_logs(self.weights_, logs)
+
+    def _choose(self, menu: Mapping[str, Any], rows: Rows) -> None:
+        """Learn which candidates answer, and fit these on all rows."""
+        trials = hold_trials(
+            menu,
+            rows,
+            self.n_folds,
+            self.random_state,
+            all_folds=isinstance(rows, Cells),
+            verbose=check_verbose(self.verbose),
+        )
+        own = self.method, float(self.max_harm)
+        weights, self.report_ = choose(tuple(menu), trials, rows, *own)
+        self.weights_ = weights[weights > 0.0]
+        self.calibrators_ = {name: rows.fit(menu[name]) for name in self.report_.chosen}
+        self._n = rows.n
 
 
-def _default_menu(
+def _menu_of_scores(
     n: float, real: bool, random_state: int | None
 ) -> dict[str, ScoreCalibrator]:
     """Return the candidates besides doing nothing, the simplest first."""
@@ -229,3 +279,19 @@ def _default_menu(
         ("venn_abers", VennAbersCalibrator(), True),
     ]
     return {name: calibrator for name, calibrator, offered in menu if offered}
+
+
+def _menu_of_tables(k: int) -> dict[str, MulticlassCalibrator]:
+    """Return the candidates for k classes besides doing nothing, the simplest first."""
+    menu: dict[str, MulticlassCalibrator] = {
+        "temperature": SoftmaxCalibrator("temperature"),
+        "vector": SoftmaxCalibrator("vector", 1.0),
+        "quadratic": OneVsRestCalibrator("quadratic"),
+        "venn_abers": OneVsRestCalibrator("venn_abers"),
+    }
+    for penalty in PENALTIES if k <= MOST_MATRIX_CLASSES else ():
+        menu[f"matrix {penalty:g}"] = SoftmaxCalibrator("matrix", penalty)
+    if k <= MOST_MATRIX_CLASSES:
+        # As good in a pool as ten nets, at a third of the cost.
+        menu["shallow_net"] = ShallowNetCalibrator(3)
+    return menu

@@ -1,53 +1,38 @@
-"""Binary calibrators by their names: the one table of them."""
+"""Calibrators by their names: the one table of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from calibration._validation import check_choice, check_optional_seed
-from calibration.base.calibrators import ScoreCalibrator
-from calibration.binning.bbq import BBQCalibrator
-from calibration.binning.histogram import HistogramCalibrator
-from calibration.binning.sbb_abb import ABBCalibrator
-from calibration.densities.nadaraya_watson import NadarayaWatsonCalibrator
-from calibration.logistic.beta import BetaCalibrator
-from calibration.logistic.piecewise import PiecewiseLogisticCalibrator
-from calibration.logistic.polynomial import (
-    LogisticCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    TemperatureCalibrator,
-)
-from calibration.monotone.bagging import BaggedIsotonicCalibrator
-from calibration.monotone.elite import ELiTECalibrator
-from calibration.monotone.enir import ENIRCalibrator
-from calibration.monotone.isotonic import CenteredIsotonicCalibrator, IsotonicCalibrator
-from calibration.monotone.venn_abers import VennAbersCalibrator
+from calibration._validation import check_choice, check_integer, check_optional_seed
+from calibration.multiclass.names import FAMILIES
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.shallow_net import ShallowNetCalibrator
+from calibration.multiclass.softmax import SoftmaxCalibrator
 from calibration.selection.auto import AutoCalibrator
 
-_CALIBRATORS: dict[str, type[ScoreCalibrator]] = {
+_OF_SCORES: dict[str, Callable[[], Any]] = {
     "auto": AutoCalibrator,
-    "abb": ABBCalibrator,
-    "bagged_isotonic": BaggedIsotonicCalibrator,
-    "bbq": BBQCalibrator,
-    "beta": BetaCalibrator,
-    "centered_isotonic": CenteredIsotonicCalibrator,
-    "elite": ELiTECalibrator,
-    "enir": ENIRCalibrator,
-    "histogram": HistogramCalibrator,
-    "isotonic": IsotonicCalibrator,
-    "logistic": LogisticCalibrator,
-    "nadaraya_watson": NadarayaWatsonCalibrator,
-    "piecewise": PiecewiseLogisticCalibrator,
-    "platt": PlattCalibrator,
-    "quadratic": QuadraticCalibrator,
-    "temperature": TemperatureCalibrator,
-    "venn_abers": VennAbersCalibrator,
+    **FAMILIES,
+}
+# A binary one of another name is one for each class.
+_OF_TABLES: dict[str, Callable[[], Any]] = {
+    "auto": AutoCalibrator,
+    "matrix": lambda: SoftmaxCalibrator("matrix"),
+    "shallow_net": ShallowNetCalibrator,
+    "temperature": lambda: SoftmaxCalibrator("temperature"),
+    "vector": lambda: SoftmaxCalibrator("vector"),
 }
 
 
-def calibrator_names() -> tuple[str, ...]:
-    """Return the names of binary calibrators that `make_calibrator` knows.
+def calibrator_names(n_classes: int = 2) -> tuple[str, ...]:
+    """Return the names that `make_calibrator` knows.
+
+    Parameters
+    ----------
+    n_classes : int
+        2: of calibrators of one score a row. More: of a score for each class.
 
     Returns
     -------
@@ -56,58 +41,49 @@ def calibrator_names() -> tuple[str, ...]:
     Examples
     --------
     >>> from calibration import calibrator_names
-    >>> "venn_abers" in calibrator_names()
-    True
+    >>> "venn_abers" in calibrator_names(), "matrix" in calibrator_names(3)
+    (True, True)
     """
-    return tuple(_CALIBRATORS)
+    check_integer(n_classes, "n_classes", 2)
+    if n_classes == 2:
+        return tuple(_OF_SCORES)
+    return tuple(sorted({*_OF_TABLES, *_OF_SCORES}))
 
 
-def make_calibrator(name: str, *, random_state: int | None = 0) -> ScoreCalibrator:
-    """Return a new binary calibrator by its name, with its default parameters.
+def make_calibrator(
+    name: str, *, n_classes: int = 2, random_state: int | None = 0
+) -> Any:
+    """Return a new calibrator by its name, with its default parameters.
 
     Parameters
     ----------
     name : str
-        One of `calibrator_names()`.
+        One of `calibrator_names(n_classes)`. Of more than two classes "matrix",
+        "vector" and "temperature" are a `SoftmaxCalibrator`, "auto" and "shallow_net"
+        have classes of their own, and all others are one binary calibrator for each
+        class against the others.
+    n_classes : int
+        2: a calibrator of scores (n,). More: of scores (n, k).
     random_state : int or None
         Seed, where the calibrator draws.
 
     Returns
     -------
-    ScoreCalibrator
+    ScoreCalibrator or MulticlassCalibrator
 
     Examples
     --------
     >>> from calibration import make_calibrator
     >>> make_calibrator("isotonic")
     IsotonicCalibrator()
+    >>> make_calibrator("isotonic", n_classes=3)
+    OneVsRestCalibrator(calibrator=IsotonicCalibrator())
     """
-    check_choice(name, "name", calibrator_names())
+    check_choice(name, "name", calibrator_names(n_classes))
     check_optional_seed(random_state)
-    made = _CALIBRATORS[name]()
+    several = n_classes > 2
+    at_once = several and name in _OF_TABLES
+    made = (_OF_TABLES if at_once else _OF_SCORES)[name]()
     if "random_state" in made.get_params(deep=False):
         made.set_params(random_state=random_state)
-    return made
-
-
-def as_calibrator(calibrator: Any) -> ScoreCalibrator:
-    """Return a binary calibrator that is given itself or by its name.
-
-    Parameters
-    ----------
-    calibrator : str or ScoreCalibrator
-
-    Returns
-    -------
-    ScoreCalibrator
-    """
-    if isinstance(calibrator, str):
-        check_choice(calibrator, "calibrator", calibrator_names())
-        return make_calibrator(calibrator)
-    if not isinstance(calibrator, ScoreCalibrator):
-        msg = (
-            "`calibrator` must be a ScoreCalibrator, for instance "
-            f"IsotonicCalibrator(), or the name of one, got {calibrator!r}."
-        )
-        raise TypeError(msg)
-    return calibrator
+    return OneVsRestCalibrator(made) if several and not at_once else made

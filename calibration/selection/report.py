@@ -1,8 +1,20 @@
-"""What `AutoCalibrator` has to say of its choice."""
+"""What `AutoCalibrator` chooses by held-out trials, and has to say of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.multiclass.held_out import simplest_of_best
+from calibration.selection.pool import pool_logs
+from calibration.selection.trials import Rows, Trials
+from calibration.typing import Float64Array
+
+# Nats that each weight of a proposal costs, of more than two classes: it is judged on
+# the rows that it was learned on. Half of what AIC charges, as a ridge holds it.
+_CHARGE = 0.5
 
 
 @dataclass(frozen=True)
@@ -12,7 +24,9 @@ class CandidateScore:
     Parameters
     ----------
     log_loss : float
-        Mean log loss; nan where there were too few rows to hold any out.
+        Mean log loss; nan where there were too few rows to hold any out. Of a
+        candidate without hope it is told by the first fold, from its difference to
+        the reference.
     standard_error : float
         Its standard error.
     probability_of_harm : float
@@ -94,3 +108,64 @@ def _line(name: str, score: CandidateScore, width: int) -> str:
         f"{name:<{width}}  {score.log_loss:8.4f}  {score.standard_error:6.4f}  "
         f"{score.probability_of_harm:7.3f}  {score.weight:6.3f}"
     )
+
+
+def choose(
+    names: Sequence[str],
+    trials: Trials | None,
+    rows: Rows,
+    method: str,
+    max_harm: float,
+) -> tuple[Float64Array, AutoReport]:
+    """Propose candidates by their trials; take them if they are hardly a harm.
+
+    Parameters
+    ----------
+    names : sequence of c str
+        Of all candidates, the reference first.
+    trials : Trials or None
+        None where there were too few rows: the reference is taken.
+    rows : Rows
+        What was tried on.
+    method : {"stack", "select"}
+    max_harm : float
+        Probability of harm from which on the reference is taken; 1 takes all.
+
+    Returns
+    -------
+    weights : ndarray of shape (c,)
+        Those of the answer.
+    report : AutoReport
+    """
+    alone = np.eye(1, len(names)).ravel()
+    if trials is None:
+        unknown = {
+            name: CandidateScore(np.nan, np.nan, np.nan, float(weight))
+            for name, weight in zip(names, alone, strict=True)
+        }
+        proposal = CandidateScore(np.nan, np.nan, np.nan, 0.0)
+        return alone, AutoReport(method, names[0], unknown, proposal)
+    losses = [trials.losses(one) for one in trials.logs]
+    if method == "stack":
+        weights = trials.stack()
+    else:
+        weights = np.eye(len(losses))[simplest_of_best(losses, near=1.0)]
+    pooled = losses[0]
+    if is_proposal := bool(weights[0] != 1.0 or weights[1:].any()):
+        pooled = trials.losses(rows.limit(pool_logs(weights, trials.logs)))
+    charge = 0.0
+    if len(trials.weight) > 2:
+        charge = _CHARGE * np.count_nonzero(weights[1:])
+    harm = pooled.harm(losses[0], charge)
+    # `max_harm` 1 must take a proposal whose harm rounds to 1, too.
+    accepted = is_proposal and (harm < max_harm or max_harm == 1.0)
+    found = dict(zip(trials.names, weights.tolist(), strict=True))
+    answer = np.array([found.get(name, 0.0) for name in names]) if accepted else alone
+    of_all = dict(zip(trials.names, losses, strict=True))
+    scores = {}
+    for name, weight in zip(names, answer.tolist(), strict=True):
+        one, other = trials.given_up.get(name) or (of_all[name], losses[0])
+        mean = losses[0].mean + one.less(other).mean
+        scores[name] = CandidateScore(mean, one.error, one.harm(other), weight)
+    verdict = CandidateScore(pooled.mean, pooled.error, harm, float(accepted))
+    return answer, AutoReport(method, names[0], scores, verdict)

@@ -1,112 +1,123 @@
-"""Held-out trials of calibrators on one summary, and what follows from them."""
+"""Held-out trials of calibrators, on scores of two classes or tables of more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import clone
 
 from calibration._validation import check_mapping
 from calibration.base.calibrators import Scale, ScoreCalibrator
 from calibration.base.log_odds import LogOddsCalibrator
 from calibration.base.rank_folds import deal_by_rank
-from calibration.logistic.identity import IdentityCalibrator
-from calibration.selection.held_weights import Derivatives, learn_held_weights
-from calibration.selection.row_losses import RowLosses, simplest_of_best
+from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.class_scores import ClassScores
+from calibration.multiclass.held_out import RowLosses, deal_by_class, draw_rows
+from calibration.multiclass.identity import IdentityCalibrator
+from calibration.multiclass.log_probabilities import log_softmax, mix_uniform
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.selection.pool import learn_weights
 from calibration.summary import ScoreSummary
 from calibration.typing import Float64Array
 
-# Trials are held on at most this many cells: far finer than any map, and cheap.
-_TRIAL_CELLS = 16_384
+# Trials are held on at most this many cells or rows: far finer than any map, and cheap.
+_TRIAL_ROWS = 16_384
+# Of tables the forecasts of one candidate hold at most so many numbers.
+_TRIAL_NUMBERS = 1_700_000
+# Weights of a pool are held to their start as if by this many squared log-odds.
+_RIDGE = 10.0
+# Standard errors behind the best candidate of the first fold that leave no hope.
+_HOPELESS = 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Held-out log-odds of some candidates on cells with class weights.
+class Cells(NamedTuple):
+    """Scores of two classes."""
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (k, m)
-        Log-odds of the k candidates, each fitted without the fold of the cell.
-    weight0, weight1 : ndarrays of shape (m,)
-        Weight of each class.
-    """
+    summary: ScoreSummary
 
-    log_odds: Float64Array
-    weight0: Float64Array
-    weight1: Float64Array
+    @property
+    def n(self) -> float:
+        """Sum of the weights."""
+        return self.summary.n
 
-    def losses(self, log_odds: Float64Array) -> RowLosses:
-        """Return the log losses of log-odds (m,), of rows of both classes."""
-        # -log P of either label, without going through a probability that rounds to 1.
-        either = [np.logaddexp(0.0, log_odds), np.logaddexp(0.0, -log_odds)]
-        weight = np.concatenate([self.weight0, self.weight1])
-        return RowLosses(np.concatenate(either), weight)
+    @property
+    def weight(self) -> Float64Array:
+        """Weight of each class, shape (2, m)."""
+        return np.stack([self.summary.weight0, self.summary.weight1])
 
-    def simplest_of_best(self) -> int:
-        """First candidate within one standard error of the one of least loss."""
-        losses = [self.losses(row) for row in self.log_odds]
-        return simplest_of_best(losses, near=1.0)
+    def folds(
+        self, n_folds: int, random_state: int | None
+    ) -> list[tuple[Cells, Cells]]:
+        """Return (rest, fold) pairs whose rest can be learned from.
 
-    def stack(self, ridge: float) -> Float64Array:
-        """Non-negative weights of the candidates, shape (k,), of least log loss.
-
-        The log-odds sum_k w_k z_k are scored; the total loss grows by ridge / 2 times
-        the squared distance of w from the first candidate alone.
+        A fit on the others is one on the difference to a fold: nothing is sorted again.
+        A rest of one score teaches nothing but a constant.
         """
-        mass = self.weight0 + self.weight1
+        cells = self.summary.condense(_TRIAL_ROWS)
+        pairs = deal_by_rank(cells, n_folds, random_state)
+        return [(Cells(rest), Cells(fold)) for rest, fold in pairs if rest.n_cells > 1]
 
-        def loss(weights: Float64Array) -> Derivatives:
-            total = weights @ self.log_odds
-            value = self.weight0 @ np.logaddexp(0.0, total)
-            value += self.weight1 @ np.logaddexp(0.0, -total)
-            p = expit(total)
-            gradient = self.log_odds @ (mass * p - self.weight1)
-            curvature = self.log_odds * (mass * p * (1.0 - p))
-            return float(value), gradient, curvature @ self.log_odds.T
+    def fit(self, one: Any) -> Any:
+        """Return a clone that is fitted on these rows."""
+        return clone(one).fit_summary(self.summary)
 
-        return learn_held_weights(loss, np.eye(1, len(self.log_odds)).ravel(), ridge)
+    def read(self, fitted: Any, n: float) -> Float64Array:
+        """Return log-probabilities of both classes, shape (2, m)."""
+        x = read_log_odds(fitted, self.summary.scores, n)
+        # Without going through a probability that rounds to 1.
+        return np.stack([-np.logaddexp(0.0, x), -np.logaddexp(0.0, -x)])
 
-
-def check_menu(
-    menu: Mapping[str, object],
-    name: str,
-    kinds: tuple[type, ...] = (ScoreCalibrator,),
-) -> None:
-    """Refuse an empty menu, and what is no calibrator of these kinds."""
-    wanted = " or ".join(kind.__name__ for kind in kinds)
-    check_mapping(menu, name, f"names to {wanted}")
-    if not menu:
-        msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
-        raise ValueError(msg)
-    for key, one in menu.items():
-        if not isinstance(one, kinds):
-            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
-            raise TypeError(msg)
+    def limit(self, log_p: Float64Array) -> Float64Array:
+        """Return log-probabilities clipped to [1/(2n+2), 1 - 1/(2n+2)]."""
+        edge = 0.5 / (self.n + 1.0)
+        return np.clip(log_p, np.log(edge), np.log1p(-edge))
 
 
-def check_candidates(
-    candidates: Mapping[str, Any], kind: type, doing_nothing: type
-) -> None:
-    """Refuse what is no menu, and another calibrator by the name of doing nothing."""
-    check_menu(candidates, "candidates", (kind,))
-    first = candidates.get("identity")
-    if first is not None and not isinstance(first, doing_nothing):
-        msg = f'`candidates["identity"]` is the name of doing nothing, got {first!r}.'
-        raise ValueError(msg)
+class Table(NamedTuple):
+    """Scores of several classes."""
+
+    data: ClassScores
+
+    @property
+    def n(self) -> float:
+        """Sum of the weights."""
+        return self.data.n
+
+    @property
+    def weight(self) -> Float64Array:
+        """Weight of each class, shape (k, m)."""
+        m, k = self.data.scores.shape
+        weight = np.zeros((k, m))
+        weight[self.data.labels, np.arange(m)] = self.data.weight
+        return weight
+
+    def folds(
+        self, n_folds: int, random_state: int | None
+    ) -> list[tuple[Table, Table]]:
+        """Return (rest, fold) pairs, classes spread evenly; of many rows of some."""
+        most = min(_TRIAL_ROWS, _TRIAL_NUMBERS // self.data.scores.shape[1])
+        some = draw_rows(self.data.merged(), most, random_state)
+        pairs = deal_by_class(some, n_folds, random_state)
+        return [(Table(rest), Table(fold)) for rest, fold in pairs]
+
+    def fit(self, one: Any) -> Any:
+        """Return a clone that is fitted on these rows."""
+        return clone(one).fit_rows(self.data)
+
+    def read(self, fitted: Any, n: float) -> Float64Array:
+        """Return log-probabilities of the classes, shape (k, m)."""
+        return read_logs(fitted, self.data.scores, n)
+
+    def limit(self, log_p: Float64Array) -> Float64Array:
+        """Return log-probabilities as they are: a pool of mixed ones."""
+        return log_p
 
 
-def set_menu(
-    menu: Mapping[str, ScoreCalibrator], scale: Scale
-) -> dict[str, ScoreCalibrator]:
-    """Return clones on a scale; where it has doing nothing, that comes first."""
-    if scale != "real":
-        menu = {"identity": IdentityCalibrator(), **menu}
-    return {name: clone(one).set_params(scale=scale) for name, one in menu.items()}
+Rows: TypeAlias = Cells | Table
 
 
 def read_log_odds(
@@ -124,38 +135,160 @@ def read_log_odds(
     return np.asarray(logit(np.clip(calibrator.predict(x), edge, 1.0 - edge)))
 
 
-def deal_folds(
-    cells: ScoreSummary, n_folds: int, random_state: int | None
-) -> list[tuple[ScoreSummary, ScoreSummary]]:
-    """Return (rest, fold) pairs of a summary whose rest can be learned from.
+def read_logs(
+    calibrator: MulticlassCalibrator, table: Float64Array, n: float
+) -> Float64Array:
+    """Return a fitted calibrator's log-probabilities of scores (m, k), shape (k, m).
 
-    A rest of one score teaches nothing but a constant. None: too few rows.
+    Mixed with the uniform law as by n rows, which cannot rule a class out; but for
+    those of doing nothing, which are what they are.
     """
-    pairs = deal_by_rank(cells, n_folds, random_state)
-    return [(rest, fold) for rest, fold in pairs if rest.n_cells > 1]
+    logs = log_softmax(calibrator.log_predict(table))
+    return logs if isinstance(calibrator, IdentityCalibrator) else mix_uniform(logs, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Held-out log-probabilities of candidates.
+
+    Parameters
+    ----------
+    names : tuple of c str
+        Of the candidates that stayed to the end, the reference first.
+    logs : ndarray of shape (c, k, m)
+        Each fitted without the fold of the column.
+    weight : ndarray of shape (k, m)
+        Weight of each class.
+    given_up : dict of str to (RowLosses, RowLosses)
+        Of candidates without hope: losses of the first fold, theirs and those of the
+        reference.
+    """
+
+    names: tuple[str, ...]
+    logs: Float64Array
+    weight: Float64Array
+    given_up: dict[str, tuple[RowLosses, RowLosses]]
+
+    def losses(self, log_p: Float64Array) -> RowLosses:
+        """Return the losses of log-probabilities (k, m)."""
+        held = self.weight > 0.0
+        return RowLosses(-log_p[held], self.weight[held])
+
+    def stack(self) -> Float64Array:
+        """Return the weights of the pool of least loss, shape (c,).
+
+        They are held by a ridge to the reference alone.
+        """
+        alone = np.eye(1, len(self.names)).ravel()
+        return learn_weights(self.logs, self.weight, alone, _RIDGE)
 
 
 def hold_trials(
-    candidates: Mapping[str, ScoreCalibrator],
-    cells: ScoreSummary,
+    menu: Mapping[str, Any],
+    rows: Rows,
     n_folds: int,
     random_state: int | None,
-) -> HeldOut | None:
-    """Return every candidate's held-out log-odds; None where no fold can be learned.
+    *,
+    all_folds: bool = True,
+    verbose: int = 0,
+) -> Trials | None:
+    """Return every candidate's held-out forecasts; None of rows too few for folds.
 
-    Each candidate is fitted once per fold, on the summary less the fold: a
-    subtraction of cells, without sorting anything again.
+    Parameters
+    ----------
+    menu : mapping of names to calibrators
+        On the scale of the rows, the reference first.
+    rows : Rows
+    n_folds : int
+    random_state : int or None
+    all_folds : bool
+        False: after the first fold candidates without hope are given up.
+    verbose : int
+        Whether a bar shows how many fits are done.
+
+    Returns
+    -------
+    Trials or None
     """
-    pairs = deal_folds(cells.condense(_TRIAL_CELLS), n_folds, random_state)
+    pairs = rows.folds(n_folds, random_state)
     if not pairs:
         return None
-    columns = []
-    for rest, fold in pairs:
-        fitted = [clone(one).fit_summary(rest) for one in candidates.values()]
-        odds = [read_log_odds(one, fold.scores, rest.n) for one in fitted]
-        columns.append(np.stack(odds))
-    return HeldOut(
-        np.concatenate(columns, axis=1),
-        np.concatenate([fold.weight0 for _, fold in pairs]),
-        np.concatenate([fold.weight1 for _, fold in pairs]),
-    )
+    names, given_up = tuple(menu), {}
+    logs: dict[str, list[Float64Array]] = {name: [] for name in names}
+    for place, (rest, fold) in enumerate(_count(pairs, verbose)):
+        for name in names:
+            logs[name].append(fold.read(rest.fit(menu[name]), rest.n))
+        if place == 0 and not all_folds:
+            table = np.stack([logs[name][0] for name in names])
+            first = Trials(names, table, fold.weight, {})
+            given_up = _give_up(first)
+            names = tuple(name for name in names if name not in given_up)
+    joined = [np.concatenate(logs[name], axis=1) for name in names]
+    weight = np.concatenate([fold.weight for _, fold in pairs], axis=1)
+    return Trials(names, np.stack(joined), weight, given_up)
+
+
+def _count(pairs: list[Any], verbose: int) -> Iterable[Any]:
+    """Return the folds, with a bar on stderr if it is asked for."""
+    if not verbose:
+        return pairs
+    # Here, not above: only those who want to see a bar wait for the import.
+    from tqdm.auto import tqdm
+
+    bar: Iterable[Any] = tqdm(pairs, desc="folds of calibrators")
+    return bar
+
+
+def _give_up(first: Trials) -> dict[str, tuple[RowLosses, RowLosses]]:
+    """Return what is far worse than the best, and of no use in a pool."""
+    losses = [first.losses(one) for one in first.logs]
+    best = int(np.argmin([one.mean for one in losses]))
+    weights = first.stack()
+    lost = {}
+    for name, one, weight in list(zip(first.names, losses, weights, strict=True))[1:]:
+        gap = one.less(losses[best])
+        if weight == 0.0 and gap.mean > _HOPELESS * gap.error:
+            lost[name] = one, losses[0]
+    return lost
+
+
+def check_menu(menu: Mapping[str, object], name: str) -> None:
+    """Refuse an empty menu, and what is no calibrator."""
+    wanted = "ScoreCalibrator or MulticlassCalibrator"
+    check_mapping(menu, name, f"names to {wanted}")
+    if not menu:
+        msg = f"`{name}` must hold at least one calibrator, got an empty mapping."
+        raise ValueError(msg)
+    for key, one in menu.items():
+        if not isinstance(one, ScoreCalibrator | MulticlassCalibrator):
+            msg = f"`{name}[{key!r}]` must be a {wanted}, got {one!r}."
+            raise TypeError(msg)
+
+
+def set_menu(
+    menu: Mapping[str, Any], name: str, scale: Scale, *, several: bool
+) -> dict[str, Any]:
+    """Return clones on a scale; where it has doing nothing, that comes first.
+
+    Of several classes a ScoreCalibrator is one for each, against the others.
+    """
+    check_menu(menu, name)
+    if scale != "real":
+        menu = {"identity": IdentityCalibrator(), **menu}
+    found = {}
+    for key, given in menu.items():
+        one = given
+        if several and not isinstance(given, MulticlassCalibrator):
+            one = OneVsRestCalibrator(given)
+        elif not several and not isinstance(one, ScoreCalibrator):
+            msg = (
+                f"`{name}[{key!r}]` must be a ScoreCalibrator for scores of shape "
+                f"(n,), got {one!r}."
+            )
+            raise TypeError(msg)
+        found[key] = clone(one).set_params(scale=scale)
+        if isinstance(found[key], MulticlassCalibrator):
+            found[key].set_params(classes=None)
+        # A method without a meaning on real scores says so itself.
+        found[key]._check_parameters()
+    return found

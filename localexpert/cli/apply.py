@@ -90,7 +90,7 @@ def _match_classes(calibrator: Any, options: Any) -> list[str]:
     The order in which they are given says nothing.
     """
     several = calibrated.check_several(options)
-    if isinstance(calibrator, ScoreCalibrator):
+    if calibrated.is_of_scores(calibrator):
         if several:
             refuse(
                 "--score must name one column for a calibrator of two classes, "

@@ -75,7 +75,7 @@ def add_options(parser: args.Parser) -> None:
         label=needed,
         method={
             "default": "auto",
-            "choices": calibration.multiclass_calibrator_names(),
+            "choices": calibration.calibrator_names(3),
         },
         scale={"default": "probability"},
         folds={"default": 10},
@@ -159,11 +159,14 @@ def _find_classes(options: Any, frame: Frame) -> list[str]:
 
 
 def _make_calibrator(options: Any, classes: list[str]) -> Any:
-    make, settings = calibration.make_calibrator, {"scale": options.scale}
+    settings: dict[str, Any] = {"scale": options.scale}
     if classes:
-        make = calibration.make_multiclass_calibrator
         settings["classes"] = classes
-    made: Any = make(options.method, random_state=options.random_state)
+    made: Any = calibration.make_calibrator(
+        options.method,
+        n_classes=max(len(classes), 2),
+        random_state=options.random_state,
+    )
     return made.set_params(**settings)
 
 

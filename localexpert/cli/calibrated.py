@@ -31,12 +31,19 @@ _FITTED = "as those that the calibrator was fitted to"
 def load_model(options: Any) -> TableModel | ScoreCalibrator:
     """Return a model of tables, or a calibrator, whose columns must be named."""
     thing = load_object(options.model, "model or calibrator")
-    if not isinstance(thing, ScoreCalibrator):
+    if not is_of_scores(thing):
         return as_table_model(thing, options.model)
     for name in ("score", "label"):
         if not getattr(options, name):
             refuse(f"--{name} must name a column: {options.model} is a calibrator")
-    return thing
+    calibrator: ScoreCalibrator = thing
+    return calibrator
+
+
+def is_of_scores(thing: Any) -> bool:
+    """Say whether something is a calibrator of one score a row."""
+    # Those that take either shape have classes if they were fitted on columns.
+    return isinstance(thing, ScoreCalibrator) and not hasattr(thing, "classes_")
 
 
 def scores_of(

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from calibration import ScoreCalibrator
-from localexpert.cli import args, scores
+from localexpert.cli import args, calibrated, scores
 from localexpert.cli.output import write_out
 from localexpert.cli.table_model import Origin, TableModel, load_object
 from localexpert.reporting.climatology import Climatology
@@ -84,11 +83,11 @@ def _tell_object(thing: Any) -> dict[str, Any]:
     told["features"] = getattr(thing, "n_features_in_", None)
     if names is not None:
         told["features"] = [str(name) for name in names]
-    if isinstance(thing, ScoreCalibrator):
+    if calibrated.is_of_scores(thing):
         asked = np.array(_SCORES.get(thing.scale, ()))
         answers = thing.predict(asked) if len(asked) else asked
-        calibrated = dict(zip(asked.tolist(), answers.tolist(), strict=True))
-        told |= {"scale": thing.scale, "calibrated": calibrated}
+        said = dict(zip(asked.tolist(), answers.tolist(), strict=True))
+        told |= {"scale": thing.scale, "calibrated": said}
     known = recall_training(thing)
     if known is not None and known.oof is not None:
         climatology = Climatology.of(thing, known.y, known.weight)

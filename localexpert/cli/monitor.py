@@ -210,7 +210,7 @@ def _check_files(options: Any) -> None:
 def _check_options(watched: Any, options: Any) -> None:
     """Refuse options that mean nothing of what is watched."""
     others, whose = _OF_CALIBRATORS, "of a calibrator, not of a model"
-    if isinstance(watched, ScoreCalibrator):
+    if calibrated.is_of_scores(watched):
         others, whose = _OF_MODELS, "of a model, not of a calibrator"
     for name in others:
         if getattr(options, name) not in (None, []):

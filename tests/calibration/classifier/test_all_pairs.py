@@ -1,12 +1,10 @@
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from joblib import parallel_config
 from scipy.sparse import csr_array
-from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -19,13 +17,10 @@ from calibration import (
     AllPairsClassifier,
     CalibratedClassifier,
     CalibrationWarning,
-    IsotonicCalibrator,
     PlattCalibrator,
     couple_pairs,
     load,
 )
-
-COUPLINGS = ("least_squares", "log_loss", "pkpd")
 
 
 @pytest.fixture
@@ -36,30 +31,20 @@ def data(rng):
     return centres[y] + rng.normal(size=(300, 2)), y
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("estimator", [GaussianNB(), LinearSVC(random_state=0)])
-def test_experts_are_calibrated_classifiers_of_pairs(coupling, estimator, data):
+def test_experts_are_calibrated_classifiers_of_pairs(estimator, data):
     X, y = data
-    pairs, weight = np.full((300, 4, 4), 0.5), np.zeros((4, 4))
+    pairs = np.full((300, 4, 4), 0.5)
     for i, j in combinations(range(4), 2):
         rows = np.flatnonzero((y == i) | (y == j))
         expert = CalibratedClassifier(estimator, PlattCalibrator(), cv=3)
         chances = expert.fit(X[rows], y[rows]).predict_proba(X)
         pairs[:, i, j], pairs[:, j, i] = chances.T
-        weight[i, j] = weight[j, i] = len(rows)
-    model = AllPairsClassifier(estimator, PlattCalibrator(), coupling=coupling, cv=3)
+    model = AllPairsClassifier(estimator, PlattCalibrator(), cv=3)
     found = model.fit(X, y).predict_proba(X)
-    expected = couple_pairs(pairs, coupling, pair_weight=weight)
+    expected = couple_pairs(pairs)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
     np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
-
-
-def test_two_classes_are_a_calibrated_classifier(data):
-    X, y = data
-    X, y = X[y < 2], y[y < 2]
-    expected = CalibratedClassifier(GaussianNB()).fit(X, y).predict_proba(X)
-    found = AllPairsClassifier(GaussianNB()).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 def test_calibrators_see_no_score_of_a_row_that_was_learned(data):
@@ -81,18 +66,6 @@ def test_labels_of_any_kind(names, data):
     np.testing.assert_array_equal(model.classes_, sorted_names)
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
     np.testing.assert_array_equal(model.predict(X), sorted_names[plain.predict(X)])
-
-
-@pytest.mark.parametrize("dtype", [object, "category", "string"])
-def test_labels_of_pandas(dtype, data):
-    X, y = data
-    labels = pd.Series(np.array(list("abcd"))[y], dtype=dtype)
-    model = AllPairsClassifier(GaussianNB()).fit(
-        pd.DataFrame(X, columns=["u", "v"]), labels
-    )
-    assert model.classes_.tolist() == list("abcd")
-    assert model.feature_names_in_.tolist() == ["u", "v"]
-    assert set(model.predict(pd.DataFrame(X, columns=["u", "v"]))) <= set("abcd")
 
 
 def test_weights_are_repetitions_with_folds_that_keep_them(data, rng):
@@ -194,15 +167,6 @@ def test_a_rare_class_has_fewer_folds_in_its_pairs_only(data):
         AllPairsClassifier(GaussianNB(), cv=5).fit(X, y)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_certain_experts(coupling):
-    X, y = load_iris(return_X_y=True)
-    model = AllPairsClassifier(GaussianNB(), IsotonicCalibrator(), coupling=coupling)
-    found = model.fit(X, y).predict_proba(X)
-    assert np.isfinite(found).all()
-    assert model.score(X, y) > 0.9
-
-
 def test_sparse_tables_and_routing(data):
     X, y = data
     w = np.where(y == 0, 2.0, 1.0)
@@ -221,7 +185,7 @@ def test_sparse_tables_and_routing(data):
 
 def test_saves_and_loads(data, tmp_path):
     X, y = data
-    model = AllPairsClassifier(SVC(), "auto", coupling="log_loss").fit(X, y)
+    model = AllPairsClassifier(SVC(), "auto").fit(X, y)
     model.save(tmp_path / "experts.zip")
     loaded = load(tmp_path / "experts.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

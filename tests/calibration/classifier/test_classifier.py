@@ -1,7 +1,5 @@
 """`CalibratedClassifier` against pairs made by hand, and what it refuses."""
 
-import pickle
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -24,14 +22,11 @@ from sklearn.linear_model import (
     RidgeClassifier,
     SGDClassifier,
 )
-from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
-    LeaveOneOut,
     RepeatedStratifiedKFold,
-    ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_predict,
@@ -45,13 +40,13 @@ from sklearn.utils import get_tags
 
 from calibration.classifier.classifier import CalibratedClassifier
 from calibration.exceptions import CalibrationWarning
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.polynomial import (
     LogisticCalibrator,
     PlattCalibrator,
     TemperatureCalibrator,
 )
 from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.multiclass.identity import IdentityCalibrator
 from calibration.selection.auto import AutoCalibrator
 
 FOLDS = StratifiedKFold(4, shuffle=True, random_state=1)
@@ -128,15 +123,6 @@ def test_pooled_scores_are_those_of_cross_val_predict(data, method):
     assert ours.response_ == method
 
 
-def test_one_pair_is_named(data):
-    model = CalibratedClassifier(GaussianNB()).fit(*data)
-    assert model.calibrated_pairs_ == [(model.estimator_, model.calibrator_)]
-    np.testing.assert_array_equal(
-        model.estimator_.theta_, GaussianNB().fit(*data).theta_
-    )
-    assert isinstance(model.calibrator_, LogisticCalibrator)
-
-
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
 def test_auto_is_an_auto_calibrator_on_the_scale_of_the_response(data, method):
     X, y = data
@@ -207,15 +193,6 @@ def test_prefit_takes_the_classes_of_y_where_the_classifier_names_none(data):
     assert model.classes_.tolist() == [0, 1]
 
 
-def test_calibration_improves_naive_bayes_on_new_rows():
-    X, y = make_classification(4000, n_redundant=6, random_state=0)
-    base = GaussianNB().fit(X[:2000], y[:2000])
-    before = log_loss(y[2000:], base.predict_proba(X[2000:]))
-    for ensemble in (False, True):
-        model = CalibratedClassifier(base, ensemble=ensemble).fit(X[:2000], y[:2000])
-        assert log_loss(y[2000:], model.predict_proba(X[2000:])) < 0.8 * before
-
-
 def test_predict_is_the_more_probable_label_and_the_first_at_one_half(data):
     X, y = data
     model = CalibratedClassifier().fit(X, y)
@@ -225,11 +202,6 @@ def test_predict_is_the_more_probable_label_and_the_first_at_one_half(data):
     np.testing.assert_array_equal(model.predict(X), proba[:, 1] > 0.5)
     tied = CalibratedClassifier(Constant([0.5, 0.5]), IdentityCalibrator())
     assert set(tied.fit(X, y).predict(X)) == {0}
-
-
-def test_default_classifier_separates(data):
-    X, y = data
-    assert CalibratedClassifier().fit(X, y).score(X, y) > 0.8
 
 
 # --- scale and response -----------------------------------------------------------
@@ -255,16 +227,6 @@ def test_scale_is_set_by_the_response(data, given):
     assert not hasattr(calibrator, "coef_")
 
 
-def test_scale_is_not_guessed_from_a_decision_function_within_0_and_1(data):
-    X, y = data
-    X = expit(X)
-    model = CalibratedClassifier(Recorder(), PlattCalibrator()).fit(X, y)
-    by_hand = PlattCalibrator(scale="real").fit(X[:, 0], y)
-    np.testing.assert_array_equal(
-        model.predict_proba(X)[:, 1], by_hand.predict(X[:, 0])
-    )
-
-
 def test_a_row_is_answered_the_same_alone_and_in_a_batch(data):  # D7
     X, y = data
     model = CalibratedClassifier(calibrator=TemperatureCalibrator(scale="logit")).fit(
@@ -272,18 +234,6 @@ def test_a_row_is_answered_the_same_alone_and_in_a_batch(data):  # D7
     )
     alone = np.concatenate([model.predict_proba(row[None]) for row in X])
     np.testing.assert_allclose(model.predict_proba(X), alone, rtol=1e-12)
-
-
-def test_temperature_of_a_logistic_regression_by_either_response(data):
-    X, y = data
-    temperature = TemperatureCalibrator(scale="logit")
-    answers = [
-        CalibratedClassifier(LogisticRegression(), temperature, response=response)
-        .fit(X, y)
-        .predict_proba(X)
-        for response in ("predict_proba", "decision_function")
-    ]
-    np.testing.assert_allclose(*answers, rtol=1e-6)
 
 
 def test_probabilities_beyond_0_and_1_by_rounding_only_are_clipped(data):
@@ -406,13 +356,6 @@ def test_weights_are_repetitions_where_folds_keep_them_together(
     )
 
 
-def test_weights_of_ones_change_nothing(data):
-    model = CalibratedClassifier(GaussianNB())
-    expected = clone(model).fit(*data).predict_proba(data[0])
-    got = model.fit(*data, sample_weight=[1] * 200).predict_proba(data[0])
-    np.testing.assert_array_equal(got, expected)
-
-
 def test_weights_reach_the_calibrator_only_where_fit_takes_none(data, weights):
     X, y = data
     base = KNeighborsClassifier()
@@ -437,18 +380,6 @@ def test_fit_parameters_are_cut_to_the_fold_if_they_hold_a_value_per_row(data, r
         assert base.params_["other"] is other
         assert base.params_["few"] == [1, 2]
         assert base.weight_ is None
-
-
-def test_a_pipeline_takes_the_weights_of_its_steps(data, weights):
-    X, y = data
-    chain = make_pipeline(StandardScaler(), LogisticRegression())
-    model = CalibratedClassifier(chain).fit(
-        X, y, logisticregression__sample_weight=weights
-    )
-    expected = chain.fit(X, y, logisticregression__sample_weight=weights)
-    np.testing.assert_array_equal(
-        model.estimator_.predict_proba(X), expected.predict_proba(X)
-    )
 
 
 # --- folds ------------------------------------------------------------------------
@@ -478,16 +409,6 @@ def test_fewer_folds_for_a_rare_class(data):
         model.set_params(cv=None).fit(X, np.arange(50) < 1)
 
 
-def test_masks_are_folds_too(data):
-    X, y = data
-    first = np.arange(200) < 100
-    masks = CalibratedClassifier(GaussianNB(), cv=[(first, ~first), (~first, first)])
-    numbers = CalibratedClassifier(GaussianNB(), cv=KFold(2))
-    np.testing.assert_array_equal(
-        masks.fit(X, y).predict_proba(X), numbers.fit(X, y).predict_proba(X)
-    )
-
-
 def test_rows_in_no_test_part_have_no_score(data):
     X, y = data
     cv = TimeSeriesSplit(3)
@@ -510,18 +431,6 @@ def test_rows_in_several_test_parts_are_for_ensembles_only(data):
         base = GaussianNB().fit(X[train], y[train])
         sums[test] += base.predict_proba(X[test])[:, 1]
     np.testing.assert_allclose(model.oof_scores_, sums / 3, rtol=1e-12)
-
-
-def test_leave_one_out_pools(data):
-    X, y = data[0][:30], data[1][:30]
-    model = CalibratedClassifier(GaussianNB(), cv=LeaveOneOut()).fit(X, y)
-    assert np.isfinite(model.oof_scores_).all()
-
-
-def test_one_fold_is_one_pair(data):
-    cv = ShuffleSplit(1, random_state=0)
-    model = CalibratedClassifier(GaussianNB(), cv=cv, ensemble=True).fit(*data)
-    assert model.calibrated_pairs_ == [(model.estimator_, model.calibrator_)]
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
@@ -587,19 +496,6 @@ def test_weights_are_routed_as_requested(data, weights):
     )
 
 
-def test_weights_are_routed_through_a_search_to_a_frozen_classifier(data, weights):
-    X, y = data
-    base = FrozenEstimator(GaussianNB().fit(X, y))
-    with config_context(enable_metadata_routing=True):
-        model = CalibratedClassifier(base)
-        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
-        search = GridSearchCV(model, {"calibrator": [None, PlattCalibrator()]}, cv=2)
-        search.fit(X, y, sample_weight=weights)
-        got = search.best_estimator_.predict_proba(X)
-    expected = CalibratedClassifier(base, search.best_params_["calibrator"])
-    np.testing.assert_array_equal(got, expected.fit(X, y, weights).predict_proba(X))
-
-
 # --- containers -------------------------------------------------------------------
 
 
@@ -640,11 +536,6 @@ def test_sparse_arrays_and_lists_give_what_arrays_give(data):
         np.testing.assert_allclose(got, expected, rtol=1e-8)
 
 
-def test_input_is_not_modified(data, weights, frozen):
-    X, y, w = frozen(data[0]), frozen(data[1]), frozen(weights)
-    CalibratedClassifier(GaussianNB()).fit(X, y, w).predict_proba(X)
-
-
 def test_tags_are_those_of_the_classifier():
     tags = get_tags(CalibratedClassifier(HistGradientBoostingClassifier()))
     assert tags.input_tags.allow_nan
@@ -653,27 +544,7 @@ def test_tags_are_those_of_the_classifier():
     assert get_tags(CalibratedClassifier()).input_tags.sparse
 
 
-def test_missing_values_reach_a_classifier_that_takes_them(data):
-    X, y = data[0].copy(), data[1]
-    X[::7, 0] = np.nan
-    model = CalibratedClassifier(HistGradientBoostingClassifier(max_iter=5), cv=2)
-    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
-
-
 # --- life of the object -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("ensemble", [False, True])
-def test_pickle_clone_and_refit(data, weights, ensemble):
-    X, y = data
-    model = CalibratedClassifier(GaussianNB(), IsotonicCalibrator(), ensemble=ensemble)
-    model.fit(X, y, weights)
-    answer = model.predict_proba(X)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict_proba(X), answer)
-    assert not hasattr(clone(model), "classes_")
-    other = model.fit(-X, 1 - y).fit(X, y, weights)
-    np.testing.assert_array_equal(other.predict_proba(X), answer)
 
 
 def test_refit_forgets(data):
@@ -683,15 +554,6 @@ def test_refit_forgets(data):
     assert not hasattr(model, "calibrator_")
     model.set_params(estimator=FrozenEstimator(GaussianNB().fit(X, y))).fit(X, y)
     assert not hasattr(model, "oof_scores_")
-
-
-def test_parameters_are_stored_unchanged_and_reachable():
-    base, calibrator = GaussianNB(), LogisticCalibrator()
-    model = CalibratedClassifier(base, calibrator)
-    assert model.estimator is base
-    assert model.calibrator is calibrator
-    model.set_params(calibrator__penalty=3.0, estimator__var_smoothing=0.1)
-    assert (calibrator.penalty, base.var_smoothing) == (3.0, 0.1)
 
 
 def test_searches_set_what_is_inside(data):
@@ -709,12 +571,6 @@ def test_searches_set_what_is_inside(data):
     assert search.best_estimator_.ensemble == found["ensemble"]
     one, two = cross_validate(model, *data, cv=2, return_estimator=True)["estimator"]
     assert one.estimator_ is not two.estimator_
-
-
-def test_no_warning_on_ordinary_data(data):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CalibratedClassifier(GaussianNB(), ensemble=True).fit(*data).predict(data[0])
 
 
 # --- refusals ---------------------------------------------------------------------
@@ -823,25 +679,6 @@ def test_labels_refused(data, y, match):
         CalibratedClassifier().fit(data[0][:4], y)
 
 
-def test_empty_data_are_refused():
-    with pytest.raises(ValueError, match="`y` must hold two classes or more, got no"):
-        CalibratedClassifier().fit(np.empty((0, 2)), [])
-
-
-@pytest.mark.parametrize(
-    ("weight", "match"),
-    [
-        ([-1.0] * 200, "`sample_weight` must not be negative"),
-        ([0.0] * 200, "`sample_weight` must not be zero everywhere"),
-        ([1.0] * 199, "`sample_weight` must be as long as"),
-        ([np.nan] * 200, "`sample_weight` must be finite"),
-    ],
-)
-def test_weights_refused(data, weight, match):
-    with pytest.raises(ValueError, match=match):
-        CalibratedClassifier().fit(*data, sample_weight=weight)
-
-
 def test_training_parts_need_both_classes(data):
     X, y = data[0], np.repeat([0, 1], 100)
     with pytest.raises(
@@ -859,12 +696,6 @@ def test_frozen_classifiers_refused(data):
     one = FrozenEstimator(DummyClassifier().fit(X, np.zeros(200)))
     with pytest.raises(ValueError, match=r"fitted on two classes or more, got \[0.0"):
         CalibratedClassifier(one).fit(X, y)
-
-
-def test_unfitted_is_refused(data):
-    for method in ("predict", "predict_proba"):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            getattr(CalibratedClassifier(), method)(data[0])
 
 
 def test_class_prior_is_that_of_the_rows_that_calibrators_saw(rng):

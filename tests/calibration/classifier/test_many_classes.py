@@ -1,7 +1,5 @@
 """`CalibratedClassifier` of more than two classes, by hand and by name."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
-    RepeatedStratifiedKFold,
     StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_predict,
@@ -29,13 +25,11 @@ from calibration import (
     CalibrationWarning,
     IsotonicCalibrator,
     LogisticCalibrator,
-    MulticlassAutoCalibrator,
     OneVsRestCalibrator,
     SoftmaxCalibrator,
     TemperatureCalibrator,
     VennAbersCalibrator,
     calibrator_names,
-    load,
 )
 from tests.calibration.classifier.test_classifier import Constant, Recorder
 
@@ -60,12 +54,6 @@ def iris():
     X, y = load_iris(return_X_y=True)
     blurred = X + np.random.default_rng(0).normal(scale=0.6, size=X.shape)
     return blurred, load_iris().target_names[y]
-
-
-def log_loss_of(model, X, y):
-    columns = np.searchsorted(model.classes_, y)
-    p = model.predict_proba(X)[np.arange(len(y)), columns]
-    return -np.log(np.maximum(p, 1e-12)).mean()
 
 
 # --- what is fitted ---------------------------------------------------------------
@@ -103,7 +91,7 @@ def test_columns_are_those_of_cross_val_predict(iris, method):
         IsotonicCalibrator(),
         AllPairsCalibrator(),
         OneVsRestCalibrator("beta", classes=["x", "y", "z"]),
-        MulticlassAutoCalibrator("select"),
+        AutoCalibrator("select"),
     ],
     ids=str,
 )
@@ -124,7 +112,7 @@ def test_iris_by_each_calibrator(iris, calibrator, ensemble):
     ("given", "meant"),
     [
         (None, SoftmaxCalibrator("matrix", penalty=1.0)),
-        ("auto", MulticlassAutoCalibrator()),
+        ("auto", AutoCalibrator()),
         ("temperature", SoftmaxCalibrator("temperature")),
         ("vector", SoftmaxCalibrator("vector")),
         ("matrix", SoftmaxCalibrator("matrix")),
@@ -179,17 +167,6 @@ def test_two_classes_as_columns(iris, method):
     )
 
 
-def test_calibration_helps_naive_bayes(iris):
-    X, y = iris
-    twice = np.hstack([X, X, X])
-    half = np.arange(150) % 2 == 0
-    base = GaussianNB().fit(twice[half], y[half])
-    before = log_loss_of(base, twice[~half], y[~half])
-    for name in (None, "temperature", "vector", "matrix", "auto"):
-        model = CalibratedClassifier(GaussianNB(), name).fit(twice[half], y[half])
-        assert log_loss_of(model, twice[~half], y[~half]) < 0.9 * before
-
-
 def test_ensemble_is_the_average_of_pairs_made_by_hand(iris, rng):
     X, y = iris
     weight = rng.integers(1, 4, 150).astype(float)
@@ -206,24 +183,6 @@ def test_ensemble_is_the_average_of_pairs_made_by_hand(iris, rng):
         model.predict_proba(X), np.mean(answers, axis=0), rtol=1e-12
     )
     assert len(model.calibrated_pairs_) == 4
-
-
-def test_scores_of_a_repeated_split_are_averaged(iris):
-    X, y = iris
-    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    model = CalibratedClassifier(GaussianNB(), "vector", cv=cv, ensemble=True)
-    sums = np.zeros((150, 3))
-    for train, test in cv.split(X, y):
-        sums[test] += GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
-    np.testing.assert_allclose(model.fit(X, y).oof_scores_, sums / 2, rtol=1e-12)
-
-
-def test_rows_in_no_test_part_have_no_score(iris):
-    X, y = iris
-    cv = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
-    model = CalibratedClassifier(GaussianNB(), cv=cv).fit(X, y)
-    assert np.isnan(model.oof_scores_[::2]).all()
-    assert np.isfinite(model.oof_scores_[1::2]).all()
 
 
 # --- labels and columns -----------------------------------------------------------
@@ -291,61 +250,6 @@ def test_no_fold_cuts_a_group(iris, cv):
         base = GaussianNB().fit(X[train], y[train])
         expected[test] = base.predict_proba(X[test])
     np.testing.assert_allclose(model.oof_scores_, expected, rtol=1e-12)
-
-
-def test_weights_are_repetitions_where_groups_keep_them_together(iris, rng):
-    X, y = iris
-    times = rng.integers(1, 4, 150)
-    fold = np.arange(150) % 3
-    weighted = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
-    again = np.repeat(fold, times)
-    repeated = [
-        (np.flatnonzero(again != k), np.flatnonzero(again == k)) for k in (0, 1)
-    ]
-    one = CalibratedClassifier(GaussianNB(), cv=weighted).fit(X, y, times)
-    other = CalibratedClassifier(GaussianNB(), cv=repeated)
-    other.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    np.testing.assert_allclose(
-        one.predict_proba(X), other.predict_proba(X), rtol=1e-5, atol=1e-7
-    )
-
-
-# --- life of the object -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("calibrator", [None, "isotonic", "auto", AllPairsCalibrator()])
-def test_pickle_save_and_load(iris, calibrator, tmp_path):
-    X, y = iris
-    model = CalibratedClassifier(GaussianNB(), calibrator, cv=3).fit(X, y)
-    answer = model.predict_proba(X)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X), answer)
-    model.save(tmp_path / "model.zip")
-    loaded = load(tmp_path / "model.zip")
-    np.testing.assert_array_equal(loaded.predict_proba(X), answer)
-    assert loaded.predict(X[:1]).tolist() == model.predict(X[:1]).tolist()
-
-
-def test_a_refit_on_two_classes_forgets_the_third(iris):
-    X, y = iris
-    model = CalibratedClassifier(GaussianNB()).fit(X, y).fit(X[50:], y[50:])
-    assert model.oof_scores_.shape == (100,)
-    assert model.predict_proba(X).shape == (150, 2)
-
-
-def test_searches_choose_calibrators_by_name(iris):
-    choices = {"calibrator": ["isotonic", "temperature", "matrix"]}
-    model = CalibratedClassifier(GaussianNB(), cv=3)
-    search = GridSearchCV(model, choices, cv=2, scoring="neg_log_loss")
-    assert search.fit(*iris).best_params_["calibrator"] in choices["calibrator"]
-
-
-def test_result_does_not_depend_on_n_jobs(iris):
-    one, two = (
-        CalibratedClassifier(GaussianNB(), "vector", n_jobs=n_jobs).fit(*iris)
-        for n_jobs in (1, 2)
-    )
-    np.testing.assert_array_equal(one.oof_scores_, two.oof_scores_)
 
 
 # --- refusals ---------------------------------------------------------------------

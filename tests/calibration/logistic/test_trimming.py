@@ -6,10 +6,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from calibration.exceptions import CalibrationWarning
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.polynomial import LogisticCalibrator, PlattCalibrator
 from calibration.logistic.trimming import TrimmedCalibrator
 from calibration.monotone.isotonic import IsotonicCalibrator
+from calibration.multiclass.identity import IdentityCalibrator
 from calibration.summary import ScoreSummary
 
 

@@ -15,7 +15,7 @@ def check_simplex(p, shape):
     assert p.shape == shape
     assert p.dtype == np.float64
     assert np.isfinite(p).all()
-    assert (p >= 0.0).all()
+    assert (p > 0.0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
 
 

@@ -1,4 +1,5 @@
-import warnings
+"""All pairs: the calibrator as its definition says, and the coupling beside libsvm."""
+
 from itertools import combinations
 
 import numpy as np
@@ -7,34 +8,28 @@ from scipy.special import expit
 
 from calibration import (
     AllPairsCalibrator,
-    BetaCalibrator,
-    CalibrationWarning,
     IsotonicCalibrator,
     LogisticCalibrator,
     PlattCalibrator,
     couple_pairs,
-    load,
     log_loss,
 )
+from tests.calibration.multiclass.draws import draw
 
-COUPLINGS = ("least_squares", "log_loss", "pkpd")
-BINARY = [LogisticCalibrator(), PlattCalibrator(), IsotonicCalibrator()]
-
-
-def draw(rng, n=600, k=4, power=2.0):
-    """Labels, and scores that are too sharp."""
-    p = rng.dirichlet(np.ones(k), size=n)
-    y = (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)).sum(axis=1)
-    return y, p**power / (p**power).sum(axis=1, keepdims=True)
+CLIP = 1e-7
+BINARY = pytest.mark.parametrize(
+    "binary",
+    [LogisticCalibrator(), PlattCalibrator(), IsotonicCalibrator()],
+    ids=lambda b: type(b).__name__,
+)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_is_what_its_definition_says(coupling, weighted, rng):
-    y, p = draw(rng)
+def test_is_what_its_definition_says(weighted, rng):
+    p, y = draw(rng, 600)
     w = rng.integers(0, 4, size=len(y)) if weighted else np.ones(len(y))
-    new = draw(rng, 50)[1]
-    pairs, weight = np.full((50, 4, 4), 0.5), np.zeros((4, 4))
+    new = draw(rng, 50)[0]
+    pairs = np.full((50, 4, 4), 0.5)
     for i, j in combinations(range(4), 2):
         rows = np.flatnonzero((y == i) | (y == j))
         binary = IsotonicCalibrator().fit(
@@ -42,72 +37,48 @@ def test_is_what_its_definition_says(coupling, weighted, rng):
         )
         pairs[:, j, i] = binary.predict(new[:, j] / (new[:, i] + new[:, j]))
         pairs[:, i, j] = 1.0 - pairs[:, j, i]
-        weight[i, j] = weight[j, i] = w[rows].sum()
-    expected = couple_pairs(pairs, coupling, pair_weight=weight)
-    calibrator = AllPairsCalibrator(IsotonicCalibrator(), coupling)
+    calibrator = AllPairsCalibrator(IsotonicCalibrator())
     found = calibrator.fit(p, y, w if weighted else None).predict(new)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_allclose(found, couple_pairs(pairs), rtol=1e-10)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("binary", BINARY, ids=lambda b: type(b).__name__)
-def test_two_classes_are_the_binary_calibrator(coupling, binary, rng):
-    y, p = draw(rng, k=2)
+@BINARY
+def test_two_classes_are_the_binary_calibrator(binary, rng):
+    p, y = draw(rng, 600, 2)
     expected = binary.fit(p[:, 1], y).predict(p[:, 1])
-    found = AllPairsCalibrator(binary, coupling).fit(p, y).predict(p)
+    found = AllPairsCalibrator(binary).fit(p, y).predict(p)
     np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=1e-6)
     z = np.column_stack([np.zeros(len(y)), rng.normal(size=len(y))])
     y = rng.uniform(size=len(y)) < expit(0.5 * z[:, 1])
     logit = PlattCalibrator(scale="logit").fit(z[:, 1], y).predict(z[:, 1])
-    pairs = AllPairsCalibrator(PlattCalibrator(), coupling, scale="logit")
+    pairs = AllPairsCalibrator(PlattCalibrator(), scale="logit")
     found = pairs.fit(z + rng.normal(size=(len(y), 1)), y).predict(z)
     np.testing.assert_allclose(found[:, 1], logit, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("binary", [*BINARY, None], ids=lambda b: type(b).__name__)
-def test_calibrates(coupling, binary, rng):
-    y, p = draw(rng, 4000, power=3.0)
-    y_new, new = draw(rng, 4000, power=3.0)
-    found = AllPairsCalibrator(binary, coupling).fit(p, y).predict(new)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+@BINARY
+def test_calibrates(binary, rng):
+    p, y = draw(rng, 4000, power=3.0)
+    new, y_new = draw(rng, 4000, power=3.0)
+    found = AllPairsCalibrator(binary).fit(p, y).predict(new)
     assert log_loss(y_new, found) < log_loss(y_new, new) - 0.3
+    assert not hasattr(binary, "classes_")
 
 
-def test_weights_are_repetitions_and_rows_have_no_order(rng):
-    y, p = draw(rng)
-    w = rng.integers(0, 4, size=len(y))
-    weighted = AllPairsCalibrator().fit(p, y, w).predict(p)
-    order = rng.permutation(np.repeat(np.arange(len(y)), w))
-    repeated = AllPairsCalibrator().fit(p[order], y[order]).predict(p)
-    np.testing.assert_allclose(weighted, repeated, rtol=1e-7)
-
-
-def test_names_of_columns(rng):
-    y, p = draw(rng)
-    names = np.array(["d", "b", "a", "c"])
-    named = AllPairsCalibrator(classes=names.tolist()).fit(p, names[y])
-    plain = AllPairsCalibrator().fit(p, y)
-    np.testing.assert_array_equal(named.predict(p), plain.predict(p))
-    np.testing.assert_array_equal(named.classes_, names)
-
-
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_classes_have_no_order(coupling, rng):
-    y, p = draw(rng)
+def test_classes_have_no_order(rng):
+    p, y = draw(rng, 600)
     order = np.array([2, 0, 3, 1])
-    place = np.argsort(order)
-    plain = AllPairsCalibrator(PlattCalibrator(), coupling).fit(p, y).predict(p)
-    moved = AllPairsCalibrator(PlattCalibrator(), coupling)
-    found = moved.fit(p[:, order], place[y]).predict(p[:, order])
-    np.testing.assert_allclose(found, plain[:, order], rtol=1e-6, atol=1e-9)
+    plain = AllPairsCalibrator("platt").fit(p, y).predict(p)
+    moved = AllPairsCalibrator("platt").fit(p[:, order], np.argsort(order)[y])
+    np.testing.assert_allclose(
+        moved.predict(p[:, order]), plain[:, order], rtol=1e-6, atol=1e-9
+    )
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_classes_without_rows_keep_a_small_probability(coupling, rng):
-    y, p = draw(rng, k=5)
+def test_classes_without_rows_keep_a_small_probability(rng):
+    p, y = draw(rng, 600, 5)
     kept = y < 3
-    calibrator = AllPairsCalibrator(PlattCalibrator(), coupling).fit(p[kept], y[kept])
+    calibrator = AllPairsCalibrator(PlattCalibrator()).fit(p[kept], y[kept])
     absent = [(0, 3), (0, 4), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
     pairs = list(combinations(range(5), 2))
     missing = [pairs[i] for i, c in enumerate(calibrator.calibrators_) if c is None]
@@ -119,70 +90,120 @@ def test_classes_without_rows_keep_a_small_probability(coupling, rng):
     np.testing.assert_allclose(found[:, 3], found[:, 4], rtol=1e-6)
 
 
-@pytest.mark.parametrize("coupling", COUPLINGS)
-def test_forecasts_of_0_and_1(coupling, rng):
+def test_forecasts_of_0_and_1(rng):
     p = np.eye(3)[rng.integers(0, 3, size=200)]
     y = np.where(rng.uniform(size=200) < 0.7, p.argmax(axis=1), 0)
-    found = AllPairsCalibrator(IsotonicCalibrator(), coupling).fit(p, y).predict(p)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    found = AllPairsCalibrator(IsotonicCalibrator()).fit(p, y).predict(p)
     # Where both are 0 neither is the likelier: the score is 1/2.
     assert found[p[:, 2] == 1.0, 2].min() > 0.3
 
 
-def test_one_class_and_one_row(rng):
-    y, p = draw(rng, 20, 3)
-    with pytest.warns(CalibrationWarning, match="predicts the constant"):
-        found = AllPairsCalibrator().fit(p, np.ones(20)).predict(p)
-    np.testing.assert_allclose(found, np.tile([1 / 23, 21 / 23, 1 / 23], (20, 1)))
-    with pytest.warns(CalibrationWarning, match="predicts the constant"):
-        AllPairsCalibrator().fit(p[:1], y[:1])
-
-
 def test_rows_beyond_one_chunk(rng, monkeypatch):
-    y, p = draw(rng)
+    p, y = draw(rng, 600)
     calibrator = AllPairsCalibrator().fit(p, y)
     whole = calibrator.predict(p)
     monkeypatch.setattr("calibration.multiclass.all_pairs._CHUNK", 100)
     np.testing.assert_allclose(calibrator.predict(p), whole, rtol=1e-12)
 
 
-def test_the_given_calibrator_is_left_alone(rng):
-    y, p = draw(rng)
-    binary = IsotonicCalibrator()
-    AllPairsCalibrator(binary).fit(p, y)
-    assert not hasattr(binary, "map_")
+@pytest.mark.parametrize("binary", [IsotonicCalibrator, AllPairsCalibrator()])
+def test_what_is_no_binary_calibrator_is_refused(binary, rng):
+    with pytest.raises(TypeError, match="`calibrator` must be a ScoreCalibrator"):
+        AllPairsCalibrator(binary).fit(*draw(rng, 20))
 
 
-def test_light_weights_are_told_of_once(rng):
-    y, p = draw(rng)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        AllPairsCalibrator().fit(p, y, np.full(len(y), 0.01))
-    assert ["repetitions" in str(one.message) for one in told].count(True) == 1
+def consistent_pairs(p):
+    """Pairs that rows p (n, k) imply."""
+    return p[:, :, None] / (p[:, :, None] + p[:, None, :])
 
 
-def test_saves_and_loads(rng, tmp_path):
-    y, p = draw(rng)
-    calibrator = AllPairsCalibrator(BetaCalibrator(), "log_loss").fit(p, y)
-    calibrator.save(tmp_path / "pairs.zip")
-    loaded = load(tmp_path / "pairs.zip")
-    np.testing.assert_array_equal(loaded.predict(p), calibrator.predict(p))
+def draw_pairs(rng, n, k, shape=2.0):
+    """Pairs that no rows imply; a small shape makes them 0 or 1."""
+    upper = np.triu(rng.beta(shape, shape, size=(n, k, k)), 1)
+    return upper + np.tril(1.0 - upper.transpose(0, 2, 1), -1)
+
+
+def iterate_libsvm(r):
+    """Its multiclass_probability of one row, run until nothing moves."""
+    k = len(r)
+    Q = np.empty((k, k))
+    for t in range(k):
+        Q[t, t] = sum(r[j, t] ** 2 for j in range(k) if j != t)
+        for j in range(k):
+            if j != t:
+                Q[t, j] = -r[j, t] * r[t, j]
+    p = np.full(k, 1.0 / k)
+    for _ in range(100_000):
+        Qp = Q @ p
+        pQp = p @ Qp
+        if np.abs(Qp - pQp).max() < 1e-14:
+            break
+        for t in range(k):
+            diff = (-Qp[t] + pQp) / Q[t, t]
+            p[t] += diff
+            pQp = (pQp + diff * (diff * Q[t, t] + 2.0 * Qp[t])) / (1.0 + diff) ** 2
+            for j in range(k):
+                Qp[j] = (Qp[j] + diff * Q[t, j]) / (1.0 + diff)
+                p[j] /= 1.0 + diff
+    return p
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 20])
+def test_consistent_pairs_return_their_rows(k, rng):
+    p = rng.dirichlet(np.ones(k), size=100)
+    found = couple_pairs(consistent_pairs(p))
+    np.testing.assert_allclose(found, p, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("k", [3, 4, 7])
+def test_coupling_is_libsvms_iteration(k, rng):
+    pairs = draw_pairs(rng, 10, k)
+    truth = [iterate_libsvm(r) for r in np.clip(pairs, CLIP, 1.0 - CLIP)]
+    np.testing.assert_allclose(couple_pairs(pairs), truth, rtol=0, atol=1e-6)
+
+
+def test_coupling_is_the_least_of_the_squares(rng):
+    r = draw_pairs(rng, 1, 4)[0]
+
+    def squares(p):
+        gaps = r.T * p[:, None] - r * p
+        return (gaps[~np.eye(4, dtype=bool)] ** 2).sum()
+
+    p = couple_pairs(r[None])[0]
+    for _ in range(100):
+        assert squares(rng.dirichlet(1000.0 * p)) >= squares(p)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6, 20])
+def test_pairs_of_0_and_1_rule_nothing_out(k, rng):
+    p = couple_pairs(np.round(draw_pairs(rng, 50, k, 0.01)))
+    assert (p > 0.0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+    # Someone who wins all pairs is all but certain; a circle is a draw.
+    assert couple_pairs(np.triu(np.ones((1, k, k)), 1))[0, 0] > 1.0 - 1e-5
+    circle = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
+    np.testing.assert_allclose(couple_pairs(circle), 1.0 / 3.0, rtol=1e-9)
+
+
+def test_inputs_are_read_only_and_no_rows_are_none(rng, frozen):
+    pairs = draw_pairs(rng, 3, 3)
+    couple_pairs(frozen(pairs))
+    assert couple_pairs(pairs[:0]).shape == (0, 3)
+
+
+HALF = np.full((1, 3, 3), 0.5)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("pairs", "message"),
     [
-        (
-            {"calibrator": IsotonicCalibrator},
-            TypeError,
-            "`calibrator` must be a ScoreCalibrat",
-        ),
-        ({"calibrator": AllPairsCalibrator()}, TypeError, "`calibrator` must be a Sco"),
-        ({"scale": "real"}, ValueError, "`scale` of AllPairsCalibrator must be one of"),
+        (HALF[0], r"`pairs` must have shape \(n, k, k\), k >= 2, got shape"),
+        (HALF[:, :2], r"`pairs` must have shape \(n, k, k\)"),
+        (0.7 * HALF, r"`pairs` must hold r\[i, j\] \+ r\[j, i\] = 1, got 0.7"),
+        (np.nan * HALF, "`pairs` must be finite, got nan"),
+        (3.0 * HALF, r"`pairs` must lie in \[0, 1\], got 1.5"),
     ],
 )
-def test_bad_parameters_are_named(options, error, message, rng):
-    y, p = draw(rng)
-    with pytest.raises(error, match=message):
-        AllPairsCalibrator(**options).fit(p, y)
+def test_bad_pairs_are_named(pairs, message):
+    with pytest.raises(ValueError, match=message):
+        couple_pairs(pairs)

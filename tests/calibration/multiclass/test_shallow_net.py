@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from calibration import (
+    AutoCalibrator,
     CalibratedClassifier,
     CalibrationWarning,
-    MulticlassAutoCalibrator,
     ShallowNetCalibrator,
     SoftmaxCalibrator,
     load,
@@ -144,7 +144,7 @@ def test_by_name_in_a_classifier_and_as_a_candidate(rng):
     check_simplex(two.predict_proba(X), (300, 2))
     menu = {"nets": ShallowNetCalibrator(2)}
     p, y = draw(rng)
-    auto = MulticlassAutoCalibrator(candidates=menu).fit(p, y)
+    auto = AutoCalibrator(candidates=menu).fit(p, y)
     assert "nets" in auto.report_.chosen
     check_simplex(auto.predict(p), p.shape)
 

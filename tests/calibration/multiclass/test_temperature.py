@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from calibration import SoftmaxCalibrator, TemperatureCalibrator
-from calibration.multiclass.temperature import find_inverse_temperature
+from calibration.multiclass.softmax_map import find_inverse_temperature
 from tests.calibration.multiclass.draws import draw, temperature_ridge
 
 

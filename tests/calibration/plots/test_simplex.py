@@ -5,7 +5,7 @@ from matplotlib.collections import TriMesh
 from matplotlib.quiver import Quiver
 from scipy.special import softmax
 
-from calibration import MulticlassIdentityCalibrator, SoftmaxCalibrator
+from calibration import IdentityCalibrator, SoftmaxCalibrator
 from calibration.plots import plot_simplex, plot_simplex_field
 
 NAMES = ["setosa", "versicolor", "virginica"]
@@ -163,7 +163,7 @@ class TestField:
         assert legend == wanted
 
     def test_a_constant_and_doing_nothing(self, scores):
-        nothing = MulticlassIdentityCalibrator().fit(scores, np.arange(40) % 3)
+        nothing = IdentityCalibrator().fit(scores, np.arange(40) % 3)
         ax = plot_simplex_field(nothing)
         ((start, head),) = arrows(ax)
         np.testing.assert_allclose(start, head)
@@ -182,7 +182,7 @@ class TestBadInput:
     @pytest.mark.parametrize("k", [2, 4])
     def test_other_numbers_of_classes(self, rng, k):
         table = rng.dirichlet(np.ones(k), size=40)
-        fitted = MulticlassIdentityCalibrator().fit(table, np.arange(40) % k)
+        fitted = IdentityCalibrator().fit(table, np.arange(40) % k)
         message = rf"`scores` must have shape \(n, 3\).*got shape \(40, {k}\)"
         with pytest.raises(ValueError, match=message):
             plot_simplex(fitted, table)

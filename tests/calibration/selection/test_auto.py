@@ -113,13 +113,6 @@ def test_the_answer_is_the_weighted_sum_of_its_parts(rng):
         assert (one.weight > 0.0) == (name in auto.calibrators_)
 
 
-def test_parts_are_fitted_on_all_rows(rng):
-    x, y = draw(rng, 800, lambda x: 0.5 * x + 1.0)
-    auto = AutoCalibrator("select", scale="logit").fit(x, y)
-    platt = PlattCalibrator(scale="logit").fit(x, y)
-    assert auto.calibrators_["platt"].intercept_ == platt.intercept_
-
-
 def test_max_harm_decides(rng):
     x, y = draw(rng, 300, lambda x: 0.3 * x)
     assert AutoCalibrator(scale="logit").fit(x, y).report_.accepted
@@ -233,7 +226,7 @@ def test_report_is_a_table(rng):
         (
             {"candidates": {"a": PlattCalibrator}},
             TypeError,
-            r"`candidates\['a'\]` must be a ScoreCalibrator, got <class",
+            r"`candidates\['a'\]` must be a ScoreCalibrator .* got <class",
         ),
         (
             {"candidates": {"identity": PlattCalibrator()}},

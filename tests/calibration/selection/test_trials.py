@@ -6,17 +6,30 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
-from calibration.logistic.identity import IdentityCalibrator
 from calibration.logistic.polynomial import PlattCalibrator
 from calibration.measures import log_loss
 from calibration.monotone.isotonic import IsotonicCalibrator
-from calibration.selection.trials import (
-    HeldOut,
-    deal_folds,
-    hold_trials,
-    read_log_odds,
-)
+from calibration.multiclass.held_out import simplest_of_best
+from calibration.multiclass.identity import IdentityCalibrator
+from calibration.selection.trials import Cells, Trials, hold_trials, read_log_odds
 from calibration.summary import ScoreSummary
+
+
+def both(log_odds):
+    """Log-probabilities of both classes."""
+    return np.stack([-np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)])
+
+
+def hold(odds, weight0, weight1):
+    """Trials of candidates with these log-odds."""
+    names = tuple("abcdef"[: len(odds)])
+    weight = np.stack([weight0, weight1]).astype(float)
+    return Trials(names, np.stack([both(row) for row in odds]), weight, {})
+
+
+def odds_of(trials):
+    """Log-odds of all candidates."""
+    return trials.logs[:, 1] - trials.logs[:, 0]
 
 
 @pytest.fixture
@@ -25,30 +38,30 @@ def trials(rng):
     z = np.sort(rng.normal(scale=2.0, size=60))
     weight0 = rng.binomial(5, expit(-z)).astype(float)
     odds = np.stack([3.0 * z, z + 0.1, rng.normal(size=60)])
-    return HeldOut(odds, weight0, 5.0 - weight0)
+    return hold(odds, weight0, 5.0 - weight0)
 
 
 def rows_of(trials):
     """Every row on its own: place of its cell, and its label."""
-    cells = np.arange(len(trials.weight0))
+    cells = np.arange(trials.weight.shape[1])
     place = np.concatenate(
         [
-            np.repeat(cells, trials.weight0.astype(int)),
-            np.repeat(cells, trials.weight1.astype(int)),
+            np.repeat(cells, trials.weight[0].astype(int)),
+            np.repeat(cells, trials.weight[1].astype(int)),
         ]
     )
     return place, np.repeat(
-        [0, 1], [int(trials.weight0.sum()), int(trials.weight1.sum())]
+        [0, 1], [int(trials.weight[0].sum()), int(trials.weight[1].sum())]
     )
 
 
 def gap_and_error(trials, one, other):
-    gap = trials.losses(one).less(trials.losses(other))
+    gap = trials.losses(both(one)).less(trials.losses(both(other)))
     return gap.mean, gap.error
 
 
 def harm(trials, one, other):
-    return trials.losses(one).harm(trials.losses(other))
+    return trials.losses(both(one)).harm(trials.losses(both(other)))
 
 
 def row_losses(trials, log_odds):
@@ -57,9 +70,9 @@ def row_losses(trials, log_odds):
 
 
 def test_mean_and_error_are_those_of_single_rows(trials):
-    for row in trials.log_odds:
+    for row in odds_of(trials):
         losses = row_losses(trials, row)
-        found = trials.losses(row)
+        found = trials.losses(both(row))
         mean, error = found.mean, found.error
         assert mean == pytest.approx(losses.mean())
         assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(len(losses)))
@@ -68,7 +81,7 @@ def test_mean_and_error_are_those_of_single_rows(trials):
 
 
 def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio(trials):
-    bad, good, _ = trials.log_odds
+    bad, good, _ = odds_of(trials)
     for one, other in [(good, bad), (bad, good), (good, good + 0.03)]:
         gaps = row_losses(trials, one) - row_losses(trials, other)
         z = gaps.mean() / (gaps.std(ddof=1) / np.sqrt(len(gaps)))
@@ -80,7 +93,7 @@ def test_harm_is_the_smaller_of_normal_tail_and_likelihood_ratio(trials):
 def test_one_impossible_event_is_proof_enough():
     """Its loss makes the mean and the error alike: z stays near -1 whatever n."""
     sure, careful = np.array([-36.0, -5.0]), np.array([-5.0, -5.0])
-    one = HeldOut(np.stack([sure, careful]), np.array([50.0, 50.0]), np.array([1.0, 0]))
+    one = hold(np.stack([sure, careful]), np.array([50.0, 50.0]), np.array([1.0, 0]))
     gap, error = gap_and_error(one, careful, sure)
     assert -1.0 < gap / error < -0.9
     assert harm(one, careful, sure) < 1e-10
@@ -91,41 +104,44 @@ def test_the_likelihood_ratio_seldom_refutes_a_reference_that_is_right(rng):
     refuted = []
     for _ in range(500):
         weight1 = rng.binomial(1, expit(z)).astype(float)
-        held = HeldOut(np.stack([z, 0.5 * z]), 1.0 - weight1, weight1)
+        held = hold(np.stack([z, 0.5 * z]), 1.0 - weight1, weight1)
         gap, _ = gap_and_error(held, 0.5 * z, z)
         refuted.append(len(z) * gap < np.log(0.1))
     assert np.mean(refuted) <= 0.1
 
 
 def test_one_row_has_no_error_to_go_by():
-    one = HeldOut(np.array([[0.0], [1.0]]), np.zeros(1), np.ones(1))
-    assert one.losses(one.log_odds[1]).error == np.inf
-    assert harm(one, one.log_odds[1], one.log_odds[0]) == 0.5
+    one = hold(np.array([[0.0], [1.0]]), np.zeros(1), np.ones(1))
+    assert one.losses(one.logs[1]).error == np.inf
+    assert harm(one, *odds_of(one)[::-1]) == 0.5
 
 
 def test_simplest_of_best_is_the_first_within_one_standard_error(trials):
-    assert trials.simplest_of_best() == 1
-    good = trials.log_odds[1]
+    def best(trials):
+        losses = [trials.losses(one) for one in trials.logs]
+        return simplest_of_best(losses, near=1.0)
+
+    assert best(trials) == 1
+    good = odds_of(trials)[1]
     rough = good + 0.05 * (-1.0) ** np.arange(60)
     gap, error = gap_and_error(trials, rough, good)
-    near = HeldOut(np.stack([rough, good]), trials.weight0, trials.weight1)
+    near = hold(np.stack([rough, good]), trials.weight[0], trials.weight[1])
     assert 0.0 < gap <= error
-    assert near.simplest_of_best() == 0
-    steep = HeldOut(np.stack([1.05 * good, good]), trials.weight0, trials.weight1)
+    assert best(near) == 0
+    steep = hold(np.stack([1.05 * good, good]), trials.weight[0], trials.weight[1])
     gap, error = gap_and_error(steep, 1.05 * good, good)
     assert gap > error
-    assert steep.simplest_of_best() == 1
+    assert best(steep) == 1
 
 
-@pytest.mark.parametrize("ridge", [0.01, 10.0, 1000.0])
-def test_stack_is_the_optimum_of_a_general_optimiser(trials, ridge):
+def test_stack_is_the_optimum_of_a_general_optimiser(trials):
     def loss(w):
         return (
-            row_losses(trials, w @ trials.log_odds).sum()
-            + ridge / 2 * ((w - [1, 0, 0]) ** 2).sum()
+            row_losses(trials, w @ odds_of(trials)).sum()
+            + 5.0 * ((w - [1, 0, 0]) ** 2).sum()
         )
 
-    weights = trials.stack(ridge)
+    weights = trials.stack()
     best = minimize(
         loss,
         np.full(3, 0.3),
@@ -139,28 +155,32 @@ def test_stack_is_the_optimum_of_a_general_optimiser(trials, ridge):
 
 
 def test_stack_leaves_out_what_does_harm_exactly(trials):
-    good = trials.log_odds[1]
-    two = HeldOut(np.stack([0.5 * good, -good]), trials.weight0, trials.weight1)
-    weights = two.stack(1.0)
+    good = odds_of(trials)[1]
+    two = hold(np.stack([0.5 * good, -good]), trials.weight[0], trials.weight[1])
+    weights = two.stack()
     assert weights[1] == 0.0
-    assert weights[0] > 1.5
+    assert weights[0] > 1.3
 
 
 def test_stack_of_extreme_log_odds_is_finite():
     odds = np.array([[-700.0, -30.0, 30.0, 700.0], [-1.0, 0.0, 0.5, 1.0]])
-    wrong = HeldOut(
-        odds, np.array([9.0, 5.0, 5.0, 1.0]), np.array([1.0, 5.0, 5.0, 9.0])
-    )
-    weights = wrong.stack(10.0)
+    wrong = hold(odds, np.array([9.0, 5.0, 5.0, 1.0]), np.array([1.0, 5.0, 5.0, 9.0]))
+    weights = wrong.stack()
     assert np.isfinite(weights).all()
-    assert wrong.losses(weights @ odds).mean < wrong.losses(odds[0]).mean
+    assert wrong.losses(both(weights @ odds)).mean < wrong.losses(both(odds[0])).mean
+
+
+def folds_of(cells, n_folds):
+    """Summaries of the rests and folds."""
+    pairs = Cells(cells).folds(n_folds, 0)
+    return [(rest.summary, fold.summary) for rest, fold in pairs]
 
 
 def test_folds_are_disjoint_parts_of_the_summary(rng):
     cells = ScoreSummary.from_scores(
         rng.normal(size=300), rng.integers(0, 2, 300), rng.integers(1, 4, 300)
     )
-    pairs = deal_folds(cells, 5, 0)
+    pairs = folds_of(cells, 5)
     assert len(pairs) == 5
     whole = sum(fold for _, fold in pairs)
     np.testing.assert_array_equal(whole.scores, cells.scores)
@@ -171,17 +191,17 @@ def test_folds_are_disjoint_parts_of_the_summary(rng):
 
 def test_folds_do_not_depend_on_the_unit_of_scores(rng):
     x, y = rng.normal(size=100), rng.integers(0, 2, 100)
-    once = deal_folds(ScoreSummary.from_scores(x, y), 3, 0)
-    again = deal_folds(ScoreSummary.from_scores(3.3 * x - 1.0, y), 3, 0)
+    once = folds_of(ScoreSummary.from_scores(x, y), 3)
+    again = folds_of(ScoreSummary.from_scores(3.3 * x - 1.0, y), 3)
     for (_, one), (_, other) in zip(once, again, strict=True):
         np.testing.assert_array_equal(one.weight0, other.weight0)
         np.testing.assert_allclose(other.scores, 3.3 * one.scores - 1.0)
 
 
 def test_folds_whose_rest_has_one_class_are_left_out():
-    assert deal_folds(ScoreSummary.from_scores([0.0, 1.0], [0, 1]), 5, 0) == []
+    assert folds_of(ScoreSummary.from_scores([0.0, 1.0], [0, 1]), 5) == []
     one_event = ScoreSummary.from_scores(np.arange(40.0), np.arange(40) == 7)
-    pairs = deal_folds(one_event, 4, 0)
+    pairs = folds_of(one_event, 4)
     assert len(pairs) == 3
     assert all(fold.n1 == 0.0 for _, fold in pairs)
 
@@ -193,16 +213,18 @@ def test_trials_are_fits_on_the_other_folds(rng):
         "identity": IdentityCalibrator(scale="logit"),
         "platt": PlattCalibrator(scale="logit"),
     }
-    held = hold_trials(menu, cells, 4, 0)
-    assert held.weight0.sum() + held.weight1.sum() == 400
+    held = hold_trials(menu, Cells(cells), 4, 0)
+    assert held.weight.sum() == 400
     by_hand = [
         PlattCalibrator(scale="logit").fit_summary(rest).predict_log_odds(fold.scores)
-        for rest, fold in deal_folds(cells, 4, 0)
+        for rest, fold in folds_of(cells, 4)
     ]
-    np.testing.assert_array_equal(held.log_odds[1], np.concatenate(by_hand))
-    np.testing.assert_array_equal(np.sort(held.log_odds[0]), cells.scores)
+    np.testing.assert_allclose(odds_of(held)[1], np.concatenate(by_hand), atol=1e-12)
+    np.testing.assert_allclose(np.sort(odds_of(held)[0]), cells.scores, atol=1e-12)
     assert not hasattr(menu["platt"], "coef_")
-    assert hold_trials(menu, ScoreSummary.from_scores([0, 1], [0, 1]), 4, 0) is None
+    assert (
+        hold_trials(menu, Cells(ScoreSummary.from_scores([0, 1], [0, 1])), 4, 0) is None
+    )
 
 
 def test_log_odds_of_maps_are_clipped_to_what_n_rows_can_know():

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from calibration.multiclass.scaling_problem import MatrixProblem, VectorProblem
-from calibration.multiclass.truncated_newton import solve_scaling
+from calibration.multiclass.scaling import (
+    MatrixProblem,
+    VectorProblem,
+    solve_scaling,
+)
 from tests.calibration.multiclass.draws import draw
 
 PROBLEMS = pytest.mark.parametrize("cls", [MatrixProblem, VectorProblem])

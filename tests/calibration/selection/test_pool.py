@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from calibration.multiclass.pool import LogPool, pool_logs
+from calibration.selection.pool import learn_weights, pool_logs
 from tests.calibration.multiclass.draws import draw
 
 
@@ -25,7 +25,7 @@ def test_weights_are_the_least_of_what_is_written(ridge, rng):
     )
     weight = rng.integers(1, 4, size=200).astype(float)
     prior = np.eye(4)[0]
-    found = LogPool(logs, y, weight, ridge).learn(prior)
+    found = learn_weights(logs, np.eye(3)[y].T * weight, prior, ridge)
     arguments = (logs, y, weight, ridge, prior)
     truth = minimize(
         total,
@@ -44,7 +44,7 @@ def test_weights_are_the_least_of_what_is_written(ridge, rng):
 def test_two_that_say_the_same_share(rng):
     p, y = draw(rng, 100, 3)
     logs = np.stack([np.log(p).T] * 2)
-    weights = LogPool(logs, y, np.ones(100), 1.0).learn(np.array([0.5, 0.5]))
+    weights = learn_weights(logs, np.eye(3)[y].T, np.array([0.5, 0.5]), 1.0)
     assert weights[0] == pytest.approx(weights[1])
     pooled = np.exp(pool_logs(weights, logs))
     np.testing.assert_allclose(pooled.sum(axis=0), 1.0)

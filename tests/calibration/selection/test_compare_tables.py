@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from calibration import (
+    IdentityCalibrator,
     IsotonicCalibrator,
-    MulticlassIdentityCalibrator,
     OneVsRestCalibrator,
     PlattCalibrator,
     SoftmaxCalibrator,
@@ -18,8 +18,8 @@ from calibration import (
     maximum_calibration_error,
     reliability_curve,
 )
-from calibration.multiclass.class_folds import deal_by_class
 from calibration.multiclass.class_scores import ClassScores
+from calibration.multiclass.held_out import deal_by_class
 from tests.calibration.multiclass.draws import draw
 
 NAMES = ["ox", "hen", "cat", "dog"]
@@ -40,30 +40,32 @@ def some():
 
 def held_out(calibrator, p, y, weight):
     """Each fold by a fit on the others, and a row of any class for each fit."""
-    answers = np.full(p.shape, np.nan)
+    answers, labels, weights = [], [], []
     data = ClassScores(p, y, weight.astype(float))
     for rest, fold in deal_by_class(data, 5, 0):
-        told = calibrator.fit(p[rest], y[rest], weight[rest]).predict(p[fold])
-        n = weight[rest].sum()
-        if not isinstance(calibrator, MulticlassIdentityCalibrator):
+        fitted = calibrator.fit(rest.scores, rest.labels, rest.weight)
+        told, n = fitted.predict(fold.scores), rest.n
+        if not isinstance(calibrator, IdentityCalibrator):
             told = n / (n + 1) * told + 1 / ((n + 1) * p.shape[1])
-        answers[fold] = told
-    return answers
+        answers.append(told)
+        labels.append(fold.labels)
+        weights.append(fold.weight)
+    return map(np.concatenate, (answers, labels, weights))
 
 
 def test_scores_are_those_of_held_out_rows(data, some, rng):
     p, y = data
-    weight = rng.integers(1, 4, size=400)
-    found = compare_calibrators(p, y, some, sample_weight=weight)
+    times = rng.integers(1, 4, size=400)
+    found = compare_calibrators(p, y, some, sample_weight=times)
     assert found.names == ("identity", "one", "steps")
     assert found.reference == "identity"
     everyone = [
-        MulticlassIdentityCalibrator(),
+        IdentityCalibrator(),
         SoftmaxCalibrator("temperature"),
         OneVsRestCalibrator("isotonic"),
     ]
     for i, one in enumerate(everyone):
-        q = held_out(one, p, y, weight)
+        q, y, weight = held_out(one, *data, times)
         for column, measure in (
             (found.log_loss, log_loss),
             (found.brier, brier_score),
@@ -173,7 +175,7 @@ def test_a_class_without_rows(data, some):
             "`n_folds` must be at least 2, got 0",
         ),
         ({"classes": ["a", "b"]}, ValueError, "`classes` must name each of the 4"),
-        ({"y": np.zeros(400)}, ValueError, "`y` must leave two classes or more when a"),
+        ({"y": np.zeros(400)}, ValueError, "`y` must leave two classes, at two scores"),
         (
             {"y": np.full(400, 4)},
             ValueError,
@@ -196,7 +198,5 @@ def test_bad_arguments_are_named(data, change, error, words):
 
 def test_calibrators_of_several_classes_ask_for_columns(rng):
     scores = rng.uniform(size=100)
-    with pytest.raises(
-        TypeError, match=r"\['softmax'\]` must be a ScoreCalibrator, got"
-    ):
+    with pytest.raises(TypeError, match=r"\['softmax'\]` must be a ScoreCal.* \(n,\)"):
         compare_calibrators(scores, scores > 0.5, [SoftmaxCalibrator()])

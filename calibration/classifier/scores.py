@@ -1,4 +1,4 @@
-"""What a classifier says of its classes: the method, and the scores it returns."""
+"""Scores that calibrators are given: which method is asked, and how it is read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from calibration._validation import (
@@ -16,7 +17,14 @@ from calibration._validation import (
     check_table,
     check_vector,
 )
+from calibration.base.calibrators import Scale, ScoreCalibrator
+from calibration.logistic.polynomial import LogisticCalibrator
+from calibration.multiclass.base import MulticlassCalibrator
 from calibration.multiclass.class_scores import scale_rows
+from calibration.multiclass.names import as_calibrator
+from calibration.multiclass.one_vs_rest import OneVsRestCalibrator
+from calibration.multiclass.softmax import SoftmaxCalibrator
+from calibration.selection.names import calibrator_names, make_calibrator
 from calibration.typing import Float64Array
 
 Response: TypeAlias = Literal["predict_proba", "decision_function"]
@@ -148,3 +156,106 @@ def _clip_rounding(scores: Float64Array, name: str) -> Float64Array:
     if scores.min() < -_ROUNDING or scores.max() > 1.0 + _ROUNDING:
         check_in_unit(float(scores.min()), float(scores.max()), name)
     return np.clip(scores, 0.0, 1.0)
+
+
+def resolve_calibrator(
+    calibrator: Any, response: Response, n_classes: int
+) -> ScoreCalibrator | MulticlassCalibrator:
+    """Return a calibrator that is not fitted, on the scale of the response.
+
+    Parameters
+    ----------
+    calibrator : str, ScoreCalibrator, MulticlassCalibrator or None
+        None is the default: a logistic regression, of all classes if there are more
+        than two.
+    response : {"predict_proba", "decision_function"}
+    n_classes : int
+        Two or more. Of more than two a ScoreCalibrator is one for each class.
+
+    Returns
+    -------
+    ScoreCalibrator or MulticlassCalibrator
+    """
+    if calibrator is None and n_classes > 2:
+        # Structured matrix scaling: one fit, without folds to choose a penalty by.
+        calibrator = SoftmaxCalibrator("matrix", penalty=1.0)
+    elif isinstance(calibrator, str):
+        check_choice(calibrator, "calibrator", calibrator_names(3))
+        # Of two classes a binary one, if there is one of the name.
+        many = n_classes > 2 or calibrator not in calibrator_names()
+        calibrator = make_calibrator(calibrator, n_classes=3 if many else 2)
+    if takes_columns(calibrator, n_classes):
+        return _adapt_to_columns(calibrator, response)
+    if n_classes == 2:
+        return resolve_binary(calibrator, response)
+    if not isinstance(calibrator, ScoreCalibrator):
+        msg = (
+            "`calibrator` must be a ScoreCalibrator, for instance "
+            "IsotonicCalibrator(), or the name of one, or of all classes at once a "
+            "MulticlassCalibrator, "
+            f"got {calibrator!r}."
+        )
+        raise TypeError(msg)
+    return _adapt_to_columns(OneVsRestCalibrator(calibrator), response)
+
+
+def takes_columns(calibrator: Any, n_classes: int) -> bool:
+    """Say whether a calibrator is given scores (n, k), not those of one class.
+
+    Those that take either are given one score of two classes.
+    """
+    if not isinstance(calibrator, MulticlassCalibrator):
+        return False
+    return n_classes > 2 or not isinstance(calibrator, ScoreCalibrator)
+
+
+def resolve_binary(calibrator: Any, response: Response) -> ScoreCalibrator:
+    """Return a binary calibrator that is not fitted, on the scale of the response.
+
+    Parameters
+    ----------
+    calibrator : str, ScoreCalibrator or None
+        None: `LogisticCalibrator()`.
+    response : {"predict_proba", "decision_function"}
+
+    Returns
+    -------
+    ScoreCalibrator
+    """
+    if calibrator is None:
+        calibrator = LogisticCalibrator()
+    elif isinstance(calibrator, str):
+        check_choice(calibrator, "calibrator", calibrator_names())
+        calibrator = make_calibrator(calibrator)
+    return _adapt_to_scores(as_calibrator(calibrator), response)
+
+
+def _adapt_to_scores(
+    calibrator: ScoreCalibrator, response: Response
+) -> ScoreCalibrator:
+    """Return a clone whose `scale` is that of the response.
+
+    A decision function is a real score, unless the calibrator at hand says that it
+    is a log-odds. A method without a meaning on that scale is refused here, before
+    any classifier is fitted.
+    """
+    scale: Scale = "probability"
+    if response == "decision_function":
+        scale = "logit" if calibrator.scale == "logit" else "real"
+    adapted: ScoreCalibrator = clone(calibrator).set_params(scale=scale)
+    adapted._check_parameters()
+    return adapted
+
+
+def _adapt_to_columns(
+    calibrator: MulticlassCalibrator, response: Response
+) -> MulticlassCalibrator:
+    """Return a clone for numbered columns of probabilities, or of decision values.
+
+    The latter are logits: a calibrator of several classes knows no real scores.
+    """
+    scale = "probability" if response == "predict_proba" else "logit"
+    adapted: MulticlassCalibrator = clone(calibrator)
+    adapted.set_params(scale=scale, classes=None)
+    adapted._check_parameters()
+    return adapted

@@ -1,18 +1,19 @@
-"""`MulticlassAutoCalibrator`: what it chooses, and when it leaves scores alone."""
+"""`AutoCalibrator`: what it chooses, and when it leaves scores alone."""
 
 import numpy as np
 import pytest
 
 from calibration import (
-    MulticlassAutoCalibrator,
-    MulticlassIdentityCalibrator,
+    AutoCalibrator,
+    HistogramCalibrator,
+    IdentityCalibrator,
     OneVsRestCalibrator,
     PlattCalibrator,
     SoftmaxCalibrator,
     log_loss,
 )
-from calibration.multiclass.auto import _default_menu
-from calibration.multiclass.class_trials import read_logs
+from calibration.selection.auto import _menu_of_tables
+from calibration.selection.trials import read_logs
 from tests.calibration.multiclass.draws import check_simplex, draw
 
 METHODS = pytest.mark.parametrize("method", ["stack", "select"])
@@ -26,7 +27,7 @@ FEW = {
 @METHODS
 def test_calibrated_scores_are_left_as_they_are(method, rng):
     p, y = draw(rng, 1500, 3, 1.0)
-    auto = MulticlassAutoCalibrator(method, FEW).fit(p, y)
+    auto = AutoCalibrator(method, FEW).fit(p, y)
     assert auto.report_.chosen == ("identity",)
     assert not auto.report_.accepted
     np.testing.assert_allclose(auto.predict(p), p, rtol=1e-9)
@@ -36,7 +37,7 @@ def test_calibrated_scores_are_left_as_they_are(method, rng):
 def test_wrong_scores_are_set_right(method, rng):
     p, y = draw(rng, 1000, 3, 3.0)
     new, labels = draw(rng, 2000, 3, 3.0)
-    auto = MulticlassAutoCalibrator(method, FEW).fit(p, y)
+    auto = AutoCalibrator(method, FEW).fit(p, y)
     assert auto.report_.accepted
     assert auto.report_.proposal.probability_of_harm < 0.01
     best = SoftmaxCalibrator("temperature").fit(p, y).predict(new)
@@ -50,7 +51,7 @@ def test_wrong_scores_are_set_right(method, rng):
 
 def test_the_answer_is_the_pool_of_what_was_fitted(rng):
     p, y = draw(rng, 400)
-    auto = MulticlassAutoCalibrator(candidates=FEW).fit(p, y)
+    auto = AutoCalibrator(candidates=FEW).fit(p, y)
     assert len(auto.weights_) == len(auto.calibrators_) == len(auto.report_.chosen)
     pooled = sum(
         weight * read_logs(one, p, 400.0).T
@@ -69,24 +70,69 @@ def test_zeros_that_happen_do_not_stand(rng):
     p, y = draw(rng, 600, 3, 1.0)
     hard = np.round(p)
     hard[hard.sum(axis=1) != 1.0] = [1.0, 0.0, 0.0]
-    auto = MulticlassAutoCalibrator(candidates=FEW).fit(hard, y)
+    auto = AutoCalibrator(candidates=FEW).fit(hard, y)
     assert auto.report_.accepted
     assert (auto.predict(hard) > 0.01).all()
 
 
-def test_the_default_menu_has_no_matrix_of_very_many_classes(rng):
-    small, large = _default_menu(150), _default_menu(151)
+def test_the_menu_of_tables_has_no_matrix_of_very_many_classes(rng):
+    small, large = _menu_of_tables(150), _menu_of_tables(151)
     matrices = [f"matrix {one}" for one in ("1", "0.3", "0.1", "0.03", "0.01", "0.003")]
     dropped = [name for name in small if name not in large]
     assert dropped == [*matrices, "shallow_net"]
     p, y = draw(rng, 120, 3)
-    auto = MulticlassAutoCalibrator().fit(p, y)
+    auto = AutoCalibrator().fit(p, y)
     assert list(auto.report_.candidates) == ["identity", *small]
+
+
+def test_integer_weights_are_repetitions(rng):
+    p, y = draw(rng, 250, 3)
+    times = rng.integers(0, 4, size=250)
+    weighted = AutoCalibrator().fit(p, y, times)
+    order = rng.permutation(np.repeat(np.arange(250), times))
+    repeated = AutoCalibrator().fit(p[order], y[order])
+    assert weighted.report_.chosen == repeated.report_.chosen
+    np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), rtol=1e-9)
+
+
+def test_candidates_without_hope_are_given_up(rng):
+    fits = []
+
+    class Spy(OneVsRestCalibrator):
+        def fit_rows(self, data):
+            fits.append(data.n)
+            return super().fit_rows(data)
+
+    p, y = draw(rng, 2000, 3, 4.0)
+    bad = Spy(HistogramCalibrator(2))
+    auto = AutoCalibrator(candidates={"bad": bad, "good": FEW["temperature"]})
+    found = auto.fit(p, y).report_.candidates
+    assert fits == [1600.0]
+    assert found["bad"].weight == 0.0
+    assert found["bad"].log_loss > found["good"].log_loss
+
+
+@pytest.mark.parametrize("shape", ["scores", "table"])
+def test_progress_shows_where_it_is_asked_for(shape, rng, capsys):
+    p, y = draw(rng, 60, 2)
+    scores = p if shape == "table" else p[:, 1]
+    AutoCalibrator(candidates={"one": PlattCalibrator()}, verbose=1).fit(scores, y)
+    assert "5/5" in capsys.readouterr().err
+    AutoCalibrator(candidates={"one": PlattCalibrator()}).fit(scores, y)
+    assert capsys.readouterr().err == ""
+
+
+def test_scores_of_either_shape_have_the_settings_of_their_own(rng):
+    p, y = draw(rng, 60, 2)
+    with pytest.raises(ValueError, match="`classes` must be None for scores of shape"):
+        AutoCalibrator(classes=["a", "b"]).fit(p[:, 1], y)
+    with pytest.raises(ValueError, match=r"'logit' for scores of shape .* got 'real'"):
+        AutoCalibrator(scale="real").fit(p, y)
 
 
 def test_few_rows_are_left_alone(rng):
     p, _ = draw(rng, 2, 2)
-    auto = MulticlassAutoCalibrator(candidates=FEW).fit(p, [0, 1])
+    auto = AutoCalibrator(candidates=FEW).fit(p, [0, 1])
     assert auto.report_.chosen == ("identity",)
     assert np.isnan(auto.report_.proposal.log_loss)
     np.testing.assert_allclose(auto.predict(p), p)
@@ -94,7 +140,7 @@ def test_few_rows_are_left_alone(rng):
 
 def test_every_proposal_is_taken_if_harm_may_be(rng):
     p, y = draw(rng, 300, 3, 1.0)
-    auto = MulticlassAutoCalibrator(candidates=FEW, max_harm=1.0).fit(p, y)
+    auto = AutoCalibrator(candidates=FEW, max_harm=1.0).fit(p, y)
     assert auto.report_.accepted
 
 
@@ -104,11 +150,6 @@ def test_every_proposal_is_taken_if_harm_may_be(rng):
         ({"candidates": {}}, ValueError, "`candidates` must hold at least one"),
         ({"candidates": [1]}, TypeError, "`candidates` must be a mapping"),
         (
-            {"candidates": {"a": PlattCalibrator()}},
-            TypeError,
-            r"`candidates\['a'\]` must be a MulticlassCalibrator",
-        ),
-        (
             {"candidates": {"identity": SoftmaxCalibrator()}},
             ValueError,
             "is the name of doing nothing",
@@ -117,13 +158,13 @@ def test_every_proposal_is_taken_if_harm_may_be(rng):
 )
 def test_bad_parameters_are_refused(parameters, error, complaint, rng):
     with pytest.raises(error, match=complaint):
-        MulticlassAutoCalibrator(**parameters).fit(*draw(rng, 20))
+        AutoCalibrator(**parameters).fit(*draw(rng, 20))
 
 
 def test_doing_nothing_of_logits_is_the_softmax(rng):
     z = rng.normal(size=(20, 3))
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    nothing = MulticlassIdentityCalibrator(scale="logit").fit(z, np.zeros(20))
+    nothing = IdentityCalibrator(scale="logit").fit(z, np.zeros(20))
     np.testing.assert_allclose(nothing.predict(z), p, rtol=1e-12)
-    plain = MulticlassIdentityCalibrator().fit(p, np.zeros(20))
+    plain = IdentityCalibrator().fit(p, np.zeros(20))
     np.testing.assert_array_equal(plain.predict(p), p / p.sum(axis=1, keepdims=True))

@@ -1,17 +1,12 @@
-"""Weights of candidates that are not negative, and held to a start, of least loss."""
+"""Logarithmic pools of candidates, and their non-negative weights of least loss."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import nnls
 
+from calibration.multiclass.log_probabilities import log_softmax
 from calibration.typing import Float64Array
-
-# Value, gradient (c,) and Hessian (c, c) of a convex loss at weights (c,).
-Derivatives: TypeAlias = tuple[float, Float64Array, Float64Array]
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
@@ -20,17 +15,34 @@ _MAX_HALVINGS = 40
 _SURE, _LAST = 1e-10, 1e-16
 
 
-def learn_held_weights(
-    loss: Callable[[Float64Array], Derivatives], start: Float64Array, ridge: float
+def pool_logs(weights: Float64Array, logs: Float64Array) -> Float64Array:
+    r"""Return the pool :math:`p \propto \prod_c p_c^{w_c}` as log-probabilities.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (c,)
+    logs : ndarray of shape (c, k, n)
+        Log-probabilities of c candidates.
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+    """
+    return log_softmax(np.tensordot(weights, logs, axes=1))
+
+
+def learn_weights(
+    logs: Float64Array, weight: Float64Array, start: Float64Array, ridge: float
 ) -> Float64Array:
-    """Return the w >= 0 of least loss(w) + ridge / 2 |w - start|^2.
+    """Return the w >= 0 of least loss of the pool + ridge / 2 |w - start|^2.
 
     Each Newton step is a non-negative least-squares problem, so bounds hold exactly.
 
     Parameters
     ----------
-    loss : function of an ndarray of shape (c,)
-        Returns value, gradient and Hessian.
+    logs : ndarray of shape (c, k, n)
+    weight : ndarray of shape (k, n)
+        Numbers of repetitions of each class.
     start : ndarray of shape (c,)
         Weights that few rows stay close to.
     ridge : float
@@ -39,15 +51,8 @@ def learn_held_weights(
     -------
     ndarray of shape (c,)
     """
-
-    def held(w: Float64Array) -> Derivatives:
-        value, gradient, hessian = loss(w)
-        away = w - start
-        value += 0.5 * ridge * float(away @ away)
-        return value, gradient + ridge * away, hessian + ridge * np.eye(len(w))
-
     w = start.copy()
-    value, gradient, hessian = held(w)
+    value, gradient, hessian = _derive(w, logs, weight, start, ridge)
     for _ in range(_MAX_STEPS):
         step = _newton_step(w, gradient, hessian, ridge)
         slope = float(gradient @ step)
@@ -59,7 +64,7 @@ def learn_held_weights(
             # On the segment between two feasible points; the maximum takes back
             # rounding only.
             trial = np.maximum(w + scale * step, 0.0)
-            now = held(trial)
+            now = _derive(trial, logs, weight, start, ridge)
             if -slope < _SURE * size or now[0] <= value + 1e-4 * scale * slope:
                 break
             scale *= 0.5
@@ -67,6 +72,29 @@ def learn_held_weights(
             return w
         w, (value, gradient, hessian) = trial, now
     return w
+
+
+def _derive(
+    w: Float64Array,
+    logs: Float64Array,
+    weight: Float64Array,
+    start: Float64Array,
+    ridge: float,
+) -> tuple[float, Float64Array, Float64Array]:
+    """Return the objective, its gradient (c,) and Hessian (c, c)."""
+    n_candidates = len(logs)
+    log_p = pool_logs(w, logs)
+    away = w - start
+    value = -float((weight * log_p).sum()) + 0.5 * ridge * float(away @ away)
+    p, mass = np.exp(log_p), weight.sum(axis=0)
+    mean = np.einsum("cki,ki->ci", logs, p)
+    p *= mass
+    flat = logs.reshape(n_candidates, -1)
+    gradient = flat @ (p - weight).ravel() + ridge * away
+    hessian = ridge * np.eye(n_candidates) - (mean * mass) @ mean.T
+    for c, one in enumerate(logs):
+        hessian[c] += flat @ (one * p).ravel()
+    return value, gradient, hessian
 
 
 def _newton_step(

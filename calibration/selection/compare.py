@@ -1,0 +1,279 @@
+"""`compare_calibrators`: any calibrators, scored on rows they were not fitted on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration._validation import (
+    as_numbers,
+    check_choice,
+    check_class_names,
+    check_columns,
+    check_integer,
+    check_optional_seed,
+    check_verbose,
+    warn_of_light,
+)
+from calibration.base.calibrators import SCALES, Scale, ScoreCalibrator
+from calibration.measures import (
+    ReliabilityCurve,
+    auc_score,
+    brier_score,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_curve,
+)
+from calibration.multiclass.base import MulticlassCalibrator
+from calibration.multiclass.class_scores import read_class_scores
+from calibration.selection.comparison import CalibratorComparison
+from calibration.selection.names import make_calibrator
+from calibration.selection.trials import Cells, Rows, Table, hold_trials, set_menu
+from calibration.summary import ScoreSummary
+from calibration.typing import Float64Array
+
+Calibrator: TypeAlias = ScoreCalibrator | MulticlassCalibrator
+Calibrators: TypeAlias = Mapping[str, Calibrator] | Sequence[Calibrator]
+
+# One of each family.
+_OF_SCORES = ("platt", "quadratic", "beta", "elite", "isotonic", "auto")
+_OF_TABLES = ("temperature", "vector", "matrix", "isotonic", "shallow_net", "auto")
+# Classes that have curves of their own.
+_MOST_CURVES = 20
+
+
+def compare_calibrators(
+    scores: ArrayLike,
+    y: ArrayLike,
+    calibrators: Calibrators | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_folds: int = 5,
+    random_state: int | None = 0,
+    classes: Sequence[Any] | None = None,
+    scale: Scale = "probability",
+    verbose: int = 0,
+) -> CalibratorComparison:
+    r"""Score calibrators on rows that they were not fitted on.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,), (n, 1) or (n, k)
+        Scores that no calibrator has seen, of rows that the classifier has not: of
+        class 1 of two, or a column for each class.
+    y : array-like of shape (n,)
+        Labels coded 0 and 1, or column numbers, or what `classes` names.
+    calibrators : list of calibrators, or mapping of names to them, optional
+        Cloned, and their `scale` set; those of a list are called by their class
+        ("isotonic"). Of scores (n,) they are ScoreCalibrators; of scores (n, k)
+        MulticlassCalibrators, or ScoreCalibrators, which calibrate each class against
+        the others. Doing nothing, "identity", is put before them unless the scores
+        are real. Default: Platt, quadratic, beta, ELiTE, isotonic and auto, those
+        that the scale allows; of scores (n, k) temperature, vector, matrix,
+        isotonic, shallow nets and auto.
+    sample_weight : array-like of shape (n,), optional
+        Numbers of repetitions.
+    n_folds : int
+        Every row is scored by calibrators fitted on the other folds.
+    random_state : int or None
+        Seed of the folds; None draws one.
+    classes : sequence of k names, optional
+        The labels of the columns; of scores (n,) those of class 0 and 1.
+    scale : {"probability", "logit", "real"}
+        What a score is; scores (n, k) are not "real".
+    verbose : int
+        1 shows on stderr how many folds are done, 0 nothing.
+
+    Returns
+    -------
+    CalibratorComparison
+        ``print(comparison)`` shows the table, ``comparison.plot()`` the curves.
+
+    Notes
+    -----
+    Maps of steps and lines may say 0 or 1; here all their probabilities are clipped
+    to :math:`[1/(2n+2), 1 - 1/(2n+2)]`, n being the rows they were fitted on, so that
+    log losses are finite; of more than two classes they are mixed with the uniform
+    law as by one row more. Of very many scores close ones count as one, and of more
+    than 16 384 rows of several classes as many are drawn. The probability of harm is
+    that of `AutoCalibrator`. AUC is that of the rows of all folds together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibration import IsotonicCalibrator, PlattCalibrator, compare_calibrators
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.uniform(size=2000)
+    >>> y = rng.uniform(size=2000) < scores**2
+    >>> two = [PlattCalibrator(), IsotonicCalibrator()]
+    >>> print(compare_calibrators(scores, y, two))
+    held-out  log loss   error   Brier     ECE     MCE     AUC  accuracy  P(harm)
+    isotonic    0.3958  0.0125  0.1291  0.0203  0.0477  0.8786    0.8115    0.000
+    platt       0.3962  0.0118  0.1291  0.0106  0.0280  0.8809    0.8130    0.000
+    identity    0.4902  0.0107  0.1643  0.1684  0.2907  0.8813    0.7480    0.000
+    harm against identity
+
+    Three classes, whose columns have names:
+
+    >>> from calibration import SoftmaxCalibrator
+    >>> p = rng.dirichlet([1, 1, 1], size=1000)
+    >>> y = (rng.uniform(size=(1000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> bold, names = p**2 / (p**2).sum(axis=1, keepdims=True), ["ox", "hen", "cat"]
+    >>> found = compare_calibrators(
+    ...     bold,
+    ...     np.array(names)[y],
+    ...     {"one": SoftmaxCalibrator("temperature"), "each": PlattCalibrator()},
+    ...     classes=names,
+    ... )
+    >>> found.names[found.log_loss.argmin()]
+    'one'
+    """
+    n_folds = check_integer(n_folds, "n_folds", 2)
+    check_optional_seed(random_state)
+    check_choice(scale, "scale", SCALES)
+    verbose = check_verbose(verbose)
+    table = as_numbers(scores, "scores")
+    several = table.ndim > 1 and table.shape[1:] != (1,)
+    rows: Rows
+    columns: list[Any] = []
+    if several:
+        check_choice(scale, "scale", ("probability", "logit"))
+        data = read_class_scores(table, y, sample_weight, classes=classes, scale=scale)
+        k = data.scores.shape[1]
+        columns = list(range(k)) if classes is None else check_class_names(classes, k)
+        rows = Table(data)
+    else:
+        names = None if classes is None else check_class_names(classes, 2)
+        labels = y if names is None else check_columns(y, 2, names)
+        rows = Cells(ScoreSummary.from_scores(table, labels, sample_weight))
+        if sample_weight is not None:
+            warn_of_light(as_numbers(sample_weight, "sample_weight"))
+    given = _default_menu(scale, several=several)
+    if calibrators is not None:
+        given = _name_all(calibrators)
+    menu = set_menu(given, "calibrators", scale, several=several)
+    trials = hold_trials(menu, rows, n_folds, random_state, verbose=verbose)
+    if trials is None:
+        counts = ", ".join(f"{count:g}" for count in rows.weight.sum(axis=1))
+        msg = (
+            "`y` must leave two classes, at two scores or more, when a fold is held "
+            f"out, got classes of {counts} rows."
+        )
+        raise ValueError(msg)
+    losses = [trials.losses(one) for one in trials.logs]
+    # The rows of each class, one class after another.
+    labels, places = np.nonzero(trials.weight)
+    tables = [np.exp(logs)[:, places].T for logs in trials.logs]
+    return CalibratorComparison(
+        names=trials.names,
+        reference=trials.names[0],
+        log_loss=np.array([one.mean for one in losses]),
+        standard_error=np.array([one.error for one in losses]),
+        probability_of_harm=np.array([one.harm(losses[0]) for one in losses]),
+        **_score(
+            dict(zip(trials.names, tables, strict=True)),
+            labels,
+            trials.weight[labels, places],
+            columns,
+        ),
+    )
+
+
+def _score(
+    tables: Mapping[str, Float64Array],
+    labels: NDArray[Any],
+    weight: Float64Array,
+    classes: list[Any],
+) -> dict[str, Any]:
+    """Return the scores of forecasts (n, k) by name, and their curves.
+
+    Two classes without names have forecasts of the second only.
+    """
+    forecasts = {
+        name: p / p.sum(axis=1, keepdims=True) if classes else p[:, 1]
+        for name, p in tables.items()
+    }
+    measures: dict[str, Callable[..., float]] = {
+        "brier": brier_score,
+        "calibration_error": expected_calibration_error,
+        "maximum_calibration_error": maximum_calibration_error,
+        "auc": auc_score,
+        "accuracy": _accuracy,
+    }
+    scores: dict[str, Any] = {
+        name: np.array(
+            [measure(labels, p, sample_weight=weight) for p in forecasts.values()]
+        )
+        for name, measure in measures.items()
+    }
+    shown = classes if len(classes) <= _MOST_CURVES else []
+    scores["curves"] = {
+        name: _curve(labels, p, weight) for name, p in forecasts.items()
+    }
+    scores["class_curves"] = {
+        name: {
+            label: _curve(labels == j, p[:, j], weight) for j, label in enumerate(shown)
+        }
+        for name, p in forecasts.items()
+        if shown
+    }
+    return scores
+
+
+def _accuracy(
+    labels: NDArray[Any], p: Float64Array, *, sample_weight: Float64Array
+) -> float:
+    """Return the share of rows whose label has the highest probability."""
+    said = p > 0.5 if p.ndim == 1 else p.argmax(axis=1)
+    return float(sample_weight @ (said == labels) / sample_weight.sum())
+
+
+def _curve(
+    labels: NDArray[Any], p: Float64Array, weight: Float64Array
+) -> ReliabilityCurve:
+    """Return the curve of forecasts (n,), or of all (n, k) in one set."""
+    if p.ndim == 1:
+        return reliability_curve(labels, p, sample_weight=weight)
+    k = p.shape[1]
+    hits = (labels[:, None] == np.arange(k)).ravel()
+    # Events of one row are no independent ones, as the band would have them.
+    return reliability_curve(
+        hits, p.ravel(), sample_weight=np.repeat(weight, k), bands=None
+    )
+
+
+def _default_menu(scale: Scale, *, several: bool) -> dict[str, Calibrator]:
+    """Return one calibrator of each family that the scale allows."""
+    names = _OF_TABLES if several else _OF_SCORES
+    return {
+        name: make_calibrator(name, n_classes=3 if several else 2)
+        for name in names
+        if scale != "real" or name != "beta"
+    }
+
+
+def _name_all(calibrators: Any) -> dict[str, Calibrator]:
+    """Return calibrators by name: that of the class, numbered if it is shared.
+
+    As in scikit-learn's `make_pipeline`: isotonic-1, isotonic-2.
+    """
+    if isinstance(calibrators, Mapping):
+        return dict(calibrators)
+    if not isinstance(calibrators, list | tuple):
+        msg = (
+            "`calibrators` must be a list of calibrators, or a mapping of names to "
+            f"them, got {calibrators!r}."
+        )
+        raise TypeError(msg)
+    names = [type(one).__name__.removesuffix("Calibrator") for one in calibrators]
+    seen: Counter[str] = Counter()
+    named = {}
+    for name, one in zip(names, calibrators, strict=True):
+        seen[name] += 1
+        number = f"-{seen[name]}" if names.count(name) > 1 else ""
+        named[name.lower() + number] = one
+    return named

@@ -1,0 +1,112 @@
+"""Folds of rows, the rows that trials are held on, and losses that tell them apart."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from calibration.multiclass.class_scores import ClassScores
+from calibration.multiclass.held_out import (
+    RowLosses,
+    deal_by_class,
+    draw_rows,
+    simplest_of_best,
+)
+
+
+def make(labels, weight=None):
+    """Return rows of some labels; scores are their numbers."""
+    labels = np.asarray(labels)
+    n = len(labels)
+    scores = np.column_stack([np.arange(n), np.zeros(n), np.zeros(n)]).astype(float)
+    return ClassScores(scores, labels, np.ones(n) if weight is None else weight)
+
+
+def test_folds_spread_classes_evenly(rng):
+    data = make(rng.choice(3, p=[0.7, 0.2, 0.1], size=103))
+    folds = deal_by_class(data, 4, 0)
+    held = np.concatenate([fold.scores[:, 0] for _, fold in folds])
+    np.testing.assert_array_equal(np.sort(held), np.arange(103))
+    for rest, fold in folds:
+        assert not set(rest.scores[:, 0]) & set(fold.scores[:, 0])
+        assert (np.abs(fold.counts - data.counts / 4) <= 1.0).all()
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.25])
+def test_weights_are_dealt_as_rows_are(rng, fraction):
+    times = rng.integers(1, 8, size=40)
+    data = make(rng.integers(3, size=40), times - fraction)
+    places = np.repeat(np.arange(40), times)
+    repeated = data.take(places, np.ones(len(places)))
+    pairs = zip(deal_by_class(data, 5, 1), deal_by_class(repeated, 5, 1), strict=True)
+    for (rest, fold), (_, other) in pairs:
+        np.testing.assert_allclose(rest.n + fold.n, data.n)
+        assert (fold.weight > 0.0).all()
+        if not fraction:
+            np.testing.assert_array_equal(fold.scores, other.scores)
+            np.testing.assert_array_equal(fold.weight, other.weight)
+
+
+def test_one_seed_has_one_answer(rng):
+    data = make(rng.integers(3, size=50))
+    first, again, other = (deal_by_class(data, 5, seed) for seed in (7, 7, 8))
+    same = [
+        [
+            np.array_equal(a[1].scores, b[1].scores)
+            for a, b in zip(first, c, strict=True)
+        ]
+        for c in (again, other)
+    ]
+    assert all(same[0])
+    assert not all(same[1])
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 1], [0, 0, 0, 1]])
+def test_rows_too_few_have_no_folds(labels):
+    assert deal_by_class(make(labels), 5, 0) == []
+
+
+def test_rows_are_drawn_where_they_are_many():
+    data = make(np.arange(100) % 3)
+    assert draw_rows(data, 100, 0) is data
+    some = draw_rows(data, 30, 0)
+    assert len(set(some.scores[:, 0])) == len(some.labels) == 30
+    np.testing.assert_array_equal(some.labels, some.scores[:, 0].astype(int) % 3)
+
+
+def test_mean_and_error_are_those_of_repeated_rows(rng):
+    losses, weight = rng.exponential(size=30), rng.integers(1, 5, size=30)
+    one = RowLosses(losses, weight.astype(float))
+    repeated = np.repeat(losses, weight)
+    assert one.mean == pytest.approx(repeated.mean())
+    n = len(repeated)
+    assert one.error == pytest.approx(repeated.std(ddof=1) / np.sqrt(n))
+    assert RowLosses(losses[:1], np.ones(1)).error == np.inf
+
+
+def test_harm_is_the_smaller_of_two_bounds(rng):
+    gap = rng.normal(-0.05, 1.0, size=50)
+    base = rng.exponential(size=50)
+    reference = RowLosses(base, np.ones(50))
+    one = RowLosses(base + gap, np.ones(50))
+    normal = norm.cdf(gap.mean() / (gap.std(ddof=1) / np.sqrt(50)))
+    expected = min(normal, np.exp(min(gap.sum(), 0.0)))
+    assert one.harm(reference) == pytest.approx(expected)
+    # One row that the reference held to be impossible.
+    gap = np.append(np.full(49, 0.01), -700.0)
+    sure = RowLosses(base + gap, np.ones(50))
+    assert sure.harm(reference) < 1e-100
+    assert reference.harm(reference) == 0.0
+    worse = RowLosses(base + 1.0, np.ones(50))
+    assert worse.harm(reference) == 1.0
+
+
+def test_the_simplest_that_is_near_the_best(rng):
+    base, weight = rng.exponential(size=100), np.ones(100)
+    noise = rng.normal(size=100)
+    noise -= noise.mean()
+    near = RowLosses(base + 0.02 + noise, weight)
+    far = RowLosses(base + 0.5 + noise, weight)
+    best = RowLosses(base, weight)
+    assert simplest_of_best([far, near, best]) == 1
+    assert simplest_of_best([far, near, best], near=0.0) == 2
+    assert simplest_of_best([best, near]) == 0
