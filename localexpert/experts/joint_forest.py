@@ -163,7 +163,13 @@ class JointForest(Experts):
         with current_progress().stage("trees"), threadpool_limits(1, user_api="blas"):
             grown = run_jobs(jobs, n_jobs=self.n_jobs, require="sharedmem")
         self.laws_ = LeafLaws.join([laws for laws, _ in grown])
-        oof = self._answer(X, np.stack([bits for _, bits in grown]))
+        bits = np.stack([asked for _, asked in grown])
+        spoke = np.unpackbits(bits, axis=1, count=len(X)).sum(axis=0)[tasks.judged]
+        # A row alone in its leaf is a draw of its law: the mean of m trees has the
+        # noise p (1 - p) / m, more rows in a leaf have less.
+        more = np.mean(1.0 / np.maximum(spoke, 1)) - 1.0 / len(grown)
+        self.spared_ = float(more) / self.min_samples_leaf
+        oof = self._answer(X, bits)
         return _fill_unjudged(oof, tasks, below)
 
     def _predict(self, table: Table) -> Float64Array:
