@@ -170,9 +170,7 @@ class CentreStack:
     ) -> None:
         """Fit a family to all folds, and note its seconds and its error."""
         data = self._view(sample.table, family)
-        _, seconds = _time(
-            family.fit, data, sample.y, sample.folds, sample.weight, trial
-        )
+        _, seconds = _time(family.fit, data, sample, trial)
         self._note(name, seconds, family.oof_[sample.judged], sample, sample.judged)
         self.fitted_[name] = family
 
@@ -241,8 +239,8 @@ class CentreStack:
             return {name: (family, None) for name, family in families.items()}
         y, w, fold = sample.y, sample.weight, sample.folds[0]
         jobs = [
-            delayed(_time)(family.attempt, self._view(sample.table, family), y, fold, w)
-            for family in families.values()
+            delayed(_time)(f.attempt, self._view(sample.table, f), sample, fold)
+            for f in families.values()
         ]
         results = run_jobs(jobs, n_jobs=self.n_jobs, prefer="threads")
         trials: dict[str, Trial] = {}

@@ -11,7 +11,13 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from calibration.typing import Float64Array
-from localexpert._validation import check_flag, check_integer, check_number, is_auto
+from localexpert._validation import (
+    check_flag,
+    check_integer,
+    check_number,
+    is_auto,
+    make_rng,
+)
 from localexpert.data.folds import Rows
 from localexpert.data.table import Table
 from localexpert.data.threads import ask_each
@@ -151,12 +157,13 @@ class JointForest(Experts):
     def _fit(self, tasks: Tasks) -> Float64Array:
         self.inputs_ = tasks.table.dense_inputs
         X = self._view(tasks.table)
-        rng = np.random.default_rng(self.random_state)
+        rng = make_rng(self.random_state)
         seeds = rng.integers(2**31, size=self._count_trees(tasks)).tolist()
-        below = tasks.count_below(np.arange(tasks.n))
-        wide = np.tile(X, (1, _CUTS))
+        wide, below = np.tile(X, (1, _CUTS)), tasks.below
+        # All that scikit-learn's check could find are gaps, and it costs time.
+        gaps = bool(np.isnan(X).any())
         jobs = [
-            delayed(self._grow)(tasks, wide, below, number, seed)
+            delayed(self._grow)(tasks, wide, gaps, below, number, seed)
             for number, seed in enumerate(seeds)
         ]
         # One thread for linear algebra: the trees share the cores.
@@ -210,6 +217,7 @@ class JointForest(Experts):
         self,
         tasks: Tasks,
         X: NDArray[np.float32],
+        gaps: bool,
         below: Rows,
         number: int,
         seed: int,
@@ -223,13 +231,13 @@ class JointForest(Experts):
             One bit per row, packed.
         """
         rng = np.random.default_rng(seed)
-        source, asked = tasks.present, np.ones(tasks.n, dtype=bool)
+        source, asked = tasks.present, np.ones(len(tasks), dtype=bool)
         if not (self.out_of_bag and tasks.is_whole):
             source, test = tasks.folds[number % len(tasks.folds)]
             asked[:] = False
             asked[test] = True
         drawn = source[rng.integers(len(source), size=self._count_samples(len(source)))]
-        weights = np.bincount(drawn, minlength=tasks.n) * tasks.weights
+        weights = np.bincount(drawn, minlength=len(tasks)) * tasks.weight
         tree = ExtraTreeRegressor(
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
@@ -238,8 +246,6 @@ class JointForest(Experts):
         table = project_indicators(
             below, weights, tasks.n_thresholds, self.n_components
         )
-        # All that the check could find are gaps, and it costs time.
-        gaps = bool(np.isnan(X).any())
         tree.fit(X, table[below], sample_weight=weights, check_input=gaps)
         tree.tree_.feature[:] %= X.shape[1] // _CUTS
         laws = LeafLaws.fill(tree.tree_, X, below, weights, tasks.n_thresholds)
@@ -284,9 +290,9 @@ def _fill_unjudged(oof: Float64Array, tasks: Tasks, below: Rows) -> Float64Array
     # With few trees a row may be in all bags. Its base rate leaves the row itself out.
     silent = np.isnan(oof[:, 0])
     if silent.any():
-        weights = tasks.weights[silent, None]
-        mass = np.bincount(below, tasks.weights, minlength=tasks.n_thresholds + 1)
+        weights = tasks.weight[silent, None]
+        mass = np.bincount(below, tasks.weight, minlength=tasks.n_thresholds + 1)
         own = below[silent, None] <= np.arange(tasks.n_thresholds)
         others = np.cumsum(mass)[:-1] - weights * own
-        oof[silent] = (others + 1.0) / (tasks.weights.sum() - weights + 2.0)
+        oof[silent] = (others + 1.0) / (tasks.weight.sum() - weights + 2.0)
     return oof

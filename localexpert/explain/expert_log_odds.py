@@ -70,9 +70,8 @@ def explain_boosting(
 
     Notes
     -----
-    Log-odds are those of the trees, averaged over the models of the folds (with
-    `refit` there is one model and they are the expert's own). They are a sum of
-    trees, so by linearity contributions are sums over trees; in a tree, a leaf
+    Log-odds are those of the trees, averaged over the models of the folds. They are a
+    sum of trees, so by linearity contributions are sums over trees; in a tree, a leaf
     reached by the coalitions that hold A and nothing of B adds
     :math:`(|A|-1)!\,|B|!/(|A|+|B|)!` of its value to each of A, and takes
     :math:`|A|!\,(|B|-1)!/(|A|+|B|)!` of it off each of B. The game is that of

@@ -25,34 +25,34 @@ def make_table(rng, n=300):
     return X, y.to_numpy() + rng.normal(size=n)
 
 
-def fit_experts(X, y, **parameters):
+def fit_experts(X, y, n_folds=3):
     cuts = np.quantile(y, [0.1, 0.3, 0.5, 0.7, 0.9])
-    experts = SharedBoosting(max_rounds=40, random_state=0, **parameters)
-    return experts.fit(X, y, cuts, make_folds(len(y), 3, random_state=0))
+    experts = SharedBoosting(max_rounds=40, random_state=0)
+    return experts.fit(X, y, cuts, make_folds(len(y), 3, random_state=0)[:n_folds])
 
 
 class LogOdds:
     """Stands for a model whose forecasts have the expert's log-odds for medians."""
 
-    def __init__(self, experts, threshold):
-        self.experts, self.threshold = experts, threshold
+    def __init__(self, experts, place):
+        self.experts, self.place = experts, place
 
     def predict_dist(self, X):
-        log_odds = logit(self.experts.predict_at(X, [self.threshold])[:, 0])
+        log_odds = logit(self.experts.predict(X)[:, self.place])
         return PredictiveDistribution.from_scipy(norm(log_odds, 1.0))
 
 
 @pytest.mark.parametrize("groups", [None, {"both": ["b", "town"]}])
 def test_equals_enumeration_of_the_experts_own_log_odds(rng, groups):
     X, y = make_table(rng)
-    experts = fit_experts(X, y, refit=True)  # one model: its log-odds are the expert's
+    experts = fit_experts(X, y, 1)  # one model: its log-odds are the expert's
     rows, background = X[:3], X[3:18]
-    threshold = float(np.quantile(y, 0.62))
+    threshold = float(experts.thresholds_[3])
     told = explain_boosting(
         experts, rows, background, threshold=threshold, groups=groups
     )
     truth = explain_forecast(
-        LogOdds(experts, threshold),
+        LogOdds(experts, 3),
         rows,
         background,
         of="median",
