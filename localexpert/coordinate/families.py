@@ -1,9 +1,15 @@
-"""Families of regressors that predict the centre, each out of fold."""
+"""Families of regressors that predict the centre, each out of fold.
+
+Each has a `view` of tables that it reads, and three methods. `attempt` fits one fold,
+to see whether the others are worth it. `fit` fits one model per fold, of which the
+first may be that of the trial: `oof_` (n,) are its predictions out of fold, NaN in rows
+that no fold tests. `predict_each` returns what the models of the folds say, of shape
+(n_models, n); their mean is the forecast for new rows.
+"""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -68,40 +74,8 @@ class Trial(NamedTuple):
     answers: Float64Array
 
 
-class Family(metaclass=ABCMeta):
-    """One kind of regressor, fitted fold by fold.
-
-    After `fit` the out-of-fold predictions are `oof_` (n,), NaN in rows that no fold
-    tests, and `predict_each` gives those of the models of the folds, whose mean is the
-    forecast for new rows.
-
-    Parameters
-    ----------
-    view : {"given", "codes", "narrow", "dense"}
-        Which view of a `Table` the regressor reads.
-    """
-
-    view: View
-    oof_: Float64Array
-
-    @abstractmethod
-    def attempt(self, X: Any, sample: Sample, fold: Fold) -> Trial:
-        """Fit one fold, to see whether the others are worth it."""
-
-    @abstractmethod
-    def fit(self, X: Any, sample: Sample, first: Trial | None = None) -> Self:
-        """Fit one model per fold; `first` is the trial of the first, if there was.
-
-        `X` is the view of the rows of the sample.
-        """
-
-    @abstractmethod
-    def predict_each(self, X: Any) -> Float64Array:
-        """Return every model's predictions, shape (n_models, n)."""
-
-
 @dataclass(eq=False, kw_only=True)
-class BoostedTrees(Family):
+class BoostedTrees:
     """LightGBM with a common number of rounds.
 
     Parameters
@@ -171,7 +145,7 @@ class BoostedTrees(Family):
 
 
 @dataclass(eq=False)
-class Fitted(Family):
+class Fitted:
     """Any scikit-learn regressor, cloned for every fold.
 
     Parameters
@@ -230,7 +204,7 @@ class Fitted(Family):
 
 
 @dataclass(eq=False)
-class Forest(Family):
+class Forest:
     """Trees on bootstrap samples, their number and size bounded.
 
     Parameters
@@ -297,6 +271,9 @@ class Forest(Family):
             max_samples=_MOST_ROWS if n > _MOST_ROWS else None,
             random_state=self.random_state,
         )
+
+
+Family: TypeAlias = BoostedTrees | Fitted | Forest
 
 
 def _slim(tree: Any) -> None:

@@ -299,8 +299,9 @@ def _start_model(
         "monotone_constraints": [*(-sign for sign in signs), 1],
         "seed": seed,
     }
+    repeated = np.repeat(tasks.table.codes[rows], n_draws, axis=0)
     data = lgb.Dataset(
-        repeat_rows(tasks.table.codes[rows], places),
+        np.column_stack([repeated, places.ravel()]),
         (tasks.y[rows, None] <= np.interp(places, grid, knots)).ravel(),
         weight=np.repeat(tasks.weight[rows], n_draws) if tasks.weighted else None,
         # Between thresholds, too, boosting starts from the base rate of the place.
@@ -354,12 +355,3 @@ def draw_places(
     # between keep the trees from cutting right beside a threshold.
     snapped = rng.random((n, n_draws)) < _SNAPPED
     return np.where(snapped, np.clip(np.rint(places), 1, n_thresholds), places)
-
-
-def repeat_rows(encoded: Float64Array, places: Float64Array) -> Float64Array:
-    """Return every row once per position of its own, shape (n * draws, p + 1)."""
-    n, n_draws = places.shape
-    repeated = np.empty((n, n_draws, encoded.shape[1] + 1))
-    repeated[:, :, :-1] = encoded[:, None, :]
-    repeated[:, :, -1] = places
-    return repeated.reshape(n * n_draws, -1)

@@ -101,13 +101,11 @@ class TestStack:
             "additive",
             "linear",
         }
-        for line in stack.report_.values():
-            assert line["rmse"] > 0.0
-            assert line["seconds"] > 0.0
+        assert min(stack.report_.values()) > 0.0
         assert set(stack.weights_) == set(stack.fitted_)
         assert min(stack.weights_.values()) >= 0.05
         # The smooth truth is for the smooth families.
-        assert stack.report_["net"]["rmse"] < stack.report_["boosting"]["rmse"]
+        assert stack.report_["net"] < stack.report_["boosting"]
 
     def test_many_rows_screen_a_family_that_gains_nothing(self, rng):
         n = 4000
@@ -126,7 +124,7 @@ class TestStack:
         stack.fit(make_sample(X, y))
         assert list(stack.weights_) == ["LinearRegression_0"]
         assert fits == [1e9]
-        assert stack.report_["Counted_1"]["rmse"] > 0.9
+        assert stack.report_["Counted_1"] > 0.9
 
     def test_only_a_skewed_positive_target_has_a_logarithm(self, rng):
         skewed = np.exp(rng.normal(size=200))
